@@ -205,7 +205,8 @@ def run_with(seen: dict[str, Any], counters: dict[str, Any] | None = None, execu
 
 
 def verdicts(run: Run, system: System = SYSTEM, executor: str = "tide", losses: int = 0) -> dict[str, str]:
-    return {one.id: one.verdict for one in judge(system, bounds_of(system, executor, losses), run)}
+    """The worst of each premise, which comes first."""
+    return {one.id: one.verdict for one in reversed(judge(system, bounds_of(system, executor, losses), run))}
 
 
 @pytest.mark.parametrize("executor", CLIENT_EXECUTORS)

@@ -120,7 +120,7 @@ def test_a_wait_for_a_node_that_was_busy_is_taken_off(
     for number, (start_us, end_us, what) in enumerate(others):
         steps.append(step(start_us, end_us, "node", what, "loop" if what == "think" else "other", number))
     found = [one for one in handed(system_of(lanes), steps) if one.way == "agent" and one.index == 7]
-    assert found == [Handed("loop", 7, "agent", 1400 * US, sure_us * US, 1000 * US)]
+    assert found == [Handed("loop", "board", 7, "agent", 1400 * US, sure_us * US, 1000 * US)]
     assert found[0].is_slow is (sure_us > 1000)
 
 
@@ -128,7 +128,7 @@ def test_a_wait_for_a_line_that_was_busy_is_taken_off() -> None:
     steps = [*way(1000, 700), step(2100, 2600, "uart, to the board", "message", "other", 1)]
     steps.append(step(2000, 2700, "uart, to the host", "message", "other", 2))  # the other direction
     back = [one for one in handed(system_of(), steps) if one.way == "return"]
-    assert back == [Handed("loop", 7, "return", 700 * US, 200 * US, 500 * US)]
+    assert back == [Handed("loop", "board", 7, "return", 700 * US, 200 * US, 500 * US)]
     assert handed(system_of(), way(1000, 700))[1].is_slow
 
 
@@ -152,12 +152,13 @@ def test_what_was_not_recorded_is_left_out(missing: int) -> None:
 
 def test_the_evidence_has_every_message() -> None:
     system = system_of()
-    told = evidence_of(handed(system, [*way(1000, 100), *(replace(one, instance=8) for one in way(2000, 0))]))
+    steps = [*way(1000, 100), *(replace(one, instance=8) for one in way(2000, 0))]
+    told = evidence_of(handed(system, steps))["handed"]["board"]
     assert told["agent"] == {"sure_ns": 400 * US, "upto_us": {"400": 1, "1400": 1}}
     assert told["return"] == {"sure_ns": 100 * US, "upto_us": {"0": 1, "100": 1}}
     assert evidence_of([]) == {}
-    other = Handed("loop", 9, "agent", 0, 0, 7)
-    assert "agent" not in evidence_of([*handed(system, way(1000, 100)), other])  # links of several limits
+    other = Handed("loop", "another", 9, "agent", 0, 0, 7)
+    assert set(evidence_of([*handed(system, way(1000, 100)), other])["handed"]) == {"board", "another"}
 
 
 def test_an_instance_that_the_agent_held_is_disturbed() -> None:
@@ -169,7 +170,10 @@ def test_an_instance_that_the_agent_held_is_disturbed() -> None:
                 start_ns = release_ns_of(system, chain, recorded, index) + place * 2_000_000
                 runs = recorded.runs.setdefault((chain.name, callback.name), {})
                 runs[index] = (start_ns, start_ns + 100_000, 100_000)
-    recorded.handed = [Handed("loop", WARM_UP_INSTANCES + 1, "agent", 9, 9, 8), Handed("loop", 5, "agent", 9, 8, 8)]
+    recorded.handed = [
+        Handed("loop", "board", WARM_UP_INSTANCES + 1, "agent", 9, 9, 8),
+        Handed("loop", "board", 5, "agent", 9, 8, 8),
+    ]
     found = undisturbed(system, recorded, 10)
     assert len(found["loop"]) == 9 and WARM_UP_INSTANCES + 1 not in found["loop"]
     assert len(found["other"]) == 9  # it met it on the node

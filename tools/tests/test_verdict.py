@@ -8,6 +8,7 @@ import itertools
 import json
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from typer.testing import CliRunner
 
 from tide.analysis import premises
 from tide.analysis.bounds import bounds_of
+from tide.analysis.lower import NoBoundError
 from tide.main import app
 from tide.report.page import write_page
 from tide.report.results import Machine, Results, write
+from tide.report.table import weaknesses
 from tide.report.verdict import (
     Completeness,
     Observation,
@@ -33,7 +36,7 @@ from tide.run.robot import Recorded
 from tide.run.robot_results import Outcome, outcome_of
 from tide.run.robot_times import seen_of
 from tide.system.load import load, parse
-from tide.system.model import System
+from tide.system.model import Callback, Chain, System
 
 MS = 1_000_000
 ROOT = Path(__file__).parents[2]
@@ -355,17 +358,7 @@ def test_table_page_json_and_exit_status_agree(tmp_path: Path) -> None:
 def test_a_premise_that_was_seen_broken_voids_every_guarantee(tmp_path: Path) -> None:
     """Six chains "met, guaranteed" stood beside "assumption broken" once."""
     system = load(ROOT / "examples/systems/arm_and_base.toml")
-    told = Recorded(0)
-    told.runs = {
-        (chain.name, callback.name): {n: (n * chain.period_ns + 1, n * chain.period_ns + 2, 1) for n in range(60)}
-        for chain in system.chains
-        for callback in chain.callbacks
-    }
-    told.lines = [
-        f"tide-execution {chain.name}/{callback.name} 60 1 {callback.execution_ns * 3} 60"
-        for chain in system.chains
-        for callback in chain.callbacks
-    ]
+    told = everything_held(system, times=3)
     found = outcome_of(system, told, seen_of(system, told, 2), 2).run
     guaranteed = [
         one
@@ -374,6 +367,77 @@ def test_a_premise_that_was_seen_broken_voids_every_guarantee(tmp_path: Path) ->
     ]
     assert guaranteed and {one.state for one in guaranteed} <= {State.VOID, State.NOT_MET}
     assert any(one.state is State.VOID and "execution times (" in one.reasons[0] for one in guaranteed)
+
+
+FILES = sorted((ROOT / "examples/systems").glob("*.toml"))
+
+
+def longer(system: System, chain: Chain, callback: Callback) -> System:
+    more = callback.model_copy(update={"execution_ms": callback.execution_ms * Decimal("1.07") + Decimal("0.01")})
+    callbacks = tuple(more if one is callback else one for one in chain.callbacks)
+    changed = chain.model_copy(update={"callbacks": callbacks})
+    return system.model_copy(update={"chains": tuple(changed if one is chain else one for one in system.chains)})
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_premise_is_of_every_chain_whose_bound_it_moves(file: Path) -> None:
+    """Where an execution time is exceeded, the bounds that a longer one would change are void; and where no other is,
+    one that it cannot reach is not."""
+    system = load(file)
+    bounds = bounds_of(system)
+    reaches = premises.reaches_of(system, bounds)
+    moved = 0
+    for chain in system.chains:
+        for callback in chain.callbacks:
+            try:
+                after = bounds_of(longer(system, chain, callback))
+            except NoBoundError:
+                continue
+            for one in bounds.chains:
+                again = after.chain(one.name)
+                if again is not None and again.bound_ns != one.bound_ns:
+                    moved += 1
+                    assert callback.executor in reaches[one.name].executors, (chain.name, callback.name, one.name)
+    assert moved
+
+
+def test_what_breaks_on_one_board_voids_no_chain_of_another(tmp_path: Path) -> None:
+    """The arm's board took longer than described; the stop of the base has no part in it."""
+    system = load(ROOT / "examples/systems/arm_and_base.toml")
+    told = everything_held(system)
+    told.lines = [line.replace("1 60", "560000 60") if "servo/" in line else line for line in told.lines]
+    run = outcome_of(system, told, seen_of(system, told, 2), 2).run
+    (wrong,) = [one for one in run.answers if one.id == "execution" and one.verdict == "broken"]
+    (right,) = [one for one in run.answers if one.id == "execution" and one.verdict == "held"]
+    assert wrong.chains is not None and "servo" in wrong.chains and "stop" not in wrong.chains
+    assert right.chains is None or "stop" in right.chains
+    states = {chain.name: one.state for chain, one in zip(run.chains, run.verdicts, strict=True)}
+    assert states["servo"] is State.VOID and states["stop"] is State.NOT_JUDGED
+    shown = [line for line in weaknesses(run) if line.startswith("broken")]
+    assert shown and all(line.endswith("]") and "stop" not in line.split("[")[-1] for line in shown)
+
+
+def test_a_callback_that_was_not_measured_is_not_called_in_time() -> None:
+    system = load(ROOT / "examples/systems/arm_and_base.toml")
+    told = everything_held(system)
+    told.lines = [line for line in told.lines if "servo/" not in line]
+    told.runs = {key: runs for key, runs in told.runs.items() if key[0] != "servo"}
+    run = outcome_of(system, told, seen_of(system, told, 2), 2).run
+    answers = {one.verdict: one for one in run.answers if one.id == "execution"}
+    assert set(answers) == {"held", "not observable here"}
+    assert "servo/" in answers["not observable here"].counter
+
+
+def everything_held(system: System, times: int = 0) -> Recorded:
+    """times: the described execution time that each callback took."""
+    callbacks = [(chain, callback) for chain in system.chains for callback in chain.callbacks]
+    told = Recorded(0)
+    for chain, callback in callbacks:
+        spent_ns = times * callback.execution_ns + 1
+        starts = {n: n * chain.period_ns + 1 for n in range(60)}
+        told.runs[chain.name, callback.name] = {n: (at_ns, at_ns + 1, spent_ns) for n, at_ns in starts.items()}
+        told.lines.append(f"tide-execution {chain.name}/{callback.name} 60 {spent_ns} {spent_ns} 60")
+    return told
 
 
 def test_what_a_person_reads_fits_a_screen_and_says_nothing_twice(tmp_path: Path) -> None:

@@ -321,21 +321,23 @@ def depends_on(found: Found, sections: Iterable[Section]) -> tuple[str, ...]:
     return tuple(sorted(names - {one.chain.name for one in sections}))
 
 
-def assumed(system: System, found: Found) -> list[tuple[str, str, dict[str, int]]]:
-    """id, text and values: once where all places say the same, else for each board."""
+def assumed(system: System, found: Found) -> list[tuple[str, str, dict[str, int], tuple[str, ...]]]:
+    """id, text, values and boards: once where all places say the same, else for each board."""
     told: dict[tuple[str, str], list[tuple[str, dict[str, int]]]] = {}
     for place, one in found.assumptions:
         if place != HOST and one.id != "release_jitter":
             told.setdefault((one.id, one.text), []).append((place, dict(one.values)))
     count = len({place for place, _ in found.assumptions} - {HOST})
-    lines = []
+    lines: list[tuple[str, str, dict[str, int], tuple[str, ...]]] = []
     for (kind, text), places in told.items():
         names = ", ".join(place for place, _ in places)
         where = "" if len(places) == count else f"board{'s' if len(places) > 1 else ''} {names}: "
-        lines.append((kind, where + text, places[0][1]))
+        lines.append((kind, where + text, places[0][1], tuple(place for place, _ in places)))
     late = {chain.name: chain.jitter_ns for chain in system.chains}
     said = ", ".join(f"{name} {value / 1e6:g} ms" for name, value in late.items() if value)
     text = "a timer starts its chain when it expires" + (f", or later by at most: {said}" if said else "")
-    lines.append(("release_jitter", text, late))
-    lines.append(("shared_agent", "agent_ms and return_ms of a link hold while all boards send through the agent", {}))
+    lines.append(("release_jitter", text, late, ()))
+    lines.append(
+        ("shared_agent", "agent_ms and return_ms of a link hold while all boards send through the agent", {}, ())
+    )
     return lines

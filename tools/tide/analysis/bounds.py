@@ -52,11 +52,13 @@ HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_o
 
 
 class Assumption(NamedTuple):
-    """What bounds take for granted: `id` tells a run which of its counters answers it, `values` are the limits."""
+    """What bounds take for granted: `id` tells a run which of its counters answers it, `values` are the limits. places:
+    the boards or links that it names; empty: tide.analysis.premises knows what it is about."""
 
     id: str
     text: str
     values: dict[str, int] = {}  # noqa: RUF012
+    places: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -286,7 +288,7 @@ def _pools(need: Need) -> Assumption:
         text += "; the runtime's defaults are too small: " + ", ".join(need.above_defaults)
     if need.unbounded:
         text += f"; of {', '.join(need.unbounded)}, without a bound, no more than 2 messages are under way at once"
-    return Assumption("pools", text, dict(sizes))
+    return Assumption("pools", text, dict(sizes), (need.board.name,))
 
 
 _LOCKS = Assumption(
@@ -425,7 +427,7 @@ def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -
 
 def _by_chains(one: Assumption) -> Assumption:
     """Of what is supposed of ways that branch: by the chains as they are described."""
-    return Assumption(one.id, named(one.text), {chain_of(name): value for name, value in one.values.items()})
+    return one._replace(text=named(one.text), values={chain_of(name): value for name, value in one.values.items()})
 
 
 def _bounds_over_lines(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
@@ -557,8 +559,13 @@ def _not_given(system: System) -> list[Assumption]:
             absent = [name for name in names if name not in entry.model_fields_set]
             if absent:
                 text = f"{' and '.join(absent)} of {kind} '{entry.name}' are 0 ms: the description gives none"
-                lines.append(Assumption("not_given", text, dict.fromkeys(absent, 0)))
+                boards = [entry.name] if kind == "executor" else _boards_of(system, entry.name)
+                lines.append(Assumption("not_given", text, dict.fromkeys(absent, 0), tuple(boards)))
     return lines
+
+
+def _boards_of(system: System, link: str) -> list[str]:
+    return [one.name for one in system.boards() if (found := system.link_of_board(one)) and found.name == link]
 
 
 def _used_lines(system: System) -> list[SerialLink]:

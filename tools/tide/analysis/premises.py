@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The premises of bounds: who answers for each, and its name in a few words. `tide check` prints them, `tide run` says
-of each whether it held. Their texts come from the analysis that needs them; those that every bound needs stand here."""
+"""The premises of bounds: who answers for each, its name in a few words, and which chains rest on it. `tide check`
+prints them, `tide run` says of each whether it held. Their texts come from the analysis that needs them; those that
+every bound needs stand here."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tide.system.fields import MEASURED
 
 if TYPE_CHECKING:
-    from tide.system.model import System
+    from tide.analysis.bounds import Bounds
+    from tide.system.model import Chain, System
 
 Group = Literal["your numbers and programs", "tide", "the machine"]
 YOURS: Group = "your numbers and programs"
@@ -19,39 +22,42 @@ MACHINE: Group = "the machine"
 GROUPS = (YOURS, TIDE, MACHINE)
 OF_CODE = ("model", "work_conserving")  # properties of an executor's code: proved, hunted, not observable in a run
 
-_KNOWN: dict[str, tuple[Group, str]] = {
-    "placeholders": (YOURS, "times of tide init"),
-    "execution": (YOURS, "execution times"),
-    "shortest_execution": (YOURS, "shortest execution times"),
-    "digestion": (YOURS, "time to take over a frame"),
-    "not_given": (YOURS, "times that the description leaves out"),
-    "release_jitter": (YOURS, "timers on time"),
-    "agent": (YOURS, "agent_ms"),
-    "return": (YOURS, "return_ms"),
-    "shared_agent": (YOURS, "one agent for all boards"),
-    "dds": (YOURS, "DDS between executors"),
-    "sizes": (YOURS, "message sizes"),
-    "losses": (YOURS, "lost frames"),
-    "line_alone": (YOURS, "nobody else on the line"),
-    "interrupts": (YOURS, "time of interrupts"),
-    "undescribed": (YOURS, "nothing undescribed runs"),
-    "locks": (YOURS, "locks"),
-    "servers": (YOURS, "shared services"),
-    "sampling": (YOURS, "values between chains"),
-    "joining": (YOURS, "joined messages"),
-    "over_in_time": (YOURS, "over before the next release"),
-    "model": (TIDE, "the executor's order"),
-    "work_conserving": (TIDE, "free threads take ready callbacks"),
-    "escapes": (TIDE, "escaped bytes"),
-    "client_questions": (TIDE, "questions of the client"),
-    "agent_questions": (TIDE, "questions of the agent"),
-    "windows": (TIDE, "windows of reliable streams"),
-    "pools": (TIDE, "pools never full"),
-    "heard_at_start": (TIDE, "no silence before the start"),
-    "machine": (MACHINE, "processors present"),
-    "own_cores": (MACHINE, "a core for each thread"),
-    "other_real_time": (MACHINE, "no other real-time thread"),
-    "line_on_time": (MACHINE, "kernel and line on time"),
+# The executors that a premise is about, where it names none itself. machine: all that there is. paths: no chain.
+About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
+
+_KNOWN: dict[str, tuple[Group, str, About]] = {
+    "placeholders": (YOURS, "times of tide init", "executors"),
+    "execution": (YOURS, "execution times", "executors"),
+    "shortest_execution": (YOURS, "shortest execution times", "executors"),
+    "digestion": (YOURS, "time to take over a frame", "boards"),
+    "not_given": (YOURS, "times that the description leaves out", "boards"),
+    "release_jitter": (YOURS, "timers on time", "executors"),
+    "agent": (YOURS, "agent_ms", "boards"),
+    "return": (YOURS, "return_ms", "boards"),
+    "shared_agent": (YOURS, "one agent for all boards", "boards"),
+    "dds": (YOURS, "DDS between executors", "hosts"),
+    "sizes": (YOURS, "message sizes", "boards"),
+    "losses": (YOURS, "lost frames", "boards"),
+    "line_alone": (YOURS, "nobody else on the line", "boards"),
+    "interrupts": (YOURS, "time of interrupts", "boards"),
+    "undescribed": (YOURS, "nothing undescribed runs", "executors"),
+    "locks": (YOURS, "locks", "locks"),
+    "servers": (YOURS, "shared services", "executors"),
+    "sampling": (YOURS, "values between chains", "paths"),
+    "joining": (YOURS, "joined messages", "executors"),
+    "over_in_time": (YOURS, "over before the next release", "executors"),
+    "model": (TIDE, "the executor's order", "executors"),
+    "work_conserving": (TIDE, "free threads take ready callbacks", "hosts"),
+    "escapes": (TIDE, "escaped bytes", "boards"),
+    "client_questions": (TIDE, "questions of the client", "boards"),
+    "agent_questions": (TIDE, "questions of the agent", "boards"),
+    "windows": (TIDE, "windows of reliable streams", "boards"),
+    "pools": (TIDE, "pools never full", "boards"),
+    "heard_at_start": (TIDE, "no silence before the start", "boards"),
+    "machine": (MACHINE, "processors present", "machine"),
+    "own_cores": (MACHINE, "a core for each thread", "hosts"),
+    "other_real_time": (MACHINE, "no other real-time thread", "machine"),
+    "line_on_time": (MACHINE, "kernel and line on time", "boards"),
 }
 
 
@@ -126,6 +132,63 @@ def group_of(premise: str) -> Group:
     return _known(premise)[0]
 
 
-def _known(premise: str) -> tuple[Group, str]:
+def _known(premise: str) -> tuple[Group, str, About]:
     """A new one of an analysis has its own name until it gets a better one here (a test looks)."""
-    return _KNOWN.get(premise, (YOURS, premise.replace("_", " ")))
+    return _KNOWN.get(premise, (YOURS, premise.replace("_", " "), "machine"))
+
+
+# ---- which chains rest on a premise ----
+
+
+def places_of(system: System, premise: str, named: Iterable[str] = ()) -> frozenset[str] | None:
+    """The executors that a premise is about; None: it is about all that there is. named: the boards that it names."""
+    about = _known(premise)[2]
+    if about == "machine":
+        return None
+    if about == "paths":
+        return frozenset()
+    if about == "boards":
+        return frozenset(named) or frozenset(one.name for one in system.boards())
+    if about == "locks":
+        return frozenset(place for lock in system.locks for place in _users_of(system, lock.name))
+    return frozenset(one.name for one in system.executors if about == "executors" or one.where == "host")
+
+
+def _users_of(system: System, lock_name: str) -> set[str]:
+    takers = {section.callback for lock in system.locks if lock.name == lock_name for section in lock.sections}
+    return {one.executor for chain in system.chains for one in chain.callbacks if (chain.name, one.name) in takers}
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What the bound of a chain rests on: the chains whose bounds it uses, itself among them, and all executors that
+    one of these visits or shares a lock with. What happens elsewhere occurs in no term of the bound."""
+
+    chains: frozenset[str]
+    executors: frozenset[str]
+
+
+def reaches_of(system: System, bounds: Bounds) -> dict[str, Reach]:
+    uses = {one.name: {one.name, *one.depends_on, *_before(system, system.chain(one.name))} for one in bounds.chains}
+    visits = {chain.name: _visited(system, chain) for chain in system.chains}
+    found = {}
+    for name in uses:
+        chains: set[str] = set()
+        new = {name}
+        while new:
+            chains |= new
+            new = set[str]().union(*(uses.get(one, set()) for one in new)) - chains
+        found[name] = Reach(frozenset(chains), frozenset[str]().union(*(visits[one] for one in chains)))
+    return found
+
+
+def _before(system: System, chain: Chain) -> set[str]:
+    """The chains that it branches from or joins, and those of its timer with it, whose callbacks it may share."""
+    timer = system.timer_of(chain)
+    return {one.name for one in system.chains if system.timer_of(one) is timer}
+
+
+def _visited(system: System, chain: Chain) -> frozenset[str]:
+    own = {one.executor for one in system.path(chain)}
+    locks = (one.name for one in system.locks if any(section.callback[0] == chain.name for section in one.sections))
+    return frozenset(own.union(*(_users_of(system, one) for one in locks)))

@@ -107,7 +107,8 @@ def print_answers(console: Console, run: Run, several: bool = False) -> None:
         console.print(f"  {group}")
         for one in of_it:
             margin = "" if one.margin is None or one.verdict != "held" else f", {one.margin * 100:.0f} % left"
-            text = f"{one.verdict}{margin}: {one.text} ({one.counter})"
+            of = f" [{', '.join(one.chains)}]" if one.chains and one.verdict != "held" else ""
+            text = f"{one.verdict}{margin}: {one.text} ({one.counter}){of}"
             print_wrapped(console, text, "  - ", "    ", style=_COLOURS[one.verdict])
 
 

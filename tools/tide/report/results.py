@@ -41,13 +41,18 @@ class PartResult(_Entry):
 
 
 class Answer(_Entry):
-    """What a run says of an assumption of its bounds. margin: what is left of the limit, as a share of it."""
+    """What a run says of an assumption of its bounds. margin: what is left of the limit, as a share of it. chains:
+    those whose bounds rest on it where it has this verdict; null: all."""
 
     id: str
     text: str
     verdict: Literal["held", "broken", "not observable here"]
     counter: str
     margin: float | None = None
+    chains: list[str] | None = None
+
+    def concerns(self, chain: str) -> bool:
+        return self.chains is None or chain in self.chains
 
 
 class Undisturbed(_Entry):
@@ -108,7 +113,7 @@ class Run(_Entry):
         return verdict(
             Observation(chain.samples, chain.deadline_misses, chain.lost, chain.skipped, chain.max_ns),
             Completeness(chain.part, chain.unseen, chain.doubt),
-            premises_of(self.answers),
+            premises_of([one for one in self.answers if one.concerns(chain.name)]),
             chain.deadline_ns,
             chain.bound_ns,
         )
@@ -121,9 +126,9 @@ class Run(_Entry):
     def refuted(self) -> list[str]:
         """Chains of which an instance that nothing was seen to disturb was longer than its bound, and until where: the
         bound is wrong, or a premise that nothing here observes is broken."""
-        broken = bool(premises_of(self.answers).broken)
         found = []
         for chain in self.chains:
+            broken = any(one.verdict == "broken" and one.concerns(chain.name) for one in self.answers)
             above = chain.bound_ns is not None and (chain.max_ns or 0) > chain.bound_ns
             found += [chain.name] if above and not chain.undisturbed and not broken else []
             found += [

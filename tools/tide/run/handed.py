@@ -25,9 +25,10 @@ _WAYS: dict[tuple[str, str], Way] = {("mcu", "host"): "agent", ("host", "mcu"): 
 
 @dataclass(frozen=True)
 class Handed:
-    """sure_ns: of took_ns what no busy node or line explains."""
+    """sure_ns: of took_ns what no busy node or line explains. board: whose link it is."""
 
     chain: str
+    board: str
     index: int
     way: Way
     took_ns: int
@@ -100,13 +101,14 @@ def handed(system: System, steps: Iterable[Step]) -> list[Handed]:
             way = _WAYS.get((system.where(before), system.where(after)))
             if way is None:
                 continue
-            link = link_of(system, system.executor((before if way == "agent" else after).executor))
+            board = (before if way == "agent" else after).executor
+            link = link_of(system, system.executor(board))
             limit_ns = nanoseconds((link.agent_ms if way == "agent" else link.return_ms) or Decimal(0))
             for index, own in run.instances[chain.name].items():
                 told = run.to_node(before, after, own) if way == "agent" else run.to_line(before, after, own)
                 if told is not None:
                     took_ns = told[0][1] - told[0][0]
-                    found.append(Handed(chain.name, index, way, took_ns, max(0, took_ns - told[1]), limit_ns))
+                    found.append(Handed(chain.name, board, index, way, took_ns, max(0, took_ns - told[1]), limit_ns))
     return found
 
 
@@ -136,12 +138,13 @@ def _busy_ns(spans: Iterable[Span], within: Span, lanes: int) -> int:
 
 
 def evidence_of(every: Sequence[Handed]) -> dict[str, Any]:
-    """As the assumptions are answered (tide.run.judge); nothing of a way whose links have several limits."""
-    told = {}
-    for way in ("agent", "return"):
-        own = [one for one in every if one.way == way]
-        if len({one.limit_ns for one in own}) == 1:
+    """By board, as the assumptions are answered (tide.run.judge)."""
+    told: dict[str, dict[str, Any]] = {}
+    for one in every:
+        told.setdefault(one.board, {}).setdefault(one.way, []).append(one)
+    for ways in told.values():
+        for way, own in ways.items():
             counts = Counter(-(-one.took_ns // (_STEP_US * 1000)) * _STEP_US for one in own)
             upto = {str(upto_us): count for upto_us, count in sorted(counts.items())}
-            told[way] = {"sure_ns": max(one.sure_ns for one in own), "upto_us": upto}
-    return told
+            ways[way] = {"sure_ns": max(one.sure_ns for one in own), "upto_us": upto}
+    return {"handed": told} if told else {}

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every assumption of the bounds, answered by what a run counted: held, broken, or not observable in that run."""
+"""Every assumption of the bounds, answered by what a run counted: held, broken, or not observable in that run.
+
+An answer is of the chains whose bounds rest on it. Where the run knows what happened on each executor, it answers by
+executor; an assumption has several answers where these differ. A time that was longer than described voids the bounds
+that the analysis raises when it is told that time: all others are proved from what was seen. What is no number of the
+analysis voids all that it may reach. Rejected: one answer for all chains, by which a logger's node voided the e-stop;
+and all that a time may reach, which in nearly every robot is everything, as a bound needs its neighbours to be over."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any, Literal
 
-from tide.analysis.bounds import Assumption, Bounds
+from tide.analysis.ask import AnalysisError
+from tide.analysis.bounds import Assumption, Bounds, bounds_of
+from tide.analysis.lower import NoBoundError
+from tide.analysis.premises import Reach, places_of, reaches_of
 from tide.report.results import Answer, Run
-from tide.run.evidence import Evidence
 from tide.run.times import limit_ns
 from tide.system.model import Callback, Chain, System
 from tide.system.places import SerialLink
@@ -36,9 +45,20 @@ def _within(value: int, limit: int, counter: str) -> Verdict:
     return (HELD if value <= limit else BROKEN), counter, _share(value, limit)
 
 
+_NS = 1_000_000  # of a millisecond
+_BY_EXECUTOR = {
+    *("execution", "shortest_execution", "release_jitter", "agent", "return", "losses", "pools", "line_on_time"),
+    *("undescribed", "interrupts"),
+}
+
+
 class _Judge:
-    def __init__(self, system: System, run: Run, evidence: Evidence) -> None:
-        self.system, self.run, self.seen = system, run, evidence
+    """at: the executors that are asked about; None: all of them, and the machine."""
+
+    def __init__(self, system: System, bounds: Bounds, run: Run) -> None:
+        self.system, self.bounds, self.run, self.seen = system, bounds, run, run.evidence
+        self.reaches: dict[str, Reach] = reaches_of(system, bounds)
+        self.at: frozenset[str] = frozenset()
         self.ways: dict[str, Callable[[dict[str, int]], Verdict]] = {
             "execution": self.execution,
             "shortest_execution": self.shortest_execution,
@@ -63,27 +83,138 @@ class _Judge:
             "line_on_time": self.line_on_time,
         }
 
-    def answer(self, assumption: Assumption) -> Answer:
+    def answers(self, assumption: Assumption) -> list[Answer]:
+        """One for each verdict, the worst first."""
+        places = places_of(self.system, assumption.id, assumption.places)
+        every = frozenset(one.name for one in self.system.executors)
+        if assumption.id == "release_jitter":
+            places = frozenset(self.system.path(chain)[0].executor for chain in self.system.chains)
+        if places and assumption.id in _BY_EXECUTOR:
+            told = [(frozenset({one}), self.verdict(assumption, frozenset({one}))) for one in sorted(places)]
+        else:
+            told = [(every if places is None else places, self.verdict(assumption, places or every))]
+        if assumption.id == "over_in_time" and self.seen.get("in_time", {}).get("unseen"):
+            told.append((every, (UNSEEN, "instances of programs of yours are not recorded", None)))
+        found = []
+        for word in (BROKEN, UNSEEN, HELD):
+            own = [(where, one) for where, one in told if one[0] == word]
+            if own:
+                where = None if places is None else frozenset[str]().union(*(one for one, _ in own))
+                _, counter, margin = min((one for _, one in own), key=lambda one: 1.0 if one[2] is None else one[2])
+                chains = self.chains_of(assumption, word, where)
+                answer = Answer(id=assumption.id, text=assumption.text, verdict=word, counter=counter, margin=margin)
+                found.append(answer.model_copy(update={"chains": chains}))
+        return found
+
+    def verdict(self, assumption: Assumption, places: frozenset[str]) -> Verdict:
         way = self.ways.get(assumption.id)
-        verdict, counter, margin = way(assumption.values) if way else (UNSEEN, "this run has no counter for it", None)
-        return Answer(id=assumption.id, text=assumption.text, verdict=verdict, counter=counter, margin=margin)
+        self.at = places
+        return way(assumption.values) if way else (UNSEEN, "this run has no counter for it", None)
+
+    def chains_of(self, assumption: Assumption, word: Word, where: frozenset[str] | None) -> list[str] | None:
+        """Those that rest on what happens on these executors, or on instances that were late; None: all chains."""
+        if word == BROKEN and (raised := self.raised(assumption.id)) is not None:
+            return raised
+        late = self.seen.get("in_time", {}).get("over" if word == BROKEN else "unseen", [])
+        if assumption.id == "over_in_time" and late and not self.count("session", "reconnects"):
+            found = [name for name, reach in self.reaches.items() if reach.chains.intersection(late)]
+        elif where is None:
+            return None
+        else:
+            found = [name for name, reach in self.reaches.items() if reach.executors & where]
+        return None if len(found) == len(self.reaches) else found
+
+    def raised(self, premise: str) -> list[str] | None:
+        """Chains whose bounds the times that were seen raise, or take away; None: it is no time of the description."""
+        told = _TIMES[premise](self) if premise in _TIMES else self.system
+        if told == self.system:
+            return None
+        losses = next((one.values["losses"] for one in self.bounds.assumptions if one.id == "losses"), 0)
+        try:
+            after = bounds_of(told, self.bounds.executor, losses)
+        except (NoBoundError, AnalysisError):
+            return None
+        found = []
+        for one in self.bounds.chains:
+            again = after.chain(one.name)
+            if again is None or again.bound_ns is None or again.bound_ns > (one.bound_ns or 0):
+                found.append(one.name)
+        return found
+
+    def with_executions(self) -> System:
+        """As long, or as short, as they were seen to be."""
+        known = self.seen.get("executions", {})
+
+        def changed(chain: Chain, one: Callback) -> Callback:
+            times = known.get(f"{chain.name}/{one.name}")
+            if times is None:
+                return one
+            over_ns = max(0, times["most_ns"] - limit_ns(self.system, one))
+            least_ms = min(one.least_ms, Decimal(times["least_ns"]) / _NS)
+            return one.model_copy(
+                update={"execution_ms": one.execution_ms + Decimal(over_ns) / _NS, "least_ms": least_ms}
+            )
+
+        chains = tuple(
+            chain.model_copy(update={"callbacks": tuple(changed(chain, one) for one in chain.callbacks)})
+            for chain in self.system.chains
+        )
+        return self.system.model_copy(update={"chains": chains})
+
+    def with_links(self) -> System:
+        links = {one.name: one for one in self.system.links}
+        for board, ways in self.seen.get("handed", {}).items():
+            link = self.system.link_of_board(self.system.executor(board))
+            for way, told in ways.items() if link else ():
+                assert link is not None
+                most = max(getattr(links[link.name], f"{way}_ms") or 0, Decimal(told["sure_ns"]) / _NS)
+                links[link.name] = links[link.name].model_copy(update={f"{way}_ms": most})
+        return self.system.model_copy(update={"links": tuple(links.values())})
+
+    def by_others(self, assumption: Assumption, answers: Iterable[list[Answer]]) -> Answer:
+        """What is 0 because the description gives none is answered where it is used."""
+        ids = {_ANSWERED_BY[name] for name in assumption.values if name in _ANSWERED_BY}
+        places = places_of(self.system, assumption.id, assumption.places)
+        chains = self.chains_of(assumption, UNSEEN, places)
+        told = [
+            one
+            for several in answers
+            for one in several
+            if one.id in ids and (chains is None or one.chains is None or set(chains) & set(one.chains))
+        ]
+        worst = next((one for word in (BROKEN, UNSEEN, HELD) for one in told if one.verdict == word), None)
+        word, counter, margin = (worst.verdict, worst.counter, worst.margin) if worst else (UNSEEN, "", None)
+        return Answer(
+            id=assumption.id, text=assumption.text, verdict=word, counter=counter, margin=margin, chains=chains
+        )
 
     def measured(self) -> list[tuple[Chain, Callback, dict[str, int]]]:
         known = self.seen.get("executions", {})
         return [
-            (chain, callback, known[name])
+            (chain, callback, known.get(f"{chain.name}/{callback.name}", {}))
             for chain in self.system.chains
             for callback in chain.callbacks
-            if (name := f"{chain.name}/{callback.name}") in known
+            if callback.executor in self.at
         ]
+
+    def not_measured(self) -> Verdict | None:
+        """Where a callback was not: what others took is no answer for it."""
+        every = self.measured()
+        missing = [f"{chain.name}/{callback.name}" for chain, callback, times in every if not times]
+        if not missing:
+            return None if every else (HELD, "no callback runs there", None)
+        if len(missing) == len(every):
+            return UNSEEN, "execution times were not measured", None
+        return UNSEEN, f"execution times of {', '.join(missing[:_NAMED])} were not measured", None
 
     def execution(self, _: dict[str, int]) -> Verdict:
         every = [
             (times["most_ns"] - limit_ns(self.system, callback), f"{chain.name}/{callback.name}", times, callback)
             for chain, callback, times in self.measured()
+            if times
         ]
-        if not every:
-            return UNSEEN, "execution times were not measured", None
+        if not every or (max(every, key=lambda one: one[0])[0] <= 0 and self.not_measured()):
+            return self.not_measured() or (UNSEEN, "", None)
         over_ns, name, times, callback = max(every, key=lambda one: one[0])
         most_ns = limit_ns(self.system, callback)
         text = f"{name} took {_milliseconds(times['most_ns'])} of {_milliseconds(most_ns)} at most"
@@ -93,9 +224,10 @@ class _Judge:
         every = [
             (times["least_ns"] - callback.least_ns, f"{chain.name}/{callback.name}", times, callback)
             for chain, callback, times in self.measured()
+            if times
         ]
-        if not every:
-            return UNSEEN, "execution times were not measured", None
+        if not every or (min(every, key=lambda one: one[0])[0] >= 0 and self.not_measured()):
+            return self.not_measured() or (UNSEEN, "", None)
         spare_ns, name, times, callback = min(every, key=lambda one: one[0])
         text = (
             f"{name} took {_milliseconds(times['least_ns'])} at least, least_ms is {_milliseconds(callback.least_ns)}"
@@ -117,7 +249,11 @@ class _Judge:
         return UNSEEN, f"{text}, in which it took over more than one frame", None
 
     def release_jitter(self, values: dict[str, int]) -> Verdict:
-        late: dict[str, int] = self.seen.get("start_late_ns", {})
+        late = {
+            name: late_ns
+            for name, late_ns in self.seen.get("start_late_ns", {}).items()
+            if self.system.path(self.system.chain(name))[0].executor in self.at
+        }
         if not late:
             return UNSEEN, "no timer expired on an idle processor", None
         name = max(late, key=lambda chain: late[chain] - values.get(chain, 0))
@@ -126,7 +262,8 @@ class _Judge:
         return _within(late[name], limit_ns, text)
 
     def host(self, way: str, limit_ns: int) -> Verdict:
-        seen = self.seen.get(way)
+        by_board = self.seen.get("handed", {})
+        seen = by_board.get(next(iter(self.at)), {}).get(way) if by_board else self.seen.get(way)
         if seen is None:
             return UNSEEN, "no log of the line tells which frame belongs to which instance", None
         counts = {int(upto_us): count for upto_us, count in seen["upto_us"].items()}
@@ -173,12 +310,21 @@ class _Judge:
         )
 
     def count(self, part: str, name: str) -> int:
+        """Of the boards that are asked about, where each has told its own, or of all."""
         counters = self.run.counters.get(part, {})
-        return int(counters.get(name, 0)) if isinstance(counters, dict) else 0
+        own = [one[part] for board, one in self.boards().items() if board in self.at and part in one]
+        return sum(int(one.get(name, 0)) for one in own or [counters] if isinstance(one, dict))
+
+    def boards(self) -> dict[str, Any]:
+        found = self.run.counters.get("boards", {})
+        return found if isinstance(found, dict) else {}
+
+    def counts_frames(self) -> bool:
+        return "transmitter" in self.run.counters or any(one in self.boards() for one in self.at)
 
     def losses(self, values: dict[str, int]) -> Verdict:
         limit = values["losses"]
-        if "transmitter" not in self.run.counters:
+        if not self.counts_frames():
             return UNSEEN, "this run does not count frames", None
         damaged = self.count("receiver", "checksum_errors") + self.count("agent", "checksum_errors")
         again = self.count("transmitter", "retransmissions")
@@ -211,14 +357,18 @@ class _Judge:
         woken_ns = max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
         return max(woken_ns, int(self.seen.get("line_behind_ns", 0)))
 
+    def serial_links(self) -> list[str]:
+        links = [self.system.link_of_board(board) for board in self.system.boards() if board.name in self.at]
+        return [one.name for one in links if isinstance(one, SerialLink)]
+
     def lines(self) -> list[dict[str, Any]]:
-        """What emulated lines counted: that of a comparison, or those of a whole description."""
+        """What emulated lines counted: that of a comparison, or those of the boards that are asked about."""
         counters = self.run.counters
-        return [one for one in (counters.get("line"), *counters.get("lines", {}).values()) if isinstance(one, dict)]
+        own = [counters.get("lines", {}).get(name) for name in self.serial_links()]
+        return [one for one in (counters.get("line"), *own) if isinstance(one, dict)]
 
     def line_on_time(self, _: dict[str, int]) -> Verdict:
-        boards = [board for board in self.system.boards() if isinstance(self.system.link_of_board(board), SerialLink)]
-        if len(self.lines()) < len(boards):
+        if len(self.lines()) < len(self.serial_links()):
             return UNSEEN, "a line that is not emulated here keeps no times", None
         late_ns = self.line_late_ns()
         return _within(late_ns, _CLOCK_NS, f"{_milliseconds(late_ns)} late at most, {_milliseconds(_CLOCK_NS)} allowed")
@@ -232,13 +382,14 @@ class _Judge:
         given = self.given()
         if given:
             return UNSEEN, f"no other endpoint was found; timers of {', '.join(given)} cannot be seen", None
-        return HELD, "tide plays every executor, with the callbacks described", None
+        return HELD, "tide plays the executor, with the callbacks described", None
 
     def given(self) -> list[str]:
-        return [one.name for one in self.system.executors if one.command or one.image or one.attach]
+        given = [one for one in self.system.executors if one.command or one.image or one.attach]
+        return [one.name for one in given if one.name in self.at]
 
     def interrupts(self, _: dict[str, int]) -> Verdict:
-        if "undescribed" not in self.seen or any(one.name in self.given() for one in self.system.boards()):
+        if "undescribed" not in self.seen or self.given():
             return UNSEEN, "interrupts of a board are not counted here", None
         return HELD, "boards that are played have a thread for their link, and no interrupts", None
 
@@ -258,10 +409,11 @@ class _Judge:
         )
 
     def pools(self, _: dict[str, int]) -> Verdict:
-        if "transmitter" not in self.run.counters:
+        if not self.counts_frames():
             return UNSEEN, "this run does not count pools", None
         full = self.count("transmitter", "refused_full") + self.count("receiver", "overflow_dropped")
-        failed = int(self.run.counters.get("publish_failures", 0))
+        own = [one for board, one in self.boards().items() if board in self.at] or [self.run.counters]
+        failed = sum(int(one.get("publish_failures", 0)) for one in own)
         return (BROKEN if full or failed else HELD), f"full {full} times, {failed} publishes refused", None
 
     def line_alone(self, _: dict[str, int]) -> Verdict:
@@ -297,6 +449,12 @@ class _Judge:
         return (BROKEN if broken else HELD), text, round(1 - seen["share"], 4)
 
 
+_TIMES: dict[str, Callable[[_Judge], System]] = {
+    "execution": _Judge.with_executions,
+    "shortest_execution": _Judge.with_executions,
+    "agent": _Judge.with_links,
+    "return": _Judge.with_links,
+}
 _ANSWERED_BY = {
     "agent_ms": "agent",
     "return_ms": "return",
@@ -307,9 +465,7 @@ _ANSWERED_BY = {
 
 def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
     """One for each model and assumption of the bounds, in their order."""
-    judges = _Judge(system, run, run.evidence)
-    found = [judges.answer(one) for one in bounds.assumptions if one.id != "not_given"]
-    by_id = {one.id: one for one in found}
+    judges = _Judge(system, bounds, run)
     models = [
         Answer(
             id="model",
@@ -319,23 +475,11 @@ def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
         )
         for one in bounds.models
     ]
-    return models + [
-        _by_others(one, [by_id[_ANSWERED_BY[name]] for name in one.values if _ANSWERED_BY.get(name) in by_id])
-        if one.id == "not_given"
-        else by_id[one.id]
-        for one in bounds.assumptions
-    ]
-
-
-def _by_others(assumption: Assumption, others: Iterable[Answer]) -> Answer:
-    """What is 0 as nobody said more is answered where it is used."""
-    told = list(others)
-    worst = next((one for verdict in (BROKEN, UNSEEN, HELD) for one in told if one.verdict == verdict), None)
-    if worst is None:
-        return Answer(id=assumption.id, text=assumption.text, verdict=UNSEEN, counter="", margin=None)
-    return Answer(
-        id=assumption.id, text=assumption.text, verdict=worst.verdict, counter=worst.counter, margin=worst.margin
-    )
+    answers = {number: judges.answers(one) for number, one in enumerate(bounds.assumptions) if one.id != "not_given"}
+    for number, one in enumerate(bounds.assumptions):
+        if one.id == "not_given":
+            answers[number] = [judges.by_others(one, answers.values())]
+    return models + [answer for number in range(len(bounds.assumptions)) for answer in answers[number]]
 
 
 def broken(answers: Iterable[Answer]) -> list[Answer]:

@@ -88,7 +88,11 @@ def _in_time(system: System, seen: list[Seen]) -> dict[str, object]:
         for latency_ns in one.latencies_ns
     ]
     share, name = max(shares, default=(0.0, ""))
-    return {"share": share, "chain": name, "missing": sum(one.lost + one.skipped for one in played)}
+    over = {one for share_of, one in shares if share_of > 1} | {one.chain for one in played if one.lost + one.skipped}
+    missing = sum(one.lost + one.skipped for one in played)
+    unseen = {one.name for one in system.chains} - {one.chain for one in played}
+    told: dict[str, object] = {"share": share, "chain": name, "missing": missing}
+    return told | {"over": sorted(over), "unseen": sorted(unseen)}
 
 
 def _undisturbed(
