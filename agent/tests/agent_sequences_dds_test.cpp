@@ -5,10 +5,12 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "core/domains.h"
 #include "dds/fast_dds.h"
+#include "dds/opaque_type.h"
 #include "sequences.h"
 #include "shared_middleware.h"
 
@@ -80,6 +82,42 @@ TEST_F(Matched, AReaderKeepsWhatIsWrittenBeforeItIsAsked) {
       EXPECT_EQ(sample.skipped, 0u);
     }
     EXPECT_FALSE(reader->take(sample));
+  }
+}
+
+// DDS fills samples up to a multiple of four; a board reads what another one wrote, octet by octet.
+TEST_F(Matched, ASampleComesOutAsLongAsItWentIn) {
+  const Topic topic{"rt/length", "T"};
+  const Qos qos{.depth = 10};
+  const auto reader = participant->create_reader(topic, qos, [] {});
+  const auto writer = participant->create_writer(topic, qos);
+  ASSERT_TRUE(settled(*reader) && settled(*writer));
+  await([&] { return writer->has_reader(); });
+  for (const size_t bytes : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 55u, 65000u, 65001u}) {
+    const std::vector<uint8_t> payload(bytes, 0x5A);
+    ASSERT_TRUE(writer->write(payload, bytes % 2 != 0));
+    real->flush();
+    await([&] { return writer->is_acknowledged(); });
+    Sample sample;
+    ASSERT_TRUE(reader->take(sample)) << bytes;
+    EXPECT_EQ(sample.payload, payload) << sample.payload.size() << " octets for " << bytes;
+  }
+}
+
+TEST(OpaqueType, TakesAwayWhatAForeignWriterFilledUp) {
+  OpaqueType type("T");
+  eprosima::fastrtps::rtps::SerializedPayload_t payload(16);
+  IncomingSample sample;
+  struct {
+    uint8_t options;
+    uint32_t length, bytes;
+  } const cases[] = {{0, 12, 8}, {3, 12, 5}, {2, 12, 6}, {0x40, 12, 8}, {3, 6, 0}, {1, 4, 0}};
+  for (const auto &one : cases) {
+    payload.length = one.length;
+    std::memset(payload.data, 0, one.length);
+    payload.data[3] = one.options;
+    ASSERT_TRUE(type.deserialize(&payload, &sample));
+    EXPECT_EQ(sample.payload.size(), one.bytes) << one.length << " octets, options " << int{one.options};
   }
 }
 
