@@ -493,6 +493,7 @@ class _Draw:
         for callback, sent in ((asks, "requests"), (serves, "replies")):
             size = callback.pop("publishes")["payload_bytes"]
             size = self.random.choice((1, self.random.randint(1, 12), size, size))
+            size = max(size, 9) if sent == "replies" else size  # a flag and a text
             callback[sent] = {"service": chain["name"], "type": "std_srvs/srv/SetBool", "payload_bytes": size}
         serves["kind"], takes["kind"] = "service", "client"
 
