@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,3 +145,22 @@ def test_a_case_whose_files_are_not_installed_is_one_line(tmp_path: Path, monkey
     assert status == 2
     (line,) = output.splitlines()
     assert line.startswith(str(tmp_path)) and "cannot be read" in line
+
+
+def test_a_defect_has_a_status_that_no_verdict_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise KeyError("release_ns")
+
+    monkeypatch.setattr("tide.main.app", fail)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as ending:
+            importlib.import_module("tide.start").main()
+    finally:
+        signal.signal(signal.SIGINT, before)  # main leaves it as a process that ends wants it
+    assert ending.value.code == 70
+    errors = capsys.readouterr().err
+    assert "KeyError: 'release_ns'" in errors
+    assert errors.splitlines()[-1].startswith("this is a defect of tide")

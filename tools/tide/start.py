@@ -32,12 +32,25 @@ def main() -> None:
         raise
     except OSError as error:
         if error.errno not in _OF_THE_OUTPUT or error.filename is not None:
-            raise
+            status = _tell_defect()
+            raise SystemExit(status) from None
         status = _refuse(error)
+        raise SystemExit(status) from None
+    except Exception:
+        status = _tell_defect()
         raise SystemExit(status) from None
     finally:
         _end_at_once()
         _flush(status)
+
+
+DEFECT = 70  # EX_SOFTWARE: no verdict has it
+
+
+def _tell_defect() -> int:
+    sys.excepthook(*sys.exc_info())
+    print("this is a defect of tide, not of your input: please report it with the text above", file=sys.stderr)
+    return DEFECT
 
 
 _OF_THE_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
