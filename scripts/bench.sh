@@ -37,6 +37,11 @@ for what in publish_best_effort publish_reliable udp_best_effort udp_reliable su
   done
 done
 
+echo "reception while every slot is taken: linear in the slots at most"
+for slots in 8 16 32 64 128 256; do
+  instructions receive "$slots" measured_calls 400 build/release/bin/submit_bench receive
+done
+
 run build/release/bin/lanes_bench
 run .venv/bin/python lab/bench/analysis_cost.py
 run .venv/bin/python lab/bench/analysis_tightness.py
