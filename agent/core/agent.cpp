@@ -60,6 +60,11 @@ size_t Agent::entity_count() const {
   return count;
 }
 
+size_t Agent::output_count() const {
+  return static_cast<size_t>(std::count_if(clients_.begin(), clients_.end(),
+                                           [](const auto &entry) { return entry.second.client->has_output(); }));
+}
+
 size_t Agent::unserved_requesters() const {
   size_t count = 0;
   for (const auto &[key, slot] : clients_) count += slot.client->unserved_requesters();
@@ -380,6 +385,7 @@ bool Agent::next(Endpoint endpoint, Time now, tide_frame_parts_t &frame) {
 
 bool Agent::next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame) {
   Client &client = *clients_.at(key).client;
+  if (!client.has_output()) return false;
   client.serve(now);
   if (tide_transmitter_next(&client.output().transmitter(), now, &frame) != 1) return false;
   place.sending_key = key;

@@ -74,6 +74,7 @@ class Agent {
   }
   size_t client_count() const { return clients_.size(); }
   size_t entity_count() const;
+  size_t output_count() const;         // clients that something has been sent to in their session
   size_t unserved_requesters() const;  // service clients whose server DDS has not found
 
  private:

@@ -52,7 +52,7 @@ Client::Client(Context &context, Endpoint endpoint, const Announcement &announce
 void Client::resume(Endpoint endpoint, const Announcement &announcement, Time now) {
   endpoint_ = endpoint;
   if (announcement.session == session_after(session())) {
-    readings_.keep(*output_);
+    if (has_output()) readings_.keep(*output_);
   } else {  // a program that has started anew, or may have: its request ids are others', and it missed nothing
     services_.forget();
   }
@@ -77,34 +77,43 @@ void Client::reset_streams() {
         return stream_submessage(stream, submessage);
       },
       [this](uint8_t stream, const tide_xrce_submessage_t &submessage) { refuse_fragments(stream, submessage); });
+  output_.reset();
+}
+
+Output &Client::output() {
+  if (has_output()) return *output_;
   const Time heartbeat_delay_ns = context_.heartbeat_delay_ns ? context_.heartbeat_delay_ns(endpoint_) : -1;
   output_ = std::make_unique<Output>(context_.limits, session(), key(), announcement_.message_bytes, heartbeat_delay_ns,
                                      [this](void *owner, tide_node_outcome_t outcome) { node_done(owner, outcome); });
   if (trace_ != nullptr) output_->keep_times();
+  return *output_;
 }
 
 // What the streams counted that end here.
 void Client::keep_counts() {
   if (input_ == nullptr) return;
   past_gaps_ += input_->gaps();
-  past_repeated_ += output_->transmitter().counters.retransmissions;
+  if (has_output()) past_repeated_ += output_->transmitter().counters.retransmissions;
 }
 
 ClientVitals Client::vitals(Time now) const {
-  const tide_transmitter_t &transmitter = output_->transmitter();
   const Counters &c = counters_;
   ClientVitals vitals;
   vitals.key = key();
   vitals.silent = liveness() == Liveness::State::kSilent;
   vitals.silence_ns = now - last_heard();
   vitals.entities = entity_count();
-  vitals.queued = transmitter.nodes_in_use;
-  vitals.queue = output_->node_count();
   vitals.messages_in = c.messages_in;
   vitals.bytes_in = c.bytes_in;
   vitals.messages_out = c.messages_out;
   vitals.bytes_out = c.bytes_out;
-  vitals.repeated = past_repeated_ + transmitter.counters.retransmissions;
+  vitals.repeated = past_repeated_;
+  if (has_output()) {
+    const tide_transmitter_t &transmitter = output_->transmitter();
+    vitals.queued = transmitter.nodes_in_use;
+    vitals.queue = output_->node_count();
+    vitals.repeated += transmitter.counters.retransmissions;
+  }
   vitals.lost_from = past_gaps_ + input_->gaps() + c.given_up + c.held_dropped + c.fragments_dropped +
                      c.fragmented_refused + c.write_failed + c.malformed;
   vitals.lost_to = c.nodes_evicted + c.samples_skipped + c.samples_too_large;
@@ -153,7 +162,7 @@ void Client::message(const tide_xrce_header_t &header, Bytes message, Time now) 
 
 void Client::acknowledge(const tide_input_stream_t *stream) {
   if (stream == nullptr) return;
-  tide_transmitter_request_acknack(&output_->transmitter(), stream->id, stream->next,
+  tide_transmitter_request_acknack(&output().transmitter(), stream->id, stream->next,
                                    tide_input_stream_missing(stream));
 }
 
@@ -165,7 +174,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
       tide_xrce_get_acknack(&cdr, &body);
       if (cdr.status != TIDE_OK) break;
       liveness_.answered();
-      tide_transmitter_on_acknack(&output_->transmitter(), &body, now);
+      if (has_output()) tide_transmitter_on_acknack(&output_->transmitter(), &body, now);
       return;
     }
     case TIDE_XRCE_HEARTBEAT: {
@@ -231,7 +240,7 @@ void Client::refuse_fragments(uint8_t stream, const tide_xrce_submessage_t &subm
 void Client::answer(uint8_t id, size_t length) {
   if (length == 0) {
     counters_.malformed++;
-  } else if (output_->submit_control(id, {answer_.data(), length}) < 0) {
+  } else if (output().submit_control(id, {answer_.data(), length}) < 0) {
     counters_.replies_dropped++;
   }
 }
@@ -245,8 +254,8 @@ void Client::send_status(uint8_t stream, tide_xrce_request_t related, uint8_t st
   const Bytes bytes(storage.data(), body.position);
   const int sent =
       stream == TIDE_XRCE_STREAM_NONE
-          ? output_->submit_control(TIDE_XRCE_STATUS, bytes)
-          : output_->submit(stream, TIDE_XRCE_STATUS, TIDE_XRCE_FLAG_LITTLE_ENDIAN, bytes, {}, nullptr, now_);
+          ? output().submit_control(TIDE_XRCE_STATUS, bytes)
+          : output().submit(stream, TIDE_XRCE_STATUS, TIDE_XRCE_FLAG_LITTLE_ENDIAN, bytes, {}, nullptr, now_);
   if (sent < 0) counters_.statuses_lost++;
 }
 
@@ -440,7 +449,7 @@ void Client::wake(const Signal &signal, Time now) {
 
 void Client::serve(Time now) {
   now_ = now;
-  readings_.serve(*output_, now);
+  if (readings_.is_active()) readings_.serve(output(), now);
 }
 
 void Client::sending(Time now) {
@@ -475,8 +484,9 @@ Time Client::poll(Time now) {
   }
   services_.poll(now);
   serve(now);
-  const Time transmitter_next = tide_transmitter_poll(&output_->transmitter(), now);
-  const Time probe_next = liveness_.poll(*output_, now);
+  const Time transmitter_next = has_output() ? tide_transmitter_poll(&output_->transmitter(), now) : TIDE_FOREVER;
+  if (announcement_.liveliness_ns != 0) output();  // to ask with
+  const Time probe_next = liveness_.poll(output_.get(), now);
   Time next = std::min({transmitter_next, readings_.next_ns(), services_.next_ns(), probe_next});
   if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));
   return next;

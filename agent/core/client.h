@@ -45,7 +45,9 @@ class Client {
   Endpoint endpoint() const { return endpoint_; }
   bool is_half_open() const { return entities_.size() == 0 && last_heard() == began_; }  // said nothing since it came
   uint32_t epoch() const { return epoch_; }  // changes when output starts anew
-  Output &output() { return *output_; }
+  // Made when something is first sent: most of a session's memory, and who only opens sessions takes none of it.
+  Output &output();
+  bool has_output() const { return output_ != nullptr; }
   Counters &counters() { return counters_; }  // of all its sessions
   const Counters &counters() const { return counters_; }
   // Without its place.
@@ -57,7 +59,7 @@ class Client {
   tide_xrce_request_t closing_request() const { return closing_request_; }
   bool answers_probes() const { return liveness_.answers_probes(); }
   // Asks for a sign of life, unless it was asked just now.
-  void ask(Time now) { liveness_.ask(*output_, now); }
+  void ask(Time now) { liveness_.ask(output(), now); }
 
   // A message of this client's session.
   void message(const tide_xrce_header_t &header, Bytes message, Time now);
@@ -105,7 +107,7 @@ class Client {
   Time began_ = 0;
   uint32_t epoch_ = 0;
   std::unique_ptr<Input> input_;
-  std::unique_ptr<Output> output_;
+  std::unique_ptr<Output> output_;  // null: nothing has been sent in this session
   Entities entities_;
   Creation creation_;
   CreationBudget creation_budget_;  // of all sessions of this client

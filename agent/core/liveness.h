@@ -27,8 +27,8 @@ class Liveness {
   bool answers_probes() const { return announced_ns_ != 0 || answers_; }
   // Asks for a sign of life, unless it was asked just now.
   void ask(Output &output, Time now);
-  // Timers. Returns when to call again.
-  Time poll(Output &output, Time now);
+  // Timers. Returns when to call again. output: null, if nothing was ever sent: then it is not asked either.
+  Time poll(Output *output, Time now);
 
  private:
   void probe(Output &output);

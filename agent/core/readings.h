@@ -11,6 +11,7 @@
 #include "core/entities.h"
 #include "core/output.h"
 #include "core/services.h"
+#include "tide/platform.h"
 
 namespace tide::agent {
 
@@ -27,9 +28,11 @@ class Readings {
   void removes(uint16_t object, Entity &entity);
   // Data has come for it, or may have.
   void wake(Entity &entity, Time now);
+  // A reader of the client has been asked for.
+  bool is_active() const { return !readers_.empty(); }
   // Delivers what is possible.
   void serve(Output &output, Time now);
-  Time next_ns() const { return next_ns_; }  // when serve has something to do
+  Time next_ns() const { return is_active() ? next_ns_ : TIDE_FOREVER; }  // when serve has something to do
   // Before the output of this session ends: what reliable streams carried to readers and requesters and was not
   // acknowledged is kept for the next one. Requests end with the session: no server is to work twice.
   void keep(Output &output);

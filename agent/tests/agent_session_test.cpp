@@ -47,6 +47,36 @@ TEST(Session, LimitsClients) {
   EXPECT_EQ(late.connect(), 0);
 }
 
+// A host that opens sessions and does nothing in them takes little of the agent's memory.
+TEST(Session, MemoryToSendInIsTakenWhenSomethingIsSent) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  driver.run_until(100 * kSecond);
+  EXPECT_EQ(driver.agent.counters().probes_sent, 0u) << "who was never sent anything is not asked";
+  EXPECT_EQ(driver.agent.output_count(), 0u);
+  EXPECT_EQ(client.create_xml(0x0011, 0, ""), 0);
+  EXPECT_EQ(driver.agent.output_count(), 1u);
+  EXPECT_EQ(client.connect(), 0);
+  EXPECT_EQ(driver.agent.output_count(), 0u) << "a session that begins anew";
+}
+
+// Its readers stay with a board of tide, so all that it says in its next session may be a READ_DATA.
+TEST(Session, TheFirstThingThatIsAskedInTheNextSessionIsAnswered) {
+  Driver driver;
+  TestClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
+  before.vendor = after.vendor = TIDE_XRCE_VENDOR;
+  ASSERT_EQ(before.connect(), 0);
+  before.create_all();
+  ASSERT_EQ(after.connect(), 0);
+  after.read(0x0016, 0x01, 0xFFFF, 0, 0, 0, 0x01);
+  Sample sample;
+  sample.payload = {1, 2, 3, 4};
+  driver.middleware.sources.at(0)->offer(sample);
+  driver.pump();
+  EXPECT_EQ(after.all(TIDE_XRCE_DATA).size(), 1u);
+}
+
 TEST(Session, KeysTravelBelow0x80AndShareAnEndpoint) {
   Driver driver;
   TestClient first(driver, 1, 0x11, 0x01), second(driver, 1, 0x22, 0x01);

@@ -99,7 +99,7 @@ class TestClient {
       "dds>";
 
   void read(uint16_t object, uint8_t stream, uint16_t samples = 0xFFFF, uint16_t seconds = 0,
-            uint16_t bytes_a_second = 0, uint16_t pace_ms = 0) {
+            uint16_t bytes_a_second = 0, uint16_t pace_ms = 0, uint8_t asks_on = 0x80) {
     tide_xrce_read_data_t body{};
     body.request = {next_request(), object};
     body.stream = stream;
@@ -113,7 +113,7 @@ class TestClient {
     tide_cdr_writer(&cdr, storage.data(), storage.size());
     tide_xrce_put_read_data(&cdr, &body);
     storage.resize(cdr.position);
-    submit(0x80, TIDE_XRCE_READ_DATA, 1, storage);
+    submit(asks_on, TIDE_XRCE_READ_DATA, 1, storage);
   }
 
   void write(uint16_t object, const Octets &payload, uint8_t stream = 0x80, uint8_t flags = 1) {
