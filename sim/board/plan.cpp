@@ -168,6 +168,7 @@ Fields fields_of(ChainPlan &chain) {
           {"next", optional_field(chain.next)},
           {"begins", texts_field(chain.begins)},
           {"begins_at", numbers_field(chain.begins_at, 0, 64)},
+          {"ends_sampled", bool_field(chain.ends_sampled)},
           {"waits", number_field(chain.waits, 1u, 64u)},
           {"join", number_field(chain.join, 0u, 1000u)}};
 }

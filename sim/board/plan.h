@@ -64,7 +64,8 @@ struct ChainPlan {
   // many of its callbacks there; 0: as what the client sends is heard.
   std::vector<std::string> begins;
   std::vector<unsigned> begins_at;
-  unsigned waits = 1;  // of one that others begin: for so many of them, each instance
+  bool ends_sampled = false;  // heard: its response is over when it has sampled, as what hears it is others'
+  unsigned waits = 1;         // of one that others begin: for so many of them, each instance
   // told: 0, or the number of a join of this board. Of the chains of one join the last that arrives acts for all.
   unsigned join = 0;
   bool passed_on = false;  // who is named by `next` or `begins`; of a plan with boards, set by simulate()

@@ -243,7 +243,8 @@ void OneBoard::answer(size_t chain, const Bus::Payload &payload) {
   client_.note_answered(chain, get_mark(payload.data()).index, engine_.now());
   if (shape == Shape::kHeard || shape == Shape::kHosted) {
     const uint32_t index = get_mark(payload.data()).index;
-    client_.note_end(chain, index, engine_.now());
+    const bool is_over = plan_.chains[chain].ends_sampled;
+    client_.note_end(chain, index, is_over ? client_.instances(chain)[index].sample_end : engine_.now());
     const std::string &next = plan_.chains[chain].next;
     if (!next.empty()) world_.pass_on(next, index, client_.instances(chain)[index].release);
     return;

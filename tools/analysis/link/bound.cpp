@@ -22,11 +22,11 @@ Linear LinkModel::client_interference(size_t chain, time_ns window_ns, LinkParts
   parts.client_interference_ns.assign(size(), 0);
   for (const size_t other : here_) {
     if (!goes_first(other, chain)) continue;
-    const time_ns load_ns = loads_[other].client_ns;
-    const Linear executed = share(load_ns, period(other), responses_[other], window_ns);
+    const time_ns load_ns = seen(other, chain).client_ns;
+    const Linear executed = within(other, chain, load_ns, window_ns);
     parts.client_interference_ns[other] = executed.value;
     const time_ns punctual_ns = share(load_ns, period(other), load_ns, window_ns).value;
-    parts.lateness_ns = add(parts.lateness_ns, executed.value - punctual_ns);
+    if (!one_release(other, chain)) parts.lateness_ns = add(parts.lateness_ns, executed.value - punctual_ns);
     sum = sum + executed;
   }
   return sum;
@@ -37,7 +37,11 @@ Linear LinkModel::interrupts(size_t chain, time_ns window_ns) const {
   Linear sum = constant(2 * loads_[chain].interrupts_ns);
   for (const size_t other : here_) {
     if (other == chain || loads_[other].interrupts_ns == 0) continue;
-    sum = sum + share(loads_[other].interrupts_ns, period(other), span_ns(other), window_ns);
+    const Seen load = seen(other, chain);
+    const time_ns interrupts_ns =
+        add(multiply(load.down_frames + load.down_control, system_.client.interrupt_receive_ns),
+            multiply(load.up_frames + load.up_control, system_.client.interrupt_complete_ns));
+    sum = sum + share(interrupts_ns, period(other), span_ns(other), window_ns);
   }
   if (alive_) return sum;
   // Signs of life are digested as the least urgent of all (client_blocking). In a batch they are in any order, and a
@@ -55,8 +59,7 @@ Linear LinkModel::host(size_t chain, time_ns window_ns) const {
     if (system_.hosts[place].own_cores || !loads_[chain].visits_host[place]) continue;
     Linear others;
     for (size_t other = 0; other < size(); other++) {
-      if (other != chain)
-        others = others + share(loads_[other].hosts_ns[place], period(other), responses_[other], window_ns);
+      if (other != chain) others = others + within(other, chain, seen_on_host(other, chain, place), window_ns);
     }
     const time_ns lanes = system_.hosts[place].lanes;
     sum = sum + (lanes == 1 ? others : Linear{divide_up(others.value, lanes), 0, window_ns});
@@ -76,13 +79,16 @@ bool LinkModel::in_one_stream(size_t other, size_t chain, Direction direction) c
 Linear LinkModel::unacknowledged(size_t chain, Direction direction, time_ns window_ns) const {
   Linear frames;
   for (const size_t other : here_) {
-    const Traffic &traffic = direction == Direction::up ? loads_[other].up : loads_[other].down;
+    const bool up = direction == Direction::up;
+    const Traffic &traffic = up ? loads_[other].up : loads_[other].down;
     if (traffic.frames == 0 || !in_one_stream(other, chain, direction)) continue;
+    int64_t count = traffic.frames;
+    if (other != chain) count = up ? seen(other, chain).up_frames : seen(other, chain).down_frames;
     // Its own response may be longer than what is known of it so far.
     const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
     const Linear instances =
         other == chain ? stair(window_ns, own_ns, period(chain)) : constant(divide_up(span_ns(other), period(other)));
-    frames = frames + scale(instances, traffic.frames);
+    frames = frames + scale(instances, count);
   }
   return frames;
 }
@@ -174,7 +180,7 @@ bool LinkModel::pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns
     // Of its own visits only what may lie between two others that both delay it.
     time_ns between_ns = more_ns + (preemptive ? self.client_ns : self.taking_ns);
     for (const size_t other : here_) {
-      if (other == pair || !goes_first(other, chain)) continue;
+      if (other == pair || !goes_first(other, chain) || goes_on_[other]) continue;
       const Load &load = loads_[other];
       const time_ns count = stair(window_ns, responses_[other], period(other)).value;
       between_ns = add(between_ns, multiply(count, load.pair ? load.visit_ns : load.client_ns));
@@ -267,7 +273,7 @@ LinkModel::Once LinkModel::visits_once(size_t chain, time_ns window_ns) const {
   for (const size_t other : here_) {
     if (!goes_first(other, chain)) continue;
     const Load &load = loads_[other];
-    const Linear all = share(load.client_ns, period(other), responses_[other], window_ns);
+    const Linear all = within(other, chain, seen(other, chain).client_ns, window_ns);
     const Linear count = stair(window_ns, responses_[other], period(other));
     once.sum = once.sum + (load.pair ? lesser(all, scale(count, load.visit_ns), window_ns) : all);
     if (!load.pair) continue;
@@ -283,7 +289,7 @@ size_t LinkModel::only_less_urgent(size_t chain, time_ns window_ns) const {
   size_t found = size();
   if (system_.client.policy != ClientPolicy::tide || !alive_) return found;
   for (const size_t other : here_) {
-    if (other == chain || goes_first(other, chain) || loads_[other].visits == 0) continue;
+    if (other == chain || goes_first(other, chain) || loads_[other].visits == 0 || goes_on_[other]) continue;
     if (found < size() || !loads_[other].pair) return size();
     found = other;
   }
@@ -312,6 +318,11 @@ std::vector<size_t> LinkModel::dependences(size_t chain) const {
         (load.down.control > 0 && down_waits_[chain] != kNeverNs))
       found.push_back(other);
   }
+  std::set<size_t> late;
+  for (const size_t other : found) late.insert(as_late_[other].begin(), as_late_[other].end());
+  for (const size_t other : found) late.erase(other);
+  late.erase(chain);
+  found.insert(found.end(), late.begin(), late.end());
   return found;
 }
 

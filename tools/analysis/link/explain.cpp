@@ -29,16 +29,17 @@ LinkModel::Shares LinkModel::asked(size_t chain) const {
   for (size_t other = 0; other < size(); other++) {
     if (other != chain && !goes_first(other, chain)) continue;
     const Load &load = asked_[other];
+    const Cut cut = other == chain ? Cut() : cut_for(other, chain);
     const auto period_ns = static_cast<double>(period(other));
     if (self.up.messages > 0 || is_batch()) {
-      shares.up += static_cast<double>(load.up.total_ns) / period_ns;
-      shares.plain_up += static_cast<double>(load.up.plain_ns) / period_ns;
+      shares.up += static_cast<double>(load.up.total_ns - cut.up_ns) / period_ns;
+      shares.plain_up += static_cast<double>(load.up.plain_ns - cut.up_plain_ns) / period_ns;
     }
     if (self.down.messages > 0 || is_batch()) {
-      shares.down += static_cast<double>(load.down.total_ns) / period_ns;
-      shares.plain_down += static_cast<double>(load.down.plain_ns) / period_ns;
+      shares.down += static_cast<double>(load.down.total_ns - cut.down_ns) / period_ns;
+      shares.plain_down += static_cast<double>(load.down.plain_ns - cut.down_plain_ns) / period_ns;
     }
-    shares.client += static_cast<double>(load.client_ns) / period_ns;
+    shares.client += static_cast<double>(load.client_ns - cut.client_ns) / period_ns;
   }
   return shares;
 }

@@ -123,6 +123,7 @@ class Reader {
     fields.integer("least_ns", callback.least_ns);
     fields.integer("payload_bytes", callback.payload_bytes);
     fields.integer("hop_ns", callback.hop_ns);
+    fields.integer("shared", callback.shared);
     std::string executor = file_.system.client.name;
     fields.text("executor", executor);
     callback.place = place_of(executor);

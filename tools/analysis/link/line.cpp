@@ -20,6 +20,7 @@ std::vector<int64_t> LinkModel::busy_instances(Direction direction) const {
   for (int pass = 0; pass < kMostBusyPasses; pass++) {
     time_ns next_ns = 0;
     for (size_t chain = 0; chain < size(); chain++) {
+      if (goes_on_[chain]) continue;  // its messages are those of a longer one
       const Load &load = loads_[chain];
       const bool up = direction == Direction::up;
       const Traffic &traffic = up ? load.up : load.down;
@@ -66,6 +67,7 @@ time_ns LinkModel::uplink_wait(size_t chain, const Spacing &spacing, const std::
   time_ns all_ns = 0, spared_ns = kNeverNs, soonest_ns = kNeverNs;
   int64_t before = -1;
   for (const size_t other : here_) {
+    if (goes_on_[other]) continue;
     const Load &load = loads_[other];
     // Its own are sent after its message; those of its instances before are not.
     const bool own = other == chain && !self.answers_first;
@@ -185,9 +187,18 @@ Linear LinkModel::uplink_by_level(size_t chain, int64_t messages, time_ns window
     }
     const time_ns span = span_ns(other);
     const bool waited = waits_for_line(system_.chains[other]) || waits_for_answer(system_.chains[other]);
-    const Linear frames =
-        waited ? Linear{} : share(load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
-    const Linear control = share(load.up.control * control_ns, period(other), span, window_ns);
+    const Seen part = seen(other, chain);
+    Linear frames;
+    if (waited) {
+      frames = {};
+    } else if (load.hold_ns > load.up.total_ns) {  // also for what others have counted, unless all of it is theirs
+      frames = share(goes_on_[other] ? 0 : load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
+    } else if (one_release(other, chain)) {
+      frames = within(other, chain, part.up_ns, window_ns);
+    } else {
+      frames = share(part.up_ns, period(other), std::max(span, part.up_ns), window_ns);
+    }
+    const Linear control = share(part.up_control * control_ns, period(other), span, window_ns);
     parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
     parts.control_ns = add(parts.control_ns, control.value);
     sum = sum + frames + control;
@@ -233,10 +244,11 @@ Linear LinkModel::downlink_by_level(size_t chain, time_ns window_ns, LinkParts &
       blocking_ns = std::max({blocking_ns, load.down.unit_ns, load.down.control > 0 ? answer_ns_ : 0});
       continue;
     }
-    const Linear control = share(load.down.control * answer_ns_, period(other), span_ns(other), window_ns);
+    const Seen part = seen(other, chain);
+    const Linear control = share(part.down_control * answer_ns_, period(other), span_ns(other), window_ns);
     parts.control_ns = add(parts.control_ns, control.value);
     sum = sum + control;
-    const Linear frames = share(load.down.total_ns, period(other), responses_[other], window_ns);
+    const Linear frames = within(other, chain, part.down_ns, window_ns);
     parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
     sum = sum + frames;
   }

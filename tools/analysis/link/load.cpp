@@ -127,6 +127,161 @@ Load LinkModel::visit_load(const LinkChain &chain) const {
   return load;
 }
 
+// ---- what chains of one timer have in common ----
+
+namespace {
+
+// What a chain has in common with others, in its order: its callbacks, and each message with what takes it over.
+std::vector<SharedKey> ordered_keys(const LinkChain &chain) {
+  std::vector<SharedKey> keys;
+  int64_t before = 0;
+  for (const LinkCallback &callback : chain.callbacks) {
+    if (before != 0 && callback.shared != 0) keys.emplace_back(before, callback.shared);
+    if (callback.shared != 0) keys.emplace_back(callback.shared, 0);
+    before = callback.shared;
+  }
+  return keys;
+}
+
+}  // namespace
+
+// Its end is on the way of the longer one.
+bool LinkModel::begins_alike(size_t longer, size_t shorter) const {
+  const auto &of = system_.chains[longer].callbacks, &begin = system_.chains[shorter].callbacks;
+  return of.size() >= begin.size() &&
+         std::equal(begin.begin(), begin.end(), of.begin(), [](const LinkCallback &one, const LinkCallback &other) {
+           return one.shared != 0 && one.shared == other.shared;
+         });
+}
+
+// Of the load of a chain what these keys name.
+Cut LinkModel::cut_of(size_t chain, const std::set<SharedKey> &elsewhere) const {
+  Cut cut;
+  cut.hosts_ns.resize(system_.hosts.size());
+  const Client &client = system_.client;
+  const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
+  for (size_t index = 0; index < callbacks.size(); index++) {
+    const LinkCallback &callback = callbacks[index];
+    const bool here = callback.place == kOnClient;
+    const bool is_elsewhere = elsewhere.count({callback.shared, 0}) > 0;
+    const LinkCallback *before = index > 0 ? &callbacks[index - 1] : nullptr;
+    const bool is_reception = here && before != nullptr && callback.shared != 0;
+    if (is_reception && elsewhere.count({before->shared, callback.shared}) > 0) {
+      const Message taken = message(system_.line, Direction::down, before->payload_bytes);
+      cut.client_ns += client.dispatch_ns + taken.frames * client.process_ns;
+      cut.down_ns += taken.total_ns;
+      cut.down_plain_ns += taken.plain_ns;
+      cut.down_frames += taken.frames;
+    }
+    if (!is_elsewhere) continue;
+    if (!here) {
+      cut.hosts_ns[static_cast<size_t>(callback.place)] += callback.execution_ns;
+      continue;
+    }
+    cut.client_ns += std::max<time_ns>(callback.execution_ns, 1) + (before == nullptr ? client.dispatch_ns : 0) +
+                     (callback.payload_bytes > 0 ? client.submit_ns : 0);
+    if (callback.payload_bytes == 0) continue;
+    const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
+    cut.up_ns += sent.total_ns + sent.frames * gap_ns_;
+    cut.up_plain_ns += sent.plain_ns + sent.frames * gap_ns_;
+    cut.up_frames += sent.frames;
+  }
+  return cut;
+}
+
+void LinkModel::find_shared() {
+  std::vector<std::vector<SharedKey>> keys;
+  std::map<SharedKey, std::vector<size_t>> owners;
+  goes_on_.assign(size(), false);
+  outside_.assign(size(), {});
+  as_late_.assign(size(), {});
+  for (size_t chain = 0; chain < size(); chain++) {
+    keys.push_back(ordered_keys(system_.chains[chain]));
+    roots_of_.push_back(system_.chains[chain].callbacks.front().shared);
+    for (size_t other = 0; other < size() && roots_of_[chain] != 0; other++) {
+      const bool alike = other != chain && begins_alike(other, chain);
+      goes_on_[chain] = goes_on_[chain] || (alike && (!begins_alike(chain, other) || other < chain));
+    }
+  }
+  // Who counts it for everybody else is the first that does not end on the way of another one.
+  for (const bool goes_on : {false, true}) {
+    for (size_t chain = 0; chain < size(); chain++) {
+      if (goes_on_[chain] != goes_on) continue;
+      for (const SharedKey &key : keys[chain]) owners[key].push_back(chain);
+    }
+  }
+  const auto counted_by_others = [&](size_t chain) {
+    std::set<SharedKey> found;
+    for (const SharedKey &key : keys[chain]) {
+      if (owners[key].front() != chain) found.insert(key);
+    }
+    return found;
+  };
+  for (size_t chain = 0; chain < size(); chain++) {
+    if (keys[chain].empty()) {
+      outside_[chain].hosts_ns.resize(system_.hosts.size());
+      continue;
+    }
+    const std::set<SharedKey> others = counted_by_others(chain);
+    outside_[chain] = cut_of(chain, others);
+    // Behind a join it is over when the way by the last input is.
+    std::set<size_t> late;
+    for (const SharedKey &key : keys[chain]) {
+      const auto own = std::find(keys[chain].begin(), keys[chain].end(), key);
+      for (const size_t other : owners[key]) {
+        const auto there = std::find(keys[other].begin(), keys[other].end(), key);
+        if (!std::equal(keys[chain].begin(), own, keys[other].begin(), there)) late.insert(other);
+      }
+    }
+    as_late_[chain].assign(late.begin(), late.end());
+    for (size_t self = 0; self < size(); self++) {
+      if (self == chain || !one_release(self, chain)) continue;
+      std::set<SharedKey> all = others;
+      all.insert(keys[self].begin(), keys[self].end());
+      inside_[{chain, self}] = cut_of(chain, all);
+    }
+  }
+}
+
+// Its frames that others count bring no questions and acknowledgments of their own. A chain that goes on from the end
+// of this one has all of that to come; what is left of its instance before is acknowledgments and frames without one.
+Seen LinkModel::seen(size_t other, size_t chain) const {
+  const Load &load = loads_[other];
+  const Cut &cut = cut_for(other, chain);
+  const bool follows = one_release(other, chain) && begins_alike(other, chain);
+  Seen seen;
+  seen.client_ns = follows ? 0 : load.client_ns - cut.client_ns;
+  seen.up_ns = follows ? 0 : load.up.total_ns - cut.up_ns;
+  seen.down_ns = follows ? 0 : load.down.total_ns - cut.down_ns;
+  seen.up_frames = load.up.frames - cut.up_frames;
+  seen.down_frames = load.down.frames - cut.down_frames;
+  seen.up_asks = seen.up_frames > 0 ? load.up.asks : 0;
+  seen.down_asks = seen.down_frames > 0 ? load.down.asks : 0;
+  const int64_t asks = load.up.asks - seen.up_asks + load.down.asks - seen.down_asks;  // and as many answers
+  seen.up_control = load.up.control - asks - std::min(load.up.receipts, cut.down_frames);
+  seen.down_control = load.down.control - asks - std::min(load.down.receipts, cut.up_frames);
+  return seen;
+}
+
+time_ns LinkModel::seen_on_host(size_t other, size_t chain, size_t place) const {
+  if (one_release(other, chain) && begins_alike(other, chain)) return 0;
+  return loads_[other].hosts_ns[place] - cut_for(other, chain).hosts_ns[place];
+}
+
+// From the nominal expiry until all that others are charged for is over.
+time_ns LinkModel::latest_ns(size_t chain) const {
+  time_ns latest_ns = responses_[chain];
+  for (const size_t other : as_late_[chain]) latest_ns = std::max(latest_ns, responses_[other]);
+  return latest_ns;
+}
+
+// What another chain executes or sends in a window of this one. Of chains of one timer no other instance is about: each
+// is over before the next expiry.
+Linear LinkModel::within(size_t other, size_t chain, time_ns load_ns, time_ns window_ns) const {
+  if (one_release(other, chain) && system_.protocol.losses == 0) return constant(load_ns);
+  return share(load_ns, period(other), latest_ns(other), window_ns);
+}
+
 // What the last callback sends leaves after the response, before that of the next instance at the latest.
 time_ns LinkModel::tail_ns(size_t chain) const {
   const LinkCallback &last = system_.chains[chain].callbacks.back();
@@ -135,7 +290,7 @@ time_ns LinkModel::tail_ns(size_t chain) const {
 
 // From the release of an instance until nothing of it is under way any more.
 time_ns LinkModel::span_ns(size_t chain) const {
-  return add(add(responses_[chain], loads_[chain].settling_ns), tail_ns(chain));
+  return add(add(latest_ns(chain), loads_[chain].settling_ns), tail_ns(chain));
 }
 
 void LinkModel::count_interrupts(Load &load) const {
@@ -186,19 +341,20 @@ time_ns LinkModel::control_wait_ns(size_t chain, Direction direction, int64_t ow
     next_ns = least_ns;
     for (const size_t other : here_) {
       if (!goes_first(other, chain)) continue;
-      const Traffic &traffic = up ? loads_[other].up : loads_[other].down;
-      const int64_t answers = (up ? loads_[other].down : loads_[other].up).asks;
-      const auto within = [&](time_ns load_ns) {
+      const Seen load = seen(other, chain);
+      const int64_t asks = up ? load.up_asks : load.down_asks, answers = up ? load.down_asks : load.up_asks;
+      const auto share_of = [&](time_ns load_ns) {
         return share(load_ns, period(other), std::min(span_ns(other), kLongestWaitNs), window_ns).value;
       };
-      const time_ns sent_ns = is_batch() ? 0 : traffic.total_ns;
-      next_ns = add(next_ns, within(add(sent_ns, multiply(traffic.control - traffic.asks - answers, frame_ns))));
+      const time_ns sent_ns = is_batch() ? 0 : up ? load.up_ns : load.down_ns;
+      const int64_t control = (up ? load.up_control : load.down_control) - asks - answers;
+      next_ns = add(next_ns, share_of(add(sent_ns, multiply(control, frame_ns))));
       const int64_t asked = asks_within(other, direction, window_ns);
-      next_ns = add(next_ns, std::min(within(multiply(traffic.asks, frame_ns)), multiply(asked, frame_ns)));
+      next_ns = add(next_ns, std::min(share_of(multiply(asks, frame_ns)), multiply(asked, frame_ns)));
       // An answer waits for one of them at most; the next question finds that one.
       const int64_t asked_back =
           asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.acknowledges_ns()));
-      next_ns = add(next_ns, std::min(within(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
+      next_ns = add(next_ns, std::min(share_of(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
     }
     if (!alive_) next_ns = add(next_ns, signs_of_life(window_ns, direction).value);
   }
@@ -366,6 +522,7 @@ void LinkModel::make_loads() {
     for (const auto &[fresh, before] : {std::pair{&load.up, &loads_[chain].up}, {&load.down, &loads_[chain].down}}) {
       fresh->control = before->control;
       fresh->asks = before->asks;
+      fresh->receipts = before->receipts;
     }
     const Load &before = loads_[chain];
     load.settling_ns = before.settling_ns;

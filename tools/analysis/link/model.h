@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,24 @@ struct Load {
   time_ns remote_least_ns() const { return up.least_ns + host_least_ns + down.least_ns; }
 };
 
+// What chains have in common counts once (docs/analysis/joins.md, "What ways share"): a callback, by its number and 0,
+// or a message and what takes it over, by the numbers of both ends.
+using SharedKey = std::pair<int64_t, int64_t>;
+
+// Of a chain's load what does not count for another one, as it is counted elsewhere.
+struct Cut {
+  time_ns client_ns = 0, up_ns = 0, down_ns = 0, up_plain_ns = 0, down_plain_ns = 0;
+  int64_t up_frames = 0, down_frames = 0;
+  std::vector<time_ns> hosts_ns;
+};
+
+// What one instance of a chain asks, as another one sees it.
+struct Seen {
+  time_ns client_ns = 0, up_ns = 0, down_ns = 0;
+  int64_t up_frames = 0, down_frames = 0;  // in a window of the stream
+  int64_t up_control = 0, down_control = 0, up_asks = 0, down_asks = 0;
+};
+
 // Beyond it nothing has a bound.
 inline constexpr time_ns kLongestWaitNs = 1'000'000'000'000;
 
@@ -98,6 +118,7 @@ class LinkModel {
     answer_ns_ = answer_frame_ns(system.line);
     gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
     for (const LinkChain &chain : system.chains) asked_.push_back(visit_load(chain));
+    find_shared();
   }
 
   LinkResults run();
@@ -140,6 +161,10 @@ class LinkModel {
     }
     return found;
   }
+  // Both are released by the same expiry of the same timer.
+  bool one_release(size_t other, size_t chain) const {
+    return roots_of_[other] != 0 && roots_of_[other] == roots_of_[chain];
+  }
   time_ns period(size_t chain) const { return system_.chains[chain].period_ns; }
   time_ns jitter(size_t chain) const { return system_.chains[chain].jitter_ns; }
   bool waits_for_answer(const LinkChain &chain) const {
@@ -149,6 +174,16 @@ class LinkModel {
     return is_batch() && system_.client.send == Send::blocking && !chain.uplink_reliable;
   }
 
+  void find_shared();
+  Cut cut_of(size_t chain, const std::set<SharedKey> &elsewhere) const;
+  bool begins_alike(size_t longer, size_t shorter) const;
+  const Cut &cut_for(size_t other, size_t chain) const {
+    return one_release(other, chain) ? inside_.at({other, chain}) : outside_[other];
+  }
+  Seen seen(size_t other, size_t chain) const;
+  time_ns seen_on_host(size_t other, size_t chain, size_t place) const;
+  time_ns latest_ns(size_t chain) const;
+  Linear within(size_t other, size_t chain, time_ns load_ns, time_ns window_ns) const;
   void make_loads();
   Load visit_load(const LinkChain &chain) const;
   void cross(Load &load, Direction direction, const LinkCallback &from) const;
@@ -221,7 +256,12 @@ class LinkModel {
   bool settled_ = true;           // else bounds raised each other without end
   std::vector<time_ns> remotes_;  // from the end of the first visit until the answer is there
   std::vector<Load> loads_;
-  std::vector<Load> asked_;  // the same of an idle system: nothing waits for anything
+  std::vector<Load> asked_;                          // the same of an idle system: nothing waits for anything
+  std::vector<int64_t> roots_of_;                    // number of the first callback
+  std::vector<bool> goes_on_;                        // there is a chain that begins with all of this one
+  std::vector<Cut> outside_;                         // what others have counted already
+  std::map<std::pair<size_t, size_t>, Cut> inside_;  // of one, as another one of its timer has it
+  std::vector<std::vector<size_t>> as_late_;         // chains by whose last input what this one is charged may come
   time_ns answer_ns_ = 0, gap_ns_ = 0;
   std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;

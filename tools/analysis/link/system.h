@@ -91,6 +91,9 @@ struct LinkCallback {
   int64_t payload_bytes = 0;  // of what it publishes; 0: nothing
   std::vector<CriticalSection> sections = {};
   std::optional<time_ns> hop_ns = std::nullopt;  // on the host, from the callback before it there
+  // The same number in several chains of one timer is one callback, executed once an instance whoever goes on from it;
+  // of two that follow each other in several chains the message is one, too. 0: it is this chain's alone.
+  int64_t shared = 0;
 };
 
 struct LinkChain {

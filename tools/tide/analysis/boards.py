@@ -23,6 +23,7 @@ from tide.analysis.lower import (
     executor_of_board,
     makes_of,
     refuse_link,
+    shared_callbacks,
     shared_exclusive_groups,
 )
 from tide.analysis.names import chain_of
@@ -74,6 +75,7 @@ class _Composition:
         self._around = {inner[0].name: one.name for one in every for _, inner in one.away}
         self._places = sorted({one.place for one in every})
         self._waits_ns, self._makes_ns = waits_of(system), makes_of(system)
+        self._shared = shared_callbacks(system)
         self._documents = {place: self._document(place, executor, losses) for place in self._places}
         self._strangers = self._find_strangers()
         self._told: dict[str, tuple[Asked, LinkAnswer]] = {}
@@ -174,7 +176,8 @@ class _Composition:
         for at, sections in reversed(section.away):
             callbacks.insert(at, relay | {"name": _AWAY, "payload_bytes": down_bytes(sections[-1].last)})
         if section.before is not None:
-            callbacks.insert(0, relay | {"payload_bytes": down_bytes(section.before)})
+            number = -self._shared.get(id(section.before), 0)  # its message, not its execution
+            callbacks.insert(0, relay | {"payload_bytes": down_bytes(section.before), "shared": number})
         if not section.is_last and self._system.where(section.callbacks[-1]) == "mcu":
             callbacks.append(relay)
 
@@ -242,6 +245,7 @@ class _Composition:
                 + (self._makes_ns[one.executor] if one.sends else 0)
                 + self._waits_ns.get(id(one), 0),
                 "payload_bytes": 1,
+                "shared": self._shared.get(id(one), 0),
             }
             for one in section.callbacks
             if one.executor in visited

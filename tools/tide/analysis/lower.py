@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -114,6 +115,7 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
     excluding = shared_exclusive_groups(system)  # while one of them waits, no more than one other need run
     makes_ns = makes_of(system)
     waits = waits_of(whole or system)
+    shared = shared_callbacks(whole or system)
     document: Document = {
         "client": {"policy": policy, "send": send or "asynchronous"},
         "line": {},
@@ -127,7 +129,7 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             if one.where == "host"
         ],
         "chains": [
-            _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits)
+            _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits, shared)
             for chain in system.chains
         ],
     }
@@ -155,6 +157,12 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             document["protocol"]["heartbeat_floor_ns"] = _UDP_FLOOR_NS
         document["line"] = _line(system, line)
     return document
+
+
+def shared_callbacks(system: System) -> dict[int, int]:
+    """By identity a number of each callback that is in several chains, which are ways of a tree then."""
+    counts = Counter(id(callback) for chain in system.chains for callback in chain.callbacks)
+    return {key: number for number, key in enumerate((key for key, count in counts.items() if count > 1), 1)}
 
 
 def _share_levels(document: Document, priorities: Mapping[str, int]) -> None:
@@ -366,7 +374,12 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
 
 
 def _link_chain(
-    system: System, chain: Chain, client: str, makes_ns: Mapping[str, int], waits_ns: Mapping[int, int]
+    system: System,
+    chain: Chain,
+    client: str,
+    makes_ns: Mapping[str, int],
+    waits_ns: Mapping[int, int],
+    shared: Mapping[int, int],
 ) -> Document:
     reliable = chain.reliability == "reliable"
     return {
@@ -387,6 +400,7 @@ def _link_chain(
                 "least_ns": callback.least_ns,
                 "payload_bytes": up_bytes(callback) if callback.executor == client else down_bytes(callback),
                 "hop_ns": system.hop_ns(before, callback),
+                "shared": shared.get(id(callback), 0),
             }
             for before, callback in zip((None, *chain.callbacks), chain.callbacks, strict=False)
         ],

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains that branch or join where a board takes part (docs/analysis/joins.md, With a board). Each way from a timer to
-an end is bounded as a chain of its own with callbacks of its own; all ways of one timer have one priority. A way that
-another one only goes on from is in that one."""
+an end is bounded as a chain of its own; all ways of one timer have one priority. What several ways go over is one
+object in all of them, by which the analysis counts it once."""
 
 from __future__ import annotations
 
@@ -40,28 +40,39 @@ def has_trees(system: System) -> bool:
 
 def ways_of(system: System) -> Ways:
     """The cost is that of all ways, each compared with all others."""
-    every = [(chain, way) for chain in system.chains for way in system.ways(chain)]
-    keys = [tuple(map(id, way)) for _, way in every]
-    last: dict[tuple[int, ...], int] = {}  # by beginning of a way the longest one that has it
-    for number, key in sorted(enumerate(keys), key=lambda one: len(one[1])):
-        last |= {key[:length]: number for length in range(1, len(key) + 1)}
-    names: dict[int, str] = {}
-    for chain in system.chains:
-        own = [number for number, (of, _) in enumerate(every) if of is chain and last[keys[number]] == number]
-        for place, number in enumerate(own):
-            names[number] = chain.name if place == 0 else alternative_name(chain.name, place)
-    behind = _behind_joins(system)
+    behind = _BehindJoins(system)
     shared = tree_priorities(system)
-    chains = [_alone(system, *every[number], name, behind, shared) for number, name in names.items()]
-    of_chain: dict[str, tuple[str, ...]] = {chain.name: () for chain in system.chains}
-    for number, (chain, _) in enumerate(every):
-        of_chain[chain.name] += (names[last[keys[number]]],)
+    chains: list[Chain] = []
+    of_chain: dict[str, tuple[str, ...]] = {}
+    for chain in system.chains:
+        for place, way in enumerate(system.ways(chain)):
+            name = chain.name if place == 0 else alternative_name(chain.name, place)
+            chains.append(_alone(system, chain, behind.callbacks_of(way), name, shared))
+            of_chain[chain.name] = (*of_chain.get(chain.name, ()), name)
     return Ways(system.model_copy(update={"chains": tuple(chains)}), of_chain)
 
 
-def _behind_joins(system: System) -> set[int]:
-    """Callbacks, by their identity, that do not run in an instance in which another input is the last."""
-    return {id(one) for chain in system.chains if _waits(system, chain) for one in chain.callbacks}
+class _BehindJoins:
+    """Callbacks that do not run on a way in an instance in which another input is the last. Over several boards each
+    way has its own of them, as its sections begin at another time than those of the other ways."""
+
+    def __init__(self, system: System) -> None:
+        waiting = [chain for chain in system.chains if _waits(system, chain)]
+        self._behind = {id(one) for chain in waiting for one in chain.callbacks}
+        self._by_way = len(system.boards()) > 1
+        self._made: dict[tuple[int, ...], Callback] = {}
+
+    def callbacks_of(self, way: Way) -> Way:
+        return tuple(self._callback(way, number) for number in range(len(way)))
+
+    def _callback(self, way: Way, number: int) -> Callback:
+        callback = way[number]
+        if id(callback) not in self._behind:
+            return callback
+        key = tuple(map(id, way[: number + 1])) if self._by_way else (id(callback),)
+        if key not in self._made:
+            self._made[key] = callback.model_copy(update={"least_ms": _NOTHING})
+        return self._made[key]
 
 
 def _waits(system: System, chain: Chain) -> bool:
@@ -73,12 +84,11 @@ def _waits(system: System, chain: Chain) -> bool:
     )
 
 
-def _alone(system: System, chain: Chain, way: Way, name: str, behind: set[int], shared: Mapping[str, int]) -> Chain:
+def _alone(system: System, chain: Chain, way: Way, name: str, shared: Mapping[str, int]) -> Chain:
     timer = system.timer_of(chain)
     tree = [one for one in system.chains if system.timer_of(one) is timer]
     if len(tree) == 1:
         return chain
-    callbacks = tuple(one.model_copy(update={"least_ms": _NOTHING} if id(one) in behind else {}) for one in way)
     changed = {
         "name": name,
         "priority": shared.get(chain.name, chain.priority),
@@ -87,7 +97,7 @@ def _alone(system: System, chain: Chain, way: Way, name: str, behind: set[int], 
         "hold": any(one.hold for one in tree),
         "branches_from": None,
         "joins": (),
-        "callbacks": callbacks,
+        "callbacks": way,
     }
     return chain.model_copy(update=changed)
 

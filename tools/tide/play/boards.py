@@ -411,6 +411,8 @@ class BoardsPlayer(BoardPlayer):
             fields["join"] = place + 1
         elif len(takes) > 1:
             fields["waits"] = len(takes)
+        if shape == "heard" and section.is_last and not on_host:
+            fields["ends_sampled"] = "true"
         if begins := self._begins.get(section.name):
             fields["begins"] = ",".join(name for name, _ in begins)
             fields["begins_at"] = ",".join(str(done) for _, done in begins)
