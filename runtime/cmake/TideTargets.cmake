@@ -51,7 +51,7 @@ if(TIDE_WARNINGS_ARE_ERRORS AND NOT (TIDE_SANITIZE AND CMAKE_C_COMPILER_ID STREQ
 endif()
 
 # tide_unity(TARGET FILES): so many of its files are compiled as one, which takes half of the time from scratch.
-option(TIDE_UNITY "Compile several files of a library as one; OFF: after a change less is compiled" ${tide_sanitized})
+option(TIDE_UNITY "Compile several files of a library as one; OFF: after a change less is compiled" ON)
 function(tide_unity target files)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TIDE_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
