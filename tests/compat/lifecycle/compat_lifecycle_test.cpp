@@ -150,6 +150,21 @@ TEST_F(Lifecycle, GoesThroughItsStatesAsAClientAsks) {
                              "shuttingdown to finalized"}));
 }
 
+TEST_F(Lifecycle, EachStateHasAShutdownCallbackOfItsOwn) {
+  constexpr unsigned kFirst = lifecycle_msgs__msg__Transition__TRANSITION_UNCONFIGURED_SHUTDOWN;
+  ASSERT_OK(rclc_lifecycle_register_callback(&lifecycle, kFirst, [] { return called("unconfigured"); }));
+  ASSERT_OK(rclc_lifecycle_register_callback(&lifecycle, kFirst + 1, [] { return called("inactive"); }));
+  ASSERT_OK(rclc_lifecycle_register_callback(&lifecycle, kFirst + 2, [] { return called("active"); }));
+  for (unsigned i = 0; i < 3; i++) EXPECT_OK(rclc_lifecycle_execute_callback(&lifecycle, kFirst + i));
+  EXPECT_EQ(calls(), (Texts{"unconfigured", "inactive", "active"}));
+  calls().clear();
+  EXPECT_TRUE(ask_change(0, "configure"));
+  EXPECT_TRUE(ask_change(0, "activate"));
+  EXPECT_TRUE(ask_change(0, "shutdown"));
+  EXPECT_EQ(calls(), (Texts{"configure", "activate", "active"}));
+  EXPECT_EQ(state(), "finalized");
+}
+
 TEST_F(Lifecycle, ACallbackThatRefusesLeadsBackAndTheClientHearsOfIt) {
   answer() = RCL_RET_ERROR;
   EXPECT_FALSE(ask_change(lifecycle_msgs__msg__Transition__TRANSITION_CONFIGURE));
