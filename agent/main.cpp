@@ -318,6 +318,7 @@ void run(const Arguments &arguments) {
   };
   if (file) options.tracer = &tracer;
   options.host_of = [link_of](Endpoint endpoint) { return link_of(endpoint).host_of(endpoint); };
+  options.may_be_forged = [link_of](Endpoint endpoint) { return link_of(endpoint).may_be_forged(); };
   options.name_of = [link_of](Endpoint endpoint) { return link_of(endpoint).name_of(endpoint); };
   options.diagnostics.links = [&running](std::vector<LinkVitals> &links) {
     links.clear();

@@ -70,7 +70,7 @@ bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
 bool Agent::may_take_over(const Client &client, Endpoint endpoint, Time now) const {
   if (client.endpoint() == endpoint || clients_.at(client.key()).host == host_of(endpoint)) return true;
   const Limits &limits = options_.limits;
-  const Time slow = limits.client_timeout_ns != 0 ? limits.client_timeout_ns : limits.takeover_slow_ns;
+  const Time slow = client.timeout_ns() != 0 ? client.timeout_ns() : limits.takeover_slow_ns;
   return now - client.last_heard() >= (client.answers_probes() ? limits.takeover_ns : slow);
 }
 
@@ -83,8 +83,15 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   const bool known = existing != clients_.end();
   const bool same = known && existing->second.client->session() == body.session;
   const bool numbered = body.vendor == TIDE_XRCE_VENDOR;
-  const Client::Announcement announcement = {body.key, body.session, body.mtu, liveliness_of(body),
-                                             numbered && !is_first_session(body.session)};
+  const Client::Announcement announcement = {
+      .key = body.key,
+      .session = body.session,
+      .message_bytes = body.mtu,
+      .liveliness_ns = liveliness_of(body),
+      .timeout_ns = options_.client_timeout_ns ? options_.client_timeout_ns(endpoint, body.key)
+                                               : options_.limits.client_timeout_ns,
+      .may_be_forged = options_.may_be_forged && options_.may_be_forged(endpoint),
+      .continues = numbered && !is_first_session(body.session)};
   if (same && numbered && existing->second.client->endpoint() == endpoint &&
       now - existing->second.client->began() < kRepetition) {
     counters_.duplicates++;  // or a repetition of one that was answered: nothing is new

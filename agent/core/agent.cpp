@@ -334,6 +334,10 @@ Time Agent::poll(Time now) {
     slot.deadline = slot.client->poll(now);
     deadlines_.emplace(slot.deadline, key);
     mark_ready(slot.client->endpoint());
+    if (slot.client->begins_pause()) {
+      notices_.tell("acknowledges nothing, so nothing more is sent to it until it says something",
+                    name_of(key, slot.client->endpoint()), now);
+    }
     if (slot.client->liveness() == Liveness::State::kGone) gone.push_back(key);
   }
   for (const uint32_t key : gone) {
@@ -385,14 +389,13 @@ bool Agent::next(Endpoint endpoint, Time now, tide_frame_parts_t &frame) {
 
 bool Agent::next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame) {
   Client &client = *clients_.at(key).client;
-  if (!client.has_output()) return false;
+  if (!client.has_output() || client.is_paused()) return false;
   client.serve(now);
   if (tide_transmitter_next(&client.output().transmitter(), now, &frame) != 1) return false;
   place.sending_key = key;
   place.sending_epoch = client.epoch();
   client.sending(now);
-  client.counters().messages_out++;
-  client.counters().bytes_out += frame.head_bytes + frame.body_bytes + frame.tail_bytes;
+  client.count_out(frame.head_bytes + frame.body_bytes + frame.tail_bytes);
   return true;
 }
 

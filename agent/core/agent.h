@@ -39,6 +39,9 @@ struct Options {
   std::function<int64_t()> wall_clock_ns;            // for time synchronisation; unset: the system's
   std::function<Time(Endpoint)> heartbeat_delay_ns;  // of a client there, as tide_transmitter_config_t; unset: -1
   std::function<Host(Endpoint)> host_of;             // unset: each endpoint is a host of its own
+  std::function<bool(Endpoint)> may_be_forged;       // the address of what comes from there; unset: no
+  // Client timeout of a client there; unset: limits.client_timeout_ns.
+  std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;
   std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: any at all there; unset: everything
   Wake wake;                                                          // poll is needed; from any thread
   std::function<void(const std::string &)> log;                       // what clients do, a line each; unset: silence

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "core/answers.h"
 #include "core/submessage.h"
@@ -43,7 +44,7 @@ Client::Client(Context &context, Endpoint endpoint, const Announcement &announce
       creation_(context, entities_, announcement.key),
       services_(context, counters_, entities_),
       readings_(context, counters_, entities_, services_),
-      liveness_(context.limits, counters_, announcement.liveliness_ns, now),
+      liveness_(context.limits, counters_, announcement.liveliness_ns, announcement.timeout_ns, now),
       now_(now) {
   if (context.tracer != nullptr) trace_ = context.tracer->add(announcement.key);
   reset_streams();
@@ -60,7 +61,8 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
   announcement_ = announcement;
   began_ = now;
   now_ = now;
-  liveness_.restart(announcement.liveliness_ns, now);
+  liveness_.restart(announcement.liveliness_ns, announcement.timeout_ns, now);
+  unheard_bytes_ = 0;
   readings_.end_all();
   reset_streams();
 }
@@ -146,6 +148,8 @@ size_t Client::unserved_requesters() const {
 void Client::message(const tide_xrce_header_t &header, Bytes message, Time now) {
   now_ = now;
   liveness_.heard(now);
+  unheard_bytes_ = 0;
+  was_paused_ = false;
   if (header.stream != TIDE_XRCE_STREAM_NONE) {
     acknowledge(input_->message(header, message));
     return;
@@ -476,6 +480,23 @@ Time Client::next_offer_ns(Time now) const {
   return creation_ns_ > now ? std::min(creation_ns_, write_retry_ns_) : now;
 }
 
+bool Client::is_paused() const {
+  if (!announcement_.may_be_forged || !liveness_.is_watched()) return false;
+  const bool unproven = !liveness_.answers() && unheard_bytes_ > context_.limits.unproven_bytes;
+  return unproven || liveness() == Liveness::State::kSilent;
+}
+
+bool Client::begins_pause() {
+  const bool paused = is_paused() && readings_.is_active();
+  return paused && !std::exchange(was_paused_, paused);
+}
+
+void Client::count_out(size_t bytes) {
+  counters_.messages_out++;
+  counters_.bytes_out += bytes;
+  unheard_bytes_ += bytes;
+}
+
 Time Client::poll(Time now) {
   now_ = now;
   if (input_->is_stalled() && now >= next_offer_ns(now)) {
@@ -483,11 +504,14 @@ Time Client::poll(Time now) {
     input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
   }
   services_.poll(now);
-  serve(now);
-  const Time transmitter_next = has_output() ? tide_transmitter_poll(&output_->transmitter(), now) : TIDE_FOREVER;
+  const bool sends = !is_paused();
+  if (sends) serve(now);
+  const bool polls = sends && has_output();
+  const Time transmitter_next = polls ? tide_transmitter_poll(&output_->transmitter(), now) : TIDE_FOREVER;
+  const Time reading_next = sends ? readings_.next_ns() : TIDE_FOREVER;
   if (announcement_.liveliness_ns != 0) output();  // to ask with
   const Time probe_next = liveness_.poll(output_.get(), now);
-  Time next = std::min({transmitter_next, readings_.next_ns(), services_.next_ns(), probe_next});
+  Time next = std::min({transmitter_next, reading_next, services_.next_ns(), probe_next});
   if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));
   return next;
 }

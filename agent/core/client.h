@@ -26,8 +26,10 @@ class Client {
     uint32_t key = 0;
     uint8_t session = 0;
     uint32_t message_bytes = 0;
-    Time liveliness_ns = 0;  // announced by the client; 0: none
-    bool continues = false;  // what it began with an agent that is gone
+    Time liveliness_ns = 0;      // announced by the client; 0: none
+    Time timeout_ns = 0;         // of silence, for a client that announces none; 0: never
+    bool may_be_forged = false;  // its address
+    bool continues = false;      // what it began with an agent that is gone
   };
 
   Client(Context &context, Endpoint endpoint, const Announcement &announcement, Time now);
@@ -60,6 +62,14 @@ class Client {
   bool answers_probes() const { return liveness_.answers_probes(); }
   // Asks for a sign of life, unless it was asked just now.
   void ask(Time now) { liveness_.ask(output(), now); }
+
+  // Nothing is sent to it until it says something: it may not know that it has a session, and whoever is at its address
+  // asked for nothing.
+  bool is_paused() const;
+  // True once for each time that what it reads no longer goes to it.
+  bool begins_pause();
+  Time timeout_ns() const { return announcement_.timeout_ns; }
+  void count_out(size_t bytes);
 
   // A message of this client's session.
   void message(const tide_xrce_header_t &header, Bytes message, Time now);
@@ -121,6 +131,8 @@ class Client {
   tide_xrce_request_t closing_request_{};
   Time write_retry_ns_ = TIDE_FOREVER;  // when a sample that DDS refused is offered again
   Time creation_ns_ = 0;                // before, nothing more is made
+  size_t unheard_bytes_ = 0;            // sent since it said something
+  bool was_paused_ = false;
 };
 
 }  // namespace tide::agent

@@ -63,8 +63,11 @@ struct Limits {
   size_t burst_samples = 256;
   size_t burst_bytes = size_t{256} * 1024;
   Time client_timeout_ns = 30'000'000'000;  // silence after which a client is asked for a sign of life; 0: never
-  Time probe_period_ns = 1'000'000'000;     // between such questions
-  uint32_t probes = 3;                      // unanswered ones after which a client is gone
+  // To an address that the sender may have forged: what a client that never acknowledged anything gets at most between
+  // two messages of its own. Whoever is silent beyond client_timeout_ns gets nothing more until it says something.
+  size_t unproven_bytes = size_t{256} * 1024;
+  Time probe_period_ns = 1'000'000'000;  // between such questions
+  uint32_t probes = 3;                   // unanswered ones after which a client is gone
   // Silence after which a client that answers such questions may be taken over from another place; the others have
   // client_timeout_ns, or takeover_slow_ns where that is 0.
   Time takeover_ns = 5'000'000'000;

@@ -13,8 +13,9 @@ constexpr uint8_t kProbedStream = TIDE_STREAM_RELIABLE(0);
 
 }  // namespace
 
-void Liveness::restart(Time silence_ns, Time now) {
-  announced_ns_ = silence_ns;
+void Liveness::restart(Time announced_ns, Time timeout_ns, Time now) {
+  announced_ns_ = announced_ns;
+  timeout_ns_ = timeout_ns;
   last_heard_ = now;
   answers_ = false;
 }
@@ -26,7 +27,7 @@ void Liveness::heard(Time now) {
 }
 
 Time Liveness::poll(Output *output, Time now) {
-  const Time silence = announced_ns_ != 0 ? announced_ns_ : limits_.client_timeout_ns;
+  const Time silence = silence_ns();
   if (silence == 0) return TIDE_FOREVER;
   const Time due = last_heard_ + silence + static_cast<Time>(unanswered_) * limits_.probe_period_ns;
   if (now < due) return due;

@@ -13,15 +13,17 @@ class Liveness {
  public:
   enum class State { kAlive, kSilent, kGone };
 
-  // silence_ns: announced by the client; 0: none.
-  Liveness(const Limits &limits, Counters &counters, Time silence_ns, Time now)
-      : limits_(limits), counters_(counters), announced_ns_(silence_ns), last_heard_(now) {}
+  // announced_ns: silence that the client announced; 0: none. timeout_ns: in place of it; 0: it is never asked.
+  Liveness(const Limits &limits, Counters &counters, Time announced_ns, Time timeout_ns, Time now)
+      : limits_(limits), counters_(counters), announced_ns_(announced_ns), timeout_ns_(timeout_ns), last_heard_(now) {}
 
   // Its session begins anew.
-  void restart(Time silence_ns, Time now);
+  void restart(Time announced_ns, Time timeout_ns, Time now);
   void heard(Time now);
   // It answers questions: it will answer a probe.
   void answered() { answers_ = true; }
+  bool answers() const { return answers_; }
+  bool is_watched() const { return silence_ns() != 0; }
   State state() const { return state_; }
   Time last_heard() const { return last_heard_; }
   bool answers_probes() const { return announced_ns_ != 0 || answers_; }
@@ -32,10 +34,11 @@ class Liveness {
 
  private:
   void probe(Output &output);
+  Time silence_ns() const { return announced_ns_ != 0 ? announced_ns_ : timeout_ns_; }
 
   const Limits &limits_;
   Counters &counters_;
-  Time announced_ns_;
+  Time announced_ns_, timeout_ns_;
   Time last_heard_;
   Time asked_ns_ = 0;
   uint32_t unanswered_ = 0;

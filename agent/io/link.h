@@ -67,6 +67,8 @@ class Link {
   virtual std::string name_of(Endpoint endpoint) const = 0;
   // The same for all that one machine, or one line, opens on this link one after the other.
   Host host_of(Endpoint endpoint) const { return base_ | peer(endpoint).address; }
+  // Whether who sends from an address need not be there.
+  virtual bool may_be_forged() const { return false; }
   // After the events, each time: goes on with what has been received and waits.
   virtual void turn(Time) {}
   const LinkCounters &counters() const { return counters_; }

@@ -30,6 +30,7 @@ class UdpLink : public Link {
   std::string name_of(Endpoint endpoint) const override;
   Time deadline() const override { return backlog_.empty() ? TIDE_FOREVER : 0; }
   void turn(Time now) override;
+  bool may_be_forged() const override { return true; }
 
  private:
   static void received(void *link, const uint8_t *bytes, size_t length, const sockaddr_in *from);

@@ -2,6 +2,9 @@
 // Who may have which session: takeover, lists of who is let in, limits, and what the user hears of all that.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+
 #include "client_messages.h"
 
 namespace tide::agent::test {
@@ -31,6 +34,79 @@ TEST(Takeover, ALiveSessionIsKeptFromEveryOtherHost) {
   EXPECT_EQ(driver.agent.counters().samples_to_dds, 100u);
   EXPECT_EQ(driver.agent.entity_count(), 6u);
 }
+
+// ---- who reads and never says a word ----
+
+// One sample of 400 octets every 10 ms for a client that said what it wants to read and then no word.
+class Silent : public testing::TestWithParam<uint8_t> {
+ protected:
+  void start(bool may_be_forged, Time timeout_ns) {
+    Options options;
+    options.may_be_forged = [may_be_forged](Endpoint) { return may_be_forged; };
+    options.client_timeout_ns = [timeout_ns](Endpoint, uint32_t) { return timeout_ns; };
+    options.warn = [this](const std::string &line) { told.push_back(line); };
+    driver = std::make_unique<Driver>(options);
+    client = std::make_unique<TestClient>(*driver, 1, 0x11);
+    ASSERT_EQ(client->connect(), 0);
+    client->create_all();
+    client->read(0x0016, GetParam());
+  }
+  // Octets that leave for it meanwhile.
+  size_t run(Time duration_ns, const std::function<void()> &each_second = {}) {
+    size_t octets = 0;
+    driver->sent.clear();
+    for (Time t_ns = 10'000'000; t_ns <= duration_ns; t_ns += 10'000'000) {
+      Sample sample;
+      sample.payload.resize(400);
+      if (driver->middleware.sources.at(0)->waiting.size() < 8) driver->middleware.sources.at(0)->offer(sample);
+      driver->run_until(driver->now() + 10'000'000);
+      if (t_ns % kSecond != 0) continue;
+      for (const Sent &message : driver->sent) octets += message.bytes.size();
+      if (each_second) each_second();
+      driver->sent.clear();
+    }
+    return octets;
+  }
+
+  std::vector<std::string> told;
+  std::unique_ptr<Driver> driver;
+  std::unique_ptr<TestClient> client;
+};
+
+TEST_P(Silent, AnAddressThatNeverAcknowledgesIsLeftInPeace) {
+  start(true, 30 * kSecond);
+  EXPECT_LE(run(40 * kSecond), 260 * 1024u);
+  EXPECT_EQ(run(200 * kSecond), 0u);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0],
+            "client 00000011 at endpoint 1: acknowledges nothing, so nothing more is sent to it until it says "
+            "something");
+  client->write(0x0015, {1}, 0x01);
+  EXPECT_GT(run(kSecond), GetParam() < 0x80 ? 5 * 1000u : 10u) << "it is there after all";
+}
+
+TEST_P(Silent, WhoIsSlowToReadIsAskedAndGoesOn) {
+  start(true, 5 * kSecond);
+  size_t octets = 0;
+  for (int round = 0; round < 30; round++) {
+    octets = run(2 * kSecond, [&] { client->acknowledge(GetParam() >= 0x80 ? GetParam() : 0x80); });
+  }
+  EXPECT_GT(octets, 5 * 1000u) << "in the last two seconds of a minute";
+  EXPECT_TRUE(told.empty());
+}
+
+// On a serial line and over TCP who asks is there; and without a timeout the user wants it so.
+TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
+  if (GetParam() >= 0x80) GTEST_SKIP() << "waits for its acknowledgments";
+  for (const bool may_be_forged : {false, true}) {
+    start(may_be_forged, may_be_forged ? 0 : 30 * kSecond);
+    EXPECT_GT(run(100 * kSecond), 1000 * 1000u);
+    EXPECT_GT(run(kSecond), 40 * 1000u);
+    EXPECT_TRUE(told.empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Streams, Silent, testing::Values(uint8_t{0x01}, uint8_t{0x80}));
 
 // Whoever only reads is not silent either: it answers when it is asked.
 TEST(Takeover, TheOwnerIsAskedBeforeItLosesItsSession) {
