@@ -2,8 +2,15 @@
 #ifndef RCLC__EXECUTOR_H_
 #define RCLC__EXECUTOR_H_
 
+#include <stdarg.h>
+#include <stdio.h>
+
+/* What the stock header brings, so that programs which include nothing else compile. */
+#include "rcl/error_handling.h"
 #include "rclc/executor_handle.h"
+#include "rclc/sleep.h"
 #include "rclc/types.h"
+#include "rcutils/logging_macros.h"
 
 #ifdef __cplusplus
 extern "C" {
