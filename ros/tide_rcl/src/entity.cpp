@@ -56,7 +56,8 @@ void Entity::execute(tide_callback_t *callback, void *context) {
   try {
     entity->run();
   } catch (...) {
-    if (engine != nullptr) engine->fail(std::current_exception());
+    if (engine == nullptr || !engine->fail(std::current_exception())) return;
+    if (engine->options_.on_failure) engine->options_.on_failure(*entity);
   }
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spinning: by lanes, or one thread alone that does the rounds of all lanes, the most urgent first.
+#include <unistd.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <system_error>
@@ -18,8 +20,25 @@ std::int64_t deadline_after(std::int64_t now_ns, std::chrono::nanoseconds durati
   return length_ns < 0 || length_ns > TIDE_FOREVER - now_ns ? TIDE_FOREVER : now_ns + length_ns;
 }
 
+// Which of its settings the system does not take, as far as that can be told.
+std::string refused_setting(const tide_lane_settings_t &settings, int status) {
+  const long processors = sysconf(_SC_NPROCESSORS_CONF);
+  if (status == TIDE_ERROR_ARGUMENT && settings.processor != 0) {
+    const std::string cpu = "cpu " + std::to_string(settings.processor - 1);
+    if (settings.processor <= processors) return cpu + " is none of those that this process may use";
+    return cpu + ": this machine has processors 0 to " + std::to_string(processors - 1);
+  }
+  const std::string priority = std::to_string(settings.priority);
+  std::string what;
+  if (settings.scheduling == TIDE_SCHEDULING_FIFO) what = "fifo " + priority + ": ";
+  if (settings.scheduling == TIDE_SCHEDULING_ROUND_ROBIN) what = "rr " + priority + ": ";
+  if (settings.scheduling == TIDE_SCHEDULING_DEADLINE) what = "deadline: ";
+  if (settings.scheduling == TIDE_SCHEDULING_SPORADIC) what = "budget with fifo " + priority + ": ";
+  return what + tide_status_text(status);
+}
+
 [[noreturn]] void refuse_lane(const Lane &lane, int status) {
-  const std::string text = "lane '" + lane.name + "': " + tide_status_text(status);
+  const std::string text = "lane '" + lane.name + "': " + refused_setting(lane.settings, status);
   if (status == TIDE_ERROR_NOT_PERMITTED) throw std::system_error(EPERM, std::generic_category(), text);
   throw std::runtime_error(text);
 }
@@ -65,14 +84,17 @@ void Engine::cancel() noexcept {
   cancel_locked();
 }
 
-void Engine::fail(std::exception_ptr exception) noexcept {
+// True: it is the first of the spin.
+bool Engine::fail(std::exception_ptr exception) noexcept {
   const std::lock_guard<std::mutex> lock(spin_mutex_);
-  if (failure_ != nullptr) {
-    exceptions_lost_++;
-  } else {
+  const bool first = failure_ == nullptr;
+  if (first) {
     failure_ = std::move(exception);
+  } else {
+    exceptions_lost_++;
   }
   cancel_locked();
+  return first;
 }
 
 void Engine::wake_alone() noexcept {
@@ -102,7 +124,7 @@ void Engine::spin_lanes() {
   try {
     refuse_lane(options_.lanes[refused], status);
   } catch (...) {
-    fail(std::current_exception());
+    (void)fail(std::current_exception());
   }
 }
 

@@ -386,6 +386,28 @@ TEST(Engine, ALaneThatTheSystemRefusesIsNamedAndNothingRuns) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST(Engine, TheSettingThatTheSystemRefusesIsNamed) {
+  const auto refusal_of = [](const std::function<void(tide_lane_settings_t &)> &set) -> std::string {
+    EngineOptions options = lanes_of({0});
+    options.lanes[0].name = "urgent";
+    set(options.lanes[0].settings);
+    Engine engine(options);
+    try {
+      engine.spin();
+    } catch (const std::runtime_error &error) {
+      return error.what();
+    }
+    return "(taken)";
+  };
+  const std::string of_cpu = refusal_of([](auto &settings) { settings.processor = TIDE_ON_PROCESSOR(999); });
+  EXPECT_EQ(of_cpu.find("lane 'urgent': cpu 999: this machine has processors 0 to "), 0u) << of_cpu;
+  const std::string of_fifo = refusal_of([](auto &settings) {
+    settings.scheduling = TIDE_SCHEDULING_FIFO;
+    settings.priority = 4711;
+  });
+  EXPECT_EQ(of_fifo.find("lane 'urgent': fifo 4711: "), 0u) << of_fifo;
+}
+
 TEST(Engine, HooksAreCalledAroundEachRun) {
   std::string order;
   std::int64_t start_ns = 0;
@@ -405,6 +427,21 @@ TEST(Engine, HooksAreCalledAroundEachRun) {
   one->notify(2);
   engine.spin_some();
   EXPECT_EQ(order, "s.es.e");
+}
+
+TEST(Engine, WhoseExceptionItWasIsTold) {
+  for (EngineOptions options : {EngineOptions{}, lanes_of({0, 0})}) {
+    std::atomic<const Entity *> failed{nullptr};
+    options.on_failure = [&](Entity &entity) { failed.store(&entity); };
+    Engine engine(options);
+    const auto right = probe([] {}), wrong = probe([] { throw std::domain_error("wrong"); });
+    for (const auto &one : {right, wrong}) {
+      engine.add(one, 0);
+      one->notify();
+    }
+    EXPECT_THROW(engine.spin(), std::domain_error);
+    EXPECT_EQ(failed, wrong.get());
+  }
 }
 
 }  // namespace tide_rcl_engine_test

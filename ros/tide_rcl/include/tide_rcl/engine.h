@@ -58,6 +58,8 @@ struct EngineOptions {
   std::function<bool()> may_spin;
   // Around each run, by the lane that runs it, with its time on CLOCK_MONOTONIC.
   std::function<void(Entity &, std::int64_t now_ns)> on_start, on_end;
+  // By the lane, when a callback has thrown what its spin will throw.
+  std::function<void(Entity &)> on_failure;
   // Not empty: the file for a line about each name that ran (Entity::set_names), written when the engine ends.
   // `tide measured` reads it. OutputFile has the rules for paths. Cost: two looks at the thread's clock a run.
   std::string measured_file;
@@ -191,7 +193,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void spin_while_ready(std::chrono::nanoseconds max_duration, bool exhaustive);
   void wake_alone() noexcept;
   void cancel_locked() noexcept;
-  void fail(std::exception_ptr exception) noexcept;
+  bool fail(std::exception_ptr exception) noexcept;
 
   EngineOptions options_;
   std::unique_ptr<Measurements> measurements_;
