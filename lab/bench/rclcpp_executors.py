@@ -32,6 +32,8 @@ from rich.table import Table
 
 from tide.programs.child import may_use_fifo
 from tide.run.machine import describe
+from tide.system.host_words import host_words
+from tide.system.load import load as load_system
 from tide.terminal.style import print_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,7 +94,8 @@ def _run(command: list[str], seconds: int, threads: int, fifo: bool) -> subproce
 
 
 def _play(executor: str, system: Path, seconds: int, threads: int, fifo: bool) -> Figures:
-    command = [str(PROGRAM), executor, str(system), str(seconds), str(THREADS_OF.get(executor, threads))]
+    words = host_words(load_system(system), "tide", seconds)
+    command = [str(PROGRAM), executor, str(THREADS_OF.get(executor, threads)), *words]
     done = _run(command, seconds, threads, fifo)
     figures = parse(done.stdout)
     if done.returncode != 0 or not figures:

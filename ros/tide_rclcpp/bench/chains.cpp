@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chains of a system.toml as timers and subscriptions of rclcpp on the executor of your choice, over the
-// middleware: from the time at which a chain's timer was due to the end of its last callback. Usage: chains EXECUTOR
-// SYSTEM.toml SECONDS [THREADS]
+// Chains as timers and subscriptions of rclcpp on the executor of your choice, over the middleware: from the time at
+// which a chain's timer was due to the end of its last callback. The words are those of
+// sim/workloads/host_chains/plan.h; lab/bench/rclcpp_executors.py makes them from a system.toml.
 #include <time.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "../src/system_graph.h"
 #include "executors.h"
+#include "plan.h"
 #include "rosgraph_msgs/msg/clock.hpp"
 
 namespace {
@@ -59,29 +59,11 @@ struct Latencies {
   }
 };
 
-// The executor whose lanes these threads stand for, as options_of_system chooses it.
-std::string host_of(const std::vector<tide_rclcpp::Table> &tables) {
-  const auto is_host = [](const auto &table) { return table.path == "executors" && table.get("where") == "host"; };
-  const auto host = std::find_if(tables.begin(), tables.end(), is_host);
-  return host == tables.end() ? std::string() : host->get("name");
-}
-
 class Chains {
  public:
-  Chains(const std::string &path, rclcpp::Node &node, const std::string &executor)
-      : node_(node), groups_(node, executor) {
-    const std::vector<tide_rclcpp::Table> tables = tide_rclcpp::read_tables(path);
-    const tide_rclcpp::SystemGraph graph(path, tables, host_of(tables));
-    for (const tide_rclcpp::SystemGraph::Branch &chain : graph.chains()) {
-      latencies_.push_back(std::make_unique<Latencies>());
-      latencies_.back()->chain = chain.table->get("name");
-      period_ns_ = static_cast<std::int64_t>(chain.table->number("period_ms") * 1e6);
-      std::vector<std::string> topics = chain.topics;
-      for (const tide_rclcpp::SystemGraph::Node &callback : chain.callbacks) {
-        add(callback, topics);
-        topics = {callback.table->get("publishes.topic")};
-      }
-    }
+  Chains(const plan_t &plan, rclcpp::Node &node, const std::string &executor)
+      : plan_(plan), node_(node), groups_(node, executor), made_(plan.callback_count) {
+    for (std::size_t chain = 0; chain < plan.chain_count; chain++) add_chain(plan.chains[chain]);
   }
   void print() {
     for (const auto &chain : latencies_) chain->print();
@@ -89,40 +71,76 @@ class Chains {
   void give_priorities(PicasExecutor &executor) {
     for (const auto &[entity, priority] : priorities_) executor.set_priority(entity, priority);
   }
+  std::vector<tide_rclcpp::Chain> chains;
 
  private:
   using Run = std::function<void(const Message &)>;
 
-  void add(const tide_rclcpp::SystemGraph::Node &callback, const std::vector<std::string> &topics) {
-    const Run run = run_of(*callback.table);
-    if (callback.table->get("kind") == "timer") {
+  static std::string topic_of(const callback_plan_t &callback) {
+    std::string topic = "/" + std::string(callback.name);
+    std::replace(topic.begin(), topic.end(), '.', '/');
+    return topic;
+  }
+
+  // What it shares with a chain before it is there.
+  void add_chain(const chain_plan_t &chain) {
+    latencies_.push_back(std::make_unique<Latencies>());
+    latencies_.back()->chain = chain.name;
+    tide_rclcpp::Chain &words = chains.emplace_back();
+    words.name = chain.name;
+    for (std::size_t index = 0; index < chain.length; index++) {
+      const std::size_t number = chain.callbacks[index];
+      std::vector<std::string> topics;
+      if (index > 0) topics.push_back(topic_of(plan_.callbacks[chain.callbacks[index - 1]]));
+      for (std::size_t join = 0; join < plan_.callbacks[number].join_count; join++) {
+        topics.push_back(topic_of(plan_.callbacks[plan_.callbacks[number].joins[join]]));
+      }
+      name(plan_.callbacks[number], topics, words);
+      if (!made_[number]) add(plan_.callbacks[number], topics, index + 1 == chain.length);
+      made_[number] = true;
+    }
+  }
+
+  static void name(const callback_plan_t &callback, const std::vector<std::string> &topics, tide_rclcpp::Chain &words) {
+    tide_rclcpp::Callback named;
+    named.kind = topics.empty() ? tide_rclcpp::Kind::kTimer : tide_rclcpp::Kind::kSubscription;
+    named.node = "*";
+    named.period = std::chrono::nanoseconds(callback.period_ns);
+    named.priority = callback.priority;
+    if (topics.empty()) words.callbacks.push_back(named);
+    for (const std::string &topic : topics) {
+      named.name = topic;
+      words.callbacks.push_back(named);
+    }
+  }
+
+  void add(const callback_plan_t &callback, const std::vector<std::string> &topics, bool last) {
+    const Run run = run_of(callback, last);
+    if (topics.empty()) {
       const auto due = [run](const rclcpp::TimerInfo &info) {
         Message message;
         message.clock = info.expected_call_time;
         run(message);
       };
-      timers_.push_back(node_.create_wall_timer(std::chrono::nanoseconds(period_ns_), due, groups_.next()));
+      timers_.push_back(node_.create_wall_timer(std::chrono::nanoseconds(callback.period_ns), due, groups_.next()));
       priorities_.emplace_back(timers_.back().get(), callback.priority);
       return;
     }
     const Run take = topics.size() > 1 ? joined(topics.size(), run) : run;
     for (const std::string &topic : topics) {
-      if (topic.empty()) continue;
       rclcpp::SubscriptionOptions options;
       options.callback_group = groups_.next();
       subscriptions_.push_back(node_.create_subscription<Message>(
-          absolute(topic), 10, [take](const Message::ConstSharedPtr &message) { take(*message); }, options));
+          topic, 10, [take](const Message::ConstSharedPtr &message) { take(*message); }, options));
       priorities_.emplace_back(subscriptions_.back().get(), callback.priority);
     }
   }
 
-  Run run_of(const tide_rclcpp::Table &table) {
-    const auto execution_ns = static_cast<std::int64_t>(table.number("execution_ms") * 1e6);
-    const std::string to = table.get("publishes.topic");
+  Run run_of(const callback_plan_t &callback, bool last) {
     rclcpp::Publisher<Message>::SharedPtr publisher;
-    if (!to.empty()) publisher = node_.create_publisher<Message>(absolute(to), 10);
+    if (!last) publisher = node_.create_publisher<Message>(topic_of(callback), 10);
     Latencies *latencies = latencies_.back().get();
-    return [execution_ns, publisher, latencies](const Message &message) {
+    return [execution_ns = callback.most_ns, publisher, latencies](const Message &message) {
       compute(execution_ns);
       if (publisher != nullptr) {
         publisher->publish(message);
@@ -150,34 +168,35 @@ class Chains {
     };
   }
 
-  static std::string absolute(const std::string &topic) { return topic.front() == '/' ? topic : "/" + topic; }
-
+  const plan_t &plan_;
   rclcpp::Node &node_;
   Groups groups_;
   std::vector<std::unique_ptr<Latencies>> latencies_;
   std::vector<rclcpp::TimerBase::SharedPtr> timers_;
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
-  std::int64_t period_ns_ = 0;
+  std::vector<bool> made_;
   std::vector<std::pair<const void *, int>> priorities_;
 };
 
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "Usage: chains EXECUTOR SYSTEM.toml SECONDS [THREADS]\n");
+  static plan_t plan;
+  const char *complaint = argc < 4 ? "Usage: chains EXECUTOR THREADS WORD..." : plan_read(&plan, argc - 3, argv + 3);
+  if (complaint != nullptr) {
+    std::fprintf(stderr, "%s\n", complaint);
     return 2;
   }
-  rclcpp::init(argc, argv);
-  const int threads = argc > 4 ? static_cast<int>(std::strtol(argv[4], nullptr, 10)) : 2;
+  rclcpp::init(0, nullptr);
+  const int threads = static_cast<int>(std::strtol(argv[2], nullptr, 10));
   const auto node = std::make_shared<rclcpp::Node>("chains");
-  Chains chains(argv[2], *node, argv[1]);
-  tide_rclcpp::Options options = tide_rclcpp::options_of_system(argv[2]);
-  options.lanes.clear();
+  Chains chains(plan, *node, argv[1]);
+  tide_rclcpp::Options options;
+  options.chains = chains.chains;
   const auto executor = make_executor(argv[1], threads, std::move(options));
   if (const auto picas = std::dynamic_pointer_cast<PicasExecutor>(executor)) chains.give_priorities(*picas);
   executor->add_node(node);
-  std::thread end([&] { end_after(static_cast<int>(std::strtol(argv[3], nullptr, 10)), *executor); });
+  std::thread end([&] { end_after(static_cast<int>(plan.duration_ns / 1000000000), *executor); });
   executor->spin();
   end.join();
   std::printf("%s, %d threads\n", argv[1], threads);

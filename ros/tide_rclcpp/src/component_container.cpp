@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <stdexcept>
+#include <string>
 
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_components/component_manager.hpp"
@@ -20,6 +22,20 @@ class Manager final : public rclcpp_components::ComponentManager {
   }
 };
 
+// A container has callbacks of many, so what ends it says whose it was.
+void spin(tide_rclcpp::Executor &executor) {
+  std::string what = "an exception that is no std::exception";
+  try {
+    executor.spin();
+    return;
+  } catch (const std::exception &error) {
+    what = error.what();
+  } catch (...) {
+  }
+  const std::string callback = executor.failed_callback();
+  throw std::runtime_error(callback.empty() ? what : callback + ": " + what);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -31,7 +47,7 @@ int main(int argc, char **argv) {
         std::make_shared<tide_rclcpp::Executor>(tide_rclcpp::options_of(*manager->get_node_parameters_interface()));
     manager->set_executor(executor);
     executor->add_node(manager);
-    executor->spin();
+    spin(*executor);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "component_container: %s\n", error.what());
     status = 1;

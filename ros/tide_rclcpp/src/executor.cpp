@@ -24,12 +24,11 @@ std::string or_environment(const std::string &path, const char *variable) {
   return path.empty() && set != nullptr ? set : path;
 }
 
-tide_rcl::EngineOptions engine_options(Options &options, std::function<bool()> may_spin) {
+tide_rcl::EngineOptions engine_options(Options &options) {
   tide_rcl::EngineOptions engine;
   engine.lanes = std::move(options.lanes);
   engine.policy = options.policy;
   engine.patience = options.patience;
-  engine.may_spin = std::move(may_spin);
   engine.measured_file = or_environment(options.measured_file, "TIDE_MEASURED_FILE");
   engine.trace_file = or_environment(options.trace_file, "TIDE_TRACE_FILE");
   engine.trace_place = options.trace_place;
@@ -46,7 +45,7 @@ class Executor::Impl {
       : executor_(executor),
         notify_waitable(std::make_shared<rclcpp::executors::ExecutorNotifyWaitable>([] {})),
         collector(std::make_shared<rclcpp::executors::ExecutorEntitiesCollector>(notify_waitable)),
-        kept_engine_(std::make_shared<tide_rcl::Engine>(engine_options(options, [this] { return may_spin(); }))),
+        kept_engine_(std::make_shared<tide_rcl::Engine>(with_hooks(engine_options(options)))),
         engine(*kept_engine_),
         roll(engine, executor.context_, std::move(options.chains)),
         update_(std::make_shared<tide_rcl::Guard>([this] { update_if_outdated(); })) {
@@ -75,16 +74,19 @@ class Executor::Impl {
     if (executor_.spinning.load()) report();
   }
 
-  // What chains name in vain, and what no chain names, each once.
+  // What has changed about the names of chains, and what no chain names, each once.
   void report() {
     if (!roll.has_chains()) return;
     const rclcpp::Logger logger = rclcpp::get_logger("tide_rclcpp");
-    const std::vector<std::string> unmatched = roll.unmatched(), without_chain = roll.without_chain();
     const std::lock_guard<std::mutex> lock(report_mutex_);
-    for (const std::string &line : unmatched) {
-      if (!reported_.insert(line).second) continue;
-      RCLCPP_WARN(logger, "%s: no callback of this executor has that name", line.c_str());
+    for (const auto &[warning, text] : roll.log_of_names()) {
+      if (warning) {
+        RCLCPP_WARN(logger, "%s", text.c_str());
+      } else {
+        RCLCPP_INFO(logger, "%s", text.c_str());
+      }
     }
+    const std::vector<std::string> without_chain = roll.without_chain();
     std::set<std::string> others;  // those that are here: names that come and go take no memory
     std::size_t more = 0;
     for (const std::string &line : without_chain) {
@@ -110,6 +112,8 @@ class Executor::Impl {
         none = Stage::kNone;
         std::this_thread::yield();
       }
+      const std::lock_guard<std::mutex> lock(executor.impl_->report_mutex_);
+      executor.impl_->failed_.clear();
     }
     Spin(const Spin &) = delete;
     Spin &operator=(const Spin &) = delete;
@@ -133,14 +137,29 @@ class Executor::Impl {
     while (stage_.load() != Stage::kNone) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
+  std::string failed() const {
+    const std::lock_guard<std::mutex> lock(report_mutex_);
+    return failed_;
+  }
+
  private:
+  tide_rcl::EngineOptions with_hooks(tide_rcl::EngineOptions options) {
+    options.may_spin = [this] { return may_spin(); };
+    options.on_failure = [this](tide_rcl::Entity &entity) {
+      std::string name = &entity == update_.get() ? "what adds new callbacks" : roll.name_of(entity);
+      const std::lock_guard<std::mutex> lock(report_mutex_);
+      failed_.swap(name);
+    };
+    return options;
+  }
   bool may_spin() const { return executor_.spinning.load() && rclcpp::ok(executor_.context_); }
 
   Executor &executor_;
   std::atomic<Stage> stage_{Stage::kNone};
   std::atomic<bool> outdated_{false};
-  std::mutex report_mutex_;
-  std::set<std::string> reported_, others_;
+  mutable std::mutex report_mutex_;
+  std::string failed_;
+  std::set<std::string> others_;
 
  public:
   std::shared_ptr<rclcpp::executors::ExecutorNotifyWaitable> notify_waitable;
@@ -265,6 +284,8 @@ void Executor::set_priority(const rclcpp::Waitable &waitable, std::uint8_t level
 }
 
 std::vector<std::string> Executor::unmatched() const { return impl_->roll.unmatched(); }
+
+std::string Executor::failed_callback() const { return impl_->failed(); }
 
 std::string Executor::measurement_lines() { return impl_->engine.measurement_lines(); }
 

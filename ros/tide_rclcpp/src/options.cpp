@@ -9,6 +9,8 @@ namespace tide_rclcpp {
 
 namespace {
 
+constexpr int kMostPriority = TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 255);
+
 std::vector<std::string> split(const std::string &text, char separator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
@@ -83,16 +85,19 @@ Callback parse_callback(const std::string &text) {
   callback.kind = kind_of(words);
   if (callback.kind != Kind::kRemote) callback.node = full_name(words, "a node", true);
   if (callback.kind == Kind::kTimer) {
-    const Words before = words;
-    if (!words.empty() && !words.take("as"))
-      callback.period = words.duration("a period");
-    else
-      words = before;
+    if (!words.empty() && !words.is("as") && !words.is("priority")) callback.period = words.duration("a period");
   } else if (callback.kind != Kind::kRemote) {
     callback.name = full_name(words, what_is_named(callback.kind), false);
   }
-  if (words.take("as")) callback.label = label_of(words);
-  if (!words.empty()) words.refuse("the end of a callback");
+  while (!words.empty()) {
+    if (words.take("as")) {
+      callback.label = label_of(words);
+    } else if (words.take("priority")) {
+      callback.priority = static_cast<tide_priority_t>(words.number("a priority", 1, kMostPriority));
+    } else {
+      words.refuse("'as', 'priority' or the end of a callback");
+    }
+  }
   return callback;
 }
 
@@ -124,46 +129,6 @@ bool parse_rest(Words &words, tide_lane_settings_t &settings) {
     return true;
   }
   return parse_bandwidth(words, settings) || parse_refusal(words, settings);
-}
-
-using Parameters = rclcpp::node_interfaces::NodeParametersInterface;
-
-template <typename Value>
-Value parameter(Parameters &parameters, const std::string &name, const Value &usual) {
-  if (!parameters.has_parameter(name)) {
-    rcl_interfaces::msg::ParameterDescriptor descriptor;
-    descriptor.read_only = true;
-    parameters.declare_parameter(name, rclcpp::ParameterValue(usual), descriptor, false);
-  }
-  return parameters.get_parameter(name).get_value<Value>();
-}
-
-std::vector<std::string> list_of(Parameters &parameters, const std::string &name) {
-  return parameter(parameters, name, std::vector<std::string>{});
-}
-
-tide_rcl::Policy policy_of(Parameters &parameters) {
-  const std::string policy = parameter(parameters, "tide.policy", std::string("chains"));
-  if (policy == "chains") return tide_rcl::Policy::kChains;
-  if (policy == "default") return tide_rcl::Policy::kDefault;
-  throw std::invalid_argument("parameter tide.policy: '" + policy + "' is neither chains nor default");
-}
-
-std::chrono::nanoseconds patience_of(Parameters &parameters) {
-  const std::string usual = std::to_string(Options{}.patience.count()) + "ns";
-  const std::string text = parameter(parameters, "tide.patience", usual);
-  if (text == "none") return std::chrono::nanoseconds(0);
-  const std::optional<std::chrono::nanoseconds> patience = duration_of(text);
-  if (!patience.has_value()) {
-    throw std::invalid_argument("parameter tide.patience: '" + text + "' is neither a duration, as 50us, nor none");
-  }
-  return *patience;
-}
-
-std::uint16_t place_of(Parameters &parameters) {
-  const std::int64_t place = parameter(parameters, "tide.trace_place", std::int64_t{0});
-  if (place >= 0 && place <= UINT16_MAX) return static_cast<std::uint16_t>(place);
-  throw std::invalid_argument("parameter tide.trace_place: " + std::to_string(place) + " is not in 0 to 65535");
 }
 
 }  // namespace
@@ -201,8 +166,18 @@ tide_rcl::Lane parse_lane(const std::string &text) {
       words.refuse("fifo, rr, deadline, budget, cpu, low or 'normal if refused'");
     }
   }
-  if (lane.settings.scheduling == TIDE_SCHEDULING_SPORADIC && lane.settings.priority == 0) {
-    throw std::invalid_argument("'" + text + "': a lane with a budget needs a priority, as fifo 60");
+  const tide_lane_settings_t &settings = lane.settings;
+  const auto refuse = [&](const std::string &what) { throw std::invalid_argument("'" + text + "': " + what); };
+  const std::string low = "low " + std::to_string(settings.low_priority);
+  if (settings.scheduling == TIDE_SCHEDULING_SPORADIC) {
+    if (settings.priority == 0) refuse("a lane with a budget needs a priority, as fifo 60");
+    if (settings.low_priority >= settings.priority)
+      refuse(low + " is not below fifo " + std::to_string(settings.priority));
+  } else if (settings.low_priority > 0) {
+    refuse(low + " is of a lane with a budget, and this one has none");
+  }
+  if (settings.scheduling == TIDE_SCHEDULING_DEADLINE && settings.processor != 0) {
+    refuse("cpu " + std::to_string(settings.processor - 1) + ": a lane with deadline runs on all processors");
   }
   return lane;
 }
@@ -210,8 +185,7 @@ tide_rcl::Lane parse_lane(const std::string &text) {
 std::string to_string(const Callback &callback) {
   if (callback.kind == Kind::kRemote) return "remote";
   if (callback.kind == Kind::kTimer) {
-    const std::int64_t period_ns = callback.period.count();
-    return "timer " + callback.node + (period_ns > 0 ? " " + std::to_string(period_ns) + "ns" : "");
+    return "timer " + callback.node + (callback.period.count() > 0 ? " " + to_string(callback.period) : "");
   }
   return std::string(word_of(callback.kind)) + " " + callback.node + " " + callback.name;
 }
@@ -220,20 +194,6 @@ std::string name_of(const Chain &chain, std::size_t position) {
   const Callback &callback = chain.callbacks[position];
   const std::string usual = std::string(word_of(callback.kind)) + "_" + std::to_string(position + 1);
   return chain.name + "/" + (callback.label.empty() ? usual : callback.label);
-}
-
-Options options_of(Parameters &parameters) {
-  const std::string system = parameter(parameters, "tide.system", std::string());
-  const std::string executor = parameter(parameters, "tide.executor", std::string());
-  Options options = system.empty() ? Options{} : options_of_system(system, executor);
-  options.policy = policy_of(parameters);
-  options.patience = patience_of(parameters);
-  options.measured_file = parameter(parameters, "tide.measured_file", std::string());
-  options.trace_file = parameter(parameters, "tide.trace_file", std::string());
-  options.trace_place = place_of(parameters);
-  for (const std::string &words : list_of(parameters, "tide.chains")) options.chains.push_back(parse_chain(words));
-  for (const std::string &words : list_of(parameters, "tide.lanes")) options.lanes.push_back(parse_lane(words));
-  return options;
 }
 
 }  // namespace tide_rclcpp

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "words.h"
+
 namespace tide_rclcpp {
 
 namespace {
@@ -15,6 +17,22 @@ bool matches(const Callback &pattern, const Found &found) {
   if (pattern.kind != found.kind || (pattern.node != "*" && pattern.node != found.node)) return false;
   if (found.kind == Kind::kTimer) return pattern.period.count() == 0 || pattern.period == found.period;
   return pattern.name == found.name;
+}
+
+// So that one that is misspelt is told from one that is not loaded yet.
+std::string instead_of(const Callback &pattern, const std::vector<Found> &found) {
+  if (pattern.node == "*") return "no node has it";
+  const auto of_node = [&](const Found &one) { return one.node == pattern.node; };
+  if (std::none_of(found.begin(), found.end(), of_node)) return "there is no node " + pattern.node;
+  std::set<std::string> others;
+  for (const Found &one : found) {
+    if (!of_node(one) || one.kind != pattern.kind) continue;
+    others.insert(one.kind == Kind::kTimer ? to_string(one.period) : one.name);
+  }
+  if (others.empty()) return "the node has none";
+  std::string text = "the node has";
+  for (const std::string &other : others) text += (other == *others.begin() ? " " : ", ") + other;
+  return text;
 }
 
 }  // namespace
@@ -51,16 +69,51 @@ std::vector<std::string> Plan::names_of(const Found &found) const {
   return names;
 }
 
-std::vector<std::string> Plan::unmatched(const std::vector<Found> &found) const {
-  std::vector<std::string> lines;
+std::vector<Plan::Name> Plan::names(const std::vector<Found> &found) const {
+  std::vector<Name> names;
   for (const Chain &chain : chains_) {
     for (const Callback &callback : chain.callbacks) {
+      if (callback.kind == Kind::kRemote) continue;
       const bool there =
-          callback.kind == Kind::kRemote ||
           std::any_of(found.begin(), found.end(), [&](const Found &one) { return matches(callback, one); });
-      if (!there) lines.push_back("chain " + chain.name + ": " + to_string(callback));
+      names.push_back({"chain " + chain.name + ": " + to_string(callback), there,
+                       there ? std::string() : instead_of(callback, found)});
     }
   }
+  return names;
+}
+
+std::vector<std::string> Plan::unmatched(const std::vector<Found> &found) const {
+  std::vector<std::string> texts;
+  for (const Name &name : names(found)) {
+    if (!name.matches) texts.push_back(name.text);
+  }
+  return texts;
+}
+
+std::vector<NameLog::Line> NameLog::update(const Plan &plan, const std::vector<Found> &found) {
+  std::vector<Line> lines;
+  std::string never;
+  bool complete = true;
+  for (const Plan::Name &name : plan.names(found)) {
+    const auto known = matched_.find(name.text);
+    if (name.matches && (known == matched_.end() || !known->second)) {
+      lines.push_back({false, name.text + ": found"});
+    } else if (!name.matches && known == matched_.end()) {
+      never += "\n  " + name.text + ": " + name.instead;
+    } else if (!name.matches && known->second) {
+      lines.push_back({true, name.text + ": no longer here: " + name.instead});
+    }
+    if (name.matches || known != matched_.end()) matched_[name.text] = name.matches;
+    complete = complete && name.matches;
+  }
+  std::set<std::string> nodes;
+  for (const Found &one : found) nodes.insert(one.node);
+  const bool came = !std::includes(nodes_.begin(), nodes_.end(), nodes.begin(), nodes.end());
+  nodes_.swap(nodes);
+  if (came && !never.empty()) lines.push_back({true, "chains name callbacks that are not here yet:" + never});
+  if (complete && !complete_) lines.push_back({false, "every callback that chains name is here"});
+  complete_ = complete;
   return lines;
 }
 

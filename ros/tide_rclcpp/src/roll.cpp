@@ -221,6 +221,24 @@ std::vector<std::string> Roll::unmatched() const {
   return plan_.unmatched(found_locked());
 }
 
+std::vector<NameLog::Line> Roll::log_of_names() {
+  if (plan_.empty()) return {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return name_log_.update(plan_, found_locked());
+}
+
+std::string Roll::name_of(const tide_rcl::Entity &entity) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto &[key, record] : records_) {
+    const auto entities = record.entities();
+    const bool is =
+        std::any_of(entities.begin(), entities.end(), [&](const auto &one) { return one.get() == &entity; });
+    if (!is) continue;
+    return record.found.kind == Kind::kRemote ? "a waitable of " + record.found.node : to_string(record.found);
+  }
+  return "a callback that was removed meanwhile";
+}
+
 std::vector<std::string> Roll::without_chain() const {
   std::vector<std::string> lines;
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -39,6 +39,10 @@ class Roll {
   bool has_chains() const { return !plan_.empty(); }
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
+  // What has changed about the names of chains since the last call.
+  std::vector<NameLog::Line> log_of_names();
+  // As chains name it, as "subscription /node /topic"; or what it is and its node.
+  std::string name_of(const tide_rcl::Entity &entity) const;
 
  private:
   struct Record {
@@ -78,6 +82,7 @@ class Roll {
   rclcpp::Context::SharedPtr context_;
   Plan plan_;
   mutable std::mutex mutex_;  // of what follows
+  NameLog name_log_;
   std::uint64_t round_ = 0;
   std::vector<rclcpp::node_interfaces::NodeBaseInterface::WeakPtr> nodes_;
   std::vector<std::pair<rclcpp::CallbackGroup::WeakPtr, std::string>> named_groups_;

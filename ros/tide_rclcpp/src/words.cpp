@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace tide_rclcpp {
 
@@ -13,7 +14,7 @@ Words::Words(const std::string &text) : text_(text) {
 }
 
 bool Words::take(const std::string &word) {
-  if (empty() || words_[next_] != word) return false;
+  if (!is(word)) return false;
   next_++;
   return true;
 }
@@ -45,6 +46,16 @@ std::chrono::nanoseconds Words::duration(const std::string &what) {
   if (!duration.has_value()) refuse(what + ", as 10ms");
   next_++;
   return *duration;
+}
+
+// In the largest unit of which it is a whole number.
+std::string to_string(std::chrono::nanoseconds duration) {
+  const std::int64_t ns = duration.count();
+  const std::pair<std::int64_t, const char *> units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+  for (const auto &[length_ns, unit] : units) {
+    if (ns % length_ns == 0) return std::to_string(ns / length_ns) + unit;
+  }
+  return std::to_string(ns) + "ns";
 }
 
 std::optional<std::chrono::nanoseconds> duration_of(const std::string &text) {

@@ -14,6 +14,7 @@ class Words {
  public:
   explicit Words(const std::string &text);
   bool empty() const { return next_ == words_.size(); }
+  bool is(const std::string &word) const { return !empty() && words_[next_] == word; }
   // The next word is taken if it is this one.
   bool take(const std::string &word);
   // std::invalid_argument: there is none, or it is not one of those: `what` says what was expected.
@@ -28,6 +29,7 @@ class Words {
   std::size_t next_ = 0;
 };
 
+std::string to_string(std::chrono::nanoseconds duration);
 // "10ms"; nothing when it is none.
 std::optional<std::chrono::nanoseconds> duration_of(const std::string &text);
 

@@ -104,11 +104,13 @@ TEST_F(Executors, AnExceptionComesOutOfTheSpinAndItGoesOn) {
     executor.add_node(node);
     EXPECT_THROW(executor.spin(), std::domain_error);
     EXPECT_FALSE(executor.is_spinning());
+    EXPECT_EQ(executor.failed_callback(), "timer " + std::string(node->get_fully_qualified_name()) + " 1ms");
     const auto spin_until_it_runs = [&] {  // other callbacks of the node may come first
       for (const int before = runs; runs == before;) executor.spin_once();
     };
     EXPECT_THROW(spin_until_it_runs(), std::domain_error);
     EXPECT_NO_THROW(executor.spin());
+    EXPECT_EQ(executor.failed_callback(), "");
     EXPECT_EQ(runs, 3);
   }
 }

@@ -15,6 +15,7 @@ from tide.system.load import SystemFileError, load
 from tide.system.model import System
 from tide.system.places import SerialLink
 from tide.system.reference import reference_page
+from tide.system.ros_parameters import parameters_file
 from tide.system.schema import HINT, json_schema
 from tide.terminal.style import empty_table, print_whole
 
@@ -104,6 +105,29 @@ def show_levels(
         for place, chain in enumerate(sorted(of_chains, key=lambda one: -priorities[one])):
             table.add_row(name if place == 0 else "", chain, str(priorities[chain]), str(of_chains[chain]))
     print_whole(Console(emoji=False), table)
+
+
+@app.command()
+def parameters(
+    file: Annotated[Path, typer.Argument(help="Description, a system.toml.")],
+    executor: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Executor that the C++ process is. Default: the first one on the host."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the parameters. Default: standard output.")] = None,
+) -> None:
+    """Print the chains and lanes of an executor as ROS 2 parameters for tide_rclcpp.
+
+    The executor for rclcpp and its component_container read them by --params-file.
+
+    Example: tide system parameters lab/systems/four_chains/system.toml --out chains.yaml
+    """
+    command = f"tide system parameters {file}{f' --executor {executor}' if executor else ''}"
+    text = parameters_file(load_or_exit(file), executor, command)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(out, text)
 
 
 def load_or_exit(file: Path) -> System:

@@ -178,17 +178,21 @@ def too_many_levels(system: System) -> list[Finding]:
     ]
 
 
-def priorities_of(system: System) -> dict[int, int]:
-    """Of each callback of a system without boards, by its identity: its own priority, or the chain-aware one
-    (tide_chain_add), later in a chain is more urgent; of several chains the highest. LevelError."""
-    callbacks = [callback for chain in system.chains for callback in chain.callbacks]
+def priorities_of(system: System, executor: str | None = None) -> dict[int, int]:
+    """Of each callback of a system without boards, or of this executor of the host, by its identity: its own priority,
+    or the chain-aware one (tide_chain_add), later in a chain is more urgent; of several chains the highest.
+    LevelError."""
+    names = [one.name for one in system.executors if executor in (None, one.name)]
+    callbacks = [one for chain in system.chains for one in chain.callbacks if one.executor in names]
     own = {id(callback): callback.priority for callback in callbacks if callback.priority is not None}
     every = meetings(system)
-    given = {name: _levels(system, name, chains) for name, chains in every.items()} if len(own) < len(callbacks) else {}
+    given = {name: _levels(system, name, every[name]) for name in names} if len(own) < len(callbacks) else {}
     found: dict[int, int] = {}
     for chain in system.chains if given else ():
         for way in system.ways(chain):
             for position, callback in enumerate(way):
+                if callback.executor not in given:
+                    continue
                 priority = given[callback.executor][chain.name] << 8 | position
                 found[id(callback)] = max(found.get(id(callback), 0), priority)
     return found | own

@@ -2,7 +2,7 @@
 // An executor for rclcpp that runs the most urgent callback first and knows about chains. It takes the place of
 // rclcpp's in one line:
 //
-//   tide_rclcpp::Executor executor(tide_rclcpp::options_of_system("system.toml"));
+//   tide_rclcpp::Executor executor(tide_rclcpp::options_of(*node->get_node_parameters_interface()));
 //   executor.add_node(node);
 //   executor.spin();
 //
@@ -14,7 +14,7 @@
 // - spin with several lanes runs callbacks on threads of the executor's own; the other spins run them on the caller's.
 // - an exception of a callback ends the spin that runs, on all lanes, and comes out of it. The executor can go on.
 // - a late timer skips what it missed, as rcl does, and never runs early. Waitables need set_on_ready_callback and
-//   take_data_by_entity_id, as with rclcpp's EventsExecutor.
+//   take_data_by_entity_id, as with rclcpp's EventsExecutor. Timers that they put into a wait set are served, too.
 #ifndef TIDE_RCLCPP__EXECUTOR_HPP_
 #define TIDE_RCLCPP__EXECUTOR_HPP_
 
@@ -66,11 +66,14 @@ class Executor : public rclcpp::Executor {
   // later. std::invalid_argument: it is not in this executor.
   void set_priority(const rclcpp::Waitable &waitable, std::uint8_t level, std::uint8_t position = 0);
 
-  // Names of chains that match nothing in the nodes that are here, and callbacks that are of no chain, one a line. The
-  // former are logged as warnings, each once, when it begins to spin and when nodes change while it does; of the latter
-  // the number, and at level debug each.
+  // Names of chains that match nothing in the nodes that are here, and callbacks that are of no chain, one a line.
+  // While it spins it logs when a name matches and when it does no longer (a warning), and each time that a node has
+  // come all that never matched (a warning). Of callbacks without a chain it logs the number, and at level debug each.
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
+
+  // Whose exception came out of the last spin, as "subscription /planner /scan"; empty: no callback's.
+  std::string failed_callback() const;
 
   // What Options::measured_file will hold, as of now; empty without one.
   std::string measurement_lines();

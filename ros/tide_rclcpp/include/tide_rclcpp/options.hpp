@@ -7,13 +7,16 @@
 //   them. A kind (timer, subscription, service, client,
 //   action_server, action_client), a node with its namespace or * for any, and the full name of
 //   the topic, service or action as it is after remapping; of a timer its period, which may be left out. `remote` is a
-//   callback of another process. `as NAME` at a callback's end names it in what `tide measured` reads; otherwise it is
-//   its kind and its place, as timer_1. Later in a chain is more urgent; a callback of several chains has the highest
-//   of its priorities.
+//   callback of another process. Without a period, all timers of the node are named, whatever periods they get.
+//   Behind a callback, `as NAME` names it in what `tide measured` reads; otherwise it is its kind and its place, as
+//   timer_1. `priority N` gives it another priority (1 to 32511, 256 for each level) than its place in the chain. Later
+//   in a chain is more urgent; a callback of several chains has the highest of its priorities.
 //
 // A lane in words:    urgent from 2 fifo 60 cpu 1
 //   its name and the lowest level that it serves (up to below the next lane's); then as wanted `fifo N`, `rr N`,
 //   `deadline RUNTIME PERIOD`, `budget RUNTIME PERIOD fifo N low N`, `cpu N`, `normal if refused`.
+//
+// `tide system parameters` writes both for an executor of a system.toml.
 //
 // Durations have a unit: ns, us, ms or s. std::invalid_argument says which word is not understood.
 #ifndef TIDE_RCLCPP__OPTIONS_HPP_
@@ -24,8 +27,11 @@
 #include <string>
 #include <vector>
 
-#include "rclcpp/node_interfaces/node_parameters_interface.hpp"
 #include "tide_rcl/engine.h"
+
+namespace rclcpp::node_interfaces {
+class NodeParametersInterface;
+}
 
 namespace tide_rclcpp {
 
@@ -69,16 +75,9 @@ std::string to_string(const Callback &callback);
 std::string name_of(const Chain &chain, std::size_t position);
 
 // From parameters, which it declares: tide.chains and tide.lanes (lists of words as above), tide.policy ("chains" or
-// "default"), tide.patience (a duration, as 50us, or none), tide.measured_file, tide.trace_file, tide.trace_place,
-// tide.system and tide.executor (as options_of_system takes them; chains and lanes come on top of it).
+// "default"), tide.patience (a duration, as 50us, or none), tide.measured_file, tide.trace_file and tide.trace_place.
+// std::invalid_argument: another parameter of this node begins with "tide.".
 Options options_of(rclcpp::node_interfaces::NodeParametersInterface &parameters);
-
-// From a system.toml: its chains as far as they run on this executor, the others' callbacks as remote ones. A
-// subscription is known by the topic that the callback before it publishes, a timer by its chain's period. Priorities
-// are those of the description, over branches_from and joins; the further messages of a join stand behind the chain's
-// callbacks, with its first one's name and priority. Empty: the first executor whose place is the host.
-// std::runtime_error: the file cannot be read, has no such executor, or names a chain.callback in vain.
-Options options_of_system(const std::string &path, const std::string &executor = "");
 
 }  // namespace tide_rclcpp
 
