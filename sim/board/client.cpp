@@ -239,6 +239,13 @@ void Client::name_chain(Chain &chain) {
     auto *self = static_cast<Chain *>(timer->callback.context);
     self->client->sample(*self);
   };
+  if (chain.plan.burst > 0) {
+    chain.timer.callback.kind = TIDE_CALLBACK_GUARD;
+    chain.timer.callback.execute = [](tide_callback_t *, void *context) {
+      auto *self = static_cast<Chain *>(context);
+      self->client->sample(*self);
+    };
+  }
   chain.subscription.kind = TIDE_CALLBACK_SUBSCRIPTION;
   chain.subscription.context = &chain;
   chain.subscription.execute = [](tide_callback_t *, void *context) {
@@ -340,6 +347,10 @@ void Client::add_executor() {
   if (tide_executor_init(&executor_, &config) != TIDE_OK) throw std::invalid_argument("the executor refuses the plan");
   set_up_groups();
   for (const auto &chain : chains_) {
+    if (chain->plan.burst > 0) {
+      tide_executor_add(&executor_, &chain->timer.callback);
+      continue;
+    }
     tide_executor_add_timer(&executor_, &chain->timer);
     if (chain->plan.begins_on_host()) tide_timer_cancel(&chain->timer);
   }
@@ -403,7 +414,11 @@ const tide_budget_t *Client::budget(unsigned level) {
 void Client::release_timers() {
   first_release_ = std::max(machine_.engine().now() + kBeforeRelease, plan_.start);
   for (const auto &chain : chains_) {
-    if (!chain->plan.begins_on_host()) release(*chain, 0);
+    if (chain->plan.burst > 0) {
+      release_events(*chain);
+    } else if (!chain->plan.begins_on_host()) {
+      release(*chain, 0);
+    }
   }
 }
 
@@ -414,6 +429,34 @@ void Client::release(Chain &chain, int64_t index) {
                     : releases_.chance(0.5)              ? jitter
                                                          : releases_.between(0, jitter);
   tide_timer_set_phase(&chain.timer, first_release_ + chain.plan.phase + index * chain.plan.period + late);
+}
+
+// Mostly as close as they may come, now and then not for a while; none after the last release that a timer would have.
+void Client::release_events(Chain &chain) {
+  const Time period = chain.plan.period;
+  const size_t burst = chain.plan.burst;
+  const Time first = first_release_ + chain.plan.phase;
+  const Time last = first + static_cast<Time>(chain.instances.size() - 1) * period;
+  std::vector<Time> times;
+  for (Time next = first; times.size() < chain.instances.size();) {
+    if (times.size() >= burst) next = std::max(next, times[times.size() - burst] + static_cast<Time>(burst) * period);
+    if (next > last) break;
+    times.push_back(next);
+    if (releases_.chance(0.05)) next += releases_.between(0, 2 * kSecond);
+    if (releases_.chance(burst > 1 ? 0.7 : 0.3))
+      next += releases_.between(0, releases_.chance(0.5) ? period / 8 : 2 * period);
+  }
+  for (const Time time : times) {
+    machine_.engine().at(
+        time, [this, &chain, time] { machine_.core().interrupt(0, [this, &chain, time] { trigger(chain, time); }); });
+  }
+}
+
+// As rcl_trigger_guard_condition: events that come before the callback has begun are one.
+void Client::trigger(Chain &chain, Time event) {
+  if (tide_callback_is_ready(&chain.timer.callback)) return;
+  chain.events.push_back(event);
+  tide_executor_notify(&chain.timer.callback);
 }
 
 void Client::run() {

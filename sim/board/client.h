@@ -116,7 +116,9 @@ class Client {
     uint16_t mark = 0;
     Topic request, reply;
     Service service;
-    tide_timer_t timer{};
+    tide_timer_t timer{};      // of a chain that events begin, its callback alone, as that of a guard condition
+    std::vector<Time> events;  // that have a run of their own, in order; the first ones have begun
+    uint32_t begun = 0;
     tide_callback_t subscription{};
     tide_reader_t reader{};
     std::vector<tide_sample_t> samples;
@@ -151,6 +153,8 @@ class Client {
   void give_budget(size_t lane);
   void release_timers();
   void release(Chain &chain, int64_t index);
+  void release_events(Chain &chain);
+  void trigger(Chain &chain, Time event);
   Group *group_of(const Chain &chain);
   void set_up_groups();
   void set_up_local();

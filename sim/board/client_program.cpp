@@ -42,13 +42,14 @@ void Client::sample(Chain &chain) {
   Task::current()->execute(plan_.dispatch);
   const Time start = engine.now();
   // By its expiry: late in its period it may start in the next one.
+  const bool is_event = chain.plan.burst > 0;
   const Time since = chain.timer.callback.ready_ns - first_release_ - chain.plan.phase;
-  const auto index = static_cast<uint32_t>(since / chain.plan.period);
+  const auto index = is_event ? chain.begun++ : static_cast<uint32_t>(since / chain.plan.period);
   if (chain.plan.jitter > 0) release(chain, int64_t{index} + 1);
   const bool counted = since >= 0 && index < chain.instances.size();
   if (!counted || stopping_) return;
   Instance &instance = chain.instances[index];
-  instance.release = first_release_ + chain.plan.phase + index * chain.plan.period;
+  instance.release = is_event ? chain.events[index] : first_release_ + chain.plan.phase + index * chain.plan.period;
   instance.sample_start = start;
   execute(chain, chain.timer.callback, chain.plan.sample, chain.plan.sample_locks);
   if (chain.plan.shape == Shape::kSampled) {

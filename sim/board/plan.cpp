@@ -137,6 +137,7 @@ Fields fields_of(ChainPlan &chain) {
           {"shape", choice_field(chain.shape, kShapes)},
           {"period_us", time_field(chain.period, kMicrosecond, 1)},
           {"phase_us", time_field(chain.phase, kMicrosecond)},
+          {"burst", number_field(chain.burst, 0u, 16u)},
           {"jitter_us", time_field(chain.jitter, kMicrosecond)},
           {"deadline_us", time_field(chain.deadline, kMicrosecond)},
           {"payload_bytes", number_field<uint32_t>(chain.payload_bytes, 1, 65500)},

@@ -33,7 +33,8 @@ struct ChainPlan {
   unsigned level = 0;
   Shape shape = Shape::kAnswered;
   Time period = 500 * kMillisecond, phase = 0, deadline = 0;  // deadline 0: the period
-  Time jitter = 0;                                // its timer releases it so much late at most, drawn for each instance
+  unsigned burst = 0;  // more than 0: events begin it, of which so many may come at once and in so many periods
+  Time jitter = 0;     // its timer releases it so much late at most, drawn for each instance
   uint32_t payload_bytes = 96, reply_bytes = 10;  // CDR, from the client and to it; 6 or more, of services any
   Time sample = 0, host = 0, act = 0;             // execution times
   bool reliable = true;

@@ -48,6 +48,8 @@ class _Draw:
             ask_for_result(chain, self.host_names(document), self.random, self.of.actions)
         document["paths"] = self.paths(document["chains"]) if self.of.paths and self.chance(self.of.paths) else []
         document["locks"] = self.locks(document) if self.of.locks and self.chance(self.of.locks) else []
+        for chain in document["chains"] if self.of.events else ():
+            self.begin_with_event(chain, document["executors"])
         if self.of.shared and self.chance(self.of.shared):
             self.share(document)
             self.widen(document)
@@ -63,6 +65,18 @@ class _Draw:
                     if any(one["executor"] == board["name"] for one in chain["callbacks"])
                 ]
                 board["lanes"] = max(len(coming), 1)
+
+    def begin_with_event(self, chain: Document, executors: Sequence[Document]) -> None:
+        first, *rest = chain["callbacks"]
+        hosts = [one["name"] for one in executors if one["where"] == "host"]
+        if first["executor"] in hosts or not self.chance(self.of.events):
+            return
+        first["kind"] = "event"
+        (board,) = (one for one in executors if one["name"] == first["executor"])
+        board.pop("policy", None)  # no bounds on a batch executor
+        chain.pop("jitter_ms", None)
+        if all(one["executor"] in hosts for one in rest) and self.chance(0.5):
+            chain["burst"] = self.random.choice((2, 2, 3, 5))
 
     def share(self, document: Document) -> None:
         """Chains that ask a service there ask the same one, or one of two."""

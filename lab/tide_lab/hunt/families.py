@@ -39,6 +39,7 @@ class Family:
     trees: float = 0.0  # of systems with a board, those in which several chains begin with one timer, and join
     actions: float = 0.0  # of services of a board that a node asks, those after which it asks for a result
     wide: bool = False  # sizes and times up to what the product takes: messages, MTU, baud rates, delays, fast timers
+    events: float = 0.0  # of chains that begin on a board, those that begin with an event; half of them in bursts
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
 
 
@@ -104,6 +105,10 @@ FAMILIES = (
         reliable=0.5,
         boards=(2, 2, 3),
         levels=True,
+    ),
+    Family("check-board-events", ("tide", "lanes"), (1, 1, 2), (1,), board=True, reliable=0.3, shapes=True, events=0.7),
+    Family(
+        "check-boards-events", ("described",), (1, 1, 2), (1,), board=True, reliable=0.3, boards=(2, 2, 3), events=0.7
     ),
     Family("check-joins", lanes=(1, 1, 2, 3), groups=0.3, branches=1, joins=0.8, own_priorities=0.2),
     Family("check-joins-several", hosts=(2, 2, 3), lanes=(1, 1, 2), groups=0.2, branches=1, joins=0.8, propagation=0.2),

@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import tide.analysis.bounds as bounding
-from tide.analysis import boards, lower, paths, trees
+from tide.analysis import boards, bursts, lower, paths, trees
 from tide.analysis.ask import ask_executors
 from tide.analysis.lower import board_document
 from tide.play import boards as boards_play
@@ -455,8 +455,35 @@ def _shared_one_lower(chain: Document) -> None:
         chain["priority"] *= 1000
 
 
+def _steady(chain: Document) -> None:
+    chain.pop("sporadic", None)
+
+
+@contextmanager
+def _one_event_less() -> Iterator[None]:
+    """Of each burst."""
+    whole = bursts.joined
+
+    def other(system: System, bounds_of: Callable[[System], Any]) -> Any:
+        chains = tuple(chain.model_copy(update={"burst": max(chain.burst - 1, 1)}) for chain in system.chains)
+        return whole(system.model_copy(update={"chains": chains}), bounds_of)
+
+    with patch.object(bursts, "joined", other):
+        yield
+
+
+@contextmanager
+def _pools_of_one_event() -> Iterator[None]:
+    """The messages of a burst are never under way together."""
+    with patch.object(bursts, "_sum", lambda one, other: None if one is None or other is None else max(one, other)):
+        yield
+
+
 def twins() -> list[Twin]:
     return [
+        Twin("events that keep both sides awake", "check-board-events", _asked(_chains(_steady))),
+        Twin("one event of each burst forgotten", "check-board-events", _one_event_less),
+        Twin("pools for one event of a burst", "check-board-events", _pools_of_one_event),
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
         Twin("priorities reversed", "check-one-lane", _asked(_reversed_priorities)),
         Twin("priorities reversed, several lanes", "check-lanes", _asked(_reversed_priorities)),

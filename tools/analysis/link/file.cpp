@@ -112,6 +112,7 @@ class Reader {
     fields.integer("response_ns", chain.response_ns);
     fields.flag("uplink_reliable", chain.uplink_reliable);
     fields.flag("downlink_reliable", chain.downlink_reliable);
+    fields.flag("sporadic", chain.sporadic);
     fields.flag("shares_level", chain.shares_level);
     each(fields.list("callbacks"), fields.where() + ", callback",
          [this, &chain](Fields &of) { callback(of, chain.callbacks.emplace_back()); });

@@ -546,6 +546,7 @@ bool LinkModel::is_alive_anyway() const {
   if (protocol.silence_ns == 0) return true;
   bool client_hears = false, agent_hears = false;
   for (size_t chain = 0; chain < size(); chain++) {
+    if (system_.chains[chain].sporadic) continue;  // it may stay away
     const Load &load = loads_[chain];
     const time_ns apart_ns = add(period(chain), responses_[chain]);
     const bool acknowledges = load.down.messages > 0 && system_.chains[chain].downlink_reliable;

@@ -107,6 +107,7 @@ struct LinkChain {
   // Of a chain that is bounded elsewhere, of which only the host's part is here: that bound, from a nominal expiry of
   // its own; kNeverNs: there is none.
   std::optional<time_ns> response_ns = std::nullopt;
+  bool sporadic = false;      // begun by events: its period is the least time between two, and nothing has to come
   bool shares_level = false;  // with others of the same priority that say so, too: all have the same streams
 };
 

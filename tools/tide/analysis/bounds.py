@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tide.analysis import boards, trees
+from tide.analysis import boards, bursts, trees
 from tide.analysis.ask import AnalysisError, ask_executors, ask_link
 from tide.analysis.joins import latest, without_joins
 from tide.analysis.locks import waits_of
@@ -72,7 +72,8 @@ Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
 class ChainBound:
     """The bound of one chain. It holds whether or not the deadline is met. None: there is none, and `root` says what
     fails first. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns from a change at its
-    input. holds_for: the policies of the executors that it is proved for (tide.analysis.models)."""
+    input, or from the event that begins it. holds_for: the policies of the executors that it is proved for
+    (tide.analysis.models)."""
 
     name: str
     priority: int
@@ -88,6 +89,7 @@ class ChainBound:
     find_sections: Callable[[], tuple[tuple[str, int | None], ...]] = field(default=tuple, repr=False, compare=False)
     from_event_ns: int | None = None
     deadline_from: str = "tick"
+    begins_with_event: bool = False
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -185,7 +187,9 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
 def _from_event(chain: Chain, timer: Chain, bound: ChainBound) -> ChainBound:
     """What changes just after an expiry is seen at the next one: a period and the bound, as the reaction time of a path
     of this chain alone (docs/analysis/paths.md). Where an instance may be under way at the next expiry, nothing is
-    known."""
+    known. A chain that begins with an event starts when it comes."""
+    if timer.begins_with_event:
+        return replace(bound, from_event_ns=bound.bound_ns, deadline_from="event", begins_with_event=True)
     in_period = bound.bound_ns is not None and bound.bound_ns <= timer.period_ns
     event_ns = timer.period_ns + (bound.bound_ns or 0) if in_period else None
     return replace(bound, from_event_ns=event_ns, deadline_from=chain.deadline_from)
@@ -337,6 +341,8 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
         return replace(bounds, met=met, chains=_by_urgency(chains), assumptions=assumptions)
     asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
     apart = _apart_from_boards(system)
+    if bursts.has_bursts(system):
+        return bursts.joined(system, lambda events: _bounds_of_chains(events, executor, losses))
     if apart:
         rest = [chain.name for chain in system.chains if chain.name not in apart]
         on_boards = _bounds_of_part(system, rest, executor, losses)

@@ -72,6 +72,7 @@ def refuse_link(system: System, executor: ClientExecutor | None, losses: int) ->
     findings = [
         *link_findings(system),
         *_waiting_services(system, waiting),
+        *_batch_events(system, executor),
         *tree_findings(system, losses, waiting),
     ]
     if executor is None:
@@ -98,6 +99,19 @@ def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
         for index, chain in enumerate(system.chains)
         for position, callback in enumerate(chain.callbacks)
         if callback.executor in waiting and (callback.requests or callback.replies)
+    ]
+
+
+def _batch_events(system: System, executor: ClientExecutor | None) -> list[Finding]:
+    return [
+        Finding(
+            ("chains", index, "callbacks", 0, "kind"),
+            f"chain '{chain.name}' begins with an event, for which there is no bound on a batch executor",
+            "use tide",
+        )
+        for index, chain in enumerate(system.chains)
+        if chain.begins_with_event
+        and (executor or executor_of_board(system.executor(chain.callbacks[0].executor))).startswith("batch")
     ]
 
 
@@ -373,6 +387,12 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
+def _is_sporadic(system: System, chain: Chain) -> bool:
+    """chain: of the system, or a section of one."""
+    whole = (chain.name, chain.name.rpartition(NUMBER)[0])
+    return any(one.begins_with_event for one in system.chains if one.name in whole)
+
+
 def _link_chain(
     system: System,
     chain: Chain,
@@ -390,6 +410,7 @@ def _link_chain(
         "jitter_ns": chain.jitter_ns,
         "uplink_reliable": reliable,
         "downlink_reliable": reliable,
+        **({"sporadic": True} if _is_sporadic(system, chain) else {}),
         "callbacks": [
             {
                 "name": callback.name,

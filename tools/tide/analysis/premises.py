@@ -31,6 +31,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "shortest_execution": (YOURS, "shortest execution times", "executors"),
     "digestion": (YOURS, "time to take over a frame", "boards"),
     "not_given": (YOURS, "times that the description leaves out", "boards"),
+    "events": (YOURS, "distance of events", "boards"),
     "release_jitter": (YOURS, "timers on time", "executors"),
     "agent": (YOURS, "agent_ms", "boards"),
     "return": (YOURS, "return_ms", "boards"),
@@ -102,6 +103,12 @@ def origins_of(system: System) -> Origins:
 
 def of_every_bound(system: System) -> list[tuple[str, str]]:
     """Id and text of what no analysis asks for, because each takes it for granted."""
+    events = [
+        f"{one.name} {one.period_ms:g} ms"
+        + (f" ({one.burst} may come at once, {one.burst} in {one.burst * one.period_ms:g} ms)" if one.burst > 1 else "")
+        for one in system.chains
+        if one.begins_with_event
+    ]
     found = [
         (
             "undescribed",
@@ -110,6 +117,8 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
         ("machine", "the processors are there all the time: no hypervisor, sleep state or throttling takes them away"),
         ("other_real_time", "no other thread of real-time priority, and no long interrupt, runs on these processors"),
     ]
+    if events:
+        found.insert(0, ("events", f"events of a chain come no closer than: {', '.join(events)}"))
     numbers = origins_of(system)
     if numbers.placeholders:
         found.insert(

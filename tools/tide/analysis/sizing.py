@@ -81,6 +81,7 @@ class Client:
     lanes: int
     mtu_bytes: int
     timers: tuple[tuple[Chain, Callback], ...]
+    events: int
     publications: tuple[Endpoint, ...]
     subscriptions: tuple[Endpoint, ...]
     services: tuple[ServiceEnd, ...]  # clients, too
@@ -155,7 +156,7 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
     executors = tuple(executor for executor in system.executors if executor.where == "mcu")
     names = {executor.name for executor in executors}
     every = levels_of_boards(system)
-    timers, publications, subscriptions, chains = [], [], [], []
+    timers, publications, subscriptions, chains, events = [], [], [], [], 0
     services: list[ServiceEnd] = []
     for chain in system.chains:
         if any(callback.executor in names for callback in chain.callbacks):
@@ -166,6 +167,7 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
             level = every[callback.executor][chain.name]
             if callback.kind == "timer":
                 timers.append((chain, callback))
+            events += callback.kind == "event"
             subscriptions += [_endpoint(chain, callback, one.publishes, level) for one in before if one.publishes]
             if callback.replies is not None and before:
                 services.append(_service(chain, (before[0], callback), False, level))
@@ -179,6 +181,7 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
         lanes=max((executor.lanes for executor in executors), default=1),
         mtu_bytes=max((link.mtu_bytes for link in system.links), default=512),
         timers=tuple(timers),
+        events=events,
         publications=tuple(publications),
         subscriptions=tuple(subscriptions),
         services=tuple(services),
@@ -249,7 +252,7 @@ def pools(client: Client) -> dict[str, int]:
         "TIDE_SERVICE_DEPTH": client.askers,
         "TIDE_CLIENT_REQUESTS": 2,
         "TIDE_TIMERS": len(client.timers),
-        "TIDE_GUARD_CONDITIONS": 0,
+        "TIDE_GUARD_CONDITIONS": client.events,
         "TIDE_EXECUTORS": max(1, len(client.executors)),
         "TIDE_EXECUTOR_LANES": client.lanes,
         "TIDE_NAME_BYTES": _whole_words(

@@ -49,7 +49,7 @@ def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None) -> 
     for chain in bounds.chains if chains is None else chains:
         table.add_row(
             chain.name,
-            milliseconds(chain.bound_ns),
+            "" if chain.begins_with_event else milliseconds(chain.bound_ns),
             milliseconds(chain.from_event_ns),
             milliseconds(chain.deadline_ns),
             "" if chain.slack_ns is None else milliseconds(chain.slack_ns),
@@ -60,7 +60,9 @@ def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None) -> 
 
 def _counts_from(bounds: Bounds) -> str:
     """From when deadlines count; those from an event stand in the table less their period."""
-    events = [chain.name for chain in bounds.chains if chain.deadline_from == "event"]
+    if all(chain.begins_with_event for chain in bounds.chains):
+        return "The deadline counts from the event that begins the chain."
+    events = [chain.name for chain in bounds.chains if chain.deadline_from == "event" and not chain.begins_with_event]
     also = f"; of {', '.join(events)} it is what deadline_ms from an event leaves" if events else ""
     return (
         f"The deadline counts from the tick of the timer{also}. An event between two ticks waits for the next: it is "

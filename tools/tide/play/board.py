@@ -68,6 +68,12 @@ def require_playable_sizes(system: System) -> None:
             )
 
 
+def require_no_losses_of_events(system: System, losses: int) -> None:
+    """The simulator knows by the time to which instance a frame belongs."""
+    if losses and any(chain.begins_with_event for chain in system.chains):
+        raise UnplayableError("losses are played in chains that begin with timers only")
+
+
 @dataclass(frozen=True)
 class BoardRun:
     """All that may differ between two runs of a description."""
@@ -127,6 +133,7 @@ class BoardPlayer:
             if places not in SHAPES:
                 raise UnplayableError("a chain goes over the line once and back at most, with one callback on a side")
         require_playable_sizes(system)
+        require_no_losses_of_events(system, losses)
         self._marks_ns = [0]
         for chain in system.chains:
             times_ns = [callback.execution_ns for callback in chain.callbacks]
@@ -317,6 +324,7 @@ class BoardPlayer:
             "host_us": on_host_us[0] if on_host_us else 0,
             "act_us": on_client_us[1] if len(on_client_us) > 1 else 0,
             **({"jitter_us": jitter_us} if (jitter_us := getattr(chain, "jitter_ns", 0) // MICROSECOND) else {}),
+            **({"burst": chain.burst} if chain.begins_with_event else {}),
             "reliable": str(chain.reliability == "reliable").lower(),
             "hold": str(chain.hold).lower(),
             "node": node,

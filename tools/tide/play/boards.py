@@ -24,6 +24,7 @@ from tide.play.board import (
     horizon_ns,
     instance_of,
     pool_words,
+    require_no_losses_of_events,
     require_playable_sizes,
 )
 from tide.play.paths import Instance
@@ -75,6 +76,7 @@ class BoardsPlayer(BoardPlayer):
         self._servers = {id(one): number for number, several in served for one in several if _is_alone(system, one)}
         self._shapes = {one.name: self._shape(one) for sections in self._sections for one in all_of(sections)}
         require_playable_sizes(system)
+        require_no_losses_of_events(system, losses)
         self._marks_ns = [0]
         for chain in system.chains:
             times_ns = [callback.execution_ns for callback in chain.callbacks]
@@ -387,6 +389,7 @@ class BoardsPlayer(BoardPlayer):
             "host_us": times_us[id(on_host[0])] if on_host else 0,
             "act_us": on_board_us[1] if len(on_board_us) > 1 else 0,
             "jitter_us": chain.jitter_ns // MICROSECOND if section.before is None and not takes else 0,
+            **({"burst": chain.burst} if section is self._first_of(chain.name) and chain.begins_with_event else {}),
             "reliable": str(chain.reliability == "reliable").lower(),
             "hold": str(self._holds(timer)).lower(),
             "node": self._node(on_host[0]) if on_host else 0,

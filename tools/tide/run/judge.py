@@ -48,7 +48,7 @@ def _within(value: int, limit: int, counter: str) -> Verdict:
 _NS = 1_000_000  # of a millisecond
 _BY_EXECUTOR = {
     *("execution", "shortest_execution", "release_jitter", "agent", "return", "losses", "pools", "line_on_time"),
-    *("undescribed", "interrupts"),
+    *("undescribed", "interrupts", "events"),
 }
 
 
@@ -77,6 +77,7 @@ class _Judge:
             "over_in_time": self.over_in_time,
             "machine": self.machine,
             "placeholders": lambda _: (UNSEEN, "a run cannot tell what your callbacks take", None),
+            "events": self.events,
             "undescribed": self.undescribed,
             "interrupts": self.interrupts,
             "other_real_time": self.other_real_time,
@@ -383,6 +384,14 @@ class _Judge:
         if given:
             return UNSEEN, f"no other endpoint was found; timers of {', '.join(given)} cannot be seen", None
         return HELD, "tide plays the executor, with the callbacks described", None
+
+    def events(self, _: dict[str, int]) -> Verdict:
+        bursts = [one.name for one in self.system.chains if one.burst > 1 and one.callbacks[0].executor in self.at]
+        if self.given():
+            return UNSEEN, f"events of {', '.join(self.given())} are not counted here", None
+        if bursts:
+            return UNSEEN, f"tide plays no bursts, as those of {', '.join(bursts)}", None
+        return HELD, "tide plays an event each time that one may come", None
 
     def given(self) -> list[str]:
         given = [one for one in self.system.executors if one.command or one.image or one.attach]

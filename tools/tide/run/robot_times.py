@@ -181,7 +181,7 @@ def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
 def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
     path = system.path(chain)
     points = []
-    if path[0].kind == "timer" and not is_given(system.executor(path[0].executor)):
+    if path[0].kind in ("timer", "event") and not is_given(system.executor(path[0].executor)):
         points.append(_Point(_RELEASE, _releases(system, chain, recorded)))
     ends_here = not is_given(system.executor(path[-1].executor))
     for callback in path:
@@ -292,7 +292,10 @@ def _count(
     counted = starts[WARM_UP_INSTANCES:]
     kept = set(counted)
     if first.name != _RELEASE and until_ns:
-        seen.skipped = not_published(starts, timer.period_ns, recorded.start_ns, until_ns, first.missed_count)
+        if timer.begins_with_event:
+            seen.doubt = seen.doubt or "how many events came is not known"
+        else:
+            seen.skipped = not_published(starts, timer.period_ns, recorded.start_ns, until_ns, first.missed_count)
         if last is not first:
             late = sum(way[-1] - way[0] > chain.deadline_ns for way in ways if way[0] in kept)
             missing = unanswered(counted, last.times_ns, chain.deadline_ns, until_ns)

@@ -134,8 +134,31 @@ def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
         )
 
 
+def _event(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
+    """What a chain that begins with an event has, and what only such a chain has."""
+    if not chain.begins_with_event:
+        if chain.burst > 1:
+            yield Finding(
+                (*path, "burst"),
+                f"chain '{chain.name}' has bursts of {chain.burst}, and it begins with no event",
+                'remove burst, or begin with kind = "event"',
+            )
+        return
+    if system.where(chain.callbacks[0]) == "host":
+        yield Finding(
+            (*path, "callbacks", 0, "kind"),
+            f"chain '{chain.name}' begins with an event on the host, where nothing bounds how late it is noticed",
+            "begin with a timer, or with the event of a board",
+        )
+    for name, value in (("offset_ms", chain.offset_ms), ("jitter_ms", chain.jitter_ms)):
+        if value:
+            yield Finding(
+                (*path, name), f"chain '{chain.name}' begins with an event, which has no {name}", f"remove {name}"
+            )
+
+
 def _deadline(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
-    if chain.deadline_from == "event" and chain.deadline_ms <= chain.period_ms:
+    if chain.deadline_from == "event" and not chain.begins_with_event and chain.deadline_ms <= chain.period_ms:
         yield Finding(
             (*path, "deadline_ms"),
             f"chain '{chain.name}' may see an event a period of {chain.period_ms} ms late, which leaves nothing of its "
@@ -165,6 +188,7 @@ def _chains(system: System) -> Iterator[Finding]:
                 'add link = "NAME" to the chain, or to the board' if system.links else "add a [[links]] entry",
             )
         yield from _releases(chain, path)
+        yield from _event(system, chain, path)
         yield from _deadline(system, chain, path)
 
 
@@ -181,16 +205,17 @@ def _places(system: System) -> dict[str, str]:
 def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
     first = chain.branches_from is None
     for position, callback in enumerate(chain.callbacks):
-        if first and callback.kind != "timer":
+        if first and callback.kind not in ("timer", "event"):
             yield Finding(
                 (*path, "callbacks", position, "kind"),
                 f"chain '{chain.name}' begins with the {callback.kind} '{callback.name}', so nothing starts it",
-                "put a timer first",
+                "put a timer first, or an event of a board",
             )
-        if not first and callback.kind == "timer":
+        if not first and callback.kind in ("timer", "event"):
+            what = "a timer" if callback.kind == "timer" else "an event"
             yield Finding(
                 (*path, "callbacks", position, "kind"),
-                f"callback '{callback.name}' of chain '{chain.name}' is a timer in the middle of the chain",
+                f"callback '{callback.name}' of chain '{chain.name}' is {what} in the middle of the chain",
                 "make it a subscription, or start a chain of its own with it",
             )
         first = False

@@ -27,6 +27,13 @@ def check_path_names(system: System) -> Iterator[Finding]:
 def check_paths(system: System) -> Iterator[Finding]:
     """Of names that are known. A value is taken where it was left: on one executor."""
     for index, path in enumerate(system.paths):
+        for name in path.chains:
+            if system.timer_of(system.chain(name)).begins_with_event:
+                yield Finding(
+                    ("paths", index, "chains"),
+                    f"path '{path.name}': chain '{name}' begins with an event, and takes no value at a rate",
+                    "leave it out: its deadline counts from the event",
+                )
         for before, after in pairwise(system.chain(name) for name in path.chains):
             end, begin = before.callbacks[-1], system.path(after)[0]
             if end.executor != begin.executor:

@@ -75,7 +75,7 @@ class Callback(_Entry):
     """The smallest schedulable unit."""
 
     name: Name
-    kind: Literal["timer", "subscription", "service", "client"]
+    kind: Literal["timer", "event", "subscription", "service", "client"]
     executor: Name
     execution_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of one run, the worst that occurs.")]
     least_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the shortest run.")] = Decimal(0)
@@ -124,9 +124,10 @@ class Callback(_Entry):
 
 
 class Chain(_Entry):
-    """Callbacks in data-dependency order: a timer, then what each sends the next: a subscription takes what the one
-    before it publishes, a service what it requests, a client what the service replies. One that branches begins with
-    the callbacks of another chain, up to the one it names; its own are what follows."""
+    """Callbacks in data-dependency order: a timer, or an event of a board (an interrupt that triggers a guard
+    condition), then what each sends the next: a subscription takes what the one before it publishes, a service what it
+    requests, a client what the service replies. One that branches begins with the callbacks of another chain, up to the
+    one it names; its own are what follows."""
 
     name: Name
     priority: Annotated[
@@ -160,6 +161,15 @@ class Chain(_Entry):
             "bounds hold for any."
         ),
     ] = Decimal(0)
+    burst: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=16,
+            description="Of a chain that begins with an event: so many may come at once, and no more than so many in "
+            "as many periods.",
+        ),
+    ] = 1
     jitter_ms: Annotated[
         MillisecondsOrZero,
         Field(
@@ -205,9 +215,16 @@ class Chain(_Entry):
     @property
     def deadline_ns(self) -> int:
         """From the nominal expiry of its timer, wherever deadline_ms counts from: what happens just after one expiry is
-        seen at the next, a period later, if each instance is over within a period."""
+        seen at the next, a period later, if each instance is over within a period. Of a chain that begins with an
+        event: from the event."""
         deadline_ns = nanoseconds(self.deadline_ms)
-        return deadline_ns if self.deadline_from == "tick" else min(deadline_ns - self.period_ns, self.period_ns)
+        if self.deadline_from == "tick" or self.begins_with_event:
+            return deadline_ns
+        return min(deadline_ns - self.period_ns, self.period_ns)
+
+    @property
+    def begins_with_event(self) -> bool:
+        return self.callbacks[0].kind == "event"
 
     @property
     def offset_ns(self) -> int:

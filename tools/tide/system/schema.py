@@ -42,19 +42,20 @@ _DESCRIPTIONS = {
     "Group.name": f"By which callbacks say that they belong to it. {_NAME}",
     "Group.kind": "exclusive: one at a time. reentrant: each may overlap all, itself too.",
     "Callback.name": f"Unique in its chain. {_NAME}",
-    "Callback.kind": "timer begins a chain; a subscription takes what the callback before it publishes, a service what "
-    "it requests; a client takes what the service before it replies.",
+    "Callback.kind": "timer or event begins a chain; a subscription takes what the callback before it publishes, a "
+    "service what it requests; a client takes what the service before it replies.",
     "Callback.executor": "Name of the executor that runs it.",
     "Callback.publishes": "What it publishes at its end, for the next callback of the chain.",
     "Callback.requests": "What it asks of a service at its end; that is the next callback of the chain.",
     "Callback.replies": "Of a service: what it replies at its end.",
     "Callback.group": "Name of its group. Absent: it overlaps all but itself.",
     "Chain.name": f"Unique. {_NAME}",
-    "Chain.period_ms": "From one release of its timer to the next.",
+    "Chain.period_ms": "From one release of its timer to the next; of events: from one to the next at least, but "
+    "for bursts.",
     "Chain.deadline_ms": "From the release of its timer, or an event at its input, to the end of its last callback.",
     "Chain.reliability": "Of its messages: reliable are sent again until they are acknowledged.",
     "Chain.link": "Name of the link it crosses. Absent: those of the boards that it touches.",
-    "Chain.callbacks": "In data-dependency order: a timer, then what each sends the next.",
+    "Chain.callbacks": "In data-dependency order: a timer or an event, then what each sends the next.",
 }
 
 

@@ -32,7 +32,8 @@ class Point:
 @dataclass(frozen=True)
 class ChainPoints:
     """points: in the order of the chain; unseen: of its other publications, why each is not among them. services: that
-    a board asks or serves in it, of which its agent tells; asked: of these, what a board asks."""
+    a board asks or serves in it, of which its agent tells; asked: of these, what a board asks. by_events: an event
+    begins the chain, so nobody knows how many are due."""
 
     chain: Chain
     period_ns: int
@@ -40,6 +41,7 @@ class ChainPoints:
     unseen: tuple[str, ...]
     services: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
+    by_events: bool = False
 
     @property
     def has_way(self) -> bool:
@@ -74,5 +76,7 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
                 on_board = where[callback.executor] == "mcu"
                 points.append(Point(topic, made.type, made.payload_bytes, on_board, callback.name))
         period_ns = system.timer_of(chain).period_ns
-        found.append(ChainPoints(chain, period_ns, tuple(points), tuple(unseen), tuple(services), tuple(asked)))
+        by_events = system.timer_of(chain).begins_with_event
+        told = (tuple(points), tuple(unseen), tuple(services), tuple(asked))
+        found.append(ChainPoints(chain, period_ns, *told, by_events=by_events))
     return found

@@ -108,9 +108,9 @@ class _Watched:
 
     @property
     def not_started(self) -> int:
-        """Of the last seconds; where the watch missed some, nobody knows."""
+        """Of the last seconds; where the watch missed some, or events begin the chain, nobody knows."""
         first = self.topics[0] if self.topics else None
-        if first is None or first.publishers != 1 or not first.times.recent:
+        if first is None or first.publishers != 1 or not first.times.recent or self.points.by_events:
             return 0
         since_ns = first.times.recent[-1] - int(_LATELY_S * 1e9)
         times = [at_ns for at_ns in first.times.recent if at_ns >= since_ns]
@@ -167,7 +167,7 @@ class _Watched:
             since_s = now_s - (topic.heard_s if topic.heard_s is not None else topic.looked_s)
             if topic.heard_s is None and since_s <= limit_s:
                 return "waiting", f"there was nothing on {topic.point.topic} yet"
-            if since_s > limit_s:
+            if since_s > limit_s and not self.points.by_events:
                 return "silent", f"there was nothing on {topic.point.topic} for {since_s:.0f} s"
         return "running", ""
 

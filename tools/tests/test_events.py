@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains that begin with an event: described, bounded, played with the shipped executor, and judged in a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tide.analysis.bounds import bounds_of
+from tide.analysis.lower import NoBoundError
+from tide.main import app
+from tide.report.verdict import State
+from tide.run.robot import Recorded
+from tide.run.robot_results import outcome_of
+from tide.run.robot_times import seen_of
+from tide.simulate.described import simulate_description
+from tide.system.load import SystemFileError, load, parse
+from tide.system.model import System
+
+FILE = Path(__file__).parents[2] / "examples/systems/events.toml"
+TEXT = FILE.read_text(encoding="utf-8")
+MS = 1_000_000
+
+
+def changed(*pairs: tuple[str, str]) -> System:
+    text = TEXT
+    for before, after in pairs:
+        assert before in text, before
+        text = text.replace(before, after, 1)
+    return parse(text)
+
+
+def bound_ns(system: System, name: str) -> int:
+    found = bounds_of(system).chain(name)
+    assert found is not None and found.bound_ns is not None
+    return found.bound_ns
+
+
+# ---- described ----
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ('kind = "timer"', 'kind = "timer"\npriority = 3', "priority"),
+        ("burst = 3", "burst = 3\njitter_ms = 1", "begins with an event, which has no jitter_ms"),
+        ("period_ms = 40", "period_ms = 40\nburst = 2", "has bursts of 2, and it begins with no event"),
+        ('name = "fuse"\nkind = "subscription"', 'name = "fuse"\nkind = "event"', "an event in the middle"),
+        ('kind = "event"\nexecutor = "board"', 'kind = "event"\nexecutor = "node"', "begins with an event on the host"),
+        ("burst = 3", "burst = 17", "burst"),
+        ("[[links]]", '[[paths]]\nname = "p"\nchains = ["estop", "imu"]\n\n[[links]]', "begins with an event"),
+    ],
+)
+def test_what_does_not_fit_an_event_is_refused(before: str, after: str, says: str) -> None:
+    try:
+        changed((before, after))
+    except SystemFileError as error:
+        assert any(says in line for line in error.lines), error.lines
+    else:
+        assert says == "priority", "accepted"
+
+
+# ---- bounded ----
+
+
+def test_an_event_is_answered_without_waiting_for_a_tick() -> None:
+    """A timer in its place has the same bound from its tick, and a period more from what it polls."""
+    event, timer = bounds_of(load(FILE)), bounds_of(changed(('kind = "event"', 'kind = "timer"')))
+    one, other = event.chain("estop"), timer.chain("estop")
+    assert one is not None and other is not None and one.bound_ns is not None and other.from_event_ns is not None
+    assert one.bound_ns == other.bound_ns == one.from_event_ns
+    assert other.from_event_ns == one.bound_ns + 50 * MS
+    assert "events" in {premise.id for premise in event.assumptions}
+    assert "estop 50 ms, bumper 20 ms (3 may come at once, 3 in 60 ms)" in next(
+        premise.text for premise in event.assumptions if premise.id == "events"
+    )
+
+
+def test_a_longer_burst_is_a_longer_bound_for_all() -> None:
+    bounds = [changed(("burst = 3", f"burst = {count}"), ("period_ms = 20", "period_ms = 40")) for count in (1, 2, 3)]
+    for name in ("bumper", "imu"):
+        times = [bound_ns(one, name) for one in bounds]
+        assert times[0] < times[1] < times[2], name
+    assert bound_ns(bounds[2], "bumper") >= bound_ns(bounds[0], "bumper") + 2 * 3 * MS, "its own events wait"
+
+
+def test_messages_of_a_burst_have_nodes() -> None:
+    slow = (("period_ms = 20", "period_ms = 60"), ("period_ms = 40", "period_ms = 100"))
+    counts = [
+        bounds_of(changed(*slow, ("burst = 3", f"burst = {one}"))).needs[0].sizes["small_nodes"] for one in (3, 5)
+    ]
+    assert counts[1] >= counts[0] + 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"', "no bound on a batch executor"),
+        ('where = "host"', 'where = "host"\nlanes = 2', "whose nodes have several lanes"),
+        ("period_ms = 50", "period_ms = 50\nburst = 2", "that comes back to a board"),
+    ],
+)
+def test_what_has_no_bound_says_so_of_its_entry(before: str, after: str, says: str) -> None:
+    with pytest.raises(NoBoundError) as caught:
+        bounds_of(changed((before, after)))
+    found = [one for one in caught.value.findings if says in one.what]
+    assert found and all(int(one.path[1]) < 3 for one in caught.value.findings), caught.value.findings
+
+
+# ---- played ----
+
+
+def test_no_event_is_answered_after_its_bound() -> None:
+    outcome = simulate_description(load(FILE), None, 20, 1, False)
+    assert not outcome.is_broken and all(one.ended > 50 and not one.lost for one in outcome.seen)
+
+
+def test_a_burst_takes_longer_than_single_events() -> None:
+    """So the play has bursts: what it shows is above the bound of events that come one by one."""
+    crowd = (
+        ("execution_ms = 3", "execution_ms = 6"),
+        ("period_ms = 20", "period_ms = 60"),
+        ("period_ms = 40", "period_ms = 100"),
+    )
+    outcome = simulate_description(changed(*crowd), None, 20, 1, False)
+    (bumper,) = [one for one in outcome.seen if one.chain == "bumper"]
+    assert bumper.bound_ns is not None and bumper.worst_ns <= bumper.bound_ns
+    alone = simulate_description(changed(*crowd, ("burst = 3\n", "")), None, 20, 1, False)
+    (single,) = [one for one in alone.seen if one.chain == "bumper"]
+    assert bumper.worst_ns > single.worst_ns + 4 * MS, "further events waited for the first"
+
+
+# ---- in a run ----
+
+
+def test_a_chain_that_an_event_begins_is_not_called_silent() -> None:
+    """Of the user's board: nobody knows how many events there were, so none is missing, and not all were seen."""
+    system = changed(('name = "board"\nwhere = "mcu"', 'name = "board"\nwhere = "mcu"\ncommand = "x {device}"'))
+    told = Recorded(0, end_ns=4000 * MS, seen_until_ns=5000 * MS)
+    told.topics = {"pressed": [100 * MS * n for n in range(30)], "cut": [100 * MS * n + 9 * MS for n in range(30)]}
+    run = outcome_of(system, told, seen_of(system, told, 60), 60).run
+    (estop,) = [one for one in run.chains if one.name == "estop"]
+    assert (estop.skipped, estop.lost, estop.doubt) == (0, 0, "how many events came is not known")
+    assert run.verdict(estop).state is State.NOT_JUDGED
+    told.topics["cut"].pop(20)
+    run = outcome_of(system, told, seen_of(system, told, 60), 60).run
+    (estop,) = [one for one in run.chains if one.name == "estop"]
+    assert run.verdict(estop).state is State.NOT_MET, "an event without an answer is one"
+
+
+def test_check_says_from_when_deadlines_count() -> None:
+    shown = CliRunner().invoke(app, ["check", str(FILE)], env={"COLUMNS": "80"}).output
+    line = next(one for one in shown.splitlines() if one.split()[:1] == ["estop"])
+    assert line.split()[1] == "21.150" and line.split()[2] == "40.000", "no figure from a tick"
+
+
+def test_events_that_stay_away_keep_nobody_awake() -> None:
+    """The board asks whether its agent is there, where no timer's messages tell it; each question takes the line."""
+    rare = (("period_ms = 200", "period_ms = 2000"),)
+    timers = [*rare, ('kind = "event"', 'kind = "timer"'), ('kind = "event"', 'kind = "timer"'), ("burst = 3\n", "")]
+    ids = {one.id for one in bounds_of(changed(*timers)).assumptions}
+    assert "heard_at_start" in ids, "all chains keep both sides awake"
+    assert "heard_at_start" not in {one.id for one in bounds_of(changed(*rare)).assumptions}
