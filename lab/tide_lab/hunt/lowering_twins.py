@@ -455,10 +455,6 @@ def _shared_one_lower(chain: Document) -> None:
         chain["priority"] *= 1000
 
 
-def _steady(chain: Document) -> None:
-    chain.pop("sporadic", None)
-
-
 @contextmanager
 def _one_event_less() -> Iterator[None]:
     """Of each burst."""
@@ -481,7 +477,6 @@ def _pools_of_one_event() -> Iterator[None]:
 
 def twins() -> list[Twin]:
     return [
-        Twin("events that keep both sides awake", "check-board-events", _asked(_chains(_steady))),
         Twin("one event of each burst forgotten", "check-board-events", _one_event_less),
         Twin("pools for one event of a burst", "check-board-events", _pools_of_one_event),
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),

@@ -75,6 +75,7 @@ typedef enum tide_callback_kind {
 struct tide_executor;
 struct tide_band;
 struct tide_group;
+struct tide_chain_watch;
 
 typedef struct tide_callback {
   tide_queue_entry_t ready_entry; /* in a ready_list or in its group; first member */
@@ -89,6 +90,7 @@ typedef struct tide_callback {
   struct tide_group *group;        /* null: may overlap all but itself */
   tide_measurement_t *measurement; /* null, or where its execution times go (tide/measure.h); set by the program while
                                       it does not run */
+  struct tide_chain_watch *watch;  /* null, or of the chain that it begins or ends (tide/chain_watch.h) */
   bool in_round;                   /* has a place in the running round; set by the executor, as all that follows */
   bool in_set;                     /* readyset: has a place in the set */
   bool arriving;                   /* in the list of arrivals */
@@ -371,7 +373,8 @@ size_t tide_executor_count_starts(tide_executor_t *executor, int64_t now_ns);
 
 /* ---- chains ---- */
 
-/* Callbacks of this executor in data-dependency order, and the chain's level. */
+/* Callbacks of this executor in data-dependency order, and the chain's level. Period and deadline are for
+ * tide_chain_watch (tide/chain_watch.h), which counts what is late or missing; by themselves they change nothing. */
 typedef struct tide_chain {
   const char *name;
   uint8_t level;          /* 1..TIDE_LEVEL_MAXIMUM; larger is more urgent */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deadlines at run time: whether each instance of a chain ended, and in time. `tide check` proves it before the robot
+ * moves; this tells when a premise of the proof does not hold on this board.
+ *
+ *   static tide_chain_watch_t watch;                 zeroed, and kept as long as the callbacks
+ *   tide_chain_init(&brake, "brake", 3, RCL_MS_TO_NS(60), RCL_MS_TO_NS(60));
+ *   ... add its callbacks ...
+ *   watch.on_violation = stop_the_motor;             optional
+ *   tide_chain_watch(&watch, &brake, tide_rclc_timer_callback(&timer), tide_rclc_subscription_callback(&command));
+ *
+ * An instance begins at the nominal expiry of the timer, or when the first callback became ready, and ends when the
+ * last callback has run. One instance is under way at a time: one whose end has not come by the next beginning is
+ * missing. Both callbacks run on this machine; what is between them may be elsewhere.
+ *
+ * Cost: nothing but a comparison a run where no chain is watched; else two critical sections an instance
+ * (lab/bench/watch_runtime.py measures instructions, flash and RAM). Memory: the program's. Needs TIDE_MEASUREMENT. */
+#ifndef TIDE_CHAIN_WATCH_H
+#define TIDE_CHAIN_WATCH_H
+
+#include "tide/executor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_violation { TIDE_VIOLATION_LATE, TIDE_VIOLATION_MISSING } tide_violation_t;
+
+typedef struct tide_chain_watch {
+  /* Called after an instance ended late (over_ns: by how much), or at the beginning of the next one if it has not ended
+   * (over_ns: how long it has been under way). From the lane that found it, outside of any lock; it must not block.
+   * Set before tide_chain_watch; may be null. */
+  void (*on_violation)(struct tide_chain_watch *watch, tide_violation_t violation, int64_t over_ns);
+  void *context; /* the program's */
+  /* Set by tide_chain_watch. */
+  const tide_chain_t *chain;
+  const tide_callback_t *first, *last;
+  void (*begin)(struct tide_chain_watch *watch, const tide_callback_t *callback);
+  void (*end)(struct tide_chain_watch *watch, const tide_callback_t *callback, int64_t now_ns);
+  /* Counters; read them with tide_chain_watch_counters. */
+  uint32_t started, ended, late, missing;
+  int64_t longest_ns; /* from beginning to end, of all that ended */
+  int64_t since_ns;   /* of the instance under way */
+  bool under_way;
+} tide_chain_watch_t;
+
+typedef struct tide_chain_watch_counters {
+  uint32_t started, ended, late, missing;
+  int64_t longest_ns;
+} tide_chain_watch_counters_t;
+
+/* Watch a chain that has a deadline no longer than its period. The callbacks belong to an executor; none of its lanes
+ * spins yet. TIDE_ERROR_ARGUMENT: no deadline, one beyond the period, or a period that is not the timer's.
+ * TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of them is watched for another chain.
+ * TIDE_ERROR_UNSUPPORTED: built with TIDE_MEASUREMENT=0. */
+int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_callback_t *first,
+                     tide_callback_t *last);
+/* From any thread. */
+tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *watch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
