@@ -112,6 +112,9 @@ class Choice(ReadyCallbacks):
             source.armed = False
         for source in ready:
             self._become_ready(source)
+        if ready:
+            for spin in self._spins:
+                spin.looked.clear()
         self._begun_since_look, self._ready_at_look = 0, len(self._ready)
 
     def _ask_above(self, threshold: int, lane: Lane, blocked: set[Any]) -> tuple[Work, Call] | None:

@@ -21,7 +21,7 @@ from rclpy.task import Future
 from tide_ros.budget import AttachedBudget, BudgetCounters, Supervisor
 from tide_ros.chain import Chain, priority_of
 from tide_ros.lane import Lane
-from tide_ros.seat import Seat, stack
+from tide_ros.seat import Seat, Spin, stack
 from tide_ros.turns import Turns, never
 
 _with_lanes: weakref.WeakSet[PriorityExecutor] = weakref.WeakSet()
@@ -191,32 +191,23 @@ class PriorityExecutor(Turns):
                     break
 
     def _spin_lanes(self, finished: Callable[[], bool], deadline_ns: int | None, count: int | None) -> None:
-        caller = threading.Event()
+        spin = Spin(count is not None, deadline_ns)
         with self._lock:
             self._start_lanes()
-            self._callers.add(caller)
-            permits_left = self._permits
-            if count is None:
-                self._spinners += 1
-            else:
-                self._permits += count
+            self._spins.append(spin)
             self._wake_everybody()
+            self._poke()  # a lane that waits for another spin does not know when this one ends
         try:
             while not self._is_shutdown and self._context_ok() and not finished() and not self._failures:
-                if count is not None and self._permits <= permits_left:
+                late = spin.is_late()
+                if not spin.is_open() or (late and self._running >= len(self._lanes)):
                     break
-                left_s = None if deadline_ns is None else (deadline_ns - time.monotonic_ns()) / 1e9
-                if left_s is not None and left_s <= 0:
-                    break
-                caller.wait(left_s)
-                caller.clear()
+                left_s = None if late or deadline_ns is None else (deadline_ns - time.monotonic_ns()) / 1e9
+                spin.changed.wait(left_s)
+                spin.changed.clear()
         finally:
             with self._lock:
-                self._callers.discard(caller)
-                if count is None:
-                    self._spinners -= 1
-                else:
-                    self._permits = min(self._permits, permits_left)
+                self._spins.remove(spin)
                 self._poke()
         if self._failures:
             raise self._failures.popleft()

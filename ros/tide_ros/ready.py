@@ -19,7 +19,7 @@ from rclpy.task import Task
 
 from tide_ros.chain import REMOTE, Chain, level_of
 from tide_ros.coroutines import TaskWork
-from tide_ros.seat import Seat, stack
+from tide_ros.seat import Seat, Spin, stack
 from tide_ros.sources import KINDS, Source, TimerSource, Work
 from tide_ros.timers import TimerQueue
 
@@ -51,7 +51,7 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
         # whom to wake
         self._waiting = False
         self._idle: list[Seat] = []
-        self._callers: set[threading.Event] = set()
+        self._spins: list[Spin] = []  # several lanes only: who lets them run
         self._join(context)
 
     def _join(self, context: Context | None) -> None:
@@ -137,8 +137,7 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
         """Look at the nodes again, because something was created or destroyed. Never blocks."""
         self._changed = True
         self._poke()
-        for caller in tuple(self._callers):
-            caller.set()
+        self._wake_callers()
 
     def create_task(self, callback: Any, *args: Any, **kwargs: Any) -> Task:
         """Run a function or coroutine; its priority is that of the callback that calls this, else 0."""
@@ -177,12 +176,11 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
     def _wake_everybody(self) -> None:
         for seat in self._idle:
             seat.wakeup.notify()
-        for caller in tuple(self._callers):
-            caller.set()
+        self._wake_callers()
 
     def _wake_callers(self) -> None:
-        for caller in tuple(self._callers):
-            caller.set()
+        for spin in tuple(self._spins):
+            spin.changed.set()
 
     def _context_ok(self) -> bool:
         """As Context.ok, without its lock: who holds that may be waiting for us."""

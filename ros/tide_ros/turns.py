@@ -40,19 +40,17 @@ class Turns(Choice):
         self._quiet = threading.Condition(self._lock)
         self._suspended: set[CoroutineWork | TaskWork] = set()
         self._prune_at = 64
-        # several lanes only: who lets them run
-        self._spinners = 0
-        self._permits = 0
 
     # ---- waiting ----
 
-    def _wait(self, seat: Seat, finished: Callable[[], bool], deadline_ns: int | None) -> None:
-        """Wait for everything that is not known to be ready. Called and left with the lock held, waits without."""
+    def _wait(self, seat: Seat, finished: Callable[[], bool], deadline_ns: int | None) -> bool:
+        """Wait for everything that is not known to be ready. Called and left with the lock held, waits without. False:
+        there is something to see to before."""
         self._leader = seat
         self._waiting = True
         try:
             if self._changed or self._incoming or self._moved or self._is_shutdown or finished():
-                return
+                return False
             timely = self._timely()
             sources = self._all_of(self._askable, timely, timers=True)
             guards = [self._guard.handle, self._sigint_gc.handle]
@@ -60,6 +58,7 @@ class Turns(Choice):
                 self._look(sources, guards, self._timeout_ns(deadline_ns, timely))
             if timely:
                 self._all_seen_ns = time.monotonic_ns()
+            return True
         finally:
             self._waiting = False
             self._leader = None
@@ -92,7 +91,7 @@ class Turns(Choice):
     def _next_locked(
         self, seat: Seat, finished: Callable[[], bool], deadline_ns: int | None
     ) -> tuple[Work, Call | None] | None:
-        waited = False
+        waited = looked = False
         while not self._is_shutdown and self._context_ok() and not finished():
             self._update()
             open_now = self._gate_open()
@@ -102,11 +101,14 @@ class Turns(Choice):
                 return chosen
             if waited and deadline_ns is not None and time.monotonic_ns() >= deadline_ns:
                 return None
+            if open_now and (looked or self._leader is not None):
+                self._found_nothing(seat)
             waited = True
             self._offer()
-            if open_now and self._leader is None:
-                self._wait(seat, finished, deadline_ns)
+            if self._gate_open() and self._leader is None and not self._waits_for_others(seat):
+                looked = self._wait(seat, finished, self._earliest(deadline_ns))
             else:
+                looked = False
                 self._sit(seat, deadline_ns)
         self._wake_everybody()
         if waited and not self._is_shutdown and not self._context_ok():
@@ -117,9 +119,9 @@ class Turns(Choice):
         """Count a callback that begins; somebody idle goes on choosing and waiting meanwhile."""
         self._running += 1
         self._begun_since_look += 1
-        if self._spinners == 0 and self._permits > 0:
-            self._permits -= 1
-            self._wake_callers()
+        self._tell_spins()
+        if self._running == len(self._lanes):
+            self._wake_callers()  # nobody is left to look for them
         self._offer()
         if self._leader is None and self._idle:
             self._idle[-1].wakeup.notify()
@@ -141,8 +143,40 @@ class Turns(Choice):
         finally:
             self._idle.remove(seat)
 
+    # ---- spins that lanes run for ----
+
     def _gate_open(self) -> bool:
-        return len(self._lanes) == 1 or self._spinners > 0 or self._permits > 0
+        return len(self._lanes) == 1 or any(spin.is_open() for spin in self._spins)
+
+    def _earliest(self, deadline_ns: int | None) -> int | None:
+        own = [] if deadline_ns is None else [deadline_ns]
+        return min([*own, *(one.deadline_ns for one in self._spins if one.is_open() and one.deadline_ns)], default=None)
+
+    def _tell_spins(self) -> None:
+        """A callback begins: of those that wait for one, it is the first one's."""
+        told = False
+        for spin in self._spins:
+            if spin.once and (told or not spin.is_open()):
+                continue
+            told = told or spin.once
+            spin.begun = True
+            spin.changed.set()
+
+    def _found_nothing(self, seat: Seat) -> None:
+        """Of lanes that are alike one is enough to say so."""
+        for spin in self._spins:
+            spin.looked.add(seat)
+            if not spin.is_late():
+                continue
+            others = [] if self._alike else [one for one in self._idle if one not in spin.looked]
+            for other in others:
+                other.wakeup.notify()
+            if not others:
+                spin.in_vain = True
+                spin.changed.set()
+
+    def _waits_for_others(self, seat: Seat) -> bool:
+        return any(spin.is_open() and spin.is_late() and seat in spin.looked for spin in self._spins)
 
     # ---- running ----
 
