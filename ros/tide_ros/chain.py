@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import contextlib
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from rclpy.exceptions import InvalidHandle
 
 LEVEL_MAXIMUM = 126
 CHAIN_LENGTH_MAXIMUM = 256
@@ -27,8 +30,8 @@ def priority_of(level: int, position: int = 0) -> int:
 
     ``level`` is 0 (of no chain) to 126, ``position`` 0 to 255; a ValueError says which one is not.
     """
-    _require_whole("level", level)
-    _require_whole("position", position)
+    require_whole("level", level)
+    require_whole("position", position)
     if not 0 <= level <= LEVEL_MAXIMUM:
         raise ValueError(f"level {level} is not in 0..{LEVEL_MAXIMUM}")
     if not 0 <= position < CHAIN_LENGTH_MAXIMUM:
@@ -36,10 +39,22 @@ def priority_of(level: int, position: int = 0) -> int:
     return level << 8 | position
 
 
-def _require_whole(what: str, value: object) -> None:
+def require_whole(what: str, value: object) -> None:
     """As index does it, and no truth value."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{what} {value!r} is not a whole number")
+
+
+def named(callback: Any) -> str:
+    """What people know of a callback."""
+    kind = type(callback).__name__.lower()
+    with contextlib.suppress(InvalidHandle):  # it has been destroyed
+        for name in ("topic_name", "srv_name", "service_name"):
+            if isinstance(value := getattr(callback, name, None), str):
+                return f"the {kind} of {value}"
+        if isinstance(value := getattr(callback, "timer_period_ns", None), int):
+            return f"a {kind} of {value / 1e6:g} ms"
+    return getattr(callback, "__qualname__", None) or repr(callback)
 
 
 def level_of(priority: int) -> int:
@@ -65,11 +80,15 @@ class Chain:
     callbacks: Sequence[Any]
 
     def __post_init__(self) -> None:
-        _require_whole(f"chain {self.name!r}: level", self.level)
+        if not isinstance(self.name, str):
+            raise TypeError(f"chain {self.name!r}: its name is no text; write Chain(name, level, [callbacks])")
+        require_whole(f"chain {self.name!r}: level", self.level)
         if not 1 <= self.level <= LEVEL_MAXIMUM:
             raise ValueError(f"chain {self.name!r}: level {self.level} is not in 1..{LEVEL_MAXIMUM}")
-        if isinstance(self.callbacks, str):
-            raise TypeError(f"chain {self.name!r}: callbacks is a text, {self.callbacks!r}; give a list of callbacks")
+        if isinstance(self.callbacks, str) or not isinstance(self.callbacks, Iterable):
+            raise TypeError(
+                f"chain {self.name!r}: callbacks is {self.callbacks!r}; give a list of callbacks, as [timer]"
+            )
         object.__setattr__(self, "callbacks", tuple(self.callbacks))
         if len(self.callbacks) > CHAIN_LENGTH_MAXIMUM:
             raise ValueError(f"chain {self.name!r}: {len(self.callbacks)} callbacks, at most {CHAIN_LENGTH_MAXIMUM}")

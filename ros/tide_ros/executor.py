@@ -19,7 +19,7 @@ from rclpy.executors import ExternalShutdownException, TimeoutObject
 from rclpy.task import Future
 
 from tide_ros.budget import AttachedBudget, BudgetCounters, Supervisor
-from tide_ros.chain import Chain, priority_of
+from tide_ros.chain import Chain, priority_of, require_whole
 from tide_ros.lane import Lane
 from tide_ros.seat import Seat, Spin, stack
 from tide_ros.turns import Turns, never
@@ -60,13 +60,15 @@ class PriorityExecutor(Turns):
         chains: Iterable[Chain] = (),
         context: Context | None = None,
         event_period_s: float = 0.1,
+        num_threads: None = None,
     ) -> None:
-        if isinstance(lanes, int):
-            if lanes < 1:
-                raise ValueError(f"{lanes} lanes: at least one is needed")
-            lanes = [Lane(name=f"lane {number}") for number in range(lanes)]
-        if not lanes:
-            raise ValueError("no lanes: at least one is needed")
+        if num_threads is not None:
+            raise TypeError(f"num_threads is called lanes here; write PriorityExecutor(lanes={num_threads!r})")
+        lanes = _lanes(lanes)
+        if isinstance(chains, Chain) or not isinstance(chains, Iterable):
+            raise TypeError(f"chains is {chains!r}; give a list of chains")
+        if isinstance(event_period_s, bool) or not isinstance(event_period_s, (int, float)) or event_period_s < 0:
+            raise ValueError(f"event_period_s is {event_period_s!r}; give seconds, 0 or more")
         if not any(lane.serves(0) for lane in lanes):
             raise ValueError(
                 "no lane serves level 0, the level of all that no chain names (services of parameters among it); "
@@ -307,7 +309,26 @@ class MultiThreadedExecutor(PriorityExecutor):
     def __init__(
         self, num_threads: int | None = None, *, context: Context | None = None, chains: Iterable[Chain] = ()
     ) -> None:
+        if num_threads is not None:
+            require_whole("num_threads", num_threads)
+            if num_threads < 1:
+                raise ValueError(f"num_threads is {num_threads}: at least one is needed, or None for one a processor")
         super().__init__(num_threads or len(os.sched_getaffinity(0)), context=context, chains=chains)
+
+
+def _lanes(lanes: int | Sequence[Lane]) -> Sequence[Lane]:
+    if isinstance(lanes, bool) or not isinstance(lanes, (int, Sequence)) or isinstance(lanes, str):
+        raise TypeError(f"lanes is {lanes!r}; give a number of threads, or a list of Lane")
+    if isinstance(lanes, int):
+        if lanes < 1:
+            raise ValueError(f"{lanes} lanes: at least one is needed")
+        return [Lane(name=f"lane {number}") for number in range(lanes)]
+    for lane in lanes:
+        if not isinstance(lane, Lane):
+            raise TypeError(f"lanes has {lane!r}, which is no Lane")
+    if not lanes:
+        raise ValueError("no lanes: at least one is needed")
+    return lanes
 
 
 def _completed(future: Future) -> bool:

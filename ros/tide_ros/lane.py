@@ -7,12 +7,12 @@ import contextlib
 import ctypes
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from tide_ros.budget import AttachedBudget, Budget, LaneError, Supervisor
-from tide_ros.chain import LEVEL_MAXIMUM
+from tide_ros.chain import LEVEL_MAXIMUM, require_whole
 
 Policy = Literal["normal", "fifo", "rr", "deadline"]
 
@@ -44,6 +44,18 @@ class Lane:
     budget: Budget | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"lane {self.name!r}: its name is no text; write Lane(name=..., policy=...)")
+        if self.affinity is not None and (isinstance(self.affinity, str) or not isinstance(self.affinity, Iterable)):
+            raise TypeError(f"lane {self.name!r}: affinity is {self.affinity!r}; give a set of processors, as {{1}}")
+        if not isinstance(self.levels, tuple) or len(self.levels) != 2:
+            raise TypeError(f"lane {self.name!r}: levels is {self.levels!r}; give the lowest and highest, as (0, 126)")
+        for key in ("priority", "runtime_ns", "deadline_ns", "period_ns"):
+            require_whole(f"lane {self.name!r}: {key}", getattr(self, key))
+        for level in self.levels:
+            require_whole(f"lane {self.name!r}: level", level)
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            raise TypeError(f"lane {self.name!r}: budget is {self.budget!r}; give Budget(budget_ns, period_ns)")
         if self.affinity is not None:
             object.__setattr__(self, "affinity", frozenset(self.affinity))
             if not self.affinity:

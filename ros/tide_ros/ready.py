@@ -15,13 +15,16 @@ from typing import Any
 from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor
+from rclpy.logging import get_logger
 from rclpy.task import Task
 
-from tide_ros.chain import REMOTE, Chain, level_of
+from tide_ros.chain import REMOTE, Chain, level_of, named
 from tide_ros.coroutines import TaskWork
 from tide_ros.seat import Seat, Spin, stack
 from tide_ros.sources import KINDS, Source, TimerSource, Work
 from tide_ros.timers import TimerQueue
+
+_logger = get_logger("tide_ros")
 
 
 class ReadyCallbacks(Executor):  # type: ignore[misc]
@@ -41,6 +44,7 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
         self._reserved = False
         self._priorities: dict[Any, int] = {}
         self._chains: list[Chain] = []
+        self._told: list[tuple[Chain, int]] = []  # of their callbacks that no node has
         self._event_period_ns = int(event_period_s * 1e9)
         self._again: list[tuple[int, Work]] = []  # suspended on something that is not an rclpy future
         self._strays: list[Work] = []  # may go on, but their node is not here now
@@ -81,6 +85,8 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
         ValueError when no lane serves the chain's level, or when a callback is in another chain of this level: it would
         have two places and no order.
         """
+        if not isinstance(chain, Chain):
+            raise TypeError(f"{chain!r} is no Chain; write Chain(name, level, [callbacks])")
         self._require_lane(chain.level, f"chain {chain.name!r}")
         with self._lock:
             for other in self._chains:
@@ -111,18 +117,32 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
             raise ValueError(f"{callback!r} is in chains {names} of level {chain.level}; give them different levels")
 
     def unmatched(self) -> list[tuple[str, int]]:
-        """(chain, position) of every callback that no node of this executor has: mostly a mistake in the chain."""
+        """(chain, position) of every callback that no node of this executor has: mostly a mistake in the chain. While
+        it spins each is logged as a warning, once."""
         with self._lock:
             self._rescan()
-            entities = [source.entity for source in self._sources.values()]
+            return [(chain.name, position) for chain, position in self._strangers()]
+
+    def _strangers(self) -> list[tuple[Chain, int]]:
+        entities = [source.entity for source in self._sources.values()]
         known = {id(entity) for entity in entities}
         functions = [getattr(entity, "callback", None) for entity in entities]
         return [
-            (chain.name, position)
+            (chain, position)
             for chain in self._chains
             for position, callback in enumerate(chain.callbacks)
             if callback is not REMOTE and id(callback) not in known and callback not in functions
         ]
+
+    def _tell_of_strangers(self) -> None:
+        strangers = self._strangers() if self._chains else []
+        for chain, position in strangers:
+            if (chain, position) not in self._told:
+                _logger.warning(
+                    f"chain {chain.name!r}: callback {position}, {named(chain.callbacks[position])}, is of no node of "
+                    "this executor; add its node, or REMOTE stands for one of another process"
+                )
+        self._told = strangers
 
     def _priority(self, entity: Any) -> int:
         found = self._priorities.get(entity)
@@ -277,6 +297,7 @@ class ReadyCallbacks(Executor):  # type: ignore[misc]
         """Bring the set of what is ready up to date with all that needs no wait."""
         if self._changed:
             self._rescan()
+            self._tell_of_strangers()
         while self._moved:
             source = self._moved.popleft()
             if source is None:
