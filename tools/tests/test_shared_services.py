@@ -91,11 +91,21 @@ def test_a_chain_asks_a_service_once() -> None:
 
 
 def test_requests_of_one_service_exclude_each_other_whatever_the_lanes() -> None:
-    """Beside a board the lanes count as one; each chain waits for one request of each other one."""
+    """Each chain waits for one request of each other one; who is not served there waits while no lane is free."""
     several = found(parse(with_lanes(sharing("mhm", "nhn", "ghg"), 3))).chain("c2")
     assert several is not None and several.bound_ns == (1 + 3 * 4 + 1) * MS
-    document = link_document(with_servers(parse(with_lanes(sharing("mhm", "mhm"), 3))))
-    assert {one["name"]: one["lanes"] for one in document["hosts"]} == {"h": 1}
+    beside = """
+[[chains]]
+name = "x"
+priority = 1
+period_ms = 200
+deadline_ms = 200
+callbacks = [{ name = "tick", kind = "timer", executor = "h", execution_ms = 5 }]
+"""
+    system = parse(with_lanes(sharing("mhm", "mhm"), 2) + beside)
+    other = found(system).chain("x")
+    assert other is not None and other.bound_ns == 5 * MS  # the server has one lane at most
+    assert worst_of(system, "tide", 12)["x"] <= 5 * MS + 1000
 
 
 def test_an_urgent_chain_waits_for_requests_that_came_before() -> None:

@@ -122,7 +122,8 @@ period_ms = 200
 deadline_ms = 200
 reliability = "best_effort"
 callbacks = [
-  { name = "sample", kind = "timer", executor = "m", execution_ms = 1, publishes = { topic = "imu", payload_bytes = 20 } },
+  { name = "sample", kind = "timer", executor = "m", execution_ms = 1,
+    publishes = { topic = "imu", payload_bytes = 20 } },
 ]
 """
         for n in range(count):

@@ -41,6 +41,8 @@ class _Draw:
 
     def document(self) -> Document:
         document = self.chains_and_places()
+        if self.of.board and self.of.groups:
+            self.group(document)
         if self.of.trees and self.chance(self.of.trees):
             add_tree(document, self.random, reliable=self.of.reliable, few=self.few)
             self.widen(document)
@@ -54,6 +56,15 @@ class _Draw:
             self.share(document)
             self.widen(document)
         return document
+
+    def group(self, document: Document) -> None:
+        """Beside a board: callbacks of the host in groups, one of several chains at least where there are some."""
+        hosts = [one for one in document["executors"] if one["where"] == "host"]
+        document["groups"] = self.groups(hosts)
+        for callback in (one for chain in document["chains"] for one in chain["callbacks"]):
+            names = [one["name"] for one in document["groups"] if one["executor"] == callback["executor"]]
+            if names and self.chance(0.6):
+                callback["group"] = self.random.choice(names)
 
     def widen(self, document: Document) -> None:
         """A board with several lanes has one for each chain that comes there."""
@@ -450,7 +461,8 @@ class _Draw:
             period_ms = self.random.choice((800, 1000, 1200))
         reliable = self.chance(self.of.reliable)
         execution_ms = 1 if self.few else self.random.choice((2, 8, 15))
-        host_ms = self.random.choice((8, 25) if self.of.shared and self.of.shared_on == "host" else (1, 8))
+        is_host_busy = self.of.groups or (self.of.shared and self.of.shared_on == "host")
+        host_ms = self.random.choice((8, 25) if is_host_busy else (1, 8))
         whole = mtu_bytes - 20  # a message of best effort that is longer goes in fragments, which is the same code
         request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
         if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):

@@ -75,6 +75,10 @@ FAMILIES = (
         reliable=0.5,
         shapes=True,
     ),
+    Family("check-board-groups", ("tide", "batch"), (1, 1, 2), (2, 2, 3), board=True, reliable=0.4, groups=1),
+    Family(
+        "check-boards-groups", ("described",), (1, 1, 2), (2, 2, 3), board=True, reliable=0.4, boards=(2,), groups=1
+    ),
     Family(
         "check-boards",
         ("described", "tide", "lanes"),

@@ -434,6 +434,24 @@ def _boards_join_the_first_only() -> Iterator[None]:
 
 
 @contextmanager
+def _too_much_shared() -> Iterator[None]:
+    """What different ways have on a board is taken for one callback, and counted once."""
+
+    def other(system: System) -> dict[int, int]:
+        on_board = [one for chain in system.chains for one in chain.callbacks if system.where(one) == "mcu"]
+        return lower_shared(system) | {id(one): -7 for one in on_board if one.kind != "timer"}
+
+    lower_shared = lower.shared_callbacks
+    with patch.object(lower, "shared_callbacks", other):
+        yield
+
+
+def _no_group(chain: Document) -> None:
+    for callback in chain["callbacks"]:
+        callback["group"] = ""
+
+
+@contextmanager
 def _branches_by_priority() -> Iterator[None]:
     """What chains of one timer share has on a board the priority of whoever goes on from it."""
     with patch.object(trees, "tree_priorities", lambda system: {}):
@@ -554,6 +572,8 @@ def twins() -> list[Twin]:
         Twin("a join of a board by its first input", "check-trees", _boards_join_the_first_only),
         Twin("branches by the priority of each chain", "check-trees", _branches_by_priority),
         Twin("a level of several branches as several", "check-trees", _asked(_chains(_shared_one_lower))),
+        Twin("callbacks of one board as one that ways share", "check-trees", _too_much_shared),
+        Twin("groups beside a board forgotten", "check-board-groups", _asked(_chains(_no_group))),
         Twin("results of goals forgotten", "check-actions", _asked(_chains(_no_result))),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]

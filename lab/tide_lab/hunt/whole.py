@@ -212,7 +212,8 @@ class _Hunt:
     def _player(self, bounds: Bounds) -> Player:
         services = any(one.requests for chain in self._system.chains for one in chain.callbacks)
         branches = any(chain.branches_from for chain in self._system.chains)
-        if self._is_board and (services or branches or len(self._system.boards()) > 1):
+        several = services or branches or self._system.groups or len(self._system.boards()) > 1
+        if self._is_board and several:
             return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source, bounds.needs)
         if self._is_board:
             return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source, bounds.needs)

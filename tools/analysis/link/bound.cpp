@@ -51,18 +51,58 @@ Linear LinkModel::interrupts(size_t chain, time_ns window_ns) const {
   if (is_batch() && system_.client.send != Send::asynchronous) each_ns += 2 * question_frame_ns(system_.line) + gap_ns_;
   return sum + scale(signs_of_life(window_ns), each_ns);
 }
-// While a callback waits all lanes of its executor run others.
+// While a callback waits all lanes of its executor run others, or its group is busy (docs/analysis/link.md, "Lanes of
+// the host"). Of a group, and of a chain, one callback runs at a time: in a wait neither does more than it is long.
+Linear LinkModel::lanes_wait(size_t chain, size_t place, time_ns window_ns) const {
+  std::set<std::string> own;
+  for (const LinkCallback &callback : system_.chains[chain].callbacks) {
+    if (callback.place == static_cast<int>(place)) own.insert(callback.group);
+  }
+  std::map<std::string, time_ns> of_group;
+  std::vector<time_ns> units;
+  for (size_t other = 0; other < size(); other++) {
+    if (other == chain || loads_[other].hosts_ns[place] == 0) continue;
+    for (const auto &[group, load_ns] : seen_on_host(other, chain, place)) {
+      const time_ns executed_ns = within(other, chain, load_ns, window_ns).value;
+      if (group.empty()) {
+        units.push_back(executed_ns);
+      } else {
+        of_group[group] = add(of_group[group], executed_ns);
+      }
+    }
+  }
+  time_ns excluded_ns = 0;
+  for (const auto &[group, executed_ns] : of_group) {
+    if (own.count(group) > 0) excluded_ns = add(excluded_ns, executed_ns);
+    // Where all of its callbacks are in it, what else keeps it waiting is without that group.
+    if (own.count(group) == 0 || own.size() > 1) units.push_back(executed_ns);
+  }
+  std::sort(units.rbegin(), units.rend());
+  time_ns rest_ns = 0, busy_ns = kNeverNs;
+  for (const time_ns unit_ns : units) rest_ns = add(rest_ns, unit_ns);
+  for (size_t longest = 0; longest < static_cast<size_t>(system_.hosts[place].lanes); longest++) {
+    const auto left = static_cast<time_ns>(static_cast<size_t>(system_.hosts[place].lanes) - longest);
+    busy_ns = std::min(busy_ns, divide_up(rest_ns, left));
+    if (longest >= units.size()) break;
+    rest_ns -= units[longest];
+  }
+  return {add(excluded_ns, busy_ns), 0, window_ns};
+}
+
 Linear LinkModel::host(size_t chain, time_ns window_ns) const {
   Linear sum;
   if (hosts_keep_up_) return sum;
   for (size_t place = 0; place < system_.hosts.size(); place++) {
     if (system_.hosts[place].own_cores || !loads_[chain].visits_host[place]) continue;
-    Linear others;
-    for (size_t other = 0; other < size(); other++) {
-      if (other != chain) others = others + within(other, chain, seen_on_host(other, chain, place), window_ns);
+    if (system_.hosts[place].lanes > 1) {
+      sum = sum + lanes_wait(chain, place, window_ns);
+      continue;
     }
-    const time_ns lanes = system_.hosts[place].lanes;
-    sum = sum + (lanes == 1 ? others : Linear{divide_up(others.value, lanes), 0, window_ns});
+    for (size_t other = 0; other < size(); other++) {
+      if (other == chain || loads_[other].hosts_ns[place] == 0) continue;
+      for (const auto &[group, load_ns] : seen_on_host(other, chain, place))
+        sum = sum + within(other, chain, load_ns, window_ns);
+    }
   }
   return sum;
 }

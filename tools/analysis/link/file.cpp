@@ -125,6 +125,7 @@ class Reader {
     fields.integer("payload_bytes", callback.payload_bytes);
     fields.integer("hop_ns", callback.hop_ns);
     fields.integer("shared", callback.shared);
+    fields.text("group", callback.group);
     std::string executor = file_.system.client.name;
     fields.text("executor", executor);
     callback.place = place_of(executor);

@@ -157,7 +157,7 @@ bool LinkModel::begins_alike(size_t longer, size_t shorter) const {
 // Of the load of a chain what these keys name.
 Cut LinkModel::cut_of(size_t chain, const std::set<SharedKey> &elsewhere) const {
   Cut cut;
-  cut.hosts_ns.resize(system_.hosts.size());
+  cut.callbacks.resize(system_.chains[chain].callbacks.size());
   const Client &client = system_.client;
   const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
   for (size_t index = 0; index < callbacks.size(); index++) {
@@ -173,11 +173,8 @@ Cut LinkModel::cut_of(size_t chain, const std::set<SharedKey> &elsewhere) const 
       cut.down_plain_ns += taken.plain_ns;
       cut.down_frames += taken.frames;
     }
-    if (!is_elsewhere) continue;
-    if (!here) {
-      cut.hosts_ns[static_cast<size_t>(callback.place)] += callback.execution_ns;
-      continue;
-    }
+    cut.callbacks[index] = is_elsewhere;
+    if (!is_elsewhere || !here) continue;
     cut.client_ns += std::max<time_ns>(callback.execution_ns, 1) + (before == nullptr ? client.dispatch_ns : 0) +
                      (callback.payload_bytes > 0 ? client.submit_ns : 0);
     if (callback.payload_bytes == 0) continue;
@@ -218,10 +215,8 @@ void LinkModel::find_shared() {
     return found;
   };
   for (size_t chain = 0; chain < size(); chain++) {
-    if (keys[chain].empty()) {
-      outside_[chain].hosts_ns.resize(system_.hosts.size());
-      continue;
-    }
+    outside_[chain] = cut_of(chain, {});
+    if (keys[chain].empty()) continue;
     const std::set<SharedKey> others = counted_by_others(chain);
     outside_[chain] = cut_of(chain, others);
     // Behind a join it is over when the way by the last input is.
@@ -263,9 +258,17 @@ Seen LinkModel::seen(size_t other, size_t chain) const {
   return seen;
 }
 
-time_ns LinkModel::seen_on_host(size_t other, size_t chain, size_t place) const {
-  if (one_release(other, chain) && begins_alike(other, chain)) return 0;
-  return loads_[other].hosts_ns[place] - cut_for(other, chain).hosts_ns[place];
+// By exclusive group; with an empty name what is in none.
+std::map<std::string, time_ns> LinkModel::seen_on_host(size_t other, size_t chain, size_t place) const {
+  std::map<std::string, time_ns> found;
+  if (one_release(other, chain) && begins_alike(other, chain)) return found;
+  const std::vector<bool> &elsewhere = cut_for(other, chain).callbacks;
+  const std::vector<LinkCallback> &callbacks = system_.chains[other].callbacks;
+  for (size_t index = 0; index < callbacks.size(); index++) {
+    const LinkCallback &callback = callbacks[index];
+    if (callback.place == static_cast<int>(place) && !elsewhere[index]) found[callback.group] += callback.execution_ns;
+  }
+  return found;
 }
 
 // From the nominal expiry until all that others are charged for is over.

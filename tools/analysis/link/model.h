@@ -66,7 +66,7 @@ using SharedKey = std::pair<int64_t, int64_t>;
 struct Cut {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0, up_plain_ns = 0, down_plain_ns = 0;
   int64_t up_frames = 0, down_frames = 0;
-  std::vector<time_ns> hosts_ns;
+  std::vector<bool> callbacks;  // those that others count
 };
 
 // What one instance of a chain asks, as another one sees it.
@@ -181,7 +181,8 @@ class LinkModel {
     return one_release(other, chain) ? inside_.at({other, chain}) : outside_[other];
   }
   Seen seen(size_t other, size_t chain) const;
-  time_ns seen_on_host(size_t other, size_t chain, size_t place) const;
+  std::map<std::string, time_ns> seen_on_host(size_t other, size_t chain, size_t place) const;
+  Linear lanes_wait(size_t chain, size_t place, time_ns window_ns) const;
   time_ns latest_ns(size_t chain) const;
   Linear within(size_t other, size_t chain, time_ns load_ns, time_ns window_ns) const;
   void make_loads();

@@ -94,6 +94,7 @@ struct LinkCallback {
   // The same number in several chains of one timer is one callback, executed once an instance whoever goes on from it;
   // of two that follow each other in several chains the message is one, too. 0: it is this chain's alone.
   int64_t shared = 0;
+  std::string group = {};  // on the host: of callbacks that exclude each other, though lanes are free; empty: of none
 };
 
 struct LinkChain {

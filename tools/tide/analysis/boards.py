@@ -20,11 +20,11 @@ from tide.analysis.lower import (
     ClientExecutor,
     Document,
     board_document,
+    exclusive_group,
     executor_of_board,
     makes_of,
     refuse_link,
     shared_callbacks,
-    shared_exclusive_groups,
 )
 from tide.analysis.names import chain_of
 from tide.analysis.reasons import Root, link_root
@@ -146,12 +146,7 @@ class _Composition:
         board = None if place == HOST else system.executor(place)
         own = [one for one in self._every.values() if one.place == place]
         document = board_document(self._part(board, own), self._policy(board, executor), losses, system)
-        excluding = shared_exclusive_groups(system)
-        document["hosts"] = [
-            {"name": one.name, "lanes": 1 if one.name in excluding else one.lanes}
-            for one in system.executors
-            if one.where == "host"
-        ]
+        document["hosts"] = [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"]
         document["hosts"].append({"name": RELAY, "own_cores": True})
         for section, chain in zip(own, document["chains"], strict=True):
             self._pass_on(section, chain["callbacks"])
@@ -246,6 +241,7 @@ class _Composition:
                 + self._waits_ns.get(id(one), 0),
                 "payload_bytes": 1,
                 "shared": self._shared.get(id(one), 0),
+                "group": exclusive_group(self._system, one) or "",
             }
             for one in section.callbacks
             if one.executor in visited

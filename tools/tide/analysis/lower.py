@@ -126,7 +126,6 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
     policy, _, send = executor.partition("_")
     client = next(iter(system.boards()), None)
     line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
-    excluding = shared_exclusive_groups(system)  # while one of them waits, no more than one other need run
     makes_ns = makes_of(system)
     waits = waits_of(whole or system)
     shared = shared_callbacks(whole or system)
@@ -137,11 +136,7 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             "losses": losses,
             "hold": any(chain.hold for chain in system.chains),
         },
-        "hosts": [
-            {"name": one.name, "lanes": 1 if one.name in excluding else one.lanes}
-            for one in system.executors
-            if one.where == "host"
-        ],
+        "hosts": [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"],
         "chains": [
             _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits, shared)
             for chain in system.chains
@@ -235,6 +230,14 @@ def _line(system: System, line: SerialLink | UdpLink) -> Document:
         "turn_ns": agent_ns + return_ns,  # an acknowledgment goes through the network twice, and waits for nothing else
         "return_ns": return_ns,
     }
+
+
+def exclusive_group(system: System, callback: Callback) -> str | None:
+    """Whose callbacks exclude each other though lanes are free."""
+    if callback.group is None:
+        return None
+    exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in system.groups)
+    return callback.group if exclusive and system.executor(callback.executor).lanes > 1 else None
 
 
 def shared_exclusive_groups(system: System) -> dict[str, str]:
@@ -422,6 +425,7 @@ def _link_chain(
                 "payload_bytes": up_bytes(callback) if callback.executor == client else down_bytes(callback),
                 "hop_ns": system.hop_ns(before, callback),
                 "shared": shared.get(id(callback), 0),
+                "group": exclusive_group(system, callback) or "",
             }
             for before, callback in zip((None, *chain.callbacks), chain.callbacks, strict=False)
         ],
