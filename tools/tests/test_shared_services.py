@@ -100,6 +100,7 @@ name = "x"
 priority = 1
 period_ms = 200
 deadline_ms = 200
+reliability = "reliable"
 callbacks = [{ name = "tick", kind = "timer", executor = "h", execution_ms = 5 }]
 """
     system = parse(with_lanes(sharing("mhm", "mhm"), 2) + beside)

@@ -20,6 +20,7 @@ constexpr int kMostSteps = 200'000;
 Linear LinkModel::client_interference(size_t chain, time_ns window_ns, LinkParts &parts) const {
   Linear sum;
   parts.client_interference_ns.assign(size(), 0);
+  if (loads_[chain].visits == 0) return sum;  // it never waits there
   for (const size_t other : here_) {
     if (!goes_first(other, chain)) continue;
     const time_ns load_ns = seen(other, chain).client_ns;

@@ -75,8 +75,8 @@ class BoardsPlayer(BoardPlayer):
         served = enumerate(servers_of(system).values(), 1)
         self._servers = {id(one): number for number, several in served for one in several if _is_alone(system, one)}
         groups = [one.name for one in system.groups if one.kind == "exclusive"]
-        for one in (one for chain in system.chains for one in chain.callbacks if one.group in groups):
-            self._servers[id(one)] = len(servers_of(system)) + 1 + groups.index(one.group)
+        for callback in (each for chain in system.chains for each in chain.callbacks if each.group in groups):
+            self._servers[id(callback)] = len(servers_of(system)) + 1 + groups.index(callback.group or "")
         self._shapes = {one.name: self._shape(one) for sections in self._sections for one in all_of(sections)}
         require_playable_sizes(system)
         require_no_losses_of_events(system, losses)
