@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <thread>
 
 #include "../../port/processors/tide_processors.h"
@@ -13,8 +14,8 @@ namespace processors_test {
 std::array<std::thread, TIDE_PROCESSORS_THREADS> threads;
 
 void busy_us(uint32_t us) {
-  for (volatile uint32_t turns = 100 * us; turns > 0; turns = turns - 1) {
-  }
+  std::atomic<uint32_t> turns{100 * us};  // atomic: the loop stays
+  while (turns-- > 0) continue;
 }
 
 void sleep_ms(uint32_t ms) { tide::test::let_others_run(500 * ms); }

@@ -367,9 +367,9 @@ class Robot:
             told = self.agent.wait_json("requesters_unserved", START_LIMIT_S, "able to count")
             if told["requesters_unserved"] == 0:
                 return
-            if patience.is_over() and not is_ours:
-                return
             if patience.is_over():
+                if not is_ours:
+                    return
                 raise RunError(
                     f"the agent found no server for {told['requesters_unserved']} service clients of boards within "
                     f"{self.settings.start_limit_s:g} s; look into {self.out / 'agent.log'}"
