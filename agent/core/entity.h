@@ -46,6 +46,7 @@ struct Delivery {
   std::deque<Fetched> waiting{};  // the oldest first
   size_t waiting_bytes = 0;
   uint32_t in_flight = 0;
+  uint64_t last_turn = 0;   // of all readers' samples, the number of its last one
   uint32_t generation = 0;  // of readings: nodes of older ones no longer count
 };
 

@@ -90,6 +90,15 @@ void Output::done(void *context, tide_node_t *node, tide_node_outcome_t outcome)
   output->on_done_(node->owner, outcome);
 }
 
+bool Output::is_clear(uint8_t id) const {
+  const auto used = streams_.first(transmitter_.stream_places);
+  const auto stream = std::find_if(used.begin(), used.end(), [id](const auto &one) { return one.id == id; });
+  if (stream == used.end()) return true;
+  if (!TIDE_STREAM_IS_RELIABLE(id)) return stream->queued == 0;
+  return stream->sending == nullptr &&
+         static_cast<uint16_t>(stream->next_to_send - stream->first_unacknowledged) < transmitter_.config.window;
+}
+
 int Output::submit(uint8_t stream, uint8_t id, uint8_t flags, Bytes head, Bytes body, void *owner, Time now) {
   const size_t body_bytes = head.size() + body.size();
   if (body_bytes > UINT16_MAX) return TIDE_ERROR_TOO_LARGE;

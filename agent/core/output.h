@@ -31,6 +31,9 @@ class Output {
   // When this node's message was submitted; after keep_times.
   Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
   size_t node_count() const { return nodes_.size(); }
+  // What is submitted to this stream now would leave before anything else of it, and need not wait for an
+  // acknowledgment.
+  bool is_clear(uint8_t stream) const;
 
   // A submessage of two parts on a stream. owner comes back in on_done. A tide_status_t.
   int submit(uint8_t stream, uint8_t id, uint8_t flags, Bytes head, Bytes body, void *owner, Time now);

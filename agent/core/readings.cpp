@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "tide/invariant.h"
 #include "tide/platform.h"
@@ -175,28 +176,30 @@ void Readings::end_all() {
   readers_.clear();
 }
 
+// The most urgent stream first; within one, whoever has waited longest.
 void Readings::rank() {
-  std::vector<std::pair<int, uint16_t>> ranked;
+  std::vector<std::tuple<int, uint64_t, uint16_t>> ranked;
   for (auto &[object, entity] : entities_) {
     const Delivery *delivery = entity.delivery();
     if (delivery == nullptr || !delivery->reading.active) continue;
-    ranked.emplace_back(TIDE_STREAM_LEVEL(delivery->reading.stream), object);
+    ranked.emplace_back(-TIDE_STREAM_LEVEL(delivery->reading.stream), delivery->last_turn, object);
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](auto left, auto right) { return left.first > right.first; });
+  std::sort(ranked.begin(), ranked.end());
   readers_.clear();
-  for (const auto &[level, object] : ranked) readers_.push_back(object);
+  for (const auto &[level, turn, object] : ranked) readers_.push_back(object);
 }
 
 void Readings::serve(Output &output, Time now) {
-  if (now < next_ns_) return;
+  if (now < next_ns_ && !behind_) return;
   next_ns_ = TIDE_FOREVER;
+  behind_ = false;
   bool ended = false;
   for (const uint16_t object : readers_) {
     Entity *entity = entities_.find(object);
     serve_entity(*entity, object, output, now);
     ended = ended || !entity->delivery()->reading.active;
   }
-  if (ended) rank();
+  if (ended || behind_) rank();
   check();
 }
 
@@ -204,8 +207,10 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
   Delivery &delivery = *entity.delivery();
   Reading &reading = delivery.reading;
   drain(entity, now);
-  const uint32_t limit = TIDE_STREAM_IS_RELIABLE(reading.stream) ? context_.limits.in_flight_reliable
-                                                                 : context_.limits.in_flight_best_effort;
+  const Limits &limits = context_.limits;
+  const bool keeps_last = entity.as<ReaderPart>() != nullptr && !entity.definition.qos.keep_all;
+  const uint32_t limit =
+      TIDE_STREAM_IS_RELIABLE(reading.stream) ? limits.in_flight_reliable : limits.in_flight_best_effort;
   while (reading.active) {
     if (now >= reading.ends_ns) {
       reading.active = false;
@@ -220,6 +225,11 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     // Who has something under way leaves a node for each of the others.
     const size_t taken = data_nodes_ + context_.limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
     if (taken >= output.node_count()) return;
+    // What waits in a node cannot give way to what is newer, so KEEP_LAST takes one when it can leave.
+    if (keeps_last && !output.is_clear(reading.stream)) {
+      behind_ = true;
+      return;
+    }
     if (delivery.waiting.empty() && !fetch(entity, now)) return;
     const size_t payload_bytes = delivery.waiting.front().sample.payload.size();
     const int sent = deliver(entity, object, output, now);
@@ -231,6 +241,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
       continue;
     }
     delivery.in_flight++;
+    delivery.last_turn = ++turns_;
     data_nodes_++;
     counters_.samples_to_client++;
     account(reading, payload_bytes, now);

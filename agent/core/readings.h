@@ -59,6 +59,8 @@ class Readings {
   Entities &entities_;
   Services &services_;
   std::vector<uint16_t> readers_;  // active ones, most urgent stream first
+  uint64_t turns_ = 0;             // samples that were given to the output
+  bool behind_ = false;            // a reader waits for its stream: look at each chance
   uint32_t generation_ = 0;
   size_t data_nodes_ = 0;
   uint64_t replies_kept_ = 0;  // their numbers, from the top

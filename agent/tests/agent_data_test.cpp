@@ -204,6 +204,7 @@ class KeepLast : public Data {
     const std::string reader = "<dds><data_reader><topic><name>t</name><historyQos><kind>KEEP_LAST</kind><depth>" +
                                std::to_string(depth) + "</depth></historyQos></topic></data_reader></dds>";
     ASSERT_EQ(client.create_xml(kReader, 0x0014, reader), 0);
+    client.acknowledge(0x80);  // the window is empty
     driver.sent.clear();
   }
   FakeSource &source() { return *driver.middleware.sources.back(); }
@@ -226,6 +227,26 @@ class KeepLast : public Data {
     return result;
   }
 };
+
+// What waits in a node cannot give way to what is newer. So a sample is given to the output when it can leave at once.
+TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
+  begin(1);
+  client.read(kReader, 0x80);
+  tide_frame_parts_t frame;
+  source().offer(sample_of({1}));
+  Time now = driver.now();
+  driver.agent.poll(now);
+  ASSERT_TRUE(driver.agent.next(1, now, frame));  // takes a while to leave
+  for (uint8_t number = 2; number < 20; number++) {
+    source().offer(sample_of({number}));
+    driver.agent.poll(now += 10'000'000);
+  }
+  driver.agent.sent(1, now);
+  driver.run_until(now);
+  const Octets came = received();
+  EXPECT_EQ(came.back(), 19);
+  EXPECT_LE(came.size(), 3u) << "2 was to be next, 18 and 19 are a burst";
+}
 
 // Sixteen are under way, and the acknowledgments for more are dealt with after what came before them.
 TEST_F(KeepLast, WhatComesTogetherIsNotCutToTheDepth) {

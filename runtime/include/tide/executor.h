@@ -167,6 +167,9 @@ typedef struct tide_source {
   int (*process_most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
   int (*process_oldest)(void *context); /* of all frames; for the policies batch and readyset */
   int64_t (*poll)(void *context);       /* housekeeping; returns its next deadline. Null: a thread does it. */
+  /* Whether that frame is digested before a callback of the same priority, beyond the one frame that each round begins
+   * with: its reader has room, or keeps only samples that are too old. Null: never. */
+  bool (*is_welcome)(void *context, tide_priority_t least, tide_priority_t most);
 } tide_source_t;
 
 /* Decides whether the round runs. callbacks: all of them in order of registration; see tide_callback_is_ready. The

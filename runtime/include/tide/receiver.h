@@ -32,8 +32,11 @@
  * lost, and the account counts them. Where the frames of an account differ in urgency, the least urgent one is evicted
  * (by the level of its stream, then by priority). Among frames without a reader the newest one is evicted.
  *
+ * A reader may keep the last few (account.keep). Then its oldest whole frame gives way to a newer one: it counts as
+ * received in its stream, and as dropped in its account.
+ *
  * Cost: commit and each step of process O(slots + reassemblies + streams + accounts), also while all slots are in use.
- * Two things cost more: an urgency that passes on to k frames before it in its stream moves these in the heap, O(k log
+ * Three things cost more: on links with checksums a frame that gives way (keep) is verified, linear in its bytes; an urgency that passes on to k frames before it in its stream moves these in the heap, O(k log
  * slots); and a step that frees a slot or a reassembly looks at the slots once for each stream that waits for one.
  * most_urgent O(1); verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes; a slot 72, a
  * pointer and its bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
@@ -63,7 +66,8 @@ typedef struct tide_account {
   uint16_t used;             /* slots that hold its frames, noted or not yet released */
   uint8_t stream;            /* of its last frame */
   bool full;                 /* its reader accepts nothing now: its frames wait */
-  uint32_t dropped;          /* best-effort frames that were evicted */
+  uint8_t keep;              /* set by its owner: so many of its frames wait, and older ones give way; 0: all wait */
+  uint32_t dropped;          /* frames that were evicted (best effort) or gave way to newer ones (keep) */
 #if TIDE_FRAGMENTS && TIDE_RESERVATIONS
   uint16_t reassemblies;   /* that it uses */
   uint16_t waits;          /* times that one of its messages waited for memory, since its own was in use */
@@ -79,6 +83,7 @@ typedef struct tide_slot {
   uint8_t owner;                                           /* executor that may process it; 0: any */
   bool arrived;                                            /* its stream knows of it */
   bool continues;                                          /* a FRAGMENT, and not the last */
+  bool whole;                                              /* DATA, and nothing else */
   bool unwanted;                                           /* it has no reader: only its place in the stream counts */
   bool answers;                                            /* STATUS and INFO, nothing else */
   bool blocked;                                            /* waits for a tide_reassembly */
@@ -112,6 +117,10 @@ typedef struct tide_reassembly {
 
 /* A frame may belong to one of several executors. Then priority_of returns the priority plus TIDE_FRAME_OWNER of the
  * executor's number, 1..127. Any executor processes a frame without a number. */
+/* History depth bounds what waits, but what comes together is a burst and no reason to lose anything. As
+ * Limits::burst_ns of the agent. */
+#define TIDE_BURST_NS INT64_C(20000000)
+
 #define TIDE_FRAME_OWNER(owner) ((int32_t)(owner) << 16)
 
 /* The frames that one lane processes: those of its owner with a priority from least to most. */
@@ -196,6 +205,11 @@ void tide_receiver_reset(tide_receiver_t *receiver);
 void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *account, uint16_t wanted);
 /* End the reservation. Its frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
+/* Whether the oldest of so many samples of the account, and of its messages that wait in slots, gives way: they are
+ * more than it keeps, and the oldest is no part of a burst (is_old) or slots are short. Where slots are short, an old
+ * one gives way as soon as the account uses all that is reserved for it. O(slots). */
+bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
+                             bool is_old);
 /* While full, frames of the account wait unacknowledged, and their streams wait with them. */
 void tide_receiver_set_full(tide_receiver_t *receiver, tide_account_t *account, bool full);
 
@@ -215,6 +229,9 @@ int tide_receiver_process_oldest(tide_receiver_t *receiver);
 /* As tide_receiver_most_urgent, among the frames of one share. O(noted frames) when the most urgent of all is not in
  * it. */
 int32_t tide_receiver_most_urgent_of(const tide_receiver_t *receiver, const tide_frame_share_t *share);
+/* Whether `is` says so of the account of that frame (is_first), or of another one as urgent. O(noted frames). */
+bool tide_receiver_any_of(const tide_receiver_t *receiver, const tide_frame_share_t *share, void *context,
+                          bool (*is)(void *context, const tide_account_t *account, bool is_first));
 /* The owner does not process any more: any executor may process its frames from now on. */
 void tide_receiver_disown(tide_receiver_t *receiver, uint8_t owner);
 

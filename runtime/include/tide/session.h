@@ -69,6 +69,8 @@ typedef struct tide_reader {
   uint8_t owner;            /* number of the executor of its frames (TIDE_FRAME_OWNER); 0: none */
   bool reliable;
   bool keep_all;            /* when `depth` samples are queued, further ones wait, and their stream with them */
+  uint8_t keep_last;        /* beyond so many, what has waited for more than TIDE_BURST_NS gives way to what comes. May
+                               be more than `depth`: the others wait in their slots. 0: they do not */
   uint16_t max_samples;     /* 0: no limit. The agent stops after that many, in each session */
   uint16_t max_elapsed_s;   /* 0: no limit */
   uint16_t max_bytes_per_s; /* 0: no limit */
@@ -221,6 +223,12 @@ int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *rea
 
 /* Returns the oldest queued sample, or null. It stays valid until tide_session_take_done, whatever arrives; until then
  * peek returns the same one. Only one context may take from a reader. */
+/* The most urgent frame of this share is one that its reader (keep_last) has room for, or one that shall replace an
+ * older sample. A burst is no reason to lose anything: samples that came less than TIDE_BURST_NS ago stay, and what
+ * comes behind them waits in its slots. Any context. */
+bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share);
+/* Samples in its queue. */
+size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader);
 const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader);
 void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 

@@ -33,6 +33,13 @@ static int source_process_most_urgent(void *context, tide_priority_t least, tide
   return count;
 }
 
+static bool source_is_welcome(void *context, tide_priority_t least, tide_priority_t most) {
+  tide_executor_handle_t *handle = context;
+  const tide_frame_share_t share = {least, most, handle->number};
+  tide_support_t *support = __atomic_load_n(&handle->support, __ATOMIC_RELAXED);
+  return support != NULL && tide_session_is_welcome(&support->session, &share);
+}
+
 static int source_process_oldest(void *context) {
   tide_executor_handle_t *handle = context;
   const tide_frame_share_t share = {0, UINT16_MAX, handle->number};
@@ -98,6 +105,7 @@ static int init_core(tide_executor_handle_t *handle, size_t lane_count, tide_pol
   config.source.process_most_urgent = source_process_most_urgent;
   config.source.process_oldest = TIDE_BATCH || TIDE_READYSET ? source_process_oldest : NULL;
   config.source.poll = source_poll;
+  config.source.is_welcome = source_is_welcome;
   return tide_executor_init(&handle->core, &config);
 }
 

@@ -28,10 +28,15 @@ static tide_subscription_handle_t *free_place(void) {
   return NULL;
 }
 
+/* A sample that took the place of an older one has that one's start, too. */
 static void on_sample(void *context, tide_reader_t *reader) {
-  (void)reader;
   tide_subscription_handle_t *handle = context;
-  if (handle->handle != NULL) tide_executor_notify(&handle->callback);
+  if (handle->handle == NULL) return;
+  const uint32_t pending = __atomic_load_n(&handle->callback.pending, __ATOMIC_RELAXED);
+  const bool has_local = handle->local != NULL; /* whose samples are pending, too */
+  if (has_local || pending < tide_session_queued(&handle->support->session, reader)) {
+    tide_executor_notify(&handle->callback);
+  }
 }
 
 static void describe_reader(tide_subscription_handle_t *handle, const rmw_qos_profile_t *qos) {
@@ -42,6 +47,11 @@ static void describe_reader(tide_subscription_handle_t *handle, const rmw_qos_pr
     handle->reader.depth = (uint8_t)qos->depth;
   }
   handle->reader.keep_all = qos->history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
+  if (!handle->reader.keep_all) {
+    handle->reader.keep_last = qos->depth > UINT8_MAX ? UINT8_MAX
+                               : qos->depth > 0       ? (uint8_t)qos->depth
+                                                      : handle->reader.depth;
+  }
   handle->reader.on_sample = on_sample;
   handle->reader.context = handle;
 }

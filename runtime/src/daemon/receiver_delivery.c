@@ -47,6 +47,17 @@ int32_t tide_receiver_most_urgent_of(const tide_receiver_t *r, const tide_frame_
   return slot ? (int32_t)slot->priority : TIDE_PRIORITY_NONE;
 }
 
+bool tide_receiver_any_of(const tide_receiver_t *r, const tide_frame_share_t *share, void *context,
+                          bool (*is)(void *context, const tide_account_t *account, bool is_first)) {
+  const tide_slot_t *first = most_urgent_of(r, share);
+  if (!first || is(context, first->account, true)) return first != NULL;
+  for (size_t i = 0; i < r->noted.count; ++i) {
+    const tide_slot_t *slot = (const tide_slot_t *)(const void *)r->noted.entries[i];
+    if (is_of(slot, share) && slot->priority == first->priority && is(context, slot->account, false)) return true;
+  }
+  return false;
+}
+
 tide_slot_t *tide_receiver_take_most_urgent_of(tide_receiver_t *r, const tide_frame_share_t *share) {
   return take(r, most_urgent_of(r, share));
 }

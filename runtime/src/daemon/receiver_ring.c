@@ -71,6 +71,7 @@ static bool has_answers_only(const tide_slot_t *slot, size_t position) {
 static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_submessage_t *first,
                           size_t position, tide_account_t **account) {
   slot->continues = false;
+  slot->whole = false;
   if (first->id == TIDE_XRCE_FRAGMENT) {
     slot->continues = (first->flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) == 0u;
     const int32_t priority = priority_of_fragment(r, slot, first, account);
@@ -78,6 +79,7 @@ static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tid
   }
   const int32_t priority = priority_of_data(r, slot, first->id, first->body, first->body_bytes, account);
   const bool alone = ((position + 3u) & ~(size_t)3u) >= slot->length;
+  slot->whole = alone && first->id == TIDE_XRCE_DATA;
   return priority >= 0 || alone ? priority : priority_of_stream(slot);
 }
 
@@ -222,6 +224,58 @@ static tide_slot_t *take_free(tide_receiver_t *r) {
   return slot;
 }
 
+/* ---- keep last ---- */
+
+static bool is_short_of_slots(const tide_receiver_t *r) { return r->free <= (TIDE_RESERVATIONS ? r->owed : 0u); }
+
+bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *account, size_t samples, bool is_old) {
+  if (account->keep == 0u) return false;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    samples += slot->account == account && receiver_waits(slot) && !slot->continues ? 1u : 0u;
+  }
+  const bool is_short = is_short_of_slots(r);
+  if (samples > account->keep) return is_old || is_short;
+  return is_old && is_short && samples > 1u && TIDE_RESERVATIONS && account->used >= account->reserved;
+}
+
+static tide_slot_t *oldest_waiting(const tide_receiver_t *r, const tide_account_t *account) {
+  tide_slot_t *oldest = NULL;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *slot = &r->config.slots[i];
+    const bool is_one = slot->account == account && receiver_waits(slot) && slot->whole;
+    if (is_one && (!oldest || slot->arrival < oldest->arrival)) oldest = slot;
+  }
+  return oldest;
+}
+
+/* The frame is not delivered, but its stream has it: nobody sends it again, and what is behind it does not wait. */
+static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
+  const uint8_t id = slot->stream;
+  const uint16_t sequence = slot->sequence;
+  const bool is_good = tide_receiver_verify(slot), has_arrived = slot->arrived;
+  if (is_good) TIDE_COUNT(slot->account->dropped, 1u);
+  tide_receiver_let_go(r, slot);
+  if (!is_good) {
+    tide_receiver_ask_again(r, id, sequence);
+  } else if (TIDE_RELIABLE_STREAMS && TIDE_STREAM_IS_RELIABLE(id)) {
+    tide_input_stream_t *stream = tide_receiver_take_stream(r, id);
+    const bool is_next = stream && sequence == stream->next;
+    if (stream && !has_arrived) (void)tide_input_stream_arrive(stream, sequence);
+    if (is_next) tide_receiver_advance(r, stream);
+  }
+  tide_receiver_settle_stream(r, id);
+}
+
+/* A reader that keeps the last few is slower than what comes: the oldest that wait beyond these give way. So neither
+ * they nor their streams hold up what is newer. Those of the last TIDE_BURST_NS stay while there are slots to spare. */
+static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t now_ns) {
+  for (tide_slot_t *oldest; account->keep > 0u && (oldest = oldest_waiting(r, account)) != NULL;) {
+    if (!tide_receiver_is_behind(r, account, 0u, now_ns - oldest->arrived_ns >= TIDE_BURST_NS)) return;
+    pass_over(r, oldest);
+  }
+}
+
 /* The frame that arrived is noted: the next one needs a slot. */
 static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
   const uint32_t promised = was_asked_for ? 0u : tide_receiver_promised(r, r->filling->stream, true);
@@ -304,6 +358,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   tide_receiver_charge(r, slot, account);
   pass_on_priority(r, slot);
   tide_receiver_refresh_stream(r, slot->stream);
+  keep_last(r, account, slot->arrived_ns);
   const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
   const bool reveals_gap = reliable && stream && slot->sequence != stream->next &&
                            !tide_receiver_find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));

@@ -142,9 +142,18 @@ static void handle_waiting_answers(tide_receiver_t *r, tide_input_stream_t *stre
   }
 }
 
+/* What is next and held, but in no slot any more, gave way to something newer of its reader. */
+static void go_on(tide_receiver_t *r, tide_input_stream_t *stream) {
+  handle_waiting_answers(r, stream);
+  while ((stream->held & 1u) != 0u && !tide_receiver_find_slot(r, stream->id, stream->next)) {
+    advance_once(r, stream);
+    handle_waiting_answers(r, stream);
+  }
+}
+
 void tide_receiver_advance(tide_receiver_t *r, tide_input_stream_t *stream) {
   advance_once(r, stream);
-  if (TIDE_STREAM_IS_RELIABLE(stream->id)) handle_waiting_answers(r, stream);
+  if (TIDE_STREAM_IS_RELIABLE(stream->id)) go_on(r, stream);
 }
 
 /* ---- HEARTBEATs ---- */
@@ -167,7 +176,7 @@ void tide_receiver_apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessag
     TIDE_COUNT(r->counters.given_up, given_up);
     if (TIDE_FRAGMENTS) receiver_set_bit(r->abandoning, stream->id, true);
   }
-  handle_waiting_answers(r, stream);
+  go_on(r, stream);
   tide_receiver_settle_stream(r, stream->id);
   /* The sender gets no further, so what is next is asked for whether there is room or not: whose it is may be unknown,
    * and then the room that it has, too. */

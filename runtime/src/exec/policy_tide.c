@@ -2,10 +2,16 @@
 /* The tide policy: one collection, one callback, most urgent first. */
 #include "exec.h"
 
-/* A frame gives way to a ready callback that is more urgent. At equal priority one frame a round goes first: digesting
- * is short, and the ring of frames must not fill up behind a busy priority. */
-static bool frame_goes_first(int32_t frame, int32_t head, size_t digested) {
-  return frame != TIDE_PRIORITY_NONE && (digested == 0u ? frame >= head : frame > head);
+/* A frame gives way to a ready callback that is more urgent. At equal priority one frame a round goes first, as the
+ * ring of frames must not fill up behind a busy priority, and all those whose readers keep the last few: a callback
+ * that was slow is given what came meanwhile, not what came first. */
+static bool frame_goes_first(const tide_executor_t *executor, const tide_lane_t *lane, int32_t head, size_t digested) {
+  const tide_source_t *source = &executor->config.source;
+  const int32_t frame = tide_exec_most_urgent(executor, lane->band);
+  if (frame == TIDE_PRIORITY_NONE || frame != head || digested == 0u)
+    return frame != TIDE_PRIORITY_NONE && frame >= head;
+  return source->is_welcome != NULL && digested < EXEC_DIGESTS_WHEN_LATE &&
+         source->is_welcome(source->context, lane->band->least, lane->band->most);
 }
 
 static bool digest_most_urgent(tide_executor_t *executor, const tide_lane_t *lane) {
@@ -49,8 +55,7 @@ static int round_with_source(tide_executor_t *executor, tide_lane_t *lane, int64
     const exec_view_t view = tide_exec_collect(executor, lane, now_ns);
     const bool late = now_ns >= deadline_ns || exec_is_stopped(executor);
     const bool digests = !late || digested < EXEC_DIGESTS_WHEN_LATE;
-    if (digests && frame_goes_first(tide_exec_most_urgent(executor, lane->band), view.head, digested) &&
-        digest_most_urgent(executor, lane)) {
+    if (digests && frame_goes_first(executor, lane, view.head, digested) && digest_most_urgent(executor, lane)) {
       digested++;
     } else if (view.head != TIDE_PRIORITY_NONE) {
       const int ran = run_most_urgent(executor, lane);
@@ -103,9 +108,10 @@ static void open_round_with_all(tide_executor_t *executor, tide_lane_t *lane) {
   }
 }
 
-static bool frame_is_next(const tide_executor_t *executor, int32_t frame, int32_t head, size_t digested) {
-  const bool all_first = executor->all_frames_first && frame != TIDE_PRIORITY_NONE;
-  return (all_first && digested < EXEC_DIGESTS_WHEN_LATE) || frame_goes_first(frame, head, digested);
+static bool frame_is_next(const tide_executor_t *executor, const tide_lane_t *lane, int32_t head, size_t digested) {
+  const bool all_first =
+      executor->all_frames_first && tide_exec_most_urgent(executor, lane->band) != TIDE_PRIORITY_NONE;
+  return (all_first && digested < EXEC_DIGESTS_WHEN_LATE) || frame_goes_first(executor, lane, head, digested);
 }
 
 /* While the trigger is false every frame is digested, in order of urgency: it may be the one that is missing. */
@@ -117,8 +123,7 @@ static int round_triggered(tide_executor_t *executor, tide_lane_t *lane, int64_t
     const exec_view_t view = tide_exec_collect(executor, lane, now_ns);
     const bool late = now_ns >= deadline_ns || exec_is_stopped(executor);
     const bool digests = !late || digested < EXEC_DIGESTS_WHEN_LATE;
-    if (digests && frame_is_next(executor, tide_exec_most_urgent(executor, lane->band), view.head, digested) &&
-        digest_most_urgent(executor, lane)) {
+    if (digests && frame_is_next(executor, lane, view.head, digested) && digest_most_urgent(executor, lane)) {
       digested++;
       continue;
     }

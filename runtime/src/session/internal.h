@@ -81,6 +81,8 @@ int64_t tide_session_create_objects(tide_session_t *session, int64_t now_ns);
 void tide_session_on_status(tide_session_t *session, const tide_xrce_status_body_t *status);
 
 /* readers.c */
+/* A frame has come for it: the oldest of its queue gives way if more wait than it keeps. */
+void tide_session_give_way_locked(tide_session_t *session, tide_reader_t *reader);
 int64_t tide_session_ask_readers(tide_session_t *session, int64_t now_ns);
 void tide_session_forget_readers_locked(tide_session_t *session);
 bool tide_session_status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status);

@@ -32,6 +32,7 @@ int32_t tide_session_priority_of(void *context, uint8_t stream, tide_xrce_reques
     TIDE_COUNT(session->counters.samples_unwanted, 1u);
   } else {
     *account = &reader->account;
+    if (TIDE_RESERVATIONS) tide_session_give_way_locked(session, reader);
   }
   session_exit(session, critical);
   return priority;
@@ -81,6 +82,7 @@ int tide_session_add_reader(tide_session_t *session, tide_reader_t *reader) {
     reader->current.memory = NULL;
     append_locked(session, reader);
     tide_receiver_open_account(&session->daemon.receiver, &reader->account, reader->depth);
+    reader->account.keep = reader->keep_last;
     session->readers_waiting = true;
   }
   session_exit(session, critical);

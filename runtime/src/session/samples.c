@@ -65,6 +65,37 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   }
 }
 
+/* More wait than it keeps, or as many and one more comes; and the oldest is older than a burst. */
+static bool has_old_locked(tide_session_t *session, const tide_reader_t *reader, size_t more) {
+  if (reader->count == 0u || session_now(session) - place_of(reader, 0)->arrived_ns < TIDE_BURST_NS) return false;
+  return tide_receiver_is_behind(&session->daemon.receiver, &reader->account, reader->count + more, true);
+}
+
+void tide_session_give_way_locked(tide_session_t *session, tide_reader_t *reader) {
+  if (!has_old_locked(session, reader, 1u)) {
+    return;
+  }
+  const tide_sample_t *oldest = remove_first_locked(reader);
+  ++reader->dropped;
+  tide_receiver_release(&session->daemon.receiver, oldest->memory, oldest->reassembled);
+}
+
+/* The frame that is next has room in its reader's queue. Or it, or one behind it, shall replace an old sample. */
+static bool is_welcome(void *context, const tide_account_t *account, bool is_first) {
+  tide_session_t *session = context;
+  if (account == &session->daemon.receiver.nobody) return is_first;
+  const tide_reader_t *reader =
+      (const tide_reader_t *)(const void *)((const uint8_t *)account - offsetof(tide_reader_t, account));
+  return (is_first && reader->count < reader->depth) || has_old_locked(session, reader, 0u);
+}
+
+bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share) {
+  const uintptr_t critical = session_enter(session);
+  const bool welcome = tide_receiver_any_of(&session->daemon.receiver, share, session, is_welcome);
+  session_exit(session, critical);
+  return welcome;
+}
+
 /* State, sequence number and time offset of one sample: of no use to a ROS 2 subscription. */
 static void skip_sample_info(tide_cdr_t *cdr) {
   (void)tide_cdr_get_u8(cdr);
@@ -145,6 +176,13 @@ static bool pop_locked(tide_reader_t *reader, tide_sample_t *sample) {
   }
   *sample = *remove_first_locked(reader);
   return true;
+}
+
+size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader) {
+  const uintptr_t critical = session_enter(session);
+  const size_t count = reader->count;
+  session_exit(session, critical);
+  return count;
 }
 
 const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader) {

@@ -42,7 +42,9 @@ struct Bands : testing::Test {
             [](void *context, tide_priority_t least, tide_priority_t most) {
               return static_cast<Bands *>(context)->digest(least, most);
             },
-            [](void *context) { return static_cast<Bands *>(context)->digest_oldest(); }, nullptr};
+            [](void *context) { return static_cast<Bands *>(context)->digest_oldest(); },
+            nullptr,
+            nullptr};
   }
 
   Probe &add(char name, tide_priority_t priority, tide_group_t *group = nullptr,

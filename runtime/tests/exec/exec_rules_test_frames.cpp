@@ -36,7 +36,8 @@ struct Frames {
               auto *self = static_cast<Frames *>(context);
               self->polls++;
               return self->poll_deadline;
-            }};
+            },
+            nullptr};
   }
   static std::vector<Frame>::const_iterator best(const std::vector<Frame> &frames) {
     return std::max_element(frames.begin(), frames.end(),

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// KEEP_LAST: however slow a callback is, what it is given is no older than its history depth says. An age is the time
+// from the sample's arrival at the agent to the start of the callback.
+#include <cstdio>
+
+#include "connected.h"
+#include "tide/pools.h"
+
+namespace tide::compat::test::fresh_test {
+
+constexpr Time kWay = TIDE_BURST_NS + 10 * sim::kMillisecond;  // of a burst nothing is lost; agent, link, executor
+
+struct Case {
+  size_t depth;
+  int rate_hz;
+  Time callback;
+  bool reliable;
+  bool flood;  // another topic of the same level, 500 a second, with a callback of 1 ms
+};
+
+class Fresh : public Connected {
+ protected:
+  struct Topic {
+    rcl_subscription_t subscription{};
+    std_msgs__msg__Int32 message{};
+    Time callback = 0;
+    std::vector<Time> ages;
+  };
+
+  void SetUp() override {
+    Connected::SetUp();
+    ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
+  }
+  void TearDown() override {
+    EXPECT_OK(rclc_executor_fini(&executor));
+    Connected::TearDown();
+  }
+  void subscribe(Topic &topic, const char *name, size_t depth, bool reliable) {
+    rmw_qos_profile_t qos = rmw_qos_profile_default;
+    qos.depth = depth;
+    qos.reliability = reliable ? RMW_QOS_POLICY_RELIABILITY_RELIABLE : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
+    ASSERT_OK(rclc_subscription_init(&topic.subscription, &node, int32_type(), name, &qos));
+    ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &topic.subscription, &topic.message, on_sample,
+                                                          &topic, ON_NEW_DATA));
+    ASSERT_TRUE(eventually([&] { return server.offer(std::string("rt/") + name, now()); }));
+    ASSERT_TRUE(eventually([&] { return rclc_executor_spin_some(&executor, 0) == RCL_RET_OK && !topic.ages.empty(); }));
+    topic.ages.clear();
+  }
+  // A sample says when it was offered, in microseconds.
+  static Octets now() { return int32_bytes(static_cast<int32_t>(now_ns() / 1000)); }
+  static void on_sample(const void *message, void *context) {
+    auto *topic = static_cast<Topic *>(context);
+    const int32_t offered = static_cast<const std_msgs__msg__Int32 *>(message)->data;
+    topic->ages.push_back(now_ns() - offered * Time{1000});
+    pass_time(std::chrono::nanoseconds(topic->callback));
+  }
+  void offer_until(const char *name, Time period, Time end) {
+    const Time first = now_ns();
+    for (int64_t number = 0; now_ns() < end; number++) {
+      server.offer(std::string("rt/") + name, now());
+      pass_time(std::chrono::nanoseconds(std::max<Time>(first + (number + 1) * period - now_ns(), 1)));
+    }
+  }
+  static Time greatest(const Topic &topic) { return *std::max_element(topic.ages.begin(), topic.ages.end()); }
+  static Time mean(const Topic &topic) {
+    Time sum = 0;
+    for (const Time age : topic.ages) sum += age;
+    return sum / static_cast<Time>(topic.ages.size());
+  }
+
+  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+};
+
+class FreshTable : public Fresh, public ::testing::WithParamInterface<Case> {};
+
+TEST_P(FreshTable, ASlowCallbackIsGivenWhatItsDepthKeeps) {
+  const Case &one = GetParam();
+  Topic slow, flood;
+  subscribe(slow, "slow", one.depth, one.reliable);
+  if (one.flood) subscribe(flood, "flood", 1, one.reliable);
+  slow.callback = one.callback;
+  flood.callback = sim::kMillisecond;
+  const Time period = sim::kSecond / one.rate_hz, end = now_ns() + 8 * one.callback;
+  Thread publisher([&] { offer_until("slow", period, end); });
+  Thread flooder([&] {
+    if (one.flood) offer_until("flood", 2 * sim::kMillisecond, end);
+  });
+  while (now_ns() < end) ASSERT_OK(rclc_executor_spin_some(&executor, 10'000'000));
+  publisher.join();
+  flooder.join();
+  ASSERT_FALSE(slow.ages.empty());
+  std::printf("depth %2zu %3d Hz callback %4d ms %-11s %-5s: age mean %4d ms, greatest %4d ms, of %zu callbacks\n",
+              one.depth, one.rate_hz, int(one.callback / sim::kMillisecond), one.reliable ? "reliable" : "best effort",
+              one.flood ? "flood" : "", int(mean(slow) / sim::kMillisecond), int(greatest(slow) / sim::kMillisecond),
+              slow.ages.size());
+  // A stream of which more waits in slots than the queue has places for goes on when these are delivered.
+  const Time kept = static_cast<Time>(one.depth - 1) * period;
+  const int callbacks = one.depth <= TIDE_SUBSCRIPTION_DEPTH ? 1 : 6;
+  EXPECT_LE(greatest(slow), callbacks * one.callback + kept + kWay);
+  if (one.flood) EXPECT_LE(greatest(flood), callbacks * one.callback + kWay);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const size_t depth : {1, 4, 10})
+    for (const int rate_hz : {6, 20, 100})
+      for (const Time callback_ms : {50, 200, 1000})
+        for (const bool reliable : {true, false})
+          for (const bool flood : {false, true})
+            all.push_back({depth, rate_hz, callback_ms * sim::kMillisecond, reliable, flood});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(All, FreshTable, ::testing::ValuesIn(cases()));
+
+}  // namespace tide::compat::test::fresh_test
