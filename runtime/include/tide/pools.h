@@ -117,8 +117,8 @@
 #ifndef TIDE_NAME_BYTES
 #define TIDE_NAME_BYTES 64
 #endif
-/* Samples a subscription keeps at most; a QoS depth above it is cut to it. With KEEP_LAST the oldest gives way once it has waited for 20 ms; with
- * KEEP_ALL and reliable none does: the agent waits, and with it what else comes on the stream of that level. */
+/* Samples a subscription keeps at most; a QoS depth above it is cut to it. With KEEP_LAST the oldest gives way once
+ * it has waited for 20 ms; with KEEP_ALL and reliable none does: the agent waits, and with it what else comes on the stream of that level. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
 #endif

@@ -36,8 +36,9 @@
  * received in its stream, and as dropped in its account.
  *
  * Cost: commit and each step of process O(slots + reassemblies + streams + accounts), also while all slots are in use.
- * Three things cost more: on links with checksums a frame that gives way (keep) is verified, linear in its bytes; an urgency that passes on to k frames before it in its stream moves these in the heap, O(k log
- * slots); and a step that frees a slot or a reassembly looks at the slots once for each stream that waits for one.
+ * Three things cost more: on links with checksums a frame that gives way (keep) is verified, linear in its bytes; an
+ * urgency that passes on to k frames before it in its stream moves these in the heap, O(k log slots); and a step that
+ * frees a slot or a reassembly looks at the slots once for each stream that waits for one.
  * most_urgent O(1); verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes; a slot 72, a
  * pointer and its bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
  *
