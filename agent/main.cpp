@@ -25,6 +25,7 @@
 #include "core/domains.h"
 #include "core/names.h"
 #include "dds/fast_dds.h"
+#include "io/command_words.h"
 #include "io/discovery.h"
 #include "io/loop.h"
 #include "io/serial.h"
@@ -68,11 +69,14 @@ std::string instance_name() {
 }
 
 void describe(CLI::App &app, Arguments &arguments) {
-  app.add_option("--udp", arguments.udp, "Serve UDP on this port (0: any); may be repeated");
-  app.add_option("--tcp", arguments.tcp, "Serve TCP on this port (0: any); may be repeated");
+  app.add_option("--udp", arguments.udp, "Serve UDP on this port (0: any); may be repeated")
+      ->check(CLI::Range(0, 65535));
+  app.add_option("--tcp", arguments.tcp, "Serve TCP on this port (0: any); may be repeated")
+      ->check(CLI::Range(0, 65535));
   app.add_option("--discovery", arguments.discovery,
                  "Port on which boards that do not know the address are told it (239.255.0.2; the usual port: 7400); "
                  "0: none")
+      ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   app.add_option("--serial", arguments.serial, "Serve this tty or pty; may be repeated");
   app.add_option("--baud", arguments.baud, "Baud rate of all serial lines; repeated: of each --serial, in their order")
@@ -82,7 +86,9 @@ void describe(CLI::App &app, Arguments &arguments) {
                  "-1: measured, and then some come too early; repeated: of each --serial, in their order")
       ->check(CLI::Range(-1.0, 10'000.0))
       ->capture_default_str();
-  app.add_option("--bind", arguments.bind, "Address for UDP and TCP; 0.0.0.0 for all")->capture_default_str();
+  app.add_option("--bind", arguments.bind,
+                 "Address for UDP and TCP; 0.0.0.0: all networks of this machine, for boards on Wi-Fi or Ethernet")
+      ->capture_default_str();
   app.add_option("--allow", arguments.allow,
                  "Let in only clients that this names: an address (192.168.1.7, 192.168.1.0/24), a serial device, a "
                  "client's key (0A0B0C0D), or KEY@ADDRESS, KEY@DEVICE; may be repeated");
@@ -92,7 +98,8 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->check(CLI::Range(0, kDomainMaximum));
   app.add_option("--references", arguments.references, "XML file of profiles that clients may create entities from")
       ->check(CLI::ExistingFile);
-  app.add_flag("--ros-network", arguments.ros_network, "Let DDS use all interfaces, not only loopback");
+  app.add_flag("--ros-network", arguments.ros_network,
+               "Let DDS use all interfaces, not only loopback: for ROS 2 nodes on other machines");
   app.add_option("--graph", arguments.gid_bytes, "Show clients as nodes to ROS 2 of this generation, or not at all")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, size_t>{{"jazzy", kGidBytes}, {"humble", kGidBytesOfHumble}, {"off", 0}}))
@@ -144,7 +151,7 @@ void describe(CLI::App &app, Arguments &arguments) {
       "--trace", arguments.trace,
       "File that receives when each message came, went to DDS, was taken from DDS and was sent; read by tide "
       "export");
-  app.add_flag("--verbose", arguments.verbose, "Tell what clients do");
+  app.add_flag("--verbose", arguments.verbose, "Print what clients create");
   app.add_flag("--json-stats", arguments.json_stats, "Print counters as one line of JSON at the end and on SIGUSR1");
 }
 
@@ -226,6 +233,7 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
     return delay_ms < 0 ? Time{-1} : static_cast<Time>(delay_ms * 1e6);
   };
   if (arguments.verbose) options.log = [](const std::string &line) { std::cerr << line << '\n'; };
+  options.tells_events = true;
   options.warn = [](const std::string &line) { std::cerr << "tide-agent: " << line << '\n'; };
   return options;
 }
@@ -286,12 +294,29 @@ void open_links(const Arguments &arguments, const AccessList &access, Agent &age
   }
   for (size_t line = 0; line < arguments.serial.size(); line++) {
     const uint32_t baud = of_line(arguments.baud, line);
-    loop.add(std::make_unique<SerialLink>(number(), agent, poller, arguments.serial[line], baud));
+    auto link = std::make_unique<SerialLink>(number(), agent, poller, arguments.serial[line], baud);
+    link->on_first_open([](const SerialLink &opened) { std::cout << "ready " << opened.describe() << std::endl; });
+    loop.add(std::move(link));
   }
   if (arguments.discovery == 0) return;
   const auto &served = static_cast<const UdpLink &>(*loop.links().front());  // see main
   loop.add(std::make_unique<DiscoveryLink>(number(), agent, poller, arguments.bind, arguments.discovery, served.port(),
                                            access));
+}
+
+// One line of what is open, for users and for scripts that wait for it.
+void print_ready(const Arguments &arguments, const Loop &loop) {
+  std::string open;
+  for (const auto &link : loop.links()) {
+    if (link->is_open()) open += " " + link->describe();
+  }
+  if (open.empty()) return;
+  const bool network = !arguments.udp.empty() || !arguments.tcp.empty();
+  const bool here = arguments.bind.starts_with("127.");
+  if (network && here) open += " (this machine only; --bind 0.0.0.0 for boards on the network)";
+  if (network && !here && !arguments.ros_network)
+    open += " (ROS 2 of this machine only; --ros-network for other machines)";
+  std::cout << "ready" << open << std::endl;
 }
 
 void run(const Arguments &arguments) {
@@ -334,11 +359,28 @@ void run(const Arguments &arguments) {
   running = &loop;
   loop.set_busy_poll(arguments.busy_poll_us * Time{1000});
   open_links(arguments, access, agent, poller, loop);
-  std::cout << "ready";
-  for (const auto &link : loop.links()) std::cout << ' ' << link->describe();
-  std::cout << std::endl;
+  print_ready(arguments, loop);
   loop.run();
   if (arguments.json_stats) print_statistics(agent, loop);
+}
+
+// What to type instead; empty: nothing is known that would help.
+std::string advice(const CLI::App &app, int argc, char **argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (const std::string ours = stock_command_in_our_words(words); !ours.empty()) {
+    return "these are words of the stock agent; here it is: " + ours;
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option *option : app.get_options()) {
+    for (const std::string &name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string &word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (name.empty() || name.front() != '-' || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string meant = option_meant(word, known);
+    return "there is no option " + name + (meant.empty() ? "; see tide-agent --help" : "; did you mean " + meant + "?");
+  }
+  return {};
 }
 
 }  // namespace
@@ -356,7 +398,11 @@ int main(int argc, char **argv) {
   } catch (const CLI::Success &asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError &error) {
-    std::cerr << "tide-agent: " << error.what() << "; see tide-agent --help\n";
+    const std::string instead = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)
+                                    ? advice(app, argc, argv)
+                                    : std::string{};
+    std::cerr << "tide-agent: " << (instead.empty() ? error.what() + std::string("; see tide-agent --help") : instead)
+              << '\n';
     return 2;
   }
   if (arguments.udp.empty() && arguments.tcp.empty() && arguments.serial.empty()) {

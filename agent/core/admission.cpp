@@ -99,37 +99,36 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   }
   if (same || (known && numbered)) {
     detach(existing->second.client->endpoint(), body.key);
-    displace(endpoint, body);
+    displace(endpoint, body, now);
     existing->second.client->resume(endpoint, announcement, now);
     counters_.clients_resumed++;
-    log(body.key, "session resumed");
   } else {
-    if (known) erase(body.key);
-    displace(endpoint, body);
+    if (known) erase(body.key, nullptr, now);
+    displace(endpoint, body, now);
     if (clients_.size() >= options_.limits.clients && !make_room(now)) {
       refuse(endpoint, body.key, "not let in: as many clients as --max-clients allows are in", now);
       return TIDE_XRCE_STATUS_ERR_RESOURCES;
     }
     clients_[body.key].client = std::make_unique<Client>(context_, endpoint, announcement, now);
     counters_.clients_created++;
-    log(body.key, "session created");
   }
   clients_.at(body.key).host = host_of(endpoint);
   attach(endpoint, body.key);
+  tell(body.key, known ? "connected again" : "connected", now);
   mark(body.key);
   return TIDE_XRCE_STATUS_OK;
 }
 
 // A device that starts again with another key can never use its old session: two sessions with one id at one endpoint
 // cannot be told apart unless their headers carry the key.
-void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body) {
+void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now) {
   if (tide_xrce_session_has_key(body.session)) return;
   tide_xrce_header_t header{};
   header.session = body.session;
   const Client *former = find(endpoint, header);
   if (former == nullptr || former->key() == body.key) return;
   counters_.clients_displaced++;
-  erase(former->key());
+  erase(former->key(), "gave way to another key at its place", now);
 }
 
 // Who gives way to a new client: first who has said nothing since it came, as a flood of invented keys leaves behind;
@@ -152,7 +151,7 @@ bool Agent::make_room(Time now) {
   counters_.clients_lost++;
   notices_.tell("gave way to a new client, as many are in as --max-clients allows",
                 name_of(chosen->key(), chosen->endpoint()), now);
-  erase(chosen->key());
+  erase(chosen->key(), "gave way to a new client", now);
   return true;
 }
 

@@ -34,6 +34,7 @@ Agent::Agent(Middleware &middleware, Options options)
                options_.domain,
                options_.default_domain,
                options_.log,
+               [this](uint32_t key, const std::string &what, Time now) { tell(key, what, now); },
                options_.heartbeat_delay_ns,
                options_.tracer},
       diagnostics_(middleware, options_.diagnostics, options_.domain.value_or(options_.default_domain), notices_,
@@ -108,7 +109,7 @@ void Agent::input(Endpoint endpoint, Bytes message, Time now) {
   }
   reply_status(endpoint, header.session, header.key, client->closing_request());
   counters_.clients_deleted++;
-  erase(client->key());
+  erase(client->key(), "left", now);
   check(endpoint);
 }
 
@@ -220,15 +221,15 @@ void Agent::refuse(Endpoint endpoint, uint32_t key, const char *cause, Time now)
   notices_.tell(cause, name_of(key, endpoint), now);
 }
 
-void Agent::log(uint32_t key, const char *what) {
-  if (!options_.log) return;
-  std::array<char, 64> line;
-  std::snprintf(line.data(), line.size(), "client %08X: %s", key, what);
-  options_.log(line.data());
+void Agent::tell(uint32_t key, const std::string &what, Time now) {
+  const auto slot = clients_.find(key);
+  if (options_.tells_events && slot != clients_.end()) {
+    notices_.event(name_of(key, slot->second.client->endpoint()) + " " + what, now);
+  }
 }
 
-void Agent::erase(uint32_t key) {
-  log(key, "gone");
+void Agent::erase(uint32_t key, const char *what, Time now) {
+  if (what != nullptr) tell(key, what, now);
   const auto slot = clients_.find(key);
   detach(slot->second.client->endpoint(), key);
   deadlines_.erase({slot->second.deadline, key});
@@ -343,7 +344,7 @@ Time Agent::poll(Time now) {
   for (const uint32_t key : gone) {
     counters_.clients_lost++;
     diagnostics_.lost(key, name_of(clients_.at(key).client->endpoint()), now);
-    erase(key);
+    erase(key, "is gone: it answers no more", now);
   }
   const Time told = diagnostics_.poll(now, [this, now] {
     return AgentVitals{vitals(now), counters(), options_.limits};

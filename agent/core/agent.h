@@ -46,6 +46,7 @@ struct Options {
   Wake wake;                                                          // poll is needed; from any thread
   std::function<void(const std::string &)> log;                       // what clients do, a line each; unset: silence
   std::function<void(const std::string &)> warn;                      // limits and refusals, few lines; unset: silence
+  bool tells_events = false;  // warn also hears of each client that comes, leaves or is refused something
   std::function<std::string(Endpoint)> name_of;  // of an endpoint, for such lines; unset: its number
   Tracer *tracer = nullptr;                      // null, or what records messages; outlives the agent
   DiagnosticsOptions diagnostics;                // what it tells ROS 2 of itself; usual: nothing
@@ -109,16 +110,18 @@ class Agent {
   Host host_of(Endpoint endpoint) const { return options_.host_of ? options_.host_of(endpoint) : endpoint; }
   std::string name_of(Endpoint endpoint) const;
   std::string name_of(uint32_t key, Endpoint endpoint) const;
-  void displace(Endpoint endpoint, const tide_xrce_create_client_t &body);
+  void displace(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now);
   void answer_stranger(Endpoint endpoint, const tide_xrce_header_t &header, Bytes message);
   void reply(Endpoint endpoint, uint8_t session, uint32_t key, uint8_t id, Bytes body);
   void reply_status(Endpoint endpoint, uint8_t session, uint32_t key, tide_xrce_request_t related);
   Client *find(Endpoint endpoint, const tide_xrce_header_t &header);
   void attach(Endpoint endpoint, uint32_t key);
   void detach(Endpoint endpoint, uint32_t key);
-  void erase(uint32_t key);
+  // what: for the user; null: nothing.
+  void erase(uint32_t key, const char *what, Time now);
   void refuse(Endpoint endpoint, uint32_t key, const char *cause, Time now);
-  void log(uint32_t key, const char *what);
+  // A client has come, has gone or was refused something.
+  void tell(uint32_t key, const std::string &what, Time now);
   void mark(uint32_t key);
   void mark_dirty(uint32_t key, Slot &slot);
   void mark_ready(Endpoint endpoint);

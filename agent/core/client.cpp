@@ -281,7 +281,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   if (!returns) creation_.forget();  // or there was no room to keep what asked for it
   std::optional<uint8_t> outcome = uint8_t{TIDE_XRCE_STATUS_ERR_INVALID_DATA};
   if (returns) {
-    outcome = creation_.finish();
+    outcome = creation_.finish(fault);
   } else if (cdr.status == TIDE_OK) {
     outcome = creation_.begin(body, submessage.flags, stream, fault);
   } else {
@@ -296,6 +296,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   } else if (status != TIDE_XRCE_STATUS_OK_MATCHED) {
     counters_.entities_refused++;
   }
+  if (!fault.empty() && context_.event) context_.event(key(), "is refused a " + fault, now_);
   if (context_.log) context_.log(line_of(key(), body, status, fault));
   send_status(stream, body.request, status);
   return true;

@@ -32,6 +32,7 @@ struct Context {
   std::optional<int> domain;  // instead of what clients ask for
   int default_domain = 0;     // for those that ask for 0
   std::function<void(const std::string &)> log;
+  std::function<void(uint32_t key, const std::string &, Time now)> event;  // of a client, for the user; unset: silence
   std::function<Time(Endpoint)> heartbeat_delay_ns;
   Tracer *tracer = nullptr;
   uint32_t next_epoch = 1;

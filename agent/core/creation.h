@@ -17,10 +17,10 @@ class Creation {
   Creation(Context &context, Entities &entities, uint32_t key) : context_(context), entities_(entities), key_(key) {}
 
   // Returns a TIDE_XRCE_STATUS_*; unset: DDS makes it, ask again by finish. fault: what is wrong with it, for a
-  // message.
+  // message; with the entity's names.
   std::optional<uint8_t> begin(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream, std::string &fault);
   // What has been made, or has not.
-  uint8_t finish();
+  uint8_t finish(std::string &fault);
   // DDS has not made it yet: its stream stands still, and so do other creations of this client.
   bool is_under_way() const;
   bool is_begun() const { return pending_ != nullptr; }
@@ -40,9 +40,12 @@ class Creation {
     std::shared_ptr<Signal> signal;  // that it is made
   };
 
-  uint8_t instantiate(uint16_t object, Definition &definition, Entity &entity);
+  std::optional<uint8_t> try_begin(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream,
+                                   Definition &definition, std::string &fault);
+  uint8_t try_finish(std::string &fault);
+  uint8_t instantiate(uint16_t object, Definition &definition, Entity &entity, std::string &fault);
   std::shared_ptr<Release> release_of(int domain, const std::string &topic);
-  uint8_t make_participant(Definition &definition, Entity &entity);
+  uint8_t make_participant(Definition &definition, Entity &entity, std::string &fault);
   Wake wake_of(std::shared_ptr<Signal> &signal, uint16_t object);
 
   Context &context_;

@@ -209,6 +209,28 @@ const XmlElement *Profiles::find(std::string_view tag, std::string_view name) co
   return place == elements_.end() ? nullptr : &place->second;
 }
 
+std::string described(const Definition &definition) {
+  const auto of_topic = [](const char *what, const Topic &topic) {
+    return what + quoted(topic.name) + (topic.type.empty() ? "" : ", type " + quoted(topic.type));
+  };
+  switch (definition.kind) {
+    case TIDE_XRCE_KIND_PARTICIPANT:
+      return "node " + quoted(definition.name);
+    case TIDE_XRCE_KIND_TOPIC:
+      return of_topic("topic ", definition.topic);
+    case TIDE_XRCE_KIND_DATAWRITER:
+      return of_topic("publisher of ", definition.topic);
+    case TIDE_XRCE_KIND_DATAREADER:
+      return of_topic("subscription of ", definition.topic);
+    case TIDE_XRCE_KIND_REQUESTER:
+      return of_topic("client of ", definition.service.request);
+    case TIDE_XRCE_KIND_REPLIER:
+      return of_topic("service of ", definition.service.request);
+    default:
+      return "entity";
+  }
+}
+
 uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition, std::string &fault) {
   fault.clear();
   const tide_xrce_object_t &object = create.object;

@@ -37,6 +37,9 @@ class Profiles {
   std::map<std::pair<std::string, std::string>, XmlElement> elements_;
 };
 
+// For the user: "writer of 'rt/chatter', type 'std_msgs::msg::dds_::String_'".
+std::string described(const Definition &definition);
+
 // Fill in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE,
 // ERR_INVALID_DATA (a kind, name or domain that cannot be; ERR_DDS when XML says so). fault: what is wrong with a name
 // or domain, for a message.

@@ -23,8 +23,29 @@ void Notices::tell(const char *cause, const std::string &who, Time now) {
   sink_(who + ": " + cause);
 }
 
+void Notices::event(const std::string &line, Time now) {
+  if (!sink_) return;
+  if (lines_.empty()) lines_since_ns_ = now;
+  if (lines_.contains(line)) return;
+  if (lines_.size() >= kEventLines) {
+    more_lines_++;
+    return;
+  }
+  lines_.insert(line);
+  sink_(line);
+}
+
 Time Notices::poll(Time now) {
   Time next = TIDE_FOREVER;
+  if (!lines_.empty() && now >= lines_since_ns_ + kPeriod) {
+    if (more_lines_ != 0) {
+      sink_(std::to_string(more_lines_) + " lines more in " + std::to_string((now - lines_since_ns_) / 1'000'000'000) +
+            " s of clients that came, left or were refused something");
+    }
+    lines_.clear();
+    more_lines_ = 0;
+  }
+  if (!lines_.empty()) next = lines_since_ns_ + kPeriod;
   for (auto place = told_.begin(); place != told_.end();) {
     Told &told = place->second;
     if (now < told.since_ns + kPeriod) {

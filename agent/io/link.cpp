@@ -93,6 +93,20 @@ std::string text_of_address(uint32_t address) {
   return text;
 }
 
+std::string text_of_bind_error(const std::string &protocol, const std::string &address, uint16_t port, int reason) {
+  const std::string place = address + ":" + std::to_string(port);
+  std::string text = protocol + " " + place + ": " + std::generic_category().message(reason);
+  if (reason == EADDRINUSE) {
+    text += "; ss -lp" + protocol.substr(0, 1) + "n sport = :" + std::to_string(port) +
+            " names the process that has it, tide doctor --agent " + place + " says whether that is an agent";
+  } else if (reason == EADDRNOTAVAIL) {
+    text += ": this machine has no such address; 0.0.0.0 is all that it has";
+  } else if (reason == EACCES) {
+    text += ": ports below 1024 need rights; take 8888";
+  }
+  return text;
+}
+
 size_t copy_frame(const tide_frame_parts_t &frame, uint8_t *bytes) {
   uint8_t *place = bytes;
   const auto append = [&place](const uint8_t *part, size_t length) {

@@ -53,8 +53,9 @@ class Link {
   Link(const Link &) = delete;
   Link &operator=(const Link &) = delete;
 
-  // One line for the user: what is open.
+  // One line for the user: what is open, or is to be.
   virtual std::string describe() const = 0;
+  virtual bool is_open() const { return true; }
   virtual void event(const Poller::Event &event, Time now) = 0;
   // The endpoint may have frames.
   virtual void write(Endpoint endpoint, Time now) = 0;
@@ -85,6 +86,8 @@ class Link {
 
 Time monotonic_ns();
 std::string text_of_address(uint32_t address);
+// Why a port cannot be served, and what to do. protocol: "udp" or "tcp".
+std::string text_of_bind_error(const std::string &protocol, const std::string &address, uint16_t port, int reason);
 // All octets of a frame after each other; returns their count.
 size_t copy_frame(const tide_frame_parts_t &frame, uint8_t *bytes);
 

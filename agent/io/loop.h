@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one thread that serves all links: events in, frames out, deadlines kept. Ends on SIGINT or SIGTERM.
+// The one thread that serves all links: events in, frames out, deadlines kept. Ends on SIGINT, SIGTERM or SIGHUP.
 #pragma once
 
 #include <functional>

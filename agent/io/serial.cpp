@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "serial_speed.h"
 
@@ -82,6 +83,7 @@ void SerialLink::open_device(Time now) {
   poller_.watch(descriptor_, base_);
   tide_framing_reader_reset(&reader_);
   tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+  if (const auto call = std::exchange(on_first_open_, {})) call(*this);
 }
 
 // One line for each new reason.

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/link.h"
@@ -19,7 +21,11 @@ class SerialLink : public Link {
   SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::string &device, uint32_t baud);
   ~SerialLink() override;
 
-  bool is_open() const { return descriptor_ >= 0; }
+  bool is_open() const override { return descriptor_ >= 0; }
+  // Called once, if the device was not there when this was made.
+  void on_first_open(std::function<void(const SerialLink &)> call) {
+    if (!is_open()) on_first_open_ = std::move(call);
+  }
   std::string describe() const override;
   uint64_t bits_per_second() const override { return baud_; }
   void event(const Poller::Event &event, Time now) override;
@@ -41,6 +47,7 @@ class SerialLink : public Link {
 
   std::string device_;
   uint32_t baud_;
+  std::function<void(const SerialLink &)> on_first_open_;
   int descriptor_ = -1;
   Time retry_at_ns_ = 0;
   int waits_because_ = 0;  // an errno that the user knows of; 0: the device is there

@@ -37,7 +37,7 @@ int open_listener(const std::string &address, uint16_t &port) {
       getsockname(descriptor, reinterpret_cast<sockaddr *>(&local), &length) != 0) {
     const int reason = errno;
     close(descriptor);
-    throw std::system_error(reason, std::generic_category(), "tcp " + address + ":" + std::to_string(port));
+    throw std::runtime_error(text_of_bind_error("tcp", address, port, reason));
   }
   port = ntohs(local.sin_port);
   return descriptor;

@@ -2,6 +2,7 @@
 // Sessions, entities, limits and signs of life.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -45,6 +46,68 @@ TEST(Session, LimitsClients) {
   EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // known ones come back
   EXPECT_EQ(TestClient(driver, 2, 2).remove(TIDE_XRCE_OBJECT_CLIENT), 0);
   EXPECT_EQ(late.connect(), 0);
+}
+
+class Told : public testing::Test {
+ protected:
+  Told() {
+    Options options;
+    options.tells_events = true;
+    options.warn = [this](const std::string &line) { lines.push_back(line); };
+    driver = std::make_unique<Driver>(options);
+  }
+  std::vector<std::string> lines;
+  std::unique_ptr<Driver> driver;
+};
+
+TEST_F(Told, EachClientThatComesOrLeavesHasALine) {
+  TestClient client(*driver, 1, 0x11), again(*driver, 2, 0x11);
+  EXPECT_EQ(client.connect(508, "1000"), 0);
+  client.create_all();
+  EXPECT_EQ(client.remove(TIDE_XRCE_OBJECT_CLIENT), 0);
+  EXPECT_EQ(client.connect(508, "1000"), 0);
+  driver->run_until(20 * kSecond);
+  const std::string name = "client 00000011 at endpoint 1 ";
+  EXPECT_EQ(lines, (std::vector<std::string>{name + "connected", name + "left", name + "is gone: it answers no more"}))
+      << "a line that was there ten seconds ago is not repeated";
+}
+
+TEST_F(Told, AFloodOfClientsIsCounted) {
+  for (uint32_t key = 1; key <= 1000; key++) TestClient(*driver, key, key).connect();
+  EXPECT_EQ(lines.size(), Notices::kEventLines + 1) << "and one of clients that gave way";
+  driver->run_until(11 * kSecond);
+  EXPECT_EQ(
+      std::count_if(lines.begin(), lines.end(),
+                    [](const std::string &line) { return line.find("lines more in 10 s of clients") != line.npos; }),
+      1);
+}
+
+TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
+  TestClient client(*driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  client.create_all();
+  lines.clear();
+  client.create_xml(0x0022, 0x0011, "<dds><topic><name>t</name><dataType>Other</dataType></topic></dds>");
+  client.create_xml(0x0025, 0x0013, "<dds><data_writer><topic><name>u</name></topic></data_writer></dds>");
+  client.create_xml(0x0035, 0x0993, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>");
+  client.create_xml(0x0045, 0x0013, "<dds><data_writer>");
+  client.create_xml(0x0055, 0x0013, "<dds><data_writer><topic><name>rt/\n0</name></topic></data_writer></dds>");
+  client.create_xml(0x0011, 0, "");  // a client that reconnects does so, and has what it wants
+  driver->middleware.refuse = true;
+  client.create_xml(0x0065, 0x0013, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>");
+  const std::string start = "client 00000011 at endpoint 1 is refused a ";
+  const std::vector<std::string> expected = {
+      start + "topic 't', type 'Other': this node uses the topic with another type",
+      start + "publisher of 'u': its topic, and with it its type, is not known",
+      start + "publisher of 't': what it belongs to does not exist",
+      start + "publisher of '': its description cannot be read",
+      start + "publisher of 'rt/\\x0a0': topic 'rt/\\x0a0' has a part that starts with a digit",
+      start + "publisher of 't', type 'T': DDS refuses it; is there a topic of this name with another type?"};
+  ASSERT_EQ(lines.size(), expected.size());
+  for (size_t number = 0; number < lines.size(); number++) {
+    if (number != 4) EXPECT_EQ(lines[number], expected[number]);
+  }
+  EXPECT_EQ(lines[4].find('\n'), std::string::npos) << "a name from the network is quoted";
 }
 
 // A host that opens sessions and does nothing in them takes little of the agent's memory.

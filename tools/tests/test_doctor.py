@@ -47,7 +47,7 @@ def test_an_agent_answers_or_does_not(tmp_path: Path) -> None:
         words = [str(find_binary("tide-agent")), "--udp", "0", "--domain", str(10 + os.getpid() % 90)]
         child = children.start("tide-agent", words, tmp_path / "agent.log")
         ready = child.wait_line(lambda text: text.startswith("ready"), 20.0, "ready")
-        port = int(ready.rsplit(":", 1)[1])
+        port = int(ready.split(":")[1].split()[0])
         assert checks.reachable("127.0.0.1", port).state == "good"
         told = doctor("--agent", f"127.0.0.1:{port}", "--for", "run", "--json")
         assert next(one for one in json.loads(told.stdout) if one["what"].startswith("the agent at"))["state"] == "good"

@@ -228,7 +228,7 @@ class Run:
         words = [str(find_binary("tide-agent")), "--udp", "0", "--domain", environment["ROS_DOMAIN_ID"]]
         agent = children.start("tide-agent", words, self.folder / "agent.log", environment=environment)
         ready = agent.wait_line(lambda line: line.startswith("ready"), _START_LIMIT_S, "ready")
-        return str(ready.rsplit(":", 1)[1])
+        return str(ready.split(":")[1].split()[0])
 
     def _rclc_words(self, repetitions: int, port: str) -> list[str]:
         common = [*self._common_words("rclc", repetitions), "--agent", port]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide agent as a command: its first line, its answers to words that are not its own, its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tide.programs.binaries import find_binary
+from tide.programs.child import Child, Children
+
+LIMIT_S = 20.0
+
+
+def agent(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(find_binary("tide-agent")), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    with Children() as running:
+        yield running
+
+
+def start(children: Children, log: Path, *words: str) -> tuple[Child, str]:
+    child = children.start("tide-agent", [str(find_binary("tide-agent")), *words], log)
+    return child, child.wait_line(lambda line: line.startswith("ready"), LIMIT_S, "ready")
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("udp4 --port 8888 -v4", "here it is: tide agent --udp 8888 --bind 0.0.0.0 --ros-network"),
+        ("serial --dev /dev/ttyACM0 -b 115200", "here it is: tide agent --serial /dev/ttyACM0 --baud 115200"),
+        ("--udp 8888 --bnd 0.0.0.0", "there is no option --bnd; did you mean --bind?"),
+        ("--udp 8888 -v6", "there is no option -v6; did you mean --verbose?"),
+        ("--udp 99999", "not in range 0 to 65535"),
+        ("--udp 8888 surplus", "surplus"),
+    ],
+)
+def test_other_words_are_answered_with_ours_in_one_line(words: str, answer: str) -> None:
+    told = agent(*words.split())
+    assert told.returncode == 2
+    assert answer in told.stderr
+    assert len(told.stderr.splitlines()) == 1, told.stderr
+
+
+def test_the_first_line_says_who_can_reach_it_and_a_port_in_use_who_has_it(children: Children, tmp_path: Path) -> None:
+    child, ready = start(children, tmp_path / "agent.log", "--udp", "0", "--json-stats")
+    assert ready.endswith("(this machine only; --bind 0.0.0.0 for boards on the network)")
+    port = ready.split(":")[1].split()[0]
+    second = agent("--udp", port)
+    assert second.returncode == 1
+    assert f"tide doctor --agent 127.0.0.1:{port}" in second.stderr
+    assert len(second.stderr.splitlines()) == 1
+    child.process.send_signal(signal.SIGHUP)  # the terminal is closed
+    assert child.process.wait() == 0
+    assert '{"clients": 0' in (tmp_path / "agent.log").read_text(), "it ended as with SIGINT"
+
+
+def test_a_serial_line_is_ready_when_it_is_there(children: Children, tmp_path: Path) -> None:
+    device = tmp_path / "line"
+    child = children.start(
+        "tide-agent", [str(find_binary("tide-agent")), "--serial", str(device)], tmp_path / "agent.log"
+    )
+    while "waiting for" not in (tmp_path / "agent.log").read_text():
+        assert child.process.poll() is None
+    assert "\nready" not in (tmp_path / "agent.log").read_text()
+    ours, theirs = os.openpty()
+    device.symlink_to(os.ttyname(theirs))
+    assert child.wait_line(lambda line: line.startswith("ready"), LIMIT_S, "ready") == f"ready serial {device} 115200"
+    os.close(ours)
+    os.close(theirs)
