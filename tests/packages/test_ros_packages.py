@@ -26,14 +26,17 @@ COLCON = Path(sys.executable).parent / "colcon"
 
 
 def colcon(folder: Path, verb: str, *options: str) -> str:
-    places = [ROOT / place for place in PACKAGES.values()]
-    words = [COLCON, "--log-base", folder / "log", verb, "--base-paths", *places, *options]
+    """In a workspace that has the whole tree, as a clone in its src."""
+    (folder / "src").mkdir(exist_ok=True)
+    if not (folder / "src/tide").exists():
+        (folder / "src/tide").symlink_to(ROOT)
+    words = [COLCON, "--log-base", folder / "log", verb, *options]
     return run(words, folder, {"CMAKE_BUILD_PARALLEL_LEVEL": "2", "PATH": f"{COLCON.parent}:{os.environ['PATH']}"})
 
 
 def test_a_workspace_finds_every_package(tmp_path: Path) -> None:
     found = dict(line.split()[:2] for line in colcon(tmp_path, "list").splitlines())
-    assert found == {name: str(ROOT / place) for name, place in PACKAGES.items()}
+    assert found == {name: f"src/tide/{place}" for name, place in PACKAGES.items()}
     for place in PACKAGES.values():
         assert f"<version>{_version()}</version>" in (ROOT / place / "package.xml").read_text()
 
@@ -54,6 +57,53 @@ def test_a_workspace_builds_what_programs_and_rclpy_nodes_use(tmp_path: Path) ->
     version, library = done.stdout.split()
     assert version == _version()
     assert Path(library).is_relative_to(tmp_path / "install")
+
+
+@pytest.fixture(scope="module")
+def isolated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheels as colcon installs by default: a prefix for each package; beside a tree without an environment."""
+    folder = tmp_path_factory.mktemp("isolated")
+    for package in (Path(sys.prefix) / "include").iterdir():
+        (folder / "install" / package.name / "include").mkdir(parents=True)
+        (folder / "install" / package.name / "include" / package.name).symlink_to(package)
+    for room in ("runtime", "ros"):
+        shutil.copytree(ROOT / room, folder / "tide" / room, symlinks=True)
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(isolated C CXX)\n"
+        'list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_SOURCE_DIR}/tide/runtime/cmake")\n'
+        "set(CMAKE_EXPORT_COMPILE_COMMANDS ON)\nset(TIDE_TESTS OFF)\ninclude(TideTargets)\n"
+        "add_subdirectory(tide/runtime)\nadd_subdirectory(tide/ros/tide_rcl)\n"
+    )
+    return folder
+
+
+def _configured(folder: Path, without: str = "") -> subprocess.CompletedProcess[str]:
+    prefixes = [str(one) for one in sorted((folder / "install").iterdir()) if one.name != without]
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("CMAKE_", "AMENT_"))}
+    return subprocess.run(
+        ["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja"],
+        env={**clean, "AMENT_PREFIX_PATH": ":".join(prefixes)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_rcl_and_what_it_needs_may_have_a_prefix_each(isolated: Path) -> None:
+    done = _configured(isolated)
+    assert done.returncode == 0, done.stderr
+    objects = [f"tide/ros/tide_rcl/CMakeFiles/tide_rcl.dir/src/{name}.cpp.o" for name in ("entities", "timer")]
+    run(["cmake", "--build", isolated / "build", "-j", "2", "--target", *objects], isolated)  # those that use rcl
+    used = (isolated / "build/compile_commands.json").read_text()
+    assert str(isolated / "install/rcutils/include/rcutils") in used
+    assert sys.prefix not in used
+
+
+def test_a_package_that_rcl_needs_and_that_is_nowhere_is_named(isolated: Path) -> None:
+    done = _configured(isolated, without="rcutils")
+    assert done.returncode != 0
+    said = " ".join(done.stderr.split())
+    assert f"rcl is in {isolated}/install/rcl, but its headers need rcutils, and no prefix in AMENT_PREFIX_PATH" in said
 
 
 def test_the_agent_takes_no_part_of_fast_dds_from_an_active_environment(tmp_path: Path) -> None:
