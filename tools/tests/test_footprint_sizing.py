@@ -12,6 +12,7 @@ from tide.analysis.sizing import client_of, only_board, options, pools
 from tide.errors import UsageError
 from tide.footprint.program import header, program
 from tide.footprint.stack import bound, read
+from tide.system.levels import levels
 from tide.system.load import load, parse
 
 ROOT = Path(__file__).parents[2]
@@ -133,3 +134,12 @@ def test_a_pointer_that_nothing_is_known_about_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["three_chains"])
 def test_examples_can_be_sized(name: str) -> None:
     assert client_of(load(EXAMPLES / name / "system.toml")).executors
+
+
+def test_the_header_has_what_a_chain_is_told() -> None:
+    system = load(ROOT / "examples/three_chains/system.toml")
+    text, known = header(client_of(system), "x"), levels(system, "client")
+    for chain in system.chains:
+        assert f"#define CHAIN_{chain.name.upper()}_PERIOD_NS INT64_C({chain.period_ns})\n" in text
+        assert f"#define CHAIN_{chain.name.upper()}_DEADLINE_NS INT64_C({chain.deadline_ns})\n" in text
+        assert f"#define CHAIN_{chain.name.upper()}_LEVEL {known[chain.name]}u\n" in text

@@ -12,8 +12,8 @@
  * last callback has run. One instance is under way at a time: one whose end has not come by the next beginning is
  * missing. Both callbacks run on this machine; what is between them may be elsewhere.
  *
- * Cost: nothing but a comparison a run where no chain is watched; else two critical sections an instance
- * (lab/bench/watch_runtime.py measures instructions, flash and RAM). Memory: the program's. Needs TIDE_MEASUREMENT. */
+ * Cost: nothing but two comparisons a run where no chain is watched; else no lock and less than 40 instructions an
+ * instance (lab/bench/watch_runtime.py measures them, flash and RAM). Memory: the program's. Needs TIDE_MEASUREMENT. */
 #ifndef TIDE_CHAIN_WATCH_H
 #define TIDE_CHAIN_WATCH_H
 
@@ -26,23 +26,23 @@ extern "C" {
 typedef enum tide_violation { TIDE_VIOLATION_LATE, TIDE_VIOLATION_MISSING } tide_violation_t;
 
 typedef struct tide_chain_watch {
+  int64_t since_ns[2]; /* when instances of even and of odd numbers began; set by the watch */
   /* Called after an instance ended late (over_ns: by how much), or at the beginning of the next one if it has not ended
    * (over_ns: how long it has been under way). From the lane that found it, outside of any lock; it must not block.
    * Set before tide_chain_watch; may be null. */
   void (*on_violation)(struct tide_chain_watch *watch, tide_violation_t violation, int64_t over_ns);
   void *context; /* the program's */
   /* Set by tide_chain_watch. */
-  const tide_chain_t *chain;
-  const tide_callback_t *first, *last;
+  int64_t deadline_ns;
   void (*begin)(struct tide_chain_watch *watch, const tide_callback_t *callback);
-  void (*end)(struct tide_chain_watch *watch, const tide_callback_t *callback, int64_t now_ns);
-  /* Counters; read them with tide_chain_watch_counters. */
-  uint32_t started, ended, late, missing;
-  int64_t longest_ns; /* from beginning to end, of all that ended */
-  int64_t since_ns;   /* of the instance under way */
-  bool under_way;
+  void (*end)(struct tide_chain_watch *watch, int64_t now_ns);
+  /* Each written by one of the two callbacks, without a lock. */
+  uint32_t started, late, missing; /* instances */
+  uint32_t over;                   /* the number of the latest one that ended, from 1 */
+  int64_t longest_ns, usual_ns;    /* of all that ended; no instance below that is late, or the longest so far */
 } tide_chain_watch_t;
 
+/* missing: neither ended nor under way. longest_ns: from beginning to end. */
 typedef struct tide_chain_watch_counters {
   uint32_t started, ended, late, missing;
   int64_t longest_ns;
@@ -50,11 +50,11 @@ typedef struct tide_chain_watch_counters {
 
 /* Watch a chain that has a deadline no longer than its period. The callbacks belong to an executor; none of its lanes
  * spins yet. TIDE_ERROR_ARGUMENT: no deadline, one beyond the period, or a period that is not the timer's.
- * TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of them is watched for another chain.
- * TIDE_ERROR_UNSUPPORTED: built with TIDE_MEASUREMENT=0. */
+ * TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of them begins, or ends, another chain
+ * that is watched. TIDE_ERROR_UNSUPPORTED: built with TIDE_MEASUREMENT=0. */
 int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_callback_t *first,
                      tide_callback_t *last);
-/* From any thread. */
+/* From the lane of the last callback; from elsewhere longest_ns of a 32-bit machine may be half an older one. */
 tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *watch);
 
 #ifdef __cplusplus

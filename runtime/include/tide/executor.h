@@ -90,15 +90,15 @@ typedef struct tide_callback {
   struct tide_group *group;        /* null: may overlap all but itself */
   tide_measurement_t *measurement; /* null, or where its execution times go (tide/measure.h); set by the program while
                                       it does not run */
-  struct tide_chain_watch *watch;  /* null, or of the chain that it begins or ends (tide/chain_watch.h) */
-  bool in_round;                   /* has a place in the running round; set by the executor, as all that follows */
-  bool in_set;                     /* readyset: has a place in the set */
-  bool arriving;                   /* in the list of arrivals */
-  uint32_t pending;                /* runs that are due; read it with tide_callback_is_ready */
-  struct tide_executor *executor;  /* set when added */
-  struct tide_band *band;          /* of its priority */
-  uint16_t index;                  /* order of registration */
-  uint16_t running;                /* lanes that run it */
+  struct tide_chain_watch *begins, *ends; /* null, or of the chain that it begins, or ends (tide/chain_watch.h) */
+  bool in_round;                  /* has a place in the running round; set by the executor, as all that follows */
+  bool in_set;                    /* readyset: has a place in the set */
+  bool arriving;                  /* in the list of arrivals */
+  uint32_t pending;               /* runs that are due; read it with tide_callback_is_ready */
+  struct tide_executor *executor; /* set when added */
+  struct tide_band *band;         /* of its priority */
+  uint16_t index;                 /* order of registration */
+  uint16_t running;               /* lanes that run it */
   struct tide_callback *round_next, *always_next;
   struct tide_callback *arrived_next;
   int64_t arrived_ns; /* time of the latest of these: */

@@ -285,13 +285,13 @@ static void execute(const tide_lane_t *lane, tide_callback_t *callback) {
 static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *callback, int64_t start_ns) {
   const tide_executor_config_t *config = &executor->config;
   tide_measurement_t *measurement = TIDE_MEASUREMENT && config->measure != NULL ? callback->measurement : NULL;
-  tide_chain_watch_t *watch = TIDE_MEASUREMENT ? callback->watch : NULL;
+  tide_chain_watch_t *ends = TIDE_MEASUREMENT ? callback->ends : NULL;
   const tide_priority_t priority = callback->priority; /* it may be removed while it runs */
   exec_trace_start(executor, lane, callback, start_ns);
   if (TIDE_MEASUREMENT && config->on_start != NULL) {
     config->on_start(config->context, callback, start_ns);
   }
-  if (watch != NULL) watch->begin(watch, callback);
+  if (TIDE_MEASUREMENT && callback->begins != NULL) callback->begins->begin(callback->begins, callback);
   if (measurement != NULL) {
     const exec_measured_t measured = tide_exec_measure_begin(executor);
     execute(lane, callback);
@@ -300,7 +300,7 @@ static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *c
     execute(lane, callback);
   }
   const int64_t end_ns = TIDE_MEASUREMENT ? exec_now(executor) : 0;
-  if (watch != NULL) watch->end(watch, callback, end_ns);
+  if (ends != NULL) ends->end(ends, end_ns);
   exec_trace_end(lane, priority, end_ns);
   end(executor, lane, start_ns, end_ns);
 }

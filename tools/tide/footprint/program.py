@@ -8,7 +8,15 @@ from tide.analysis.sizing import Client, Endpoint, pools
 
 
 def header(client: Client, source: str) -> str:
+    """Sizes of the pools, and what tide_chain_init is told: in the source these numbers would stand a second time."""
     lines = [f"#define {name} {value}" for name, value in pools(client).items()]
+    for chain in client.chains:
+        name = f"CHAIN_{chain.name.upper()}"
+        lines += [
+            f"#define {name}_LEVEL {client.levels[chain.name]}u",
+            f"#define {name}_PERIOD_NS INT64_C({chain.period_ns})",
+            f"#define {name}_DEADLINE_NS INT64_C({chain.deadline_ns})",
+        ]
     return "\n".join(
         [
             f"/* Made from {source} by `tide footprint`. Include it where the program defines its pools:",
