@@ -36,7 +36,7 @@ from tide.report.results import (
     write,
 )
 from tide.report.table import conclusion, results_table, rows, sweep_table
-from tide.report.timeline import Period, Span
+from tide.report.timeline import Period, Span, running
 from tide.system.load import load
 from tide.system.variants import with_chain_count, with_reliability
 from tide.terminal.style import empty_table, print_whole
@@ -278,3 +278,44 @@ def test_report_command(tmp_path: Path) -> None:
     refused = runner.invoke(app, ["report", str(tmp_path)])
     assert refused.exit_code == 2 and "run tide run again" in refused.output
     assert runner.invoke(app, ["report", str(tmp_path / "none.json")]).exit_code == 2
+
+
+# ---- who has the processor ----
+
+
+def drawn(spans: list[Span]) -> list[tuple[float, float, str]]:
+    """What the page draws on the board's row: begin, end and chain, in order of time."""
+    figure = charts._timeline([Period("tide-preemptive", 1, 9_000_000, spans)])
+    bars = [one for one in figure.data if one.type == "bar"]
+    found = [
+        (base, base + width, bar.name)
+        for bar in bars
+        for base, width, row in zip(bar.base, bar.x, bar.y, strict=True)
+        if row == 0
+    ]
+    return sorted(found)
+
+
+def test_a_preempted_callback_has_a_gap_in_which_the_urgent_one_is_seen() -> None:
+    """It was drawn over those that preempted it, so the picture of preemption had none."""
+    spans = [
+        Span("mcu", "map", "plan", 0, 8_000_000),
+        Span("mcu", "brake", "sample", 1_000_000, 2_000_000),
+        Span("mcu", "arm", "sample", 3_000_000, 6_000_000),
+        Span("mcu", "brake", "act", 4_000_000, 5_000_000),
+    ]
+    assert drawn(spans) == [
+        (0, 1, "map"), (1, 2, "brake"), (2, 3, "map"), (3, 4, "arm"), (4, 5, "brake"), (5, 6, "arm"), (6, 8, "map"),
+    ]  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=8))
+def test_pieces_are_all_the_time_that_the_processor_is_taken(times: list[tuple[int, int]]) -> None:
+    """Nothing overlaps, nothing is lost: whoever began last is running, for every nesting and every order of ends."""
+    spans = [Span("mcu", str(n), "", start, start + length) for n, (start, length) in enumerate(times)]
+    pieces = running(spans)
+    for at in range(100):
+        under_way = [one for one in spans if one.start_ns <= at < one.end_ns]
+        shown = [one for one in pieces if one.start_ns <= at < one.end_ns]
+        assert len(shown) == min(len(under_way), 1), at
+        assert not shown or shown[0].end_ns <= next(one.end_ns for one in spans if one.chain == shown[0].chain)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -16,7 +16,7 @@ from plotly.offline import get_plotlyjs
 from tide.report.parts import LABELS, NAMES
 from tide.report.references import Reference
 from tide.report.results import ChainResult, PartResult, Results, Run, nearest_rank
-from tide.report.timeline import Period
+from tide.report.timeline import Period, running
 
 MOST_POINTS = 300  # of one row; the largest are always among them
 _LARGEST = 50
@@ -211,6 +211,11 @@ def _reference(figure: Any, references: Sequence[Reference], rows: int) -> None:
 
 def timeline_chart(periods: Sequence[Period]) -> str:
     """One period of each run: who had the processor, the line and the host when. A row for each."""
+    return _html(_timeline(periods), "timeline")
+
+
+def _timeline(periods: Sequence[Period]) -> Any:
+    periods = [replace(one, spans=running(one.spans)) for one in periods]
     present = {span.track for period in periods for span in period.spans}
     tracks = [track for track in _TRACKS if track in present] or ["mcu"]
     figure = _figure(len(periods) * len(tracks), "ms since the release of all chains")
@@ -223,12 +228,12 @@ def timeline_chart(periods: Sequence[Period]) -> str:
             if span.chain == name
         ]
         figure.add_bar(
-            x=[max(span.end_ns - span.start_ns, 100_000) / 1e6 for _, span in spans],
+            x=[(span.end_ns - span.start_ns) / 1e6 for _, span in spans],
             base=[span.start_ns / 1e6 for _, span in spans],
             y=[place for place, _ in spans],
             orientation="h",
             width=0.46,
-            marker={"color": _COLOURS[number % len(_COLOURS)] if name else "#999999"},
+            marker=_edged(_COLOURS[number % len(_COLOURS)] if name else "#999999"),
             name=name or "frames of the protocol",
             text=[span.label for _, span in spans],
             textposition="inside",
@@ -253,7 +258,12 @@ def timeline_chart(periods: Sequence[Period]) -> str:
         )
         for row, track in enumerate(tracks):
             _title(figure, first + row, f"<b>{period.label}</b>, {_TRACKS[track]}" if row == 0 else _TRACKS[track])
-    return _html(figure, "timeline")
+    return figure
+
+
+def _edged(colour: str) -> dict[str, Any]:
+    """A line around it keeps what took no time visible."""
+    return {"color": colour, "line": {"width": 0.5, "color": colour}}
 
 
 def parts_chart(run: Run, name: str) -> str:

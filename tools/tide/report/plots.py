@@ -18,7 +18,7 @@ from matplotlib.patches import Patch
 
 from tide.report.references import Reference
 from tide.report.results import Results, Run, Sweep
-from tide.report.timeline import Period
+from tide.report.timeline import Period, running
 from tide.terminal.style import INK, PLOT_STYLE
 
 _FAINT = "#d9d9d9"
@@ -189,9 +189,9 @@ def timeline_plot(periods: Sequence[Period], path: Path) -> None:
 def _timeline_panel(
     axes: Any, period: Period, tracks: list[str], colours: dict[str, str], label_from_ms: float
 ) -> None:
-    for span in period.spans:
+    for span in running(period.spans):
         row = tracks.index(span.track)
-        start, width = span.start_ns / 1e6, max((span.end_ns - span.start_ns) / 1e6, 0.15)
+        start, width = span.start_ns / 1e6, (span.end_ns - span.start_ns) / 1e6
         colour = colours.get(span.chain, "#999999")
         axes.broken_barh(
             [(start, width)], (row - 0.36, 0.72), facecolors=colour, edgecolors=INK, linewidth=0.5, zorder=3
