@@ -25,17 +25,17 @@ extern "C" {
 
 typedef enum tide_violation { TIDE_VIOLATION_LATE, TIDE_VIOLATION_MISSING } tide_violation_t;
 
-typedef struct tide_chain_watch {
+typedef struct tide_watched_chain {
   int64_t since_ns[2]; /* when instances of even and of odd numbers began; set by the watch */
   /* Called after an instance ended late (over_ns: by how much), or at the beginning of the next one if it has not ended
    * (over_ns: how long it has been under way). From the lane that found it, outside of any lock; it must not block.
    * Set before tide_chain_watch; may be null. */
-  void (*on_violation)(struct tide_chain_watch *watch, tide_violation_t violation, int64_t over_ns);
+  void (*on_violation)(struct tide_watched_chain *watch, tide_violation_t violation, int64_t over_ns);
   void *context; /* the program's */
   /* Set by tide_chain_watch. */
   int64_t deadline_ns;
-  void (*begin)(struct tide_chain_watch *watch, const tide_callback_t *callback);
-  void (*end)(struct tide_chain_watch *watch, int64_t now_ns);
+  void (*begin)(struct tide_watched_chain *watch, const tide_callback_t *callback);
+  void (*end)(struct tide_watched_chain *watch, int64_t now_ns);
   /* Each written by one of the two callbacks, without a lock. */
   uint32_t started, late, missing; /* instances */
   uint32_t over;                   /* the number of the latest one that ended, from 1 */
@@ -43,7 +43,7 @@ typedef struct tide_chain_watch {
 } tide_chain_watch_t;
 
 /* missing: neither ended nor under way. longest_ns: from beginning to end. */
-typedef struct tide_chain_watch_counters {
+typedef struct tide_watch_counters {
   uint32_t started, ended, late, missing;
   int64_t longest_ns;
 } tide_chain_watch_counters_t;

@@ -75,7 +75,7 @@ typedef enum tide_callback_kind {
 struct tide_executor;
 struct tide_band;
 struct tide_group;
-struct tide_chain_watch;
+struct tide_watched_chain;
 
 typedef struct tide_callback {
   tide_queue_entry_t ready_entry; /* in a ready_list or in its group; first member */
@@ -90,7 +90,7 @@ typedef struct tide_callback {
   struct tide_group *group;        /* null: may overlap all but itself */
   tide_measurement_t *measurement; /* null, or where its execution times go (tide/measure.h); set by the program while
                                       it does not run */
-  struct tide_chain_watch *begins, *ends; /* null, or of the chain that it begins, or ends (tide/chain_watch.h) */
+  struct tide_watched_chain *begins, *ends; /* null, or of the chain that it begins, or ends (tide/chain_watch.h) */
   bool in_round;                  /* has a place in the running round; set by the executor, as all that follows */
   bool in_set;                    /* readyset: has a place in the set */
   bool arriving;                  /* in the list of arrivals */
