@@ -169,8 +169,8 @@ Result simulate(const Plan &plan) {
       throw std::invalid_argument("'more_nodes' and 'more_us', 'after_nodes' and 'after_us' have as many entries");
     for (const ChainPlan &chain : board.chains) {
       const bool is_short = chain.payload_bytes < kMarkBytes || chain.reply_bytes < kMarkBytes;
-      if (is_short && (chain.calls == Calls::kTopics || plan.instances_of(chain) > kShortInstances))
-        throw std::invalid_argument("a payload has at least 6 bytes, of services in at most 256 periods one");
+      if (is_short && plan.instances_of(chain) > kShortInstances)
+        throw std::invalid_argument("a payload has at least 6 bytes, or one in at most 256 periods");
     }
     if (std::any_of(board.chains.begin(), board.chains.end(), [](const ChainPlan &one) {
           return (one.calls == Calls::kAsks && one.shape != Shape::kAnswered) ||

@@ -125,7 +125,7 @@ void OneBoard::add_node(size_t chain) {
   if (shape == Shape::kLooped) {
     nodes_.push_back(nullptr);
     bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
-      const uint32_t index = get_mark(payload.data()).index;
+      const uint32_t index = get_mark(payload, 0).index;
       checks_.host_received(chain, index, is_renewed(), engine_.now());
       checks_.host_answered(chain, index);
     });
@@ -135,12 +135,15 @@ void OneBoard::add_node(size_t chain) {
   const End end = [this, chain](const Bus::Payload &payload) { answer(chain, payload); };
   nodes_.push_back(first_of(plan, end));
   bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
-    if (!is_own(chain, payload, plan_.chains[chain].payload_bytes)) return;
-    const Mark mark = get_mark(payload.data());
+    const uint32_t bytes = plan_.chains[chain].payload_bytes;
+    if (!is_own(chain, payload, bytes)) return;
+    const Mark mark = get_mark(std::span(payload).first(bytes), client_.mark_of(chain));
+    Bus::Payload marked(kMarkBytes);  // what it received may be shorter
+    put_mark(marked.data(), mark);
     checks_.host_received(chain, mark.index, is_renewed(), engine_.now());
     client_.note_heard(chain, mark.index, engine_.now());
     begin_others(chain, 0, mark.index);
-    nodes_[chain]->receive(payload);
+    nodes_[chain]->receive(marked);
   });
 }
 
@@ -250,10 +253,11 @@ void OneBoard::answer(size_t chain, const Bus::Payload &payload) {
     return;
   }
   Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
-  std::copy_n(payload.begin(), kMarkBytes, reply.begin());
-  const auto publish = [this, chain, reply] {
+  const Mark mark = get_mark(payload.data());
+  put_mark(std::span(reply), mark);
+  const auto publish = [this, chain, reply, mark] {
     const size_t readers = bus_.publish(client_.reply_topic(chain), reply);
-    if (readers > 0) checks_.host_answered(chain, get_mark(reply.data()).index);
+    if (readers > 0) checks_.host_answered(chain, mark.index);
   };
   come_back(publish);
 }

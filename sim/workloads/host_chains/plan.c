@@ -77,7 +77,7 @@ static const char *read_executor(plan_t *plan, const char *word, const fields_t 
   if (plan->executor_count == PLAN_EXECUTORS) return complain(word, "there are too many executors");
   if ((fields->count != 2u && fields->count != 4u) || !copy_name(executor->name, fields->field[0]) ||
       !whole(fields->field[1], 1, PLAN_LANES, &executor->lanes)) {
-    return complain(word, "an executor is NAME,LANES[,BUDGET_US,PERIOD_US] with 1 to 16 lanes");
+    return complain(word, "an executor is NAME,LANES[,BUDGET_US,PERIOD_US] with 1 to 64 lanes");
   }
   executor->budget_ns = executor->budget_period_ns = 0;
   if (fields->count == 4u && (!time_of(fields->field[2], 1e3, 1e-3, &executor->budget_ns) ||

@@ -15,15 +15,15 @@ extern "C" {
 #endif
 
 enum {
-  PLAN_EXECUTORS = 5,
-  PLAN_LANES = 16, /* of an executor */
-  PLAN_GROUPS = 16,
+  PLAN_EXECUTORS = 16,
+  PLAN_LANES = 64, /* of an executor */
+  PLAN_GROUPS = 32,
   PLAN_LOCKS = 8,
-  PLAN_CALLBACKS = 128,
-  PLAN_CHAINS = 16,
-  PLAN_JOINS = 7,               /* that a callback waits for beside the one before it */
-  PLAN_LENGTH = PLAN_CALLBACKS, /* of a chain, those before its branch among them */
-  PLAN_NAME_BYTES = 48,
+  PLAN_CALLBACKS = 256,
+  PLAN_CHAINS = 126,
+  PLAN_JOINS = 7,        /* that a callback waits for beside the one before it */
+  PLAN_LENGTH = 128,     /* of a chain, those before its branch among them */
+  PLAN_NAME_BYTES = 160, /* chain and callback of a description, and what is put behind them */
   PLAN_DEPTH = 64
 };
 

@@ -26,7 +26,7 @@ SLOWEST = 4
 MOST_INSTANCES = 20_000  # of all chains together, for which a run is made shorter, though not below two of the slowest
 SHORT_INSTANCES = 256  # of a chain whose payload has no room for more (sim/board/boards.cpp)
 LEAST_BYTES = 8  # to which messages are shortened
-NUMBERED_BYTES = 6  # what the simulated program needs
+NUMBERED_BYTES = 6  # of a message's chain and number; what is shorter has the number alone
 FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
 
 
@@ -55,17 +55,6 @@ def horizon_ns(system: System) -> int:
 
 class UnplayableError(Exception):
     """The simulated program cannot be this board; the text says why."""
-
-
-def require_playable_sizes(system: System) -> None:
-    """Where a board takes part. A played message has its number in it; requests and replies know each other."""
-    for callback in (one for chain in system.chains for one in chain.callbacks):
-        sent = callback.publishes
-        if sent is not None and sent.payload_bytes < NUMBERED_BYTES:
-            raise UnplayableError(
-                f"topic '{sent.topic}' has {sent.payload_bytes} B, and a played message has a number in it: use "
-                f"payload_bytes = {NUMBERED_BYTES} or more"
-            )
 
 
 def require_no_losses_of_events(system: System, losses: int) -> None:
@@ -132,7 +121,6 @@ class BoardPlayer:
         for places in self._places:
             if places not in SHAPES:
                 raise UnplayableError("a chain goes over the line once and back at most, with one callback on a side")
-        require_playable_sizes(system)
         require_no_losses_of_events(system, losses)
         self._marks_ns = [0]
         for chain in system.chains:

@@ -25,7 +25,6 @@ from tide.play.board import (
     instance_of,
     pool_words,
     require_no_losses_of_events,
-    require_playable_sizes,
 )
 from tide.play.paths import Instance
 from tide.play.server import Played
@@ -78,7 +77,6 @@ class BoardsPlayer(BoardPlayer):
         for callback in (each for chain in system.chains for each in chain.callbacks if each.group in groups):
             self._servers[id(callback)] = len(servers_of(system)) + 1 + groups.index(callback.group or "")
         self._shapes = {one.name: self._shape(one) for sections in self._sections for one in all_of(sections)}
-        require_playable_sizes(system)
         require_no_losses_of_events(system, losses)
         self._marks_ns = [0]
         for chain in system.chains:
@@ -177,7 +175,8 @@ class BoardsPlayer(BoardPlayer):
         elif not section.is_last and places in (("mcu",), ("mcu", "host")):
             return "heard"
         raise UnplayableError(
-            "a chain goes to the host and back once, or on to one other board, with one callback of a board"
+            f"chain '{section.chain.name}' is none that goes to the host and back once, or on to one other board, with "
+            "one callback of a board"
         )
 
     def _exact(self, place: int) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
+from tide.play.board import UnplayableError
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.host_words import lock_words
@@ -19,6 +20,10 @@ _DEPTH = 64  # messages that wait for a subscription: so many that none is let g
 _MICROSECOND = 1000
 # What is between two executors, as an executor of its own: a lane for each message that may be under way.
 _WIRE = "~wire"
+_MOST_WIRES = 64
+_MOST_EXECUTORS = 15  # and one for messages under way
+_MOST_CHAINS = 126
+_MOST_CALLBACKS = 128  # and as many messages under way
 
 
 def _steps(path: list[tuple[str | None, str]]) -> list[str]:
@@ -50,11 +55,24 @@ def _priorities(system: System, policy: str) -> dict[int, int]:
         return {}
 
 
+def _require_size(system: System) -> None:
+    """The sizes of sim/workloads/host_chains/plan.h."""
+    callbacks = sum(len(chain.callbacks) for chain in system.chains)
+    for count, most, what in (
+        (len(system.executors), _MOST_EXECUTORS, "executors"),
+        (len(system.chains), _MOST_CHAINS, "chains"),
+        (callbacks, _MOST_CALLBACKS, "callbacks"),
+    ):
+        if count > most:
+            raise UnplayableError(f"it has {count} {what}, and at most {most} are played; simulate a part of it")
+
+
 class HostPlayer:
     """Of one policy. The source of chance is the caller's."""
 
     def __init__(self, system: System, policy: str, source: random.Random) -> None:
         system = with_servers(system)
+        _require_size(system)
         self._random = source
         self._budgets = any(one.budget_ms for one in system.executors)
         entries = [(chain, callback) for chain in system.chains for callback in chain.callbacks]
@@ -95,6 +113,8 @@ class HostPlayer:
             )
         }
         wires = {id(one): f"{names[id(one)]}{_WIRE}" for one in self._callbacks if hops_ns[id(one)]}
+        if len(wires) > _MOST_WIRES:
+            raise UnplayableError(f"{len(wires)} messages have a propagation_ms, and at most {_MOST_WIRES} are played")
         if wires:
             self._begin.append(f"executor={_WIRE},{len(wires)}")
         self._wires = [
