@@ -262,3 +262,22 @@ def test_the_header_is_for_the_chains_of_the_file(tmp_path: Path) -> None:
     described = parse(file.read_text(encoding="utf-8"))
     (need,) = bounds_of(described).needs
     assert f"#define TIDE_SMALL_NODES {need.sizes['small_nodes']}\n" in out.read_text(encoding="utf-8")
+
+
+def test_what_executors_must_keep_is_said_in_numbers() -> None:
+    late = chain("a", 1, 10, "gg", (8,)).replace("deadline_ms = 10", "deadline_ms = 40")
+    late = (
+        late.replace("execution_ms = 0.1", "execution_ms = 2.5")
+        + "\n"
+        + chain("u", 2, 100, "g", ()).replace("execution_ms = 0.1", "execution_ms = 20")
+    )
+    told = {one.id: one for one in bounds_of(system(late)).assumptions}
+    assert told["depth"].values["a"] >= 3 and "a " + str(told["depth"].values["a"]) in told["depth"].text
+    assert told["expiries"].text.startswith("a timer of a that is late runs once for each expiry")
+    fast = (chain("loop", 2, 400, "mhm", (8, 8)),)
+    (start,) = (one for one in bounds_of(system(*fast)).assumptions if one.id == "heard_at_start")
+    answer_ns = 1_000_000_000 - start.values["silence_ns"]
+    assert answer_ns == bounds_of(system(*fast)).chains[0].bound_ns and "the first release of loop" in start.text
+    stock = bounds_of(system(*fast, chain("t", 1, 30, "m", ()), board='policy = "batch_stock"'))
+    (run,) = (one for one in stock.assumptions if one.id == "timers_run")
+    assert run.values == {"event_ns": 30_000_000} and "30 ms at most" in run.text

@@ -256,13 +256,15 @@ LinkModel::Demand LinkModel::demand(size_t chain, time_ns window_ns, Until until
   parts.execution_ns = self.client_ns;
   parts.line_ns = line_ns;
   parts.host_ns = self.host_ns;
-  parts.client_blocking_ns = self.visits * blocking_ns + self.new_data_ns;
+  parts.client_blocking_ns = self.visits * blocking_ns;
+  parts.new_data_ns = self.new_data_ns;
   parts.lock_blocking_ns = self.visits * lock_blocking(chain);
   parts.interrupts_ns = interrupt.value;
   parts.host_wait_ns = host_wait.value;
   parts.losses_ns = losses_ns;
   parts.window_ns = window.value;
-  const Linear base = constant(self.client_ns + parts.client_blocking_ns + parts.lock_blocking_ns) + interrupt;
+  const Linear base =
+      constant(self.client_ns + parts.client_blocking_ns + self.new_data_ns + parts.lock_blocking_ns) + interrupt;
   const Linear generic = base + result.remote + client;
   // A section that is interrupted goes on between the visits of more urgent chains, which the lemmas of pairs exclude.
   // They say nothing of chains that are as urgent.
@@ -473,7 +475,7 @@ LinkResults LinkModel::run() {
   return results;
 }
 time_ns LinkParts::total_ns() const {
-  time_ns sum = jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + lock_blocking_ns +
+  time_ns sum = jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + new_data_ns + lock_blocking_ns +
                 line_blocking_ns + control_ns + window_ns + interrupts_ns + host_wait_ns + losses_ns;
   for (const time_ns part : client_interference_ns) sum += part;
   for (const time_ns part : line_interference_ns) sum += part;

@@ -23,6 +23,7 @@ struct LinkParts {
   std::vector<time_ns> client_interference_ns;  // by chain: callbacks that go first
   std::vector<time_ns> line_interference_ns;    // by chain: frames that go first, or keep the line for themselves
   time_ns client_blocking_ns = 0;               // less urgent callbacks that have started
+  time_ns new_data_ns = 0;                      // batch: samples that came during a publish, until the next timer
   time_ns lock_blocking_ns = 0;                 // critical sections of less urgent callbacks
   time_ns line_blocking_ns = 0;                 // less urgent frames that have started
   time_ns control_ns = 0;                       // acknowledgments, HEARTBEATs, signs of life

@@ -232,11 +232,30 @@ std::vector<Assumption> LinkModel::assumptions() const {
     questions("agent_questions", "the agent", "an answer that is not acknowledged", system_.protocol.agent);
   list.push_back({"pools", "pools never run full", {{"window", system_.protocol.window}}});
   list.push_back({"line_alone", "nobody else uses the line", {}});
-  if (alive_ && system_.protocol.silence_ns > 0)
-    list.push_back(
-        {"heard_at_start",
-         "no board has a session for " + milliseconds(system_.protocol.silence_ns) + " before its first release",
-         {{"silence_ns", system_.protocol.silence_ns}}});
+  if (alive_ && system_.protocol.silence_ns > 0) {
+    // Something must have come back within the silence, so the first release is earlier by what its answer takes.
+    const time_ns silence_ns = system_.protocol.silence_ns;
+    size_t soonest = size();
+    for (size_t chain = 0; chain < size(); chain++) {
+      if (loads_[chain].down.messages == 0 || add(period(chain), responses_[chain]) > silence_ns) continue;
+      if (soonest == size() || responses_[chain] < responses_[soonest]) soonest = chain;
+    }
+    const time_ns answer_ns = soonest < size() ? responses_[soonest] : 0;
+    const std::string of = soonest < size() ? "the first release of " + chains[soonest].name : "its first release";
+    list.push_back({"heard_at_start",
+                    "no board has a session for " + milliseconds(silence_ns - answer_ns) + " before " + of +
+                        "; a board that hears nothing for " + milliseconds(silence_ns) +
+                        " asks whether the agent is there",
+                    {{"silence_ns", silence_ns - answer_ns}}});
+  }
+  time_ns event_ns = 0;
+  for (const Load &load : loads_)
+    event_ns = std::max(event_ns, load.down.messages > 0 ? load.new_data_ns / load.down.messages : 0);
+  if (event_ns > 0)
+    list.push_back({"timers_run",
+                    "a sample that came during a publish waits for the next timer of the board, " +
+                        milliseconds(event_ns) + " at most: all of its timers run from the start",
+                    {{"event_ns", event_ns}}});
   list.push_back(
       {"over_in_time", "a chain is over before its next release; the chains that a bound depends on are, too", {}});
   return list;

@@ -163,11 +163,11 @@ std::string parts_of(const LinkSystem &system, const LinkParts &parts) {
       {time("jitter_ns", parts.jitter_ns), time("execution_ns", parts.execution_ns), time("line_ns", parts.line_ns),
        time("host_ns", parts.host_ns), field("client_interference_ns", by_chain(system, parts.client_interference_ns)),
        field("line_interference_ns", by_chain(system, parts.line_interference_ns)),
-       time("client_blocking_ns", parts.client_blocking_ns), time("lock_blocking_ns", parts.lock_blocking_ns),
-       time("line_blocking_ns", parts.line_blocking_ns), time("control_ns", parts.control_ns),
-       time("window_ns", parts.window_ns), time("interrupts_ns", parts.interrupts_ns),
-       time("host_wait_ns", parts.host_wait_ns), time("losses_ns", parts.losses_ns),
-       time("lateness_ns", parts.lateness_ns)},
+       time("client_blocking_ns", parts.client_blocking_ns), time("new_data_ns", parts.new_data_ns),
+       time("lock_blocking_ns", parts.lock_blocking_ns), time("line_blocking_ns", parts.line_blocking_ns),
+       time("control_ns", parts.control_ns), time("window_ns", parts.window_ns),
+       time("interrupts_ns", parts.interrupts_ns), time("host_wait_ns", parts.host_wait_ns),
+       time("losses_ns", parts.losses_ns), time("lateness_ns", parts.lateness_ns)},
       "{", "}");
 }
 

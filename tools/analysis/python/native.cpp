@@ -183,6 +183,7 @@ std::vector<std::pair<Share, std::string>> named(const LinkSystem &system, const
   add_shares("client_interference", parts.client_interference_ns);
   add_shares("line_interference", parts.line_interference_ns);
   add_part("client_blocking", parts.client_blocking_ns);
+  add_part("new_data", parts.new_data_ns);
   add_part("lock_blocking", parts.lock_blocking_ns);
   add_part("line_blocking", parts.line_blocking_ns);
   add_part("control", parts.control_ns);

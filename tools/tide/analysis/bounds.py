@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import starmap
@@ -177,11 +177,36 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
     bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
-    always = tuple(Assumption(*one) for one in of_every_bound(system))
+    always = (*_queues(system, bounds.chains), *(Assumption(*one) for one in of_every_bound(system)))
     chains = tuple(
         _from_event(system.chain(one.name), system.timer_of(system.chain(one.name)), one) for one in bounds.chains
     )
     return replace(bounds, chains=chains, assumptions=(*bounds.assumptions, *always))
+
+
+def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption]:
+    """What executors of the host must keep: instances of a chain that are under way at once, by its bound."""
+    waiting: dict[str, int] = {}
+    for bound in chains:
+        chain = system.chain(bound.name)
+        if bound.bound_ns is not None and any(
+            one.kind == "subscription" and system.where(one) == "host" for one in chain.callbacks
+        ):
+            waiting[bound.name] = max(-(-bound.bound_ns // chain.period_ns), 1)
+    if waiting:
+        several = ", ".join(f"{name} {count}" for name, count in waiting.items() if count > 1)
+        text = f"subscriptions of the host keep {'at least these messages' if several else 'one message at least'}"
+        yield Assumption("depth", text + (f" (QoS depth): {several}, others 1" if several else " (QoS depth)"), waiting)
+    late = [
+        one.name
+        for one in chains
+        if one.bound_ns is not None
+        and one.bound_ns > system.chain(one.name).period_ns
+        and system.where(system.path(system.chain(one.name))[0]) == "host"
+    ]
+    if late:
+        text = f"a timer of {', '.join(late)} that is late runs once for each expiry; rclcpp and rclpy merge those"
+        yield Assumption("expiries", text)
 
 
 def _from_event(chain: Chain, timer: Chain, bound: ChainBound) -> ChainBound:
@@ -314,7 +339,8 @@ _SAMPLING = Assumption(
 
 _JOINING = Assumption(
     "joining",
-    "a chain that joins messages starts when the last one of the same expiry is there, in that one's subscription",
+    "a chain that joins messages starts when the last one of the same expiry is there, in that one's subscription; "
+    "to keep one that comes before takes no time but what the executor needs to take it",
 )
 
 

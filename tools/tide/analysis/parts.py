@@ -15,6 +15,7 @@ LABELS = {
     "client_interference": "callbacks of",
     "line_interference": "frames of",
     "client_blocking": "a less urgent callback that has begun",
+    "new_data": "a sample that came during a publish, until the next timer",
     "lock_blocking": "a less urgent callback that holds a lock",
     "lock_wait": "others that hold a lock",
     "line_blocking": "a less urgent frame that has begun",

@@ -12,6 +12,7 @@ from tide.analysis.parts import LABELS, label
 from tide.analysis.premises import Origins
 from tide.analysis.reasons import Root
 from tide.report.answers import print_premise_names, print_premises
+from tide.system.locate import Path
 from tide.terminal.ruled import Cell, Column, RuledTable
 from tide.terminal.style import print_whole, print_wrapped
 
@@ -167,11 +168,22 @@ def _supposed(bounds: Bounds, most: int) -> list[str]:
 
 
 def _reasons(bounds: Bounds, where: Where) -> list[str]:
-    return [
-        f"{chain.name} has no bound: {where(chain.root)}{chain.reason}"
-        for chain in bounds.chains
-        if chain.root is not None
-    ] + [f"path {path.name} has no bound: {path.reason}" for path in bounds.paths if path.reason is not None]
+    """Each root once, and behind it the chains that have no bound because of it."""
+    roots: dict[tuple[Path, str, str | None], list[ChainBound]] = {}
+    for chain in bounds.chains:
+        if chain.root is not None:
+            roots.setdefault((chain.root.path, chain.root.what, chain.root.chain), []).append(chain)
+    lines = []
+    for without in roots.values():
+        root = without[0].root
+        assert root is not None
+        first = [one for one in without if root.chain in (None, one.name)] or without[:1]
+        rest = [one.name for one in without if one not in first]
+        names, has = _first([one.name for one in first], _SHOWN), "have" if len(first) > 1 else "has"
+        lines.append(f"{names} {has} no bound: {where(root)}{first[0].reason}")
+        if rest:
+            lines.append(f"{_first(rest, _SHOWN)} {'have' if len(rest) > 1 else 'has'} none because of that")
+    return lines + [f"path {path.name} has no bound: {path.reason}" for path in bounds.paths if path.reason is not None]
 
 
 def print_explanation(chain: ChainBound, console: Console, where: Where = nowhere) -> None:

@@ -26,6 +26,7 @@ Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
+NODE_DEPTH = 10  # of the subscriptions of nodes.py
 _PADDING = 4  # DDS fills a message up to a multiple of it
 _NAMED = 3  # of threads
 _CLOCK_NS = 500_000  # between a frame and a question after it: how exact the log of the line is
@@ -74,6 +75,8 @@ class _Judge:
             "pools": self.pools,
             "line_alone": self.line_alone,
             "heard_at_start": self.heard_at_start,
+            "timers_run": self.timers_run,
+            "depth": self.depth,
             "over_in_time": self.over_in_time,
             "machine": self.machine,
             "placeholders": lambda _: (UNSEEN, "a run cannot tell what your callbacks take", None),
@@ -446,6 +449,17 @@ class _Judge:
         text = f"{seen['count']} pauses of {least} or more, {longest} at most, {seen['share'] * 100:.2f} % of the time"
         text += f"; {seen['left_out']} more had no room" if seen["left_out"] else ""
         return (BROKEN if seen["count"] else HELD), text, None
+
+    def timers_run(self, _: dict[str, int]) -> Verdict:
+        late_ns = self.seen.get("start_late_ns")
+        if late_ns is None:
+            return UNSEEN, "starts of timers were not recorded", None
+        return HELD, f"{len(late_ns)} timers of the run ran from its start", None
+
+    def depth(self, values: dict[str, int]) -> Verdict:
+        if self.seen.get("in_time") is None:
+            return UNSEEN, "instances were not recorded", None
+        return _within(max(values.values()), NODE_DEPTH, f"nodes of a run keep {NODE_DEPTH} messages")
 
     def over_in_time(self, _: dict[str, int]) -> Verdict:
         seen = self.seen.get("in_time")

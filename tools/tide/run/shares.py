@@ -7,7 +7,7 @@ from tide.analysis.bounds import ChainBound
 from tide.system.model import Chain, System, nanoseconds
 from tide.system.places import SerialLink
 
-_PROCESSOR = ("jitter", "client_interference", "client_blocking", "lock_blocking", "interrupts")
+_PROCESSOR = ("jitter", "client_interference", "client_blocking", "new_data", "lock_blocking", "interrupts")
 _WIRE_WAIT = ("line_interference", "line_blocking", "control", "window")
 
 
