@@ -235,12 +235,14 @@ def _with_pools(system: System, bounds: Bounds) -> Bounds:
     """Pools that are too small for what the chains have under way take the bounds of their board, and of what depends
     on them. They suffice as long as all that has a bound keeps to it, so no bound is broken first."""
     uses: dict[tuple[str, str], Use] = {}
-    for name, board, use in bounds.uses:
-        timer = system.timer_of(system.chain(chain_of(name)))
-        for chain in system.chains:  # of one timer whoever is the latest
-            if system.timer_of(chain) is timer:
-                key = chain.name, board
-                uses[key] = use if key not in uses else _more(uses[key], use)
+    timers = {chain.name: system.timer_of(chain).name for chain in system.chains}
+    trees: dict[str, list[str]] = {}
+    for name, timer in timers.items():
+        trees.setdefault(timer, []).append(name)
+    for way, board, use in bounds.uses:
+        for name in trees[timers[chain_of(way)]]:  # of one timer whoever is the latest
+            key = name, board
+            uses[key] = use if key not in uses else _more(uses[key], use)
     boards_of = {board for _, board, _ in bounds.uses}
     needs = tuple(need_of(system, board, uses) for board in system.boards() if board.name in boards_of)
     if not needs:

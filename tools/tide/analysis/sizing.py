@@ -334,8 +334,16 @@ class Need:
     above_defaults: tuple[str, ...]  # what the runtime's defaults have too little of
 
 
+def _of_board(system: System, board: Executor) -> System:
+    """With the chains that come to it alone, and all where some branch, as these share what they do elsewhere."""
+    if any(chain.branches_from is not None for chain in system.chains):
+        return system
+    coming = [one for one in system.chains if any(each.executor == board.name for each in one.callbacks)]
+    return system.model_copy(update={"chains": tuple(coming), "paths": (), "locks": ()})
+
+
 def need_of(system: System, board: Executor, uses: Uses) -> Need:
-    client = client_of(only_board(system, board.name), uses)
+    client = client_of(only_board(_of_board(system, board), board.name), uses)
     every = pools(client)
     computed = {key: every[macro] for key, macro in _MACROS.items()} | {"window": WINDOW}
     stated = board.pools.model_dump(exclude_none=True) if board.pools is not None else {}
