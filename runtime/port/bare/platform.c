@@ -18,10 +18,15 @@ static void critical_exit(void *context, uintptr_t state) {
   tide_bare_unmask(state);
 }
 
+/* The counter and the interrupt that carries on from it are not read at one instant, and here that interrupt is masked:
+ * the clock of several cores steps back by up to a few ticks then. So far back is no wrap, and time stands still. */
+#define STEP_BACK_US (UINT32_C(1) << 24)
+
 /* Masked, so that an interrupt that looks, too, cannot count a round twice. */
 static int64_t now_ns(void *context) {
   const uintptr_t state = critical_enter(context);
-  const uint32_t us = tide_bare_clock_us();
+  uint32_t us = tide_bare_clock_us();
+  if ((uint32_t)(bare_clock.last - us) < STEP_BACK_US) us = bare_clock.last;
   if (us < bare_clock.last) bare_clock.rounds++;
   bare_clock.last = us;
   const uint64_t whole_us = ((uint64_t)bare_clock.rounds << 32) | us;
