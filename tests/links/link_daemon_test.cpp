@@ -19,7 +19,10 @@
 #include "tide/status.h"
 
 // The links drive a session; here it is nothing but its daemon.
-extern "C" int64_t tide_session_poll(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
+extern "C" {
+int64_t tide_session_poll(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
+int64_t tide_session_poll_received(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
+}
 
 namespace link_daemon_test {
 
