@@ -17,9 +17,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "core/agent.h"
 #include "core/domains.h"
@@ -49,7 +51,8 @@ struct Arguments {
   std::string references, trace;
   size_t gid_bytes = kGidBytes;
   int domain = -1;
-  double client_timeout_s = 30.0, reader_wait_s = 10.0, diagnostics_period_s = 1.0;
+  std::vector<std::string> client_timeout, spaces, remaps;
+  double reader_wait_s = 10.0, diagnostics_period_s = 1.0;
   std::string name = "tide_agent";
   int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
   std::vector<double> heartbeat_delay_ms = {kLineHeartbeatDelay / 1e6};  // of each line, or of all
@@ -108,9 +111,20 @@ void describe(CLI::App &app, Arguments &arguments) {
                  "Make a DDS participant for each domain, or for each client: more memory and threads, nothing shared")
       ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"domain", true}, {"client", false}}))
       ->default_str("domain");
-  app.add_option("--client-timeout", arguments.client_timeout_s,
-                 "Seconds of silence after which a client is asked for a sign of life; 0: never")
-      ->capture_default_str();
+  app.add_option(
+         "--namespace", arguments.spaces,
+         "Namespace of all names of a client, /robot1, or WHO=/robot1 with WHO as for --allow; may be repeated. "
+         "/tf, /tf_static, /rosout, /clock, /diagnostics and /parameter_events stay")
+      ->type_name("[WHO=]NAME");
+  app.add_option(
+         "--remap", arguments.remaps,
+         "Another name for a topic, service or action of clients, /scan:=/front/scan, or WHO=/scan:=/front/scan; "
+         "it goes before --namespace; may be repeated")
+      ->type_name("[WHO=]FROM:=TO");
+  app.add_option("--client-timeout", arguments.client_timeout,
+                 "Seconds of silence after which a client is asked for a sign of life, 30 as a rule; 0: never; "
+                 "WHO=SECONDS for some, with WHO as for --allow; may be repeated")
+      ->type_name("[WHO=]SECONDS");
   app.add_option(
          "--reader-wait", arguments.reader_wait_s,
          "Seconds that reliable messages which a client kept over a restart of the agent wait at most until DDS "
@@ -216,7 +230,6 @@ void require_one_for_each(const std::string &name, size_t given, size_t lines) {
 Options options_of(const Arguments &arguments, const Waker &waker) {
   Options options;
   options.limits = arguments.limits;
-  options.limits.client_timeout_ns = static_cast<Time>(arguments.client_timeout_s * 1e9);
   options.limits.reader_wait_ns = static_cast<Time>(arguments.reader_wait_s * 1e9);
   options.profiles = read_profiles(arguments.references);
   if (arguments.domain >= 0) options.domain = arguments.domain;
@@ -263,6 +276,75 @@ void print_statistics(const Agent &agent, const Loop &loop) {
             << ", \"busy_poll_misses\": " << loop.busy_poll().misses
             << ", \"busy_polled_ns\": " << loop.busy_poll().polled_ns << "}" << std::endl;
 }
+
+// "WHO=VALUE" or "VALUE": whom a value is for, unset: all; and the value. A remap has an = of its own, in ":=".
+std::pair<std::optional<Who>, std::string> who_and_value(const std::string &option, const std::string &text) {
+  const size_t at = text.find('=');
+  if (at == std::string::npos || (at != 0 && text[at - 1] == ':')) return {std::nullopt, text};
+  return {Who::parse(option, text.substr(0, at)), text.substr(at + 1)};
+}
+
+Time seconds_of(const std::string &text) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error == std::errc{} && end == text.data() + text.size() && seconds >= 0 && seconds <= 1e9) {
+    return static_cast<Time>(seconds * 1e9);
+  }
+  throw std::runtime_error("--client-timeout: '" + text + "' is not a number of seconds");
+}
+
+// What options say of some clients. Of several rules that name a client the first counts, and those that name all come
+// last; remaps are all of those that name it.
+class ClientOptions {
+ public:
+  explicit ClientOptions(const Arguments &arguments) {
+    for (const std::string &text : arguments.client_timeout) {
+      const auto [who, value] = who_and_value("--client-timeout", text);
+      timeouts_.push_back({who, seconds_of(value)});
+    }
+    std::stable_partition(timeouts_.begin(), timeouts_.end(), [](const auto &rule) { return rule.first.has_value(); });
+    for (const std::string &text : arguments.spaces) add("--namespace", text, &Renaming::set_space);
+    for (const std::string &text : arguments.remaps) add("--remap", text, &Renaming::add);
+  }
+
+  Time timeout_ns(const Peer &peer, uint32_t key, Time usual_ns) const {
+    for (const auto &[who, timeout_ns] : timeouts_) {
+      if (!who || who->names(peer, key)) return timeout_ns;
+    }
+    return usual_ns;
+  }
+
+  // Null: none. The same for each session of a client, and as long as this.
+  const Renaming *names(const Peer &peer, uint32_t key) {
+    if (rules_.empty()) return nullptr;
+    Renaming names;
+    for (const bool for_all : {false, true}) {
+      for (const Rule &rule : rules_) {
+        if (rule.who.has_value() == for_all || (rule.who && !rule.who->names(peer, key))) continue;
+        if (names.space.empty()) names.space = rule.names.space;
+        names.remaps.insert(rule.names.remaps.begin(), rule.names.remaps.end());
+      }
+    }
+    return &*made_.insert(std::move(names)).first;
+  }
+
+ private:
+  struct Rule {
+    std::optional<Who> who;  // unset: all
+    Renaming names;
+  };
+  void add(const std::string &option, const std::string &text, std::string (Renaming::*set)(const std::string &)) {
+    auto [who, value] = who_and_value(option, text);
+    Rule rule{std::move(who), {}};
+    const std::string fault = (rule.names.*set)(value);
+    if (!fault.empty()) throw std::runtime_error(option + " " + text + ": " + fault);
+    rules_.push_back(std::move(rule));
+  }
+
+  std::vector<std::pair<std::optional<Who>, Time>> timeouts_;
+  std::vector<Rule> rules_;
+  std::set<Renaming> made_;  // as many as there are different sets of rules that name a client
+};
 
 TcpLimits tcp_limits(const Arguments &arguments) {
   constexpr size_t kForNewcomers = 16;
@@ -333,6 +415,7 @@ void run(const Arguments &arguments) {
                                          .shared_participants = arguments.shared_participants,
                                          .gid_bytes = arguments.gid_bytes});
   const AccessList access = access_list(arguments);
+  ClientOptions clients(arguments);
   Tracer tracer(0);
   std::optional<TraceFile> file;
   if (!arguments.trace.empty()) file.emplace(arguments.trace, tracer);
@@ -343,6 +426,13 @@ void run(const Arguments &arguments) {
   };
   if (file) options.tracer = &tracer;
   options.host_of = [link_of](Endpoint endpoint) { return link_of(endpoint).host_of(endpoint); };
+  options.client_timeout_ns = [link_of, &clients, usual_ns = options.limits.client_timeout_ns](Endpoint endpoint,
+                                                                                               uint32_t key) {
+    return clients.timeout_ns(link_of(endpoint).peer(endpoint), key, usual_ns);
+  };
+  options.names = [link_of, &clients](Endpoint endpoint, uint32_t key) {
+    return clients.names(link_of(endpoint).peer(endpoint), key);
+  };
   options.may_be_forged = [link_of](Endpoint endpoint) { return link_of(endpoint).may_be_forged(); };
   options.name_of = [link_of](Endpoint endpoint) { return link_of(endpoint).name_of(endpoint); };
   options.diagnostics.links = [&running](std::vector<LinkVitals> &links) {

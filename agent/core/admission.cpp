@@ -91,6 +91,7 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
       .timeout_ns = options_.client_timeout_ns ? options_.client_timeout_ns(endpoint, body.key)
                                                : options_.limits.client_timeout_ns,
       .may_be_forged = options_.may_be_forged && options_.may_be_forged(endpoint),
+      .names = options_.names ? options_.names(endpoint, body.key) : nullptr,
       .continues = numbered && !is_first_session(body.session)};
   if (same && numbered && existing->second.client->endpoint() == endpoint &&
       now - existing->second.client->began() < kRepetition) {

@@ -42,6 +42,8 @@ struct Options {
   std::function<bool(Endpoint)> may_be_forged;       // the address of what comes from there; unset: no
   // Client timeout of a client there; unset: limits.client_timeout_ns.
   std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;
+  // What the names of a client there become; outlives the agent. Unset, or null: they stay.
+  std::function<const Renaming *(Endpoint, uint32_t key)> names;
   std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: any at all there; unset: everything
   Wake wake;                                                          // poll is needed; from any thread
   std::function<void(const std::string &)> log;                       // what clients do, a line each; unset: silence

@@ -46,6 +46,7 @@ Client::Client(Context &context, Endpoint endpoint, const Announcement &announce
       readings_(context, counters_, entities_, services_),
       liveness_(context.limits, counters_, announcement.liveliness_ns, announcement.timeout_ns, now),
       now_(now) {
+  creation_.set_names(announcement.names);
   if (context.tracer != nullptr) trace_ = context.tracer->add(announcement.key);
   reset_streams();
 }
@@ -59,6 +60,7 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
   }
   if (announcement.session != session()) former_session_ = session();
   announcement_ = announcement;
+  creation_.set_names(announcement.names);
   began_ = now;
   now_ = now;
   liveness_.restart(announcement.liveliness_ns, announcement.timeout_ns, now);

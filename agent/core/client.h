@@ -26,10 +26,11 @@ class Client {
     uint32_t key = 0;
     uint8_t session = 0;
     uint32_t message_bytes = 0;
-    Time liveliness_ns = 0;      // announced by the client; 0: none
-    Time timeout_ns = 0;         // of silence, for a client that announces none; 0: never
-    bool may_be_forged = false;  // its address
-    bool continues = false;      // what it began with an agent that is gone
+    Time liveliness_ns = 0;           // announced by the client; 0: none
+    Time timeout_ns = 0;              // of silence, for a client that announces none; 0: never
+    bool may_be_forged = false;       // its address
+    const Renaming *names = nullptr;  // null: as the client has them
+    bool continues = false;           // what it began with an agent that is gone
   };
 
   Client(Context &context, Endpoint endpoint, const Announcement &announcement, Time now);

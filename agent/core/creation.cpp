@@ -51,6 +51,8 @@ std::optional<uint8_t> Creation::try_begin(const tide_xrce_create_t &body, uint8
     if (fault.empty()) fault = by_name ? "no such profile in --references" : "its description cannot be read";
     return defined;
   }
+  fault = rename(definition);
+  if (!fault.empty()) return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
   if (definition.domain == 0) definition.domain = context_.default_domain;
   if (context_.domain) definition.domain = *context_.domain;
   if (definition.kind == TIDE_XRCE_KIND_DATAWRITER || definition.kind == TIDE_XRCE_KIND_DATAREADER) {
@@ -83,6 +85,18 @@ std::optional<uint8_t> Creation::try_begin(const tide_xrce_create_t &body, uint8
   if (!is_under_way()) return try_finish(fault);
   entity.made()->await(wake_of(pending_->signal, object));
   return std::nullopt;
+}
+
+// What is too long now, or empty.
+std::string Creation::rename(Definition &definition) const {
+  if (names_ == nullptr) return {};
+  definition.name = names_->node(definition.name);
+  for (Topic *topic : {&definition.topic, &definition.service.request, &definition.service.reply}) {
+    if (topic->name.empty()) continue;
+    topic->name = names_->topic(topic->name);
+    if (const std::string fault = topic_fault(topic->name); !fault.empty()) return quoted(topic->name) + " " + fault;
+  }
+  return {};
 }
 
 bool Creation::is_under_way() const {

@@ -9,6 +9,7 @@
 
 #include "core/context.h"
 #include "core/entities.h"
+#include "core/names.h"
 
 namespace tide::agent {
 
@@ -16,6 +17,8 @@ class Creation {
  public:
   Creation(Context &context, Entities &entities, uint32_t key) : context_(context), entities_(entities), key_(key) {}
 
+  // From here on; null: names are what the client says. Outlives this.
+  void set_names(const Renaming *names) { names_ = names; }
   // Returns a TIDE_XRCE_STATUS_*; unset: DDS makes it, ask again by finish. fault: what is wrong with it, for a
   // message; with the entity's names.
   std::optional<uint8_t> begin(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream, std::string &fault);
@@ -42,6 +45,7 @@ class Creation {
 
   std::optional<uint8_t> try_begin(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream,
                                    Definition &definition, std::string &fault);
+  std::string rename(Definition &definition) const;
   uint8_t try_finish(std::string &fault);
   uint8_t instantiate(uint16_t object, Definition &definition, Entity &entity, std::string &fault);
   std::shared_ptr<Release> release_of(int domain, const std::string &topic);
@@ -51,6 +55,7 @@ class Creation {
   Context &context_;
   Entities &entities_;
   uint32_t key_;  // of the client
+  const Renaming *names_ = nullptr;
   std::unique_ptr<Pending> pending_;
 };
 

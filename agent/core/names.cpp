@@ -69,6 +69,61 @@ bool is_node_name(std::string_view name) {
   return name.size() <= kNameBytesMaximum && words_fault(name).empty();
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 6> kShared = {"/tf",    "/tf_static",   "/rosout",
+                                                     "/clock", "/diagnostics", "/parameter_events"};
+
+std::string name_fault(std::string_view name) {
+  return name.starts_with('/') ? words_fault(name.substr(1)) : "does not begin with /";
+}
+
+}  // namespace
+
+std::string Renaming::topic(const std::string &name) const {
+  constexpr size_t kPrefixBytes = 2;  // the slash behind it is the name's first
+  const bool is_ros = std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                                  [&name](std::string_view prefix) { return name.starts_with(prefix); });
+  if (!is_ros || (space.empty() && remaps.empty())) return name;
+  std::string_view suffix;
+  if (name.starts_with("rq/") && name.ends_with("Request")) suffix = "Request";
+  if (name.starts_with("rr/") && name.ends_with("Reply")) suffix = "Reply";
+  const std::string whole = name.substr(kPrefixBytes, name.size() - kPrefixBytes - suffix.size());
+  // An action is five names behind its own.
+  const std::string base = whole.substr(0, std::min(whole.find("/_action/"), whole.size()));
+  const auto place = remaps.find(base);
+  std::string result = name.substr(0, kPrefixBytes);
+  if (place != remaps.end()) {
+    result += place->second + whole.substr(base.size());
+  } else if (std::find(kShared.begin(), kShared.end(), whole) != kShared.end()) {
+    result += whole;
+  } else {
+    result += space + whole;
+  }
+  return result.append(suffix);
+}
+
+std::string Renaming::node(const std::string &name) const {
+  if (space.empty() || name.empty()) return name;
+  return space + (name.front() == '/' ? "" : "/") + name;
+}
+
+std::string Renaming::add(const std::string &remap) {
+  const size_t at = remap.find(":=");
+  if (at == std::string::npos) return "has no :=, as in /cmd_vel:=/robot1/cmd_vel";
+  const std::string from = remap.substr(0, at), to = remap.substr(at + 2);
+  for (const std::string &name : {from, to}) {
+    if (const std::string fault = name_fault(name); !fault.empty()) return quoted(name) + " " + fault;
+  }
+  return remaps.emplace(from, to).second ? "" : quoted(from) + " is remapped twice";
+}
+
+std::string Renaming::set_space(const std::string &name) {
+  if (const std::string fault = name_fault(name); !fault.empty()) return quoted(name) + " " + fault;
+  space = name;
+  return {};
+}
+
 std::string quoted(std::string_view text) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result = "'";

@@ -3,6 +3,8 @@
 // single client breaks them all: rclpy raises UnicodeDecodeError for octets that are not UTF-8.
 #pragma once
 
+#include <compare>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -22,5 +24,21 @@ bool is_node_name(std::string_view name);
 
 // For messages: what is not printable ASCII becomes \xNN, and a long text is cut.
 std::string quoted(std::string_view text);
+
+// What one client's names become in ROS 2, so that one image serves many robots. Names as ROS 2 has them: /cmd_vel.
+struct Renaming {
+  std::string space;                          // /robot1, before every name that no rule names; empty: none
+  std::map<std::string, std::string> remaps;  // of topics, services and actions, whole names
+
+  // Of a topic in DDS (rt/cmd_vel, rq/sumRequest, rr/sumReply). Others, and in a namespace those that all robots share
+  // (/tf, /tf_static, /rosout, /clock, /diagnostics, /parameter_events), stay what they are.
+  std::string topic(const std::string &name) const;
+  std::string node(const std::string &name) const;
+  // FROM:=TO, both /with/words. What is wrong with it; empty: it is added.
+  std::string add(const std::string &remap);
+  // Of a namespace: as add.
+  std::string set_space(const std::string &name);
+  auto operator<=>(const Renaming &) const = default;
+};
 
 }  // namespace tide::agent

@@ -207,5 +207,77 @@ TEST(Creation, WithTheDefaultsOfAWholeClientWaitsForNothing) {
   EXPECT_EQ(made, 249u);
 }
 
+// ---- one image, many robots ----
+
+TEST(Renaming, NamespacesAndRemapsOfTopicsServicesActionsAndNodes) {
+  Renaming names;
+  EXPECT_EQ(names.topic("rt/scan"), "rt/scan");
+  EXPECT_EQ(names.node("base"), "base");
+  EXPECT_EQ(names.set_space("/robot1"), "");
+  EXPECT_EQ(names.add("/scan:=/front/scan"), "");
+  EXPECT_EQ(names.add("/tf:=/robot1/tf"), "");
+  EXPECT_EQ(names.add("/sum:=/add"), "");
+  EXPECT_EQ(names.add("/dock:=/station/dock"), "");
+  const std::map<std::string, std::string> expected = {
+      {"rt/cmd_vel", "rt/robot1/cmd_vel"},
+      {"rt/arm/state", "rt/robot1/arm/state"},
+      {"rt/scan", "rt/front/scan"},
+      {"rt/scan/raw", "rt/robot1/scan/raw"},
+      {"rt/tf", "rt/robot1/tf"},
+      {"rt/tf_static", "rt/tf_static"},
+      {"rt/rosout", "rt/rosout"},
+      {"rq/sumRequest", "rq/addRequest"},
+      {"rr/sumReply", "rr/addReply"},
+      {"rq/base/set_parametersRequest", "rq/robot1/base/set_parametersRequest"},
+      {"rt/dock/_action/feedback", "rt/station/dock/_action/feedback"},
+      {"rq/dock/_action/send_goalRequest", "rq/station/dock/_action/send_goalRequest"},
+      {"rr/turn/_action/get_resultReply", "rr/robot1/turn/_action/get_resultReply"},
+      {"plain_dds", "plain_dds"}};
+  for (const auto &[name, becomes] : expected) EXPECT_EQ(names.topic(name), becomes);
+  EXPECT_EQ(names.node("base"), "/robot1/base");
+  EXPECT_EQ(names.node("/arm/base"), "/robot1/arm/base");
+  EXPECT_EQ(names.node(""), "");
+}
+
+TEST(Renaming, WhatIsWrongIsNamed) {
+  Renaming names;
+  EXPECT_EQ(names.set_space("robot1"), "'robot1' does not begin with /");
+  EXPECT_EQ(names.set_space("/1robot"), "'/1robot' has a part that starts with a digit");
+  EXPECT_EQ(names.set_space("/"), "'/' has an empty part");
+  EXPECT_NE(names.add("/scan=/front").find(":="), std::string::npos);
+  EXPECT_EQ(names.add("/scan:=front"), "'front' does not begin with /");
+  EXPECT_EQ(names.add("/scan:=/front"), "");
+  EXPECT_EQ(names.add("/scan:=/back"), "'/scan' is remapped twice");
+}
+
+// Two boards of one image at two places: each has its names, also those that are said by the topic's object.
+TEST(Renaming, EachClientHasItsOwn) {
+  std::map<Endpoint, Renaming> names;
+  names[1].space = "/robot1";
+  names[2].space = "/robot2";
+  Options options;
+  options.names = [&names](Endpoint endpoint, uint32_t) {
+    const auto place = names.find(endpoint);
+    return place == names.end() ? nullptr : &place->second;
+  };
+  Driver driver(options);
+  const std::string topic = "<dds><topic><name>rt/scan</name><dataType>T</dataType></topic></dds>";
+  const std::string writer = "<dds><data_writer><topic><name>rt/scan</name></topic></data_writer></dds>";
+  for (const Endpoint endpoint : {1u, 2u, 3u}) {
+    TestClient client(driver, endpoint, static_cast<uint32_t>(endpoint));
+    ASSERT_EQ(client.connect(), 0);
+    EXPECT_EQ(client.create_xml(0x0011, 0, "<dds><participant><rtps><name>p</name></rtps></participant></dds>"), 0);
+    EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic), 0);
+    EXPECT_EQ(client.create_xml(0x0013, 0x0011, ""), 0);
+    EXPECT_EQ(client.create_xml(0x0015, 0x0013, writer), 0);
+    EXPECT_EQ(client.create_xml(0x0015, 0x0013, writer, TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_OK_MATCHED);
+    client.write(0x0015, {1});
+  }
+  ASSERT_EQ(driver.middleware.written.size(), 3u);
+  EXPECT_EQ(driver.middleware.written[0].topic, "rt/robot1/scan");
+  EXPECT_EQ(driver.middleware.written[1].topic, "rt/robot2/scan");
+  EXPECT_EQ(driver.middleware.written[2].topic, "rt/scan");
+}
+
 }  // namespace agent_creation_test
 }  // namespace tide::agent::test

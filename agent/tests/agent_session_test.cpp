@@ -48,6 +48,24 @@ TEST(Session, LimitsClients) {
   EXPECT_EQ(late.connect(), 0);
 }
 
+TEST(Session, EachClientMayHaveItsOwnTimeout) {
+  Options options;
+  options.client_timeout_ns = [](Endpoint, uint32_t key) {
+    return key == 0x11 ? 5 * kSecond : key == 0x22 ? 0 : 60 * kSecond;
+  };
+  Driver driver(options);
+  for (const uint32_t key : {0x11u, 0x22u, 0x33u}) {
+    TestClient client(driver, key, key);
+    ASSERT_EQ(client.connect(), 0);
+    client.create_all();
+    client.acknowledge(0x80);
+  }
+  driver.run_until(30 * kSecond);
+  EXPECT_EQ(driver.agent.client_count(), 2u);
+  driver.run_until(1000 * kSecond);
+  EXPECT_EQ(driver.agent.client_count(), 1u);
+}
+
 class Told : public testing::Test {
  protected:
   Told() {

@@ -77,3 +77,19 @@ def test_a_serial_line_is_ready_when_it_is_there(children: Children, tmp_path: P
     assert child.wait_line(lambda line: line.startswith("ready"), LIMIT_S, "ready") == f"ready serial {device} 115200"
     os.close(ours)
     os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("--namespace robot1", "--namespace robot1: 'robot1' does not begin with /"),
+        ("--namespace nobody=/robot1", "--namespace nobody: is neither an address"),
+        ("--remap /scan:=/front --remap 0A@1.2.3.4=/scan=/b", "has no :="),
+        ("--client-timeout 0A0B0C0D=soon", "'soon' is not a number of seconds"),
+    ],
+)
+def test_a_bad_rule_for_some_clients_is_named(words: str, answer: str) -> None:
+    told = agent("--udp", "0", *words.split())
+    assert told.returncode == 1
+    assert answer in told.stderr
+    assert len(told.stderr.splitlines()) == 1, told.stderr

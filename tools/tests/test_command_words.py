@@ -95,7 +95,7 @@ def test_a_wrong_domain_is_told_before_the_work(domain: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--foo"], "tide-agent: The following argument was not expected: --foo; see tide-agent --help"),
+        (["--foo"], "tide-agent: there is no option --foo; see tide-agent --help"),
         (["--domain", "500"], "tide-agent: --domain: Value 500 not in range 0 to 232; see tide-agent --help"),
         ([], "tide-agent: nothing to serve; give --udp, --tcp or --serial"),
     ],
