@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 
@@ -69,6 +70,18 @@ int group_socket(const std::string &address, uint16_t &port) {
   return descriptor;
 }
 
+// The own address from which this machine sends to that one: where the kernel does not say which address a question
+// came to, as behind a route of its own for the group. Unset: it sends nothing there.
+std::optional<in_addr> own_address_towards(const sockaddr_in &to) {
+  const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in own{};
+  socklen_t length = sizeof own;
+  const bool known = connect(descriptor, reinterpret_cast<const sockaddr *>(&to), sizeof to) == 0 &&
+                     getsockname(descriptor, reinterpret_cast<sockaddr *>(&own), &length) == 0;
+  if (descriptor >= 0) close(descriptor);
+  return known && own.sin_addr.s_addr != INADDR_ANY ? std::optional(own.sin_addr) : std::nullopt;
+}
+
 // The own address on the interface that the question came in by.
 in_addr interface_of(msghdr &message) {
   for (cmsghdr *item = CMSG_FIRSTHDR(&message); item != nullptr; item = CMSG_NXTHDR(&message, item)) {
@@ -81,6 +94,10 @@ in_addr interface_of(msghdr &message) {
 }
 
 }  // namespace
+
+std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from) {
+  return received_at.s_addr != INADDR_ANY ? std::optional(received_at) : own_address_towards(from);
+}
 
 DiscoveryLink::DiscoveryLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
                              uint16_t served, const AccessList &access)
@@ -116,7 +133,10 @@ bool DiscoveryLink::answer_next() {
   tide_xrce_request_t request{};
   const bool asks = tide_xrce_get_discovery_question(bytes.data(), static_cast<size_t>(count), &request);
   const bool let_in = access_.allows({ntohl(from.sin_addr.s_addr), {}}, std::nullopt);
-  if (asks && let_in) answer(from, interface_of(message), request.request);
+  if (!asks || !let_in) return true;
+  // Nobody can reach 0.0.0.0, so it is never the answer.
+  const std::optional<in_addr> own = address_told(interface_of(message), from);
+  if (own) answer(from, *own, request.request);
   return true;
 }
 

@@ -4,12 +4,16 @@
 
 #include <netinet/in.h>
 
+#include <optional>
 #include <string>
 
 #include "io/access.h"
 #include "io/link.h"
 
 namespace tide::agent {
+
+// The address that a question is answered with, which came to `received_at` (0.0.0.0: not known); unset: none.
+std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from);
 
 class DiscoveryLink : public Link {
  public:

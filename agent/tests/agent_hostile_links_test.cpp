@@ -14,6 +14,7 @@
 
 #include "client_messages.h"
 #include "io/access.h"
+#include "io/discovery.h"
 #include "io/serial.h"
 #include "io/tcp.h"
 
@@ -177,6 +178,20 @@ TEST(HostileTcp, ARestartedClientIsInAtOnceAndAThiefIsNot) {
   server.run();
   EXPECT_FALSE(thief.opens_session(0x0A0B0C0D));
   EXPECT_TRUE(after.opens_session(0x0A0B0C0D));
+}
+
+// ---- discovery ----
+
+// A route of its own for the group leaves the kernel without an address that the question came to.
+TEST(Discovery, NobodyIsToldToConnectTo0000) {
+  sockaddr_in from{};
+  from.sin_family = AF_INET;
+  from.sin_port = htons(4711);
+  from.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const in_addr unknown{}, known{htonl(0xC0A80107)};
+  ASSERT_TRUE(address_told(unknown, from).has_value());
+  EXPECT_EQ(address_told(unknown, from)->s_addr, htonl(INADDR_LOOPBACK));
+  EXPECT_EQ(address_told(known, from)->s_addr, known.s_addr);
 }
 
 // ---- who is let in ----
