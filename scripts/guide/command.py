@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from typing import Any
 
 
@@ -57,10 +58,19 @@ def _entry(words: str, command: Any) -> list[str]:
     return lines
 
 
+def _program(name: str, words: str, command: Any) -> list[str]:
+    """A command that becomes a program, whose help it is."""
+    from tide.programs.binaries import find_binary
+
+    told = subprocess.run([str(find_binary(name)), "--help"], capture_output=True, text=True, check=True).stdout
+    return [f"## {words}", "", _help(command.help or ""), "```text", *told.rstrip().splitlines(), "```", ""]
+
+
 def page() -> str:
     from tide.main import command_names, load_command
 
     lines = ["# The command", "", "Made from what `tide COMMAND --help` prints.", ""]
     for name in command_names():
-        lines += _entry(f"tide {name}", load_command(name))
+        words, command = f"tide {name}", load_command(name)
+        lines += _program("tide-agent", words, command) if name == "agent" else _entry(words, command)
     return "\n".join(lines) + "\n"
