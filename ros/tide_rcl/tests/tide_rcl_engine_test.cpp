@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine for C++ hosts, without a middleware.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <stdexcept>
@@ -406,6 +407,56 @@ TEST(Engine, TheSettingThatTheSystemRefusesIsNamed) {
     settings.priority = 4711;
   });
   EXPECT_EQ(of_fifo.find("lane 'urgent': fifo 4711: "), 0u) << of_fifo;
+}
+
+// How often threads of this process but the calling one went to sleep, as the system counts it.
+long sleeps_of_others() {
+  rusage all{}, own{};
+  (void)getrusage(RUSAGE_SELF, &all);
+  (void)getrusage(RUSAGE_THREAD, &own);
+  return all.ru_nvcsw - own.ru_nvcsw;
+}
+
+// Messages of a thread of the middleware, one after the other.
+long sleeps_for_arrivals(std::size_t lanes, int count) {
+  Engine engine(lanes == 1 ? EngineOptions{} : lanes_of({0, 0}));
+  std::atomic<int> runs{0};
+  const auto message = probe([&] { runs++; });
+  engine.add(message, 0);
+  const Spinning spinning(engine);
+  message->notify();
+  while (runs < 1) std::this_thread::yield();
+  const long before = sleeps_of_others();
+  for (int sent = 1; sent <= count; sent++) {
+    message->notify();
+    while (runs <= sent) std::this_thread::yield();
+  }
+  return sleeps_of_others() - before;
+}
+
+// Messages that a timer's callback publishes, which the middleware gives the subscription in the same thread.
+long sleeps_for_own_messages(std::size_t lanes, int count) {
+  Engine engine(lanes == 1 ? EngineOptions{} : lanes_of({0, 0}));
+  std::atomic<int> runs{0};
+  const auto message = probe([&] { runs++; });
+  const auto alarm = std::make_shared<Alarm>([&] { message->notify(); });
+  engine.add(message, 0, std::make_shared<Group>(TIDE_GROUP_EXCLUSIVE));
+  engine.add(alarm, 0, std::make_shared<Group>(TIDE_GROUP_EXCLUSIVE));
+  const Spinning spinning(engine);
+  alarm->arm_at(engine.now_ns() + 1000000, 1000000);
+  while (runs < 1) std::this_thread::yield();
+  const long before = sleeps_of_others();
+  while (runs <= count) std::this_thread::yield();
+  return sleeps_of_others() - before;
+}
+
+TEST(Engine, ASecondLaneCostsAtMostOneWakeUpMore) {
+  constexpr int kMessages = 200;
+  constexpr long kSlack = kMessages / 2;  // a lane that is preempted within a callback keeps the other one looking
+  EXPECT_LE(sleeps_for_arrivals(1, kMessages), kMessages + kSlack);
+  EXPECT_LE(sleeps_for_arrivals(2, kMessages), kMessages + kSlack) << "none more";
+  EXPECT_LE(sleeps_for_own_messages(1, kMessages), kMessages + kSlack);
+  EXPECT_LE(sleeps_for_own_messages(2, kMessages), 2 * kMessages + kSlack) << "the look for what a callback leaves";
 }
 
 TEST(Engine, HooksAreCalledAroundEachRun) {
