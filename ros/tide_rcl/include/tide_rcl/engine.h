@@ -52,7 +52,7 @@ struct EngineOptions {
   // Several lanes of one level: what a callback makes ready may wait so long for another lane than its own, where one
   // looks by itself by then. Saves waking it, which takes longer than most callbacks go on after they have published.
   // 0: another lane is woken at once. Not with kDefault.
-  std::chrono::nanoseconds patience = std::chrono::microseconds(50);
+  std::chrono::nanoseconds patience = std::chrono::microseconds(100);
   // Asked once at the beginning of each spin, when a cancel from then on is not lost any more: false ends it at once.
   // Empty: true.
   std::function<bool()> may_spin;

@@ -59,7 +59,7 @@ struct Options {
   std::vector<Chain> chains;
   // How long what a callback publishes within the process may wait for another lane of its level than its own, where
   // one looks by itself by then (tide_rcl/engine.h). 0: another lane is woken at once.
-  std::chrono::nanoseconds patience = std::chrono::microseconds(50);
+  std::chrono::nanoseconds patience = std::chrono::microseconds(100);
   // Files for execution times of all callbacks of chains (`tide measured` reads it) and for a trace of all callbacks
   // (`tide export`); written until the executor ends. {pid} in a path is the number of the process. Empty: the
   // environment's TIDE_MEASURED_FILE and TIDE_TRACE_FILE; neither: none.
