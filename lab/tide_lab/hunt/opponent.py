@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An opponent of the bounds that shares no draw with `tide hunt`: extreme sizes and times, and periods as short as the
+bounds allow (1.00 to 1.02 of the shortest at which all chains have one). Played as `tide simulate --search` plays.
+
+    python -m tide_lab.hunt.opponent SYSTEMS [FIRST_SEED]
+
+Ends with 1 if anything was above its bound or a pool was full; each such description is printed."""
+
+from __future__ import annotations
+
+import random
+import sys
+from decimal import Decimal
+
+from tide.analysis.ask import AnalysisError
+from tide.analysis.bounds import bounds_of
+from tide.analysis.lower import NoBoundError
+from tide.play.board import UnplayableError
+from tide.simulate.described import simulate_description
+from tide.system.load import SystemFileError, parse
+from tide.system.model import System
+
+_SHAPES = ("mh", "hm", "mhm", "m", "mm", "h")
+_STEPS = 9  # of the search for the shortest periods
+_RUNS = 3
+
+
+def _spread(source: random.Random, least: float, most: float) -> float:
+    """As many small ones as large ones."""
+    return float(round(least * (most / least) ** source.random(), 3))
+
+
+def described(seed: int) -> str:
+    source = random.Random(f"opponent {seed}")
+    mtu = source.choice((68, 127, 128, 509, 512, 2048, 16_000, 65_000))
+    lanes = source.choice((1, 1, 2, 3))
+    chains = source.randint(1, 7)
+    board = source.choice(("lanes = 1", f"lanes = {chains}", 'policy = "batch"'))
+    text = f"""[system]
+name = "opponent"
+[[executors]]
+name = "m"
+where = "mcu"
+{board}
+submit_ms = {_spread(source, 0.001, 2)}
+process_ms = {_spread(source, 0.001, 2)}
+dispatch_ms = {_spread(source, 0.001, 0.5)}
+interrupt_ms = {_spread(source, 0.001, 0.3)}
+[[executors]]
+name = "h"
+where = "host"
+lanes = {lanes}
+[[groups]]
+name = "g"
+kind = "exclusive"
+[[links]]
+name = "l"
+kind = "serial"
+baud = {source.choice((9600, 115_200, 921_600, 3_000_000, 20_000_000))}
+mtu_bytes = {mtu}
+agent_ms = {_spread(source, 0.01, 100)}
+return_ms = {_spread(source, 0.01, 60)}
+{source.choice(("", "escaped_bytes = 12"))}
+"""
+    for number, priority in enumerate(source.sample(range(1, 127), chains)):
+        shape = source.choice(_SHAPES)
+        reliable = source.random() < 0.7
+        period_ms = _spread(source, 20, 4000)
+        text += f"""[[chains]]
+name = "c{number}"
+priority = {priority}
+period_ms = {period_ms}
+deadline_ms = {period_ms}
+reliability = "{"reliable" if reliable else "best_effort"}"
+"""
+        most = 13 * (mtu - 24) if reliable else mtu - 24
+        for place, where in enumerate(shape):
+            work_ms = source.choice((0, _spread(source, 0.001, 8)))
+            text += f'[[chains.callbacks]]\nname = "b{place}"\nkind = "{"subscription" if place else "timer"}"\n'
+            text += f'executor = "{where}"\nexecution_ms = {work_ms}\n'
+            if where == "h" and lanes > 1 and source.random() < 0.3:
+                text += 'group = "g"\n'
+            if place < len(shape) - 1:
+                size = min(int(_spread(source, 8, max(most, 9))), 60_000)
+                text += f'publishes = {{ topic = "c{number}/t{place}", payload_bytes = {size} }}\n'
+    return text
+
+
+def _scaled(system: System, factor: float) -> System:
+    chains = []
+    for chain in system.chains:
+        period_ms = Decimal(max(round(float(chain.period_ms) * factor, 3), 0.1)).quantize(Decimal("0.001"))
+        chains.append(chain.model_copy(update={"period_ms": period_ms, "deadline_ms": period_ms}))
+    return parse_again(system.model_copy(update={"chains": tuple(chains)}))
+
+
+def parse_again(system: System) -> System:
+    """Times that the model has computed from its fields are computed anew."""
+    return System.model_validate(system.model_dump(exclude_unset=True, by_alias=True))
+
+
+def _all_bounded(system: System) -> bool:
+    return all(one.bound_ns is not None for one in bounds_of(system).chains)
+
+
+def shrunk(system: System) -> System | None:
+    """With the shortest periods at which each chain has a bound; None: there are none."""
+    low, high = 0.02, 8.0
+    if not _all_bounded(_scaled(system, high)):
+        return None
+    for _ in range(_STEPS):
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if _all_bounded(_scaled(system, middle)) else (middle, high)
+    return _scaled(system, high)
+
+
+def main() -> int:
+    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    played = observed = found = 0
+    for seed in range(first, first + count):
+        try:
+            system = shrunk(parse(described(seed)))
+            if system is None:
+                continue
+            outcome = simulate_description(system, None, _RUNS, seed, True)
+        except (SystemFileError, NoBoundError, AnalysisError, UnplayableError):
+            continue
+        played += 1
+        observed += sum(one.ended for one in outcome.seen)
+        if outcome.is_broken or any(one.lost for one in outcome.seen):
+            found += 1
+            above = [f"{one.chain} {one.worst_ns} of {one.bound_ns} ns" for one in outcome.seen if one.is_above]
+            what = above or outcome.full or outcome.violations or ["instances that never ended"]
+            print(f"seed {seed}: {'; '.join(what[:2])}", flush=True)
+    print(f"{played:,} of {count:,} descriptions played, {observed:,} instances: {found} above a bound")
+    return int(found > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
