@@ -48,7 +48,7 @@ function(tide_generate_messages)
   tide_find_message_python()
   if(NOT TIDE_PYTHON)
     message(FATAL_ERROR "tide_generate_messages needs a Python with tide and ROS 2's message packages: install tide's "
-      "wheel (in its own tree: scripts/setup.sh run), or set TIDE_PYTHON")
+      "wheel with [messages] (in its own tree: scripts/setup.sh run), or set TIDE_PYTHON")
   endif()
 
   set(out "${CMAKE_CURRENT_BINARY_DIR}/${messages_TARGET}")

@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import tide
 from tide.errors import UsageError
+from tide.extras import extra_of, install_of
 from tide.interrupts import interruptible
 
 _PACKAGES = ("tide", "tide_lab")
@@ -106,6 +107,13 @@ class _LazyGroup(TyperGroup):
                 return super().invoke(ctx)
         except UsageError as error:
             typer.echo(str(error), err=True)
+            raise typer.Exit(2) from None
+        except ModuleNotFoundError as error:
+            name = ctx.invoked_subcommand or next((one for one in sys.argv[1:] if one in command_names()), "")
+            extra = extra_of(error.name, name)
+            if extra is None:
+                raise
+            typer.echo(f"tide {name}: needs {error.name}; {install_of(extra)}", err=True)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             typer.echo("interrupted", err=True)

@@ -11,8 +11,10 @@ from tide.analysis.bounds import Bounds, ChainBound
 from tide.analysis.parts import LABELS, label
 from tide.analysis.premises import Origins
 from tide.analysis.reasons import Root
+from tide.extras import install_of
 from tide.report.answers import print_premise_names, print_premises
 from tide.system.locate import Path
+from tide.system.sizes import types_are_known
 from tide.terminal.ruled import Cell, Column, RuledTable
 from tide.terminal.style import print_whole, print_wrapped
 
@@ -140,6 +142,8 @@ def print_bounds(
     console.print(f"[bold {colour}]{answer}[/]", highlight=False, soft_wrap=True)
     if numbers is not None:
         print_wrapped(console, numbers.text)
+    if not types_are_known():
+        print_wrapped(console, f"sizes were not held against message types: {install_of('messages')}", style="yellow")
     print_whole(console, bounds_table(bounds, shown))
     if most < len(bounds.chains):
         rest = len(bounds.chains) - most

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, Union
 
-from rosidl_pycommon import convert_camel_case_to_lower_case_underscore
 
 Value: TypeAlias = Union[bool, int, float, str, list["Value"]]  # noqa: UP007
 
@@ -140,6 +139,8 @@ class Interface:
     @property
     def stem(self) -> str:
         """Path of the generated files without their suffix: std_msgs/msg/color_rgba."""
+        from rosidl_pycommon import convert_camel_case_to_lower_case_underscore
+
         snake = convert_camel_case_to_lower_case_underscore(self.id.name)
         return f"{self.id.package}/{self.id.kind}/{snake}"
 

@@ -120,6 +120,10 @@ class Library:
             if not path.is_file() and (place / f"{wanted.name}.idl").is_file():
                 path = place / f"{wanted.name}.idl"
             if not path.is_file():
+                others = [kind for kind in KINDS if (place.parent / kind / f"{wanted.name}.{kind}").is_file()]
+                if others:
+                    what = {"msg": "a message", "srv": "a service", "action": "an action"}[others[0]]
+                    raise GenerateError(f"{wanted.name} is {what}: {wanted.package}/{others[0]}/{wanted.name}")
                 raise GenerateError(
                     f"package '{wanted.package}' has no {wanted.kind} '{wanted.name}' "
                     f"(looked for {path}); check the spelling"

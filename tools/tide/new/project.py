@@ -23,7 +23,7 @@ def require_name(name: str) -> None:
     """A name that CMake, C and ROS 2 all take."""
     if not _NAME.fullmatch(name) or name.endswith("_") or "__" in name:
         raise UsageError(
-            f"'{name}' names no project: small letters, digits and single _, a letter first; for example my_robot"
+            f"'{name}' names no project: lowercase letters, digits and single _, a letter first; for example my_robot"
         )
     if name in {"tide", "test", "all", "clean", "install"}:
         raise UsageError(f"'{name}' means something else to CMake; choose another name")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tide.extras import install_of
 from tide.generate.model import TypeId
 from tide.system.finding import Finding
 from tide.system.model import Callback, System
@@ -89,10 +90,26 @@ def shortest(name: str, suffix: str = "") -> tuple[int, str]:
 
 @lru_cache(maxsize=1)
 def library() -> Library:
-    """It reads definitions, which few descriptions need."""
-    from tide.generate.source import Library
+    """It reads definitions, which few descriptions need. GenerateError: without ROS 2's packages there are none."""
+    from tide.generate.errors import GenerateError
+
+    try:
+        from tide.generate.source import Library
+    except ModuleNotFoundError as error:
+        raise GenerateError(f"needs {error.name}: {install_of('messages')}") from None
 
     return Library()
+
+
+def types_are_known() -> bool:
+    """Whether definitions can be read here."""
+    from tide.generate.errors import GenerateError
+
+    try:
+        library()
+    except GenerateError:
+        return False
+    return True
 
 
 def _wire(wanted: TypeId) -> Wire:

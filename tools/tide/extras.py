@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is only there where an extra of the package was installed: `tide` alone checks, simulates and optimises."""
+
+from __future__ import annotations
+
+_OF_MODULES = {
+    "matplotlib": "plots",
+    "plotly": "plots",
+    "rclpy": "run",
+    "numpy": "run",
+    "mcap": "run",
+    "pyarrow": "sweep",
+    "distributed": "cluster",
+}
+
+
+_WITH_ROS = ("doctor", "record", "run", "watch")  # which need messages and more
+
+
+def install_of(extra: str) -> str:
+    return f"pip install 'tide[{extra}]'"
+
+
+def extra_of(module: str | None, command: str = "") -> str | None:
+    """The extra that a command needs which did not find a module; None: it is in none."""
+    root = (module or "").partition(".")[0]
+    if root.startswith("rosidl_") or root.endswith(("_msgs", "_srvs", "_interfaces")):
+        return "run" if command in _WITH_ROS else "messages"
+    return _OF_MODULES.get(root)
