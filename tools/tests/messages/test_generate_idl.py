@@ -166,3 +166,8 @@ def test_the_package_in_the_file_is_that_of_its_folder(tmp_path: Path) -> None:
     library = Library([tmp_path])
     with pytest.raises(GenerateError, match="defines other_msgs/msg/Grade; by its folder it has to be robot_msgs"):
         library.closure(library.expand("robot_msgs"))
+
+
+def test_a_service_that_is_asked_for_as_a_message_is_named() -> None:
+    with pytest.raises(GenerateError, match=r"^Trigger is a service: std_srvs/srv/Trigger$"):
+        Library().file(TypeId("std_srvs", "msg", "Trigger"))

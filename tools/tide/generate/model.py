@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, Union
 
-
 Value: TypeAlias = Union[bool, int, float, str, list["Value"]]  # noqa: UP007
 
 
