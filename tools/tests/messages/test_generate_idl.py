@@ -11,7 +11,7 @@ import pytest
 
 from messages.build import WARNINGS, compile_c, run_tide
 from tide.generate.errors import GenerateError
-from tide.generate.model import Message
+from tide.generate.model import Message, TypeId
 from tide.generate.source import KINDS, Library
 
 SHARE = Path(sys.prefix) / "share"
