@@ -27,6 +27,7 @@ _BLOCK = re.compile(r"(?:<!-- ((?:(?!-->).)*) -->\n)?```(\w*)\n(.*?)```", re.S)
 _PRELUDE = """
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
+#include <tide/chain_watch.h>
 #include <tide/measure.h>
 #include <tide/port.h>
 #include <tide/rclc.h>
