@@ -66,8 +66,6 @@ def made_pages() -> dict[str, str]:
 
 def place_of(file: str) -> str:
     """Of a page or picture of the repository in the site."""
-    if file == "docs/guide/index.md":
-        return "index.md"
     place = file.removeprefix("docs/").lower() if file.startswith("docs/") else file.lower()
     return re.sub(r"readme\.md$", "index.md", place)
 
@@ -102,9 +100,7 @@ def _origins() -> dict[str, str]:
 
 
 def _pages_of_docs() -> set[str]:
-    """The menu of the repository itself is no page of the site."""
-    found = {str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md")}
-    return found - {"docs/README.md"}
+    return {str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md")}
 
 
 def _write(file: Path, text: str) -> None:

@@ -27,6 +27,7 @@ _BLOCK = re.compile(r"(?:<!-- ((?:(?!-->).)*) -->\n)?```(\w*)\n(.*?)```", re.S)
 _PRELUDE = """
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
+#include <rmw_microros/rmw_microros.h>
 #include <tide/chain_watch.h>
 #include <tide/measure.h>
 #include <tide/port.h>
@@ -35,6 +36,7 @@ static rclc_executor_t executor;
 static rcl_timer_t timer;
 static rcl_publisher_t request;
 static rcl_subscription_t subscription;
+static rcl_init_options_t options;
 enum { PERIOD_MS = 100, DEADLINE_MS = 80, PRIORITY = 1 };
 """
 
