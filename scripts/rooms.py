@@ -2,7 +2,7 @@
 """The rooms of the house as the code has them: lines, and who uses whom by #include, import and link list.
 
     .venv/bin/python scripts/rooms.py             a table, and every arrow that scripts/rooms.toml does not allow
-    .venv/bin/python scripts/rooms.py --mermaid   the pictures in docs/internals/rooms.md
+    .venv/bin/python scripts/rooms.py --mermaid   the pictures in docs/internals/README.md
 
 Exit status 1 if an arrow is not allowed, or if packages of Python or folders of C++ use each other in a circle."""
 

@@ -64,7 +64,7 @@ def test_an_arrow_that_is_not_allowed_and_a_circle_are_found(rooms: ModuleType) 
 
 
 def test_the_pictures_are_the_code(rooms: ModuleType, house: Any) -> None:
-    kept = (ROOT / "docs/internals/rooms.md").read_text(encoding="utf-8")
+    kept = (ROOT / "docs/internals/README.md").read_text(encoding="utf-8")
     pictures = [rooms.mermaid(house), *(rooms.mermaid_within(house, room) for room in house.inside)]
     assert [one for one in pictures if one not in kept] == [], "draw it again: scripts/rooms.py --mermaid"
 
