@@ -25,6 +25,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tools"), str(ROOT / "ros"), s
 from guide import command, errors, headers, links  # noqa: E402
 
 PICTURES = {".svg", ".png"}
+_ASSETS = ("iframe-worker.js", "site.css", "site.js")
 
 
 _C_PAGE = """# The C interface
@@ -90,7 +91,8 @@ def stage(folder: Path) -> None:
     for file in pictures:
         (folder / places[file]).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, folder / places[file])
-    shutil.copy(ROOT / "docs/guide/iframe-worker.js", folder)
+    for name in _ASSETS:
+        shutil.copy(ROOT / "docs/guide" / name, folder)
 
 
 def _origins() -> dict[str, str]:

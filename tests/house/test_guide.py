@@ -95,7 +95,9 @@ def test_every_page_is_there_and_needs_no_network(site: Path) -> None:
 def test_its_search_works_from_a_disk(site: Path) -> None:
     """There a page may load scripts only, and has no workers; tried in Chromium by hand."""
     assert (site / "search/search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
-    assert '<script src="iframe-worker.js">' in (site / "index.html").read_text(encoding="utf-8")
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert '<script src="iframe-worker.js">' in page
+    assert '<script src="site.js">' in page and 'href="site.css"' in page  # dark, and tables at 400 pixels
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
