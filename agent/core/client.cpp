@@ -57,7 +57,9 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
     if (has_output()) readings_.keep(*output_);
   } else {  // a program that has started anew, or may have: its request ids are others', and it missed nothing
     services_.forget();
+    entities_.begin_anew();
   }
+  sweep_ns_ = TIDE_FOREVER;
   if (announcement.session != session()) former_session_ = session();
   announcement_ = announcement;
   creation_.set_names(announcement.names);
@@ -298,6 +300,10 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   } else if (status != TIDE_XRCE_STATUS_OK_MATCHED) {
     counters_.entities_refused++;
   }
+  if (!tide_xrce_is_error(status)) {
+    entities_.renew(body.request.object);
+    if (entities_.former_count() != 0) sweep_ns_ = now_ + context_.limits.settle_ns;
+  }
   if (!fault.empty() && context_.event) context_.event(key(), "is refused a " + fault, now_);
   if (context_.log) context_.log(line_of(key(), body, status, fault));
   send_status(stream, body.request, status);
@@ -314,6 +320,16 @@ bool Client::may_create(const tide_xrce_create_t &body, uint8_t flags) {
   if (creation_ns_ <= now_) counters_.creations_waited++;
   creation_ns_ = creation_budget_.next_ns();
   return false;
+}
+
+// The program that runs now has made what it has.
+void Client::sweep() {
+  if (creation_.is_begun() || input_->is_stalled()) {
+    sweep_ns_ = now_ + context_.limits.settle_ns;
+    return;
+  }
+  sweep_ns_ = TIDE_FOREVER;
+  entities_.remove_former();
 }
 
 void Client::on_created(uint16_t object) {
@@ -506,6 +522,7 @@ Time Client::poll(Time now) {
     write_retry_ns_ = TIDE_FOREVER;
     input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
   }
+  if (now >= sweep_ns_) sweep();
   services_.poll(now);
   const bool sends = !is_paused();
   if (sends) serve(now);
@@ -514,7 +531,7 @@ Time Client::poll(Time now) {
   const Time reading_next = sends ? readings_.next_ns() : TIDE_FOREVER;
   if (announcement_.liveliness_ns != 0) output();  // to ask with
   const Time probe_next = liveness_.poll(output_.get(), now);
-  Time next = std::min({transmitter_next, reading_next, services_.next_ns(), probe_next});
+  Time next = std::min({transmitter_next, reading_next, services_.next_ns(), probe_next, sweep_ns_});
   if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));
   return next;
 }

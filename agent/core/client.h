@@ -92,6 +92,7 @@ class Client {
   void refuse_fragments(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool on_create(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void on_created(uint16_t object);
+  void sweep();
   void on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool on_write(uint8_t stream, const tide_xrce_submessage_t &submessage);
   void on_read(uint8_t stream, const tide_xrce_submessage_t &submessage);
@@ -134,6 +135,7 @@ class Client {
   Time creation_ns_ = 0;                // before, nothing more is made
   size_t unheard_bytes_ = 0;            // sent since it said something
   bool was_paused_ = false;
+  Time sweep_ns_ = TIDE_FOREVER;  // when what the program before this one had, and this one has not made, goes
 };
 
 }  // namespace tide::agent

@@ -55,6 +55,18 @@ std::optional<uint8_t> Creation::try_begin(const tide_xrce_create_t &body, uint8
   if (!fault.empty()) return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
   if (definition.domain == 0) definition.domain = context_.default_domain;
   if (context_.domain) definition.domain = *context_.domain;
+  // What gives its topic another type: of the program before this one, or by the topic that this one replaces.
+  const bool names_topic = !definition.topic.name.empty() && !definition.topic.type.empty();
+  if (names_topic) {
+    const bool replaces = existing != nullptr && replace && definition.kind == TIDE_XRCE_KIND_TOPIC;
+    const std::optional<Topic> replaced = replaces ? std::optional(existing->definition.topic) : std::nullopt;
+    entities_.make_way(definition.topic, replaced ? &*replaced : nullptr);
+    existing = entities_.find(object);
+    if (needed_parent(definition.kind) != TIDE_XRCE_KIND_INVALID && !entities_.has_parent(definition)) {
+      fault = "what it belongs to does not exist";
+      return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
+    }
+  }
   if (definition.kind == TIDE_XRCE_KIND_DATAWRITER || definition.kind == TIDE_XRCE_KIND_DATAREADER) {
     const uint8_t found = entities_.find_topic(definition);
     if (found != TIDE_XRCE_STATUS_OK) {

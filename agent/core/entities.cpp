@@ -64,6 +64,43 @@ uint8_t Entities::find_topic(Definition &definition) const {
   return definition.topic.type.empty() ? TIDE_XRCE_STATUS_ERR_DDS : TIDE_XRCE_STATUS_OK;
 }
 
+void Entities::begin_anew() {
+  for (auto &[object, entity] : entities_) entity.former = true;
+}
+
+void Entities::renew(uint16_t object) {
+  for (Entity *entity = find(object); entity != nullptr; entity = find(entity->definition.parent)) {
+    entity->former = false;
+    if (Entity *topic = find(entity->definition.topic_object)) topic->former = false;
+    if (entity->definition.kind == TIDE_XRCE_KIND_PARTICIPANT) return;
+  }
+}
+
+void Entities::remove_if(const std::function<bool(const Entity &entity)> &is) {
+  std::vector<uint16_t> gone;
+  for (const auto &[object, entity] : entities_) {
+    if (is(entity)) gone.push_back(object);
+  }
+  for (const uint16_t object : gone) remove(object);
+}
+
+void Entities::make_way(const Topic &topic, const Topic *replaced) {
+  remove_if([&](const Entity &entity) {
+    const Topic &its = entity.definition.topic;
+    const bool conflicts = its.name == topic.name && !its.type.empty() && its.type != topic.type;
+    return conflicts && (entity.former || (replaced != nullptr && its == *replaced));
+  });
+}
+
+size_t Entities::former_count() const {
+  return static_cast<size_t>(
+      std::count_if(entities_.begin(), entities_.end(), [](const auto &entry) { return entry.second.former; }));
+}
+
+void Entities::remove_former() {
+  remove_if([](const Entity &entity) { return entity.former; });
+}
+
 void Entities::remove(uint16_t object) {
   std::vector<uint16_t> children;
   for (const auto &[child, entity] : entities_) {

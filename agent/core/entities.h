@@ -30,12 +30,23 @@ class Entities {
   // With everything that it contains.
   void remove(uint16_t object);
 
+  // The client has started anew: from here on all are former ones, until they are made again.
+  void begin_anew();
+  // This one is of the program that runs now, and so is what it belongs to.
+  void renew(uint16_t object);
+  // Removes former ones that give this topic another type; all of them, and what has `replaced`, which is replaced.
+  void make_way(const Topic &topic, const Topic *replaced);
+  size_t former_count() const;
+  void remove_former();
+
   auto begin() { return entities_.begin(); }
   auto end() { return entities_.end(); }
   auto begin() const { return entities_.begin(); }
   auto end() const { return entities_.end(); }
 
  private:
+  void remove_if(const std::function<bool(const Entity &entity)> &is);
+
   std::map<uint16_t, Entity> entities_;
   Departure departs_;
 };

@@ -103,6 +103,7 @@ struct ReplierPart {
 
 struct Entity {
   Definition definition;
+  bool former = false;  // of the program that its client was before it started anew, and not made again yet
   std::variant<DescribedPart, ParticipantPart, WriterPart, ReaderPart, RequesterPart, ReplierPart> part;
 
   template <class Part>
@@ -113,8 +114,9 @@ struct Entity {
   const Part *as() const {
     return std::get_if<Part>(&part);
   }
-  Made *made() const;          // what DDS makes of it; null: nothing
-  Source *source() const;      // null, as delivery: the client reads nothing of it
+  Made *made() const;      // what DDS makes of it; null: nothing
+  Source *source() const;  // null, as delivery: the client reads nothing of it
+  const Delivery *delivery() const { return const_cast<Entity *>(this)->delivery(); }
   Delivery *delivery();        // of readers, requesters and repliers
   WaitingMessages *waiting();  // of requesters and repliers; null: nothing waits for ROS 2 there
 };

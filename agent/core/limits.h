@@ -62,6 +62,8 @@ struct Limits {
   Time burst_ns = 20'000'000;
   size_t burst_samples = 256;
   size_t burst_bytes = size_t{256} * 1024;
+  // After a client that started anew has made its last entity: what it had before and has not made again goes.
+  Time settle_ns = 3'000'000'000;
   Time client_timeout_ns = 30'000'000'000;  // silence after which a client is asked for a sign of life; 0: never
   // To an address that the sender may have forged: what a client that never acknowledged anything gets at most between
   // two messages of its own. Whoever is silent beyond client_timeout_ns gets nothing more until it says something.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <tuple>
 
 #include "tide/invariant.h"
@@ -238,6 +239,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     delivery.waiting.pop_front();
     if (sent < 0) {
       counters_.samples_too_large++;
+      tell_too_large(entity, payload_bytes, now);
       continue;
     }
     delivery.in_flight++;
@@ -246,6 +248,19 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     counters_.samples_to_client++;
     account(reading, payload_bytes, now);
   }
+}
+
+void Readings::tell_too_large(const Entity &entity, size_t bytes, Time now) {
+  if (!context_.event) return;
+  const Delivery &delivery = *entity.delivery();
+  const std::string &topic =
+      entity.as<ReaderPart>() ? entity.definition.topic.name : entity.definition.service.reply.name;
+  const char *remedy = TIDE_STREAM_IS_RELIABLE(delivery.reading.stream)
+                           ? "a reliable message has at most 65,523 octets"
+                           : "subscribe reliably, or raise the client's MTU (TIDE_MTU_BYTES)";
+  context_.event(
+      delivery.signal->key,
+      "does not get a message of '" + topic + "': " + std::to_string(bytes) + " octets are too long; " + remedy, now);
 }
 
 bool Readings::fetch(Entity &entity, Time now) {

@@ -49,6 +49,7 @@ class Readings {
   void rank();
   void check() const;
   void serve_entity(Entity &entity, uint16_t object, Output &output, Time now);
+  void tell_too_large(const Entity &entity, size_t bytes, Time now);
   bool fetch(Entity &entity, Time now);
   void drain(Entity &entity, Time now);
   void drop_old(Entity &entity, Time now);

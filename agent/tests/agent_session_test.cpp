@@ -193,6 +193,64 @@ TEST(Session, AnotherSessionOfTheSameKeyStartsAnew) {
   EXPECT_EQ(driver.middleware.participants, 0);
 }
 
+// The firmware that was flashed has a publisher in place of a publisher and a subscription.
+TEST(Session, WhatAFormerProgramHadGoesOnceTheNewOneHasMadeItsOwn) {
+  for (const uint16_t vendor : {uint16_t{TIDE_XRCE_VENDOR}, uint16_t{0x010F}}) {
+    Driver driver;
+    TestClient client(driver, 1, 0x11);
+    client.vendor = vendor;
+    EXPECT_EQ(client.connect(), 0);
+    client.create_all();
+    EXPECT_EQ(driver.middleware.sources.size(), 1u);
+    driver.run_until(driver.now() + kSecond);
+    EXPECT_EQ(client.connect(), 0);  // the same id: it has started anew
+    driver.run_until(driver.now() + 10 * kSecond);
+    EXPECT_EQ(driver.middleware.sources.size(), 1u) << "it has made nothing";
+    EXPECT_GE(client.create_xml(0x0011, 0, TestClient::kParticipant, TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE), 0);
+    driver.run_until(driver.now() + Limits{}.settle_ns - 1);
+    EXPECT_EQ(driver.middleware.writers, 1);
+    driver.run_until(driver.now() + kSecond);
+    EXPECT_EQ(driver.middleware.writers, 0);
+    EXPECT_TRUE(driver.middleware.sources.empty());
+    EXPECT_EQ(driver.middleware.participants, 1);
+  }
+}
+
+TEST(Session, ATopicWhoseTypeChangedIsReplacedOnTheFirstStart) {
+  const auto topic = [](const char *type) {
+    return std::string("<dds><topic><name>rt/other</name><dataType>") + type + "</dataType></topic></dds>";
+  };
+  const auto writer = [](const char *type) {
+    return std::string("<dds><data_writer><topic><name>rt/other</name><dataType>") + type +
+           "</dataType></topic></data_writer></dds>";
+  };
+  constexpr uint8_t kAnew = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
+  for (const uint16_t place : {uint16_t{0x0010}, uint16_t{0x0020}}) {  // the same object ids, and others
+    std::vector<std::string> told;
+    Options options;
+    options.tells_events = true;
+    options.warn = [&](const std::string &line) { told.push_back(line); };
+    Driver driver(options);
+    TestClient client(driver, 1, 0x11);
+    client.vendor = TIDE_XRCE_VENDOR;
+    EXPECT_EQ(client.connect(), 0);
+    EXPECT_EQ(client.create_xml(0x0011, 0, TestClient::kParticipant, kAnew), 0);
+    EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic("Int32"), kAnew), 0);
+    EXPECT_EQ(client.create_xml(0x0013, 0x0011, "", kAnew), 0);
+    EXPECT_EQ(client.create_xml(0x0015, 0x0013, writer("Int32"), kAnew), 0);
+    EXPECT_EQ(client.create_xml(0x0022, 0x0011, topic("Bool"), kAnew), TIDE_XRCE_STATUS_ERR_DDS) << "in use";
+    ASSERT_FALSE(told.empty());
+    EXPECT_NE(told.back().find("rt/other"), std::string::npos) << told.back();
+    driver.run_until(driver.now() + kSecond);
+    EXPECT_EQ(client.connect(), 0);
+    EXPECT_EQ(client.create_xml(0x0011, 0, TestClient::kParticipant, kAnew), TIDE_XRCE_STATUS_OK_MATCHED);
+    EXPECT_EQ(client.create_xml(place | 2, 0x0011, topic("Twist"), kAnew), 0);
+    EXPECT_EQ(client.create_xml(place | 3, 0x0011, "", kAnew) & 0x80, 0);
+    EXPECT_EQ(client.create_xml(place | 5, place | 3, writer("Twist"), kAnew), 0);
+    EXPECT_EQ(driver.middleware.writers, 1);
+  }
+}
+
 // A client of ours counts its sessions, so that nothing late is taken for the present one.
 TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
   Driver driver;
@@ -373,6 +431,9 @@ TEST(Entities, StatusesByRule) {
   EXPECT_EQ(client.create_xml(0x0012, 0x0011, other, TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_ERR_MISMATCH);
   EXPECT_EQ(client.create_xml(0x0012, 0x0011, other, TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE), 0);
   EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic, TIDE_XRCE_FLAG_REPLACE), 0);
+  EXPECT_EQ(client.create_xml(0x0023, 0x0011, ""), 0);
+  EXPECT_EQ(client.create_xml(0x0025, 0x0023, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>"),
+            0);
   EXPECT_EQ(client.create_xml(0x0022, 0x0011, "<dds><topic><name>t</name><dataType>X</dataType></topic></dds>"),
             TIDE_XRCE_STATUS_ERR_DDS);
   EXPECT_EQ(client.create_xml(0x0013, 0x0012, ""), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);  // a topic is no parent

@@ -87,13 +87,14 @@ class TestClient {
 
   // Participant, topic, publisher, writer 0x0015, subscriber, reader 0x0016.
   void create_all() {
-    EXPECT_EQ(create_xml(0x0011, 0, "<dds><participant><rtps><name>p</name></rtps></participant></dds>"), 0);
+    EXPECT_EQ(create_xml(0x0011, 0, kParticipant), 0);
     EXPECT_EQ(create_xml(0x0012, 0x0011, "<dds><topic><name>t</name><dataType>T</dataType></topic></dds>"), 0);
     EXPECT_EQ(create_xml(0x0013, 0x0011, ""), 0);
     EXPECT_EQ(create_xml(0x0015, 0x0013, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>"), 0);
     EXPECT_EQ(create_xml(0x0014, 0x0011, ""), 0);
     EXPECT_EQ(create_xml(0x0016, 0x0014, kReader), 0);
   }
+  static constexpr const char *kParticipant = "<dds><participant><rtps><name>p</name></rtps></participant></dds>";
   static constexpr const char *kReader =
       "<dds><data_reader><topic><name>t</name><historyQos><kind>KEEP_ALL</kind></historyQos></topic></data_reader></"
       "dds>";

@@ -63,7 +63,7 @@ class FakeMiddleware : public Middleware {
 
   std::vector<FakeSource *> sources;
   std::vector<Written> written;
-  std::map<std::string, std::string> topics;  // that exist with a type
+  std::vector<const Topic *> written_topics;  // of writers
   std::vector<int> domains;
   int participants = 0, writers = 0;
   uint64_t requests = 0;
@@ -123,8 +123,12 @@ class FakeWriter : public FakeMade<Writer> {
  public:
   FakeWriter(FakeMiddleware &middleware, Topic topic) : FakeMade(middleware), topic_(std::move(topic)) {
     middleware_.writers++;
+    middleware_.written_topics.push_back(&topic_);
   }
-  ~FakeWriter() override { middleware_.writers--; }
+  ~FakeWriter() override {
+    middleware_.writers--;
+    std::erase(middleware_.written_topics, &topic_);
+  }
   bool has_reader() const override { return !middleware_.unread; }
   bool is_acknowledged() override { return !middleware_.unacknowledged; }
   bool write(Bytes payload, bool big_endian) override {
@@ -173,7 +177,11 @@ class FakeParticipant : public FakeMade<Participant> {
   explicit FakeParticipant(FakeMiddleware &middleware) : FakeMade(middleware) { middleware_.participants++; }
   ~FakeParticipant() override { middleware_.participants--; }
   bool check_topic(const Topic &topic) override {
-    return middleware_.topics.try_emplace(topic.name, topic.type).first->second == topic.type;
+    for (const FakeSource *source : middleware_.sources) {
+      if (source->topic.name == topic.name && source->topic.type != topic.type) return false;
+    }
+    const auto conflicts = [&](const Topic *other) { return other->name == topic.name && other->type != topic.type; };
+    return std::none_of(middleware_.written_topics.begin(), middleware_.written_topics.end(), conflicts);
   }
   std::unique_ptr<Writer> create_writer(const Topic &topic, const Qos &) override {
     if (middleware_.refuse) return nullptr;
