@@ -106,6 +106,27 @@ TEST_F(Serving, ResponsesMayComeLaterAndInAnyOrder) {
   EXPECT_EQ(server.replies("/sums")[0].identity, identity_of(3, 3));
 }
 
+// Nobody called for it, so no code of a call can tell.
+TEST_F(Serving, AResponseThatIsTooLongReachesTheErrorHandler) {
+  static int told;
+  told = 0;
+  rcl_service_t blobs{};
+  ASSERT_OK(rclc_service_init_best_effort(&blobs, &node, blob_type(), "blobs"));
+  test_interfaces__srv__Blob_Request in{};
+  test_interfaces__srv__Blob_Response out{};
+  ASSERT_OK(rclc_executor_add_service(&executor, &blobs, &in, &out, [](const void *, void *given) {
+    static_cast<test_interfaces__srv__Blob_Response *>(given)->data.size = 800;  // a message has 256 octets
+  }));
+  rmw_uros_set_error_handling_callback([](rmw_uros_error_entity_type_t, rmw_uros_error_source_t,
+                                          rmw_uros_error_context_t, const char *, int) { told++; });
+  rcl_reset_error();
+  ASSERT_TRUE(eventually([&] { return server.ask("/blobs", Octets(4), identity_of(1, 1)); }));
+  EXPECT_TRUE(spin_until([&] { return told == 1; }));
+  rmw_uros_set_error_handling_callback(nullptr);
+  EXPECT_EQ(tide_rclc_last_status(), TIDE_ERROR_TOO_LARGE);
+  EXPECT_EQ(counters_of(blobs).responses_lost, 1u);
+}
+
 TEST_F(Serving, WithoutAnExecutorRequestsAreTaken) {
   rmw_service_info_t info{};
   EXPECT_EQ(rcl_take_request_with_info(&service, &info, &request), RCL_RET_SERVICE_TAKE_FAILED);

@@ -221,7 +221,10 @@ static bool respond(tide_service_handle_t *service) {
   }
   if (status == TIDE_ERROR_FULL) return false;
   set_waiting(service, false);
-  if (status != TIDE_OK) (void)__atomic_add_fetch(&service->responses_lost, 1u, __ATOMIC_RELAXED);
+  if (status != TIDE_OK) {
+    (void)__atomic_add_fetch(&service->responses_lost, 1u, __ATOMIC_RELAXED);
+    (void)tide_compat_result(status); /* nobody called for it, so the program's error handler hears of it */
+  }
   return true;
 }
 
