@@ -118,7 +118,8 @@
 #define TIDE_NAME_BYTES 64
 #endif
 /* Samples a subscription keeps at most; a QoS depth above it is cut to it. With KEEP_LAST the oldest gives way once
- * it has waited for 20 ms; with KEEP_ALL and reliable none does: the agent waits, and with it what else comes on the stream of that level. */
+ * it has waited for 20 ms; with KEEP_ALL and reliable none does: the agent waits, and with it what else comes on the
+ * stream of that level. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
 #endif

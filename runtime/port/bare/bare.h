@@ -14,7 +14,8 @@ extern "C" {
 /* What the board gives. */
 
 /* A free-running clock that wraps at 2^32, in microseconds. It has to be looked at once in 71 minutes, as any executor
- * that spins does. It may step back by less than 16 s, as micros() of several cores does while interrupts are masked. */
+ * that spins does. It may step back by less than 16 s, as micros() of several cores does while interrupts are masked.
+ */
 uint32_t tide_bare_clock_us(void);
 /* Called while the runtime waits, again and again: yield() of Arduino, a watchdog, a sleep of some microseconds. */
 void tide_bare_idle(void);
