@@ -31,7 +31,14 @@ class Data : public testing::Test {
   }
   size_t delivered() { return client.all(TIDE_XRCE_DATA).size(); }
 
-  Driver driver;
+  static Options options_that_tell(std::vector<std::string> &told) {
+    Options options;
+    options.tells_events = true;
+    options.warn = [&told](const std::string &line) { told.push_back(line); };
+    return options;
+  }
+  std::vector<std::string> told;
+  Driver driver{options_that_tell(told)};
   TestClient client{driver, 1, 0x11};
   uint8_t next_ = 0;
 };
@@ -157,13 +164,16 @@ TEST_F(Data, DataCarryTheIdsOfTheirRequestAndTheByteOrder) {
   EXPECT_EQ(driver.sent.back().bytes[5] & TIDE_XRCE_FLAG_LITTLE_ENDIAN, 0);
 }
 
-TEST_F(Data, ABestEffortSampleTooLargeForAMessageIsCounted) {
+TEST_F(Data, ABestEffortSampleTooLargeForAMessageIsCountedAndTold) {
   client.read(0x0016, 0x01);
   offer(1, 600);
   offer(1, 100);
   driver.pump();
   EXPECT_EQ(delivered(), 1u);
   EXPECT_EQ(driver.agent.counters().samples_too_large, 1u);
+  ASSERT_FALSE(told.empty());
+  EXPECT_NE(told.back().find("does not get a message of 't': 600 octets are too long"), std::string::npos)
+      << told.back();
 }
 
 TEST_F(Data, AReliableSampleLeavesInFragments) {

@@ -97,7 +97,11 @@ TEST_P(Silent, WhoIsSlowToReadIsAskedAndGoesOn) {
 
 // On a serial line and over TCP who asks is there; and without a timeout the user wants it so.
 TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
-  if (GetParam() >= 0x80) GTEST_SKIP() << "waits for its acknowledgments";
+  if (GetParam() >= 0x80) {  // the window waits for acknowledgments
+    start(false, 30 * kSecond);
+    EXPECT_LT(run(100 * kSecond), 100 * 1000u);
+    return;
+  }
   for (const bool may_be_forged : {false, true}) {
     start(may_be_forged, may_be_forged ? 0 : 30 * kSecond);
     EXPECT_GT(run(100 * kSecond), 1000 * 1000u);
