@@ -237,7 +237,8 @@ std::vector<Assumption> LinkModel::assumptions() const {
     const time_ns silence_ns = system_.protocol.silence_ns;
     size_t soonest = size();
     for (size_t chain = 0; chain < size(); chain++) {
-      if (loads_[chain].down.messages == 0 || add(period(chain), responses_[chain]) > silence_ns) continue;
+      if (chains[chain].sporadic || loads_[chain].down.messages == 0) continue;
+      if (add(period(chain), responses_[chain]) > silence_ns) continue;
       if (soonest == size() || responses_[chain] < responses_[soonest]) soonest = chain;
     }
     const time_ns answer_ns = soonest < size() ? responses_[soonest] : 0;
