@@ -94,13 +94,13 @@ TEST(Actions, TenThousandGoalsAreForgotten) {
     const auto engine = std::make_shared<Engine>();
     engine->add(server.entity(), TIDE_PRIORITY(1, 0), std::make_shared<Group>(TIDE_GROUP_EXCLUSIVE));
     std::size_t most = 0;
-    for (int goal = 0; goal < 5000; goal++) {
+    for (int goal = 0; goal < 10000; goal++) {
       server.finish_goal();
       most = std::max(most, server.kept());
       while (server.kept() > 0) engine->spin_once();
     }
     EXPECT_EQ(most, 1u);
-    EXPECT_LE(server.serves, 2 * 5000) << "a goal costs a run, and one more where the clock has not moved on";
+    EXPECT_LE(server.serves, 2 * 10000) << "a goal costs a run, and one more where the clock has not moved on";
     engine->spin_some();
   }
 }
