@@ -258,7 +258,7 @@ static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
   tide_receiver_let_go(r, slot);
   if (!is_good) {
     tide_receiver_ask_again(r, id, sequence);
-  } else if (TIDE_RELIABLE_STREAMS && TIDE_STREAM_IS_RELIABLE(id)) {
+  } else if (TIDE_STREAM_IS_RELIABLE(id)) {
     tide_input_stream_t *stream = tide_receiver_take_stream(r, id);
     const bool is_next = stream && sequence == stream->next;
     if (stream && !has_arrived) (void)tide_input_stream_arrive(stream, sequence);
