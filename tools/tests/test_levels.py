@@ -20,12 +20,13 @@ from tide.optimise.choice import applied, is_ordered
 from tide.optimise.fewest import FewestChanges
 from tide.optimise.moves import Moves
 from tide.optimise.search import Search
+from tide.play.board import UnplayableError
 from tide.play.boards import BoardsPlayer
 from tide.play.host import HostPlayer
 from tide.run.robot_plans import plan_of
 from tide.system.check import check
 from tide.system.fields import CHAIN_PRIORITY_MAXIMUM
-from tide.system.levels import LevelError, levels, levels_of_boards, meetings, names_by_level, priorities_of
+from tide.system.levels import levels, levels_of_boards, meetings, names_by_level, priorities_of
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
 from tide_test_support import each_seed
@@ -166,9 +167,8 @@ def test_the_host_has_as_many_levels_where_executors_go_by_priority() -> None:
     with pytest.raises(NoBoundError) as caught:
         bounds_of(system, "priority")
     assert "executor 'h0' has chains of 127 priorities" in caught.value.findings[0].what
-    with pytest.raises(LevelError):
-        HostPlayer(system, "priority", random.Random(1))
-    assert HostPlayer(system, "default", random.Random(1)).chain_names[126] == "c126"
+    with pytest.raises(UnplayableError, match="127 chains, and at most 126"):
+        HostPlayer(system, "default", random.Random(1))
     fewer = system.with_chains(system.chains[:126])
     assert bounds_of(fewer, "priority").chains[0].bound_ns is not None
 

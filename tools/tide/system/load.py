@@ -10,7 +10,6 @@ from decimal import Decimal
 from pathlib import Path as FilePath
 from typing import Any, get_args
 
-import rtoml
 import tomli
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -55,18 +54,14 @@ def parse(text: str, name: str = "system.toml") -> System:
     """As load, from a text; `name` stands for the file in messages."""
     if text.startswith("\ufeff"):
         raise SystemFileError([f"{name}:1: begins with a byte order mark; save the file as UTF-8 without it"])
-    try:  # a compiled reader for what is right; the other one knows exact numbers and where a syntax error is
-        system = System.model_validate(rtoml.loads(text))
-    except (rtoml.TomlParsingError, ValidationError):
-        system = _read_exactly(text, name)
-    system, findings = with_sizes(system)
+    system, findings = with_sizes(_read(text, name))
     findings = findings or [*check_types(system), *check(system)]
     if findings:
         raise _report(name, locate(text), [(finding.path, finding.what, finding.remedy) for finding in findings])
     return system
 
 
-def _read_exactly(text: str, name: str) -> System:
+def _read(text: str, name: str) -> System:
     try:
         data = tomli.loads(text, parse_float=Decimal)
     except tomli.TOMLDecodeError as error:
