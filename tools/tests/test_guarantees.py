@@ -518,7 +518,7 @@ def test_long_periods_are_possible_over_a_line_and_limits_have_a_line(tmp_path: 
         (
             "agent_ms = 2",
             "agent_ms = 2e6",
-            "'agent_ms' of 'uart' is 2000000.0; with a microcontroller it must be at most",
+            "'agent_ms' of 'uart' is 2000000; with a microcontroller it must be at most",
         ),
         ("payload_bytes = 300", "payload_bytes = 2000000", "'payload_bytes' of 'enc' is 2000000"),
         ("baud = 921600", "mtu_bytes = 64\nbaud = 921600", "'mtu_bytes' is 64; it must be at least 68"),

@@ -61,9 +61,16 @@ def parse(text: str, name: str = "system.toml") -> System:
     return system
 
 
+def _number(text: str) -> Decimal:
+    """Exact, and 2e6 is told as 2000000."""
+    number = Decimal(text)
+    is_short = number.is_finite() and -30 < number.adjusted() < 30
+    return Decimal(format(number, "f")) if is_short else number
+
+
 def _read(text: str, name: str) -> System:
     try:
-        data = tomli.loads(text, parse_float=Decimal)
+        data = tomli.loads(text, parse_float=_number)
     except tomli.TOMLDecodeError as error:
         raise SystemFileError([_syntax_line(str(error), text, name)]) from None
     try:
