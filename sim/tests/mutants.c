@@ -72,16 +72,16 @@ extern const budget_rule_t tide_budget_rule_corrected;
 const budget_rule_t tide_budget_rule_corrected = {start, charge_early, activate, resume, finish, settle, available_ns};
 
 #elif defined MUTANT_FILE_ACTION_SERVER
-#include "../../runtime/src/action/server.h"
+#include "../../runtime/src/compat/action.h"
 
 static tide_action_result_t *find_or_forget(const tide_action_t *action, const uint8_t *goal_id) {
   return tide_mutant == MUTANT_FORGETS ? NULL : tide_action_find_result(action, goal_id);
 }
 #define tide_action_find_result find_or_forget
-#include "../../runtime/src/action/server_requests.c"
+#include "../../runtime/src/compat/action_server.c"
 
 #elif defined MUTANT_FILE_ACTION_CLIENT
-#include "../../runtime/src/action/client.h"
+#include "../../runtime/src/compat/action.h"
 
 static bool meets_session(tide_action_t *action) {
   return tide_mutant != MUTANT_TRUSTS && tide_action_meets_session(action);
@@ -91,5 +91,5 @@ static bool is_in_doubt(const tide_action_t *action, const tide_goal_t *goal) {
   return tide_mutant != MUTANT_BELIEVES && tide_action_is_in_doubt(action, goal);
 }
 #define tide_action_is_in_doubt is_in_doubt
-#include "../../runtime/src/action/client_replies.c"
+#include "../../runtime/src/compat/action_client.c"
 #endif

@@ -7,6 +7,20 @@
 #include "tide/pool_handles.h"
 #include "tide/status.h"
 
+/* The platform's critical section and clock. */
+static inline uintptr_t tide_compat_enter(void) {
+  const tide_platform_t *platform = tide_port_platform();
+  return tide_platform_enter(platform);
+}
+static inline void tide_compat_leave(uintptr_t critical) {
+  const tide_platform_t *platform = tide_port_platform();
+  tide_platform_exit(platform, critical);
+}
+static inline int64_t tide_compat_now_ns(void) {
+  const tide_platform_t *platform = tide_port_platform();
+  return tide_platform_now_ns(platform);
+}
+
 /* Keeps the status for tide_rclc_last_status and turns it into the rcl code of the same meaning. */
 rcl_ret_t tide_compat_result(int status);
 /* The same where rcl has a code of its own for it, which is returned. */

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What servers and clients of actions share. One callback of an executor handles what comes for all parts of an action,
- * one message a run, the oldest first. What could not be sent for lack of a node stays noted in the action and its
- * goals, and the link's context calls again. */
+/* What servers and clients of actions share: action.c. */
 #ifndef TIDE_COMPAT_ACTION_H
 #define TIDE_COMPAT_ACTION_H
 
 #include <string.h>
 
-#include "../compat/internal.h"
+#include "internal.h"
 #include "tide/pool_actions.h"
 
-enum { PART_GOAL, PART_RESULT, PART_CANCEL, PART_FEEDBACK, PART_NONE };
+enum { PART_GOAL, PART_RESULT, PART_CANCEL, PART_FEEDBACK, PART_STATUS, PART_NONE };
 
 /* Layouts that rosidl gives every action; the members that differ from action to action come behind. */
 typedef struct tide_action_time {
@@ -25,15 +23,6 @@ typedef struct tide_action_goal_response {
   bool accepted;
   tide_action_time_t stamp;
 } tide_action_goal_response_t;
-
-static inline uintptr_t tide_action_enter(void) {
-  const tide_platform_t *platform = tide_port_platform();
-  return tide_platform_enter(platform);
-}
-static inline void tide_action_leave(uintptr_t critical) {
-  const tide_platform_t *platform = tide_port_platform();
-  tide_platform_exit(platform, critical);
-}
 
 /* Any thread sends or ends goals while the callback looks at all of them. */
 static inline tide_action_t *tide_action_owner(const tide_goal_t *goal) {
@@ -58,9 +47,9 @@ static inline bool tide_action_is_open(const tide_action_t *action, bool is_serv
 
 /* A free place of the pool, zeroed, or null. */
 tide_action_t *tide_action_take_place(tide_support_t *support, bool is_server);
-/* The name of a part; TIDE_ERROR_CAPACITY_NAMES. */
+/* The name of a part, or the refusal of one that is too long. */
 #define TIDE_ACTION_NAME_BYTES 160
-int tide_action_part_name(char *destination, const char *action_name, const char *part);
+rcl_ret_t tide_action_part_name(char *destination, const char *action_name, size_t part);
 /* rcl names a wrong name of an action otherwise than that of a topic. */
 rcl_ret_t tide_action_result_of_init(rcl_ret_t result);
 /* The services or clients of all parts, and then the topic. The first error, as often as it is called. */
@@ -79,7 +68,6 @@ bool tide_action_meets_session(tide_action_t *action);
 /* The id of the session that is up, or begins. */
 uint8_t tide_action_session(const tide_action_t *action);
 
-tide_service_end_t *tide_action_end(tide_action_t *action, size_t part);
 /* The part whose oldest message came first, of those in the set; PART_NONE. */
 int tide_action_oldest_part(tide_action_t *action, uint32_t parts);
 
@@ -89,6 +77,9 @@ bool tide_action_has_free_goal(const tide_action_t *action);
 void tide_action_free_goal(tide_goal_t *goal);
 /* A goal that was accepted or waits for it, by its id; null. */
 tide_goal_t *tide_action_find_goal(tide_action_t *action, const uint8_t *goal_id);
+/* Of a client's: true when its request may have come to ROS 2 more than once. It was sent again, or a session has ended
+ * since, and the stream sends again what no agent has acknowledged. */
+bool tide_action_is_in_doubt(const tide_action_t *action, const tide_goal_t *goal);
 /* The goal of a program's handle, or null when it is none (any more). */
 tide_goal_t *tide_action_goal_of(const rclc_action_goal_handle_t *handle, bool is_server);
 

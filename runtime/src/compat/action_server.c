@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Servers of actions: their life, and what they send. */
-#include "server.h"
-
+/* Servers of actions: their life, what they are asked, and what they send. */
+#include "action.h"
 #include "rclc/executor.h"
 #include "rclc/publisher.h"
 #include "rclc/service.h"
@@ -25,35 +24,26 @@ static rcl_ret_t close_parts(tide_action_t *action) {
   return result == RCL_RET_OK ? rcl_publisher_fini(&action->server.status, NULL) : result;
 }
 
-static rcl_ret_t open_service(tide_action_t *action, const rcl_node_t *node, size_t part,
-                              const rosidl_service_type_support_t *type, const char *action_name, const char *suffix) {
-  char name[TIDE_ACTION_NAME_BYTES];
-  const int status = tide_action_part_name(name, action_name, suffix);
-  return status == TIDE_OK ? rclc_service_init_default(&action->services[part], node, type, name)
-                           : tide_compat_result(status);
-}
-
-static rcl_ret_t open_publisher(rcl_publisher_t *publisher, const rcl_node_t *node,
-                                const rosidl_message_type_support_t *type, const char *action_name, const char *suffix,
-                                const rmw_qos_profile_t *qos) {
-  char name[TIDE_ACTION_NAME_BYTES];
-  const int status = tide_action_part_name(name, action_name, suffix);
-  return status == TIDE_OK ? rclc_publisher_init(publisher, node, type, name, qos) : tide_compat_result(status);
-}
-
 static rcl_ret_t open_parts(tide_action_t *action, const rcl_node_t *node, const rosidl_action_type_support_t *type,
-                            const char *name) {
-  rcl_ret_t result = open_service(action, node, PART_GOAL, type->goal_service_type_support, name, "/_action/send_goal");
+                            const char *action_name) {
+  const rosidl_service_type_support_t *const types[TIDE_ACTION_PARTS] = {
+      [PART_GOAL] = type->goal_service_type_support,
+      [PART_RESULT] = type->result_service_type_support,
+      [PART_CANCEL] = type->cancel_service_type_support,
+  };
+  char name[TIDE_ACTION_NAME_BYTES];
+  rcl_ret_t result = RCL_RET_OK;
+  for (size_t part = 0; part < TIDE_ACTION_PARTS && result == RCL_RET_OK; part++) {
+    result = tide_action_part_name(name, action_name, part);
+    if (result == RCL_RET_OK) result = rclc_service_init_default(&action->services[part], node, types[part], name);
+  }
+  if (result == RCL_RET_OK) result = tide_action_part_name(name, action_name, PART_FEEDBACK);
+  if (result == RCL_RET_OK) {
+    result = rclc_publisher_init_default(&action->server.feedback, node, type->feedback_message_type_support, name);
+  }
+  if (result == RCL_RET_OK) result = tide_action_part_name(name, action_name, PART_STATUS);
   if (result != RCL_RET_OK) return result;
-  result = open_service(action, node, PART_CANCEL, type->cancel_service_type_support, name, "/_action/cancel_goal");
-  if (result != RCL_RET_OK) return result;
-  result = open_service(action, node, PART_RESULT, type->result_service_type_support, name, "/_action/get_result");
-  if (result != RCL_RET_OK) return result;
-  result = open_publisher(&action->server.feedback, node, type->feedback_message_type_support, name,
-                          "/_action/feedback", &rmw_qos_profile_default);
-  if (result != RCL_RET_OK) return result;
-  return open_publisher(&action->server.status, node, type->status_message_type_support, name, "/_action/status",
-                        &status_qos);
+  return rclc_publisher_init(&action->server.status, node, type->status_message_type_support, name, &status_qos);
 }
 
 rcl_ret_t rclc_action_server_init_default(rclc_action_server_t *action_server, rcl_node_t *node,
@@ -92,6 +82,221 @@ rcl_ret_t rclc_action_server_fini(rclc_action_server_t *action_server, rcl_node_
   return RCL_RET_OK;
 }
 
+/* ---- what it is asked, in its executor's callback ---- */
+
+/* A goal waits where it is until there is a place for it, a cancellation or a question until the last one is answered.
+ */
+static uint32_t parts_that_can_run(const tide_action_t *action) {
+  uint32_t parts = 0;
+  if (tide_action_has_free_goal(action)) parts |= 1u << PART_GOAL;
+  if (!action->server.cancel_due) parts |= 1u << PART_CANCEL;
+  if (!action->server.late_due) parts |= 1u << PART_RESULT;
+  return parts;
+}
+
+static bool has_more(tide_action_t *action) {
+  return tide_action_oldest_part(action, parts_that_can_run(action)) != PART_NONE;
+}
+
+/* Of the epoch as far as the board knows it, so that clients can name goals by the time of their acceptance. */
+static int64_t epoch_ns(const tide_action_t *action) {
+  const tide_platform_t *platform = tide_port_platform();
+  const uintptr_t critical = tide_compat_enter();
+  const tide_time_sync_t sync = action->support->session.time_sync;
+  tide_compat_leave(critical);
+  if (sync.exchanges > 0) return tide_platform_now_ns(platform) + sync.offset_ns;
+  return platform != NULL && platform->wall_ns != NULL ? platform->wall_ns(platform->context) : 0;
+}
+
+static bool is_repeated(tide_action_t *action, tide_goal_t *goal) {
+  const uint8_t *goal_id = goal->handle.goal_id.uuid;
+  const tide_goal_t *other = tide_action_find_goal(action, goal_id);
+  const tide_action_result_t *result = tide_action_find_result(action, goal_id);
+  if (other == NULL && result == NULL) return false;
+  goal->server.accepted_ns = other != NULL ? other->server.accepted_ns : result->accepted_ns;
+  return true;
+}
+
+static bool was_refused(const tide_action_t *action, const uint8_t *goal_id) {
+  for (size_t i = 0; i < action->server.refused_count; i++) {
+    if (memcmp(action->server.refused_ids[i], goal_id, sizeof action->server.refused_ids[i]) == 0) return true;
+  }
+  return false;
+}
+
+static void refuse(tide_action_t *action, const uint8_t *goal_id) {
+  const uint8_t place = action->server.refused_next;
+  memcpy(action->server.refused_ids[place], goal_id, sizeof action->server.refused_ids[place]);
+  action->server.refused_next = (uint8_t)((place + 1u) % TIDE_ACTION_REFUSED);
+  if (action->server.refused_count < TIDE_ACTION_REFUSED) action->server.refused_count++;
+  action->counters.refused++;
+}
+
+static void accept(tide_action_t *action, tide_goal_t *goal) {
+  const uintptr_t critical = tide_compat_enter();
+  goal->handle.goal_accepted = true;
+  tide_action_set_state(goal, GOAL_STATE_EXECUTING);
+  tide_compat_leave(critical);
+  action->counters.goals++;
+  tide_action_note_change(action);
+}
+
+static void decide(tide_action_t *action, tide_goal_t *goal) {
+  memcpy(goal->handle.goal_id.uuid, goal->handle.ros_goal_request, sizeof goal->handle.goal_id.uuid);
+  if (is_repeated(action, goal)) {
+    action->counters.repeated++;
+    goal->handle.goal_accepted = true;
+    return;
+  }
+  if (was_refused(action, goal->handle.goal_id.uuid)) {
+    action->counters.repeated++;
+    return;
+  }
+  goal->server.accepted_ns = epoch_ns(action);
+  const rcl_ret_t decision = action->server.on_goal(&goal->handle, action->handle->callback_context);
+  if (decision == RCL_RET_ACTION_GOAL_ACCEPTED) {
+    accept(action, goal);
+  } else {
+    refuse(action, goal->handle.goal_id.uuid);
+  }
+}
+
+/* One that does not fit the program's memory is refused. */
+static void take_goal(tide_action_t *action) {
+  tide_goal_t *goal = tide_action_new_goal(action);
+  goal->handle.ros_goal_request =
+      action->server.requests + (size_t)(goal - action->goals) * action->server.request_bytes;
+  rmw_service_info_t info = {0};
+  const rcl_ret_t taken =
+      rcl_take_request_with_info(&action->services[PART_GOAL], &info, goal->handle.ros_goal_request);
+  if (taken == RCL_RET_SERVICE_TAKE_FAILED) {
+    tide_action_free_goal(goal);
+    return;
+  }
+  goal->server.request_id = info.request_id;
+  if (taken == RCL_RET_OK) decide(action, goal);
+  if (tide_action_is_used(goal)) goal->server.response_due = true;
+}
+
+static void add_asker(tide_action_t *action, tide_goal_t *goal, const rmw_request_id_t *asker) {
+  const uintptr_t critical = tide_compat_enter();
+  if (goal->server.asker_count == TIDE_ACTION_ASKERS) {
+    memmove(goal->server.askers, goal->server.askers + 1, (TIDE_ACTION_ASKERS - 1u) * sizeof *asker);
+    goal->server.asker_count--;
+    action->counters.askers_gone++;
+  }
+  goal->server.askers[goal->server.asker_count++] = *asker;
+  tide_compat_leave(critical);
+}
+
+static void take_result_request(tide_action_t *action) {
+  unique_identifier_msgs__msg__UUID goal_id;
+  rmw_service_info_t info;
+  if (rcl_take_request_with_info(&action->services[PART_RESULT], &info, &goal_id) != RCL_RET_OK) return;
+  tide_goal_t *goal = tide_action_find_goal(action, goal_id.uuid);
+  if (goal != NULL) {
+    add_asker(action, goal, &info.request_id);
+    return;
+  }
+  memcpy(action->server.late_goal_id, goal_id.uuid, sizeof action->server.late_goal_id);
+  action->server.late_id = info.request_id;
+  action->server.late_due = true;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count) {
+  uint8_t any = 0;
+  for (size_t i = 0; i < count; i++) any |= bytes[i];
+  return any == 0;
+}
+
+typedef struct selection {
+  const uint8_t *goal_id; /* null: none in particular */
+  bool all;
+  int64_t before_ns; /* 0: no matter when */
+} selection_t;
+
+/* As ROS 2 has it: nothing given means all; a time means those accepted until then, and the goal if one is named. */
+static selection_t selected_by(const tide_action_goal_info_t *info) {
+  selection_t selection = {NULL, false, (int64_t)info->stamp.sec * 1000000000 + info->stamp.nanosec};
+  if (!is_zero(info->goal_id, sizeof info->goal_id)) selection.goal_id = info->goal_id;
+  selection.all = selection.goal_id == NULL && selection.before_ns == 0;
+  return selection;
+}
+
+static bool is_selected(const selection_t *selection, const tide_goal_t *goal) {
+  if (selection->all) return true;
+  if (selection->before_ns != 0 && goal->server.accepted_ns <= selection->before_ns) return true;
+  return selection->goal_id != NULL && memcmp(selection->goal_id, goal->handle.goal_id.uuid, 16) == 0;
+}
+
+static bool change_status(tide_goal_t *goal, rcl_action_goal_state_t from, rcl_action_goal_state_t to) {
+  const uintptr_t critical = tide_compat_enter();
+  const bool changes = tide_action_is_used(goal) && tide_action_state(goal) == from && !goal->server.ending;
+  if (changes) tide_action_set_state(goal, to);
+  tide_compat_leave(critical);
+  return changes;
+}
+
+/* True: the program agrees. The goal may end meanwhile, in another thread. */
+static bool cancel(tide_action_t *action, tide_goal_t *goal) {
+  const rclc_action_server_handle_cancel_callback_t on_cancel = action->server.on_cancel;
+  if (on_cancel == NULL || !on_cancel(&goal->handle, action->handle->callback_context)) {
+    change_status(goal, GOAL_STATE_CANCELING, GOAL_STATE_EXECUTING);
+    return false;
+  }
+  if (!tide_action_is_used(goal)) return false;
+  goal->handle.goal_cancelled = true;
+  goal->server.canceling = true;
+  return true;
+}
+
+static rcl_action_cancel_state_t cancel_code(const tide_action_t *action, const selection_t *selection, size_t asked,
+                                             size_t agreed) {
+  if (agreed > 0) return CANCEL_STATE_OK;
+  if (asked > 0) return CANCEL_STATE_REJECTED;
+  if (selection->goal_id == NULL || selection->before_ns != 0) return CANCEL_STATE_OK; /* there was none */
+  const bool known = tide_action_find_goal((tide_action_t *)action, selection->goal_id) != NULL ||
+                     tide_action_find_result(action, selection->goal_id) != NULL;
+  return known ? CANCEL_STATE_TERMINATED : CANCEL_STATE_UNKNOWN_GOAL;
+}
+
+static void take_cancel_request(tide_action_t *action) {
+  tide_action_goal_info_t info;
+  rmw_service_info_t request;
+  if (rcl_take_request_with_info(&action->services[PART_CANCEL], &request, &info) != RCL_RET_OK) return;
+  const selection_t selection = selected_by(&info);
+  size_t asked = 0, agreed = 0;
+  for (size_t i = 0; i < action->goal_count; i++) {
+    tide_goal_t *goal = &action->goals[i];
+    if (!tide_action_is_used(goal) || !is_selected(&selection, goal)) continue;
+    if (!change_status(goal, GOAL_STATE_EXECUTING, GOAL_STATE_CANCELING)) continue;
+    asked++;
+    if (cancel(action, goal)) agreed++;
+    if (action->handle == NULL) return; /* finished by the callback */
+  }
+  action->server.cancel_id = request.request_id;
+  action->server.cancel_code = cancel_code(action, &selection, asked, agreed);
+  action->server.cancel_due = true;
+  if (agreed > 0) tide_action_note_change(action);
+}
+
+/* Takes the oldest message that can be handled now; false: there is none. */
+static bool take(tide_action_t *action) {
+  switch (tide_action_oldest_part(action, parts_that_can_run(action))) {
+    case PART_GOAL:
+      take_goal(action);
+      return true;
+    case PART_RESULT:
+      take_result_request(action);
+      return true;
+    case PART_CANCEL:
+      take_cancel_request(action);
+      return true;
+    default:
+      return false;
+  }
+}
+
 /* ---- replies and states that are due ---- */
 
 /* False: no node; the link's context calls again. */
@@ -115,16 +320,11 @@ static bool send_goal_response(tide_action_t *action, tide_goal_t *goal) {
   return true;
 }
 
-static size_t canceling(const tide_action_t *action) {
+static bool send_cancel_response(tide_action_t *action) {
   size_t count = 0;
   for (size_t i = 0; i < action->goal_count; i++) {
     if (tide_action_is_used(&action->goals[i]) && action->goals[i].server.canceling) count++;
   }
-  return count;
-}
-
-static bool send_cancel_response(tide_action_t *action) {
-  const size_t count = canceling(action);
   tide_write_t write;
   int status = tide_compat_begin_response(action->services[PART_CANCEL].impl, &action->server.cancel_id, &write,
                                           8u + count * sizeof(tide_action_goal_info_t));
@@ -147,18 +347,6 @@ static bool send_cancel_response(tide_action_t *action) {
   return is_settled(action, status);
 }
 
-static bool send_late_result(tide_action_t *action) {
-  if (!is_settled(action, tide_action_send_kept(action, &action->server.late_id, action->server.late_goal_id))) {
-    return false;
-  }
-  action->server.late_due = false;
-  return true;
-}
-
-static bool has_ended(const tide_goal_t *goal) {
-  return tide_action_is_used(goal) && tide_action_state(goal) > GOAL_STATE_CANCELING;
-}
-
 static bool send_result(tide_action_t *action, tide_goal_t *goal) {
   while (goal->server.asker_count > 0) {
     const rmw_request_id_t *asker = &goal->server.askers[goal->server.asker_count - 1u];
@@ -171,9 +359,9 @@ static bool send_result(tide_action_t *action, tide_goal_t *goal) {
 /* After the state has been published for the last time in which the handle has it. */
 static void release(tide_goal_t *goal) {
   tide_action_result_t *result = tide_action_result_of(goal);
-  const uintptr_t critical = tide_action_enter();
+  const uintptr_t critical = tide_compat_enter();
   if (result != NULL) result->goal = NULL;
-  tide_action_leave(critical);
+  tide_compat_leave(critical);
   tide_action_free_goal(goal);
 }
 
@@ -183,7 +371,12 @@ static bool send_responses(tide_action_t *action) {
     if (tide_action_is_used(goal) && goal->server.response_due && !send_goal_response(action, goal)) return false;
   }
   if (action->server.cancel_due && !send_cancel_response(action)) return false;
-  return !action->server.late_due || send_late_result(action);
+  if (!action->server.late_due) return true;
+  if (!is_settled(action, tide_action_send_kept(action, &action->server.late_id, action->server.late_goal_id))) {
+    return false;
+  }
+  action->server.late_due = false;
+  return true;
 }
 
 static bool publish_states(tide_action_t *action) {
@@ -196,7 +389,8 @@ static bool publish_states(tide_action_t *action) {
 static bool send_results(tide_action_t *action) {
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
-    if (!has_ended(goal) || goal->server.response_due || goal->server.canceling) continue;
+    const bool has_ended = tide_action_is_used(goal) && tide_action_state(goal) > GOAL_STATE_CANCELING;
+    if (!has_ended || goal->server.response_due || goal->server.canceling) continue;
     if (!send_result(action, goal)) return false;
     release(goal);
   }
@@ -216,9 +410,9 @@ static void execute(tide_callback_t *callback, void *context) {
   (void)callback;
   const rclc_executor_handle_t *handle = context;
   tide_action_t *action = handle->impl;
-  if (!send_what_is_due(action) || !tide_action_server_take(action)) return;
+  if (!send_what_is_due(action) || !take(action)) return;
   if (action->handle == NULL || !send_what_is_due(action)) return; /* the callback may have finished the server */
-  if (tide_action_server_has_more(action)) tide_action_wake(action);
+  if (has_more(action)) tide_action_wake(action);
 }
 
 rcl_ret_t rclc_executor_add_action_server(rclc_executor_t *executor, rclc_action_server_t *action_server,
@@ -249,7 +443,7 @@ rcl_ret_t rclc_action_publish_feedback(rclc_action_goal_handle_t *goal_handle, v
 /* One thread ends a goal, and only one that was accepted. */
 static rcl_ret_t begin_ending(tide_goal_t *goal) {
   rcl_ret_t result = RCL_RET_OK;
-  const uintptr_t critical = tide_action_enter();
+  const uintptr_t critical = tide_compat_enter();
   if (tide_action_state(goal) == GOAL_STATE_UNKNOWN) {
     result = RCLC_RET_ACTION_WAIT_RESULT_REQUEST;
   } else if (tide_action_state(goal) > GOAL_STATE_CANCELING || goal->server.ending) {
@@ -257,25 +451,19 @@ static rcl_ret_t begin_ending(tide_goal_t *goal) {
   } else {
     goal->server.ending = true;
   }
-  tide_action_leave(critical);
+  tide_compat_leave(critical);
   return result;
 }
 
 static void end(tide_goal_t *goal, tide_action_result_t *result, rcl_action_goal_state_t status) {
   tide_action_t *action = goal->action;
-  const uintptr_t critical = tide_action_enter();
+  const uintptr_t critical = tide_compat_enter();
   tide_action_set_state(goal, status);
   goal->server.ending = false;
   if (result != NULL) result->ready = true;
   tide_action_note_change(action);
-  tide_action_leave(critical);
+  tide_compat_leave(critical);
   tide_action_wake(action);
-}
-
-static void keep_going(tide_goal_t *goal) {
-  const uintptr_t critical = tide_action_enter();
-  goal->server.ending = false;
-  tide_action_leave(critical);
 }
 
 static int keep(tide_goal_t *goal, tide_action_result_t *result, const tide_message_type_t *type,
@@ -294,17 +482,17 @@ static int keep(tide_goal_t *goal, tide_action_result_t *result, const tide_mess
 }
 
 static bool take_asker(tide_goal_t *goal, rmw_request_id_t *asker) {
-  const uintptr_t critical = tide_action_enter();
+  const uintptr_t critical = tide_compat_enter();
   const bool any = goal->server.asker_count > 0;
   if (any) *asker = goal->server.askers[--goal->server.asker_count];
-  tide_action_leave(critical);
+  tide_compat_leave(critical);
   return any;
 }
 
 static void give_back_asker(tide_goal_t *goal, const rmw_request_id_t *asker) {
-  const uintptr_t critical = tide_action_enter();
+  const uintptr_t critical = tide_compat_enter();
   if (goal->server.asker_count < TIDE_ACTION_ASKERS) goal->server.askers[goal->server.asker_count++] = *asker;
-  tide_action_leave(critical);
+  tide_compat_leave(critical);
 }
 
 /* Without memory to keep it. */
@@ -344,7 +532,10 @@ rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_ac
   if (result != RCL_RET_OK) return result;
   memcpy(ros_response, &status, sizeof status); /* its first member */
   result = finish(goal, status, ros_response);
-  if (result != RCL_RET_OK) keep_going(goal);
+  if (result == RCL_RET_OK) return result;
+  const uintptr_t critical = tide_compat_enter();
+  goal->server.ending = false; /* it goes on */
+  tide_compat_leave(critical);
   return result;
 }
 
