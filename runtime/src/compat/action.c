@@ -30,7 +30,7 @@ rcl_ret_t tide_action_part_name(char *destination, const char *action_name, size
   static const char infix[] = "/_action/";
   const size_t length = strlen(action_name), more = strlen(suffixes[part]) + 1;
   if (length + sizeof infix - 1u + more > TIDE_ACTION_NAME_BYTES) return tide_compat_result(TIDE_ERROR_CAPACITY_NAMES);
-  memcpy(destination, action_name, length);
+  for (size_t i = 0; i < length; i++) destination[i] = action_name[i];
   memcpy(destination + length, infix, sizeof infix - 1u);
   memcpy(destination + length + sizeof infix - 1u, suffixes[part], more);
   return RCL_RET_OK;
@@ -166,26 +166,24 @@ static void attach(tide_action_t *action, rclc_executor_handle_t *handle, uint8_
 rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc_executor_handle_type_t type,
                           size_t goal_count, void *context, void (*execute)(tide_callback_t *callback, void *context)) {
   if (goal_count == 0) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  if (action->callback.executor != NULL) return tide_compat_result(TIDE_ERROR_EXISTS);
+  const rclc_executor_handle_t wanted = {.type = type,
+                                         .action_server = action->program,
+                                         /* or the client: they share the place */ .callback_context = context};
+  rclc_executor_handle_t *handle;
+  const int opened = tide_compat_open_handle(executor, &wanted, action, &action->callback, &handle);
+  if (opened != TIDE_OK) return tide_compat_result(opened);
   action->goals = NULL;
   tide_goal_t *goals = free_goals(tide_pools.actions, goal_count);
   if (goals == NULL) return tide_compat_result(TIDE_ERROR_CAPACITY_GOALS);
-  rclc_executor_handle_t *handle = tide_compat_next_handle(executor, type);
-  if (handle == NULL) return tide_compat_result(TIDE_ERROR_CAPACITY_HANDLES);
   memset(goals, 0, goal_count * sizeof *goals);
-  handle->action_server = action->program; /* or the client: they share the place */
-  handle->impl = action;
-  handle->callback_context = context;
   action->callback.kind = action->is_server ? TIDE_CALLBACK_SERVICE : TIDE_CALLBACK_CLIENT;
   action->callback.execute = execute;
-  action->callback.context = handle;
-  action->callback.handle = action->program;
-  const int status = tide_executor_add(&executor->impl->core, &action->callback);
-  if (status != TIDE_OK) return tide_compat_refusal_of_add(status);
+  const int added = tide_executor_add(&executor->impl->core, &action->callback);
+  if (added != TIDE_OK) return tide_compat_commit_handle(executor, handle, added);
   action->goals = goals;
   action->goal_count = goal_count;
   action->session = action->support->session.id;
-  tide_compat_commit_handle(executor, handle);
+  (void)tide_compat_commit_handle(executor, handle, TIDE_OK);
   attach(action, handle, executor->impl->number);
   const uintptr_t critical = tide_compat_enter();
   action->support->retry_responses = retry;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rclc/executor.h"
-
+/* rclc's executor over the runtime's: its frames, its life, what is added to it and taken away, triggers, spinning,
+ * callback groups, chains, and rounds with logical execution time. */
 #include <string.h>
 
 #include "internal.h"
+#include "rclc/executor.h"
 #include "rclc/sleep.h"
+#include "tide/pool_actions.h"
+#include "tide/rclc_service.h"
 
 #define DEFAULT_TIMEOUT_NS 1000000000u
 
@@ -82,10 +85,9 @@ static size_t places_taken(void) {
 
 /* The link's context looks for executors to wake. */
 static void set_support(tide_executor_handle_t *handle, tide_support_t *support) {
-  const tide_platform_t *platform = tide_port_platform();
-  const uintptr_t critical = tide_platform_enter(platform);
+  const uintptr_t critical = tide_compat_enter();
   __atomic_store_n(&handle->support, support, __ATOMIC_RELAXED);
-  tide_platform_exit(platform, critical);
+  tide_compat_leave(critical);
 }
 
 static int init_core(tide_executor_handle_t *handle, size_t lane_count, tide_policy_t policy) {
@@ -150,30 +152,11 @@ tide_executor_handle_t *tide_compat_executor_of(const rclc_executor_t *executor)
   return executor != NULL && executor->impl != NULL && executor->impl->support != NULL ? executor->impl : NULL;
 }
 
-rcl_ret_t rclc_executor_fini(rclc_executor_t *executor) {
-  if (executor == NULL) return RCL_RET_OK; /* as rclc */
-  tide_executor_handle_t *handle = tide_compat_executor_of(executor);
-  if (handle != NULL) {
-    end_round(handle);
-    for (size_t i = 0; i < executor->index; i++) tide_compat_remove_handle(handle, &executor->handles[i]);
-    set_support(handle, NULL);
-  }
-  *executor = rclc_executor_get_zero_initialized_executor();
-  return RCL_RET_OK;
-}
-
 rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t policy) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle == NULL || policy > TIDE_POLICY_READYSET) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (executor->index != 0) return tide_compat_result(TIDE_ERROR_STATE);
   return tide_compat_result(tide_executor_set_policy(&handle->core, policy));
-}
-
-static bool are_rising(const tide_lane_settings_t *lanes, size_t count) {
-  for (size_t i = 1; i < count; i++) {
-    if (lanes[i].least_level < lanes[i - 1].least_level) return false;
-  }
-  return true;
 }
 
 /* Then one round is what the stock spin_some does; else it is as many rounds as there are handles. */
@@ -184,8 +167,9 @@ static bool runs_all_a_round(const tide_executor_handle_t *handle) {
 
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
-  if (handle == NULL || lanes == NULL || count == 0 || !are_rising(lanes, count)) {
-    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (handle == NULL || lanes == NULL || count == 0) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  for (size_t i = 1; i < count; i++) {
+    if (lanes[i].least_level < lanes[i - 1].least_level) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
   if (executor->index != 0) return tide_compat_result(TIDE_ERROR_STATE);
   if (count > tide_pools.lane_count) return tide_compat_result(TIDE_ERROR_CAPACITY_LANES);
@@ -226,6 +210,358 @@ rcl_ret_t rclc_executor_prepare(rclc_executor_t *executor) {
   return tide_compat_executor_of(executor) == NULL ? tide_compat_result(TIDE_ERROR_ARGUMENT) : RCL_RET_OK;
 }
 
+/* ---- what is added and taken away ---- */
+
+int tide_compat_remove_callback(tide_callback_t *callback) {
+  tide_executor_t *core = callback->executor;
+  if (core == NULL) return TIDE_OK;
+  return core->config.lane_count > 1 ? tide_executor_remove_idle(core, callback) : tide_executor_remove(core, callback);
+}
+
+int tide_compat_leave_executor(tide_callback_t *callback, rclc_executor_handle_t **handle) {
+  const int status = tide_compat_remove_callback(callback);
+  if (status != TIDE_OK) return status;
+  if (*handle != NULL) memset(*handle, 0, sizeof **handle);
+  *handle = NULL;
+  return TIDE_OK;
+}
+
+/* Not by way of the program's object, which may be gone: programs leave their functions without finishing it. */
+static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_t *handle) {
+  tide_callback_t *callback = NULL;
+  tide_reader_t *reader = NULL; /* of what is called for received messages */
+  rclc_executor_handle_t **place = NULL;
+  int status = TIDE_OK;
+  switch (handle->type) {
+    case RCLC_SUBSCRIPTION:
+    case RCLC_SUBSCRIPTION_WITH_CONTEXT: {
+      tide_subscription_handle_t *subscription = handle->impl;
+      callback = &subscription->callback;
+      reader = &subscription->reader;
+      place = &subscription->handle;
+      break;
+    }
+    case RCLC_SERVICE:
+    case RCLC_SERVICE_WITH_REQUEST_ID:
+    case RCLC_SERVICE_WITH_CONTEXT:
+    case RCLC_CLIENT:
+    case RCLC_CLIENT_WITH_REQUEST_ID: {
+      tide_service_end_t *end = handle->impl; /* its first member */
+      if (!TIDE_SERVICE_OBJECTS) break;
+      callback = &end->callback;
+      reader = &end->reader;
+      place = &end->handle;
+      break;
+    }
+    case RCLC_ACTION_SERVER:
+    case RCLC_ACTION_CLIENT:
+      status = tide_pools.actions->remove(executor, handle->impl);
+      break;
+    case RCLC_TIMER: {
+      tide_timer_handle_t *timer = handle->impl;
+      callback = &timer->timer.callback;
+      place = &timer->handle;
+      break;
+    }
+    case RCLC_GUARD_CONDITION: {
+      tide_guard_handle_t *guard = handle->impl;
+      callback = &guard->callback;
+      place = &guard->handle;
+      break;
+    }
+    case RCLC_UNKNOWN_TYPE:
+      break;
+  }
+  if (callback != NULL) status = tide_compat_remove_callback(callback);
+  if (status != TIDE_OK) return status;
+  if (place != NULL) *place = NULL;
+  if (reader != NULL) {
+    tide_session_t *session = &executor->support->session;
+    tide_session_set_reader_owner(session, reader, 0);
+    if (executor->number != 0)
+      tide_daemon_disown(&session->daemon, executor->number); /* its frames are in nobody's way */
+  }
+  memset(handle, 0, sizeof *handle);
+  return TIDE_OK;
+}
+
+int tide_compat_open_handle(rclc_executor_t *executor, const rclc_executor_handle_t *wanted, void *impl,
+                            tide_callback_t *callback, rclc_executor_handle_t **handle) {
+  if (tide_compat_executor_of(executor) == NULL) return TIDE_ERROR_ARGUMENT;
+  if (callback->executor != NULL) return TIDE_ERROR_EXISTS;
+  size_t index = 0;
+  while (index < executor->max_handles && executor->handles[index].initialized) index++;
+  if (index == executor->max_handles) return TIDE_ERROR_CAPACITY_HANDLES;
+  *handle = &executor->handles[index];
+  **handle = *wanted;
+  (*handle)->impl = impl;
+  (*handle)->index = index;
+  callback->context = *handle;
+  callback->handle = rclc_executor_handle_get_ptr(*handle);
+  return TIDE_OK;
+}
+
+rcl_ret_t tide_compat_commit_handle(rclc_executor_t *executor, rclc_executor_handle_t *handle, int status) {
+  /* What the core's causes mean here: a group is the only other thing that a callback can be refused for. */
+  if (status == TIDE_ERROR_FULL) status = TIDE_ERROR_CAPACITY_HANDLES;
+  if (status == TIDE_ERROR_ARGUMENT) status = TIDE_ERROR_EXISTS;
+  if (status != TIDE_OK) return tide_compat_result(status);
+  handle->initialized = true;
+  if (handle->index >= executor->index) executor->index = handle->index + 1;
+  return RCL_RET_OK;
+}
+
+rcl_ret_t tide_compat_add_handle(rclc_executor_t *executor, const rclc_executor_handle_t *wanted, void *impl,
+                                 tide_callback_t *callback, tide_reader_t *reader, rclc_executor_handle_t **place) {
+  rclc_executor_handle_t *handle;
+  const int status = tide_compat_open_handle(executor, wanted, impl, callback, &handle);
+  if (status != TIDE_OK) return tide_compat_result(status);
+  const rcl_ret_t added =
+      tide_compat_commit_handle(executor, handle, tide_executor_add(&executor->impl->core, callback));
+  if (added != RCL_RET_OK) return added;
+  *place = handle;
+  if (reader == NULL) return RCL_RET_OK;
+  tide_session_set_reader_owner(&executor->impl->support->session, reader, executor->impl->number);
+  for (uint8_t i = 0; i < reader->count; i++) tide_executor_notify(callback);
+  return RCL_RET_OK;
+}
+
+static void execute_subscription(tide_callback_t *callback, void *context) {
+  (void)callback;
+  rclc_executor_handle_t *handle = context;
+  const tide_local_functions_t *local = ((tide_subscription_handle_t *)handle->impl)->local;
+  const void *memory = handle->data; /* the callback may take the handle out of the executor */
+  const void *taken = NULL;
+  const rcl_ret_t result = tide_compat_take_next(handle->impl, handle->data, &taken);
+  if (result != RCL_RET_OK && handle->invocation != ALWAYS) return;
+  const void *message = result == RCL_RET_OK ? taken : NULL;
+  if (handle->type == RCLC_SUBSCRIPTION_WITH_CONTEXT) {
+    handle->subscription_callback_with_context(message, handle->callback_context);
+  } else {
+    handle->subscription_callback(message);
+  }
+  if (message != NULL && message != memory) local->release(message);
+}
+
+static rcl_ret_t add_subscription(rclc_executor_t *executor, const rclc_executor_handle_t *wanted) {
+  if (!rcl_subscription_is_valid(wanted->subscription) || wanted->data == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  tide_subscription_handle_t *subscription = wanted->subscription->impl;
+  tide_callback_t *callback = &subscription->callback;
+  if (callback->executor == NULL) {
+    callback->kind = TIDE_CALLBACK_SUBSCRIPTION;
+    callback->always = wanted->invocation == ALWAYS;
+    callback->execute = execute_subscription;
+  }
+  const rcl_ret_t result =
+      tide_compat_add_handle(executor, wanted, subscription, callback, &subscription->reader, &subscription->handle);
+  if (result != RCL_RET_OK || subscription->local == NULL) return result;
+  const uint16_t waiting = subscription->local->waiting(subscription);
+  for (uint16_t i = 0; i < waiting; i++) tide_executor_notify(callback);
+  return RCL_RET_OK;
+}
+
+rcl_ret_t rclc_executor_add_subscription(rclc_executor_t *executor, rcl_subscription_t *subscription, void *msg,
+                                         rclc_subscription_callback_t callback,
+                                         rclc_executor_handle_invocation_t invocation) {
+  const rclc_executor_handle_t wanted = {.type = RCLC_SUBSCRIPTION,
+                                         .invocation = invocation,
+                                         .subscription = subscription,
+                                         .data = msg,
+                                         .subscription_callback = callback};
+  return callback == NULL ? tide_compat_result(TIDE_ERROR_ARGUMENT) : add_subscription(executor, &wanted);
+}
+
+rcl_ret_t rclc_executor_add_subscription_with_context(rclc_executor_t *executor, rcl_subscription_t *subscription,
+                                                      void *msg, rclc_subscription_callback_with_context_t callback,
+                                                      void *context, rclc_executor_handle_invocation_t invocation) {
+  const rclc_executor_handle_t wanted = {.type = RCLC_SUBSCRIPTION_WITH_CONTEXT,
+                                         .invocation = invocation,
+                                         .subscription = subscription,
+                                         .data = msg,
+                                         .callback_context = context,
+                                         .subscription_callback_with_context = callback};
+  return callback == NULL ? tide_compat_result(TIDE_ERROR_ARGUMENT) : add_subscription(executor, &wanted);
+}
+
+rcl_ret_t rclc_executor_add_timer(rclc_executor_t *executor, rcl_timer_t *timer) {
+  if (timer == NULL || timer->impl == NULL || timer->impl->support == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  tide_timer_t *core = &timer->impl->timer;
+  const rclc_executor_handle_t wanted = {.type = RCLC_TIMER, .timer = timer};
+  rclc_executor_handle_t *handle;
+  const int status = tide_compat_open_handle(executor, &wanted, timer->impl, &core->callback, &handle);
+  if (status != TIDE_OK) return tide_compat_result(status);
+  timer->impl->program = timer;
+  const int64_t first_ns = core->next_ns; /* the timer runs since rcl_timer_init */
+  const bool canceled = core->canceled;
+  const rcl_ret_t result =
+      tide_compat_commit_handle(executor, handle, tide_executor_add_timer(&executor->impl->core, core));
+  if (result != RCL_RET_OK) return result;
+  tide_timer_set_phase(core, first_ns);
+  if (canceled) tide_timer_cancel(core);
+  timer->impl->handle = handle;
+  return RCL_RET_OK;
+}
+
+static void execute_guard(tide_callback_t *callback, void *context) {
+  (void)callback;
+  rclc_executor_handle_t *handle = context;
+  handle->gc_callback();
+}
+
+rcl_ret_t rclc_executor_add_guard_condition(rclc_executor_t *executor, rcl_guard_condition_t *gc,
+                                            rclc_gc_callback_t callback) {
+  if (gc == NULL || gc->impl == NULL || gc->impl->support == NULL || callback == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  tide_guard_handle_t *guard = gc->impl;
+  const rclc_executor_handle_t wanted = {.type = RCLC_GUARD_CONDITION, .gc = gc, .gc_callback = callback};
+  if (guard->callback.executor == NULL) {
+    guard->callback.kind = TIDE_CALLBACK_GUARD;
+    guard->callback.execute = execute_guard;
+  }
+  const rcl_ret_t result = tide_compat_add_handle(executor, &wanted, guard, &guard->callback, NULL, &guard->handle);
+  if (result != RCL_RET_OK) return result;
+  if (guard->triggered_early) tide_executor_notify(&guard->callback);
+  guard->triggered_early = false;
+  return RCL_RET_OK;
+}
+
+void *rclc_executor_handle_get_ptr(rclc_executor_handle_t *handle) {
+  if (handle == NULL) return NULL;
+  switch (handle->type) {
+    case RCLC_SUBSCRIPTION:
+    case RCLC_SUBSCRIPTION_WITH_CONTEXT:
+      return handle->subscription;
+    case RCLC_SERVICE:
+    case RCLC_SERVICE_WITH_REQUEST_ID:
+    case RCLC_SERVICE_WITH_CONTEXT:
+      return handle->service;
+    case RCLC_CLIENT:
+    case RCLC_CLIENT_WITH_REQUEST_ID:
+      return handle->client;
+    case RCLC_ACTION_SERVER:
+      return handle->action_server;
+    case RCLC_ACTION_CLIENT:
+      return handle->action_client;
+    case RCLC_TIMER:
+      return handle->timer;
+    case RCLC_GUARD_CONDITION:
+      return handle->gc;
+    case RCLC_UNKNOWN_TYPE:
+      break;
+  }
+  return NULL;
+}
+
+static rcl_ret_t remove_pointer(rclc_executor_t *executor, const void *pointer) {
+  if (tide_compat_executor_of(executor) == NULL || pointer == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  for (size_t i = 0; i < executor->index; i++) {
+    rclc_executor_handle_t *handle = &executor->handles[i];
+    if (!handle->initialized || rclc_executor_handle_get_ptr(handle) != pointer) continue;
+    return tide_compat_result(remove_handle(executor->impl, handle));
+  }
+  return tide_compat_result(TIDE_ERROR_NOT_FOUND);
+}
+
+rcl_ret_t rclc_executor_remove_subscription(rclc_executor_t *executor, const rcl_subscription_t *subscription) {
+  return remove_pointer(executor, subscription);
+}
+
+rcl_ret_t rclc_executor_remove_service(rclc_executor_t *executor, const rcl_service_t *service) {
+  return remove_pointer(executor, service);
+}
+
+rcl_ret_t rclc_executor_remove_client(rclc_executor_t *executor, const rcl_client_t *client) {
+  return remove_pointer(executor, client);
+}
+
+rcl_ret_t rclc_executor_remove_timer(rclc_executor_t *executor, const rcl_timer_t *timer) {
+  return remove_pointer(executor, timer);
+}
+
+rcl_ret_t rclc_executor_remove_guard_condition(rclc_executor_t *executor, const rcl_guard_condition_t *gc) {
+  return remove_pointer(executor, gc);
+}
+
+rcl_ret_t rclc_executor_fini(rclc_executor_t *executor) {
+  if (executor == NULL) return RCL_RET_OK; /* as rclc */
+  tide_executor_handle_t *handle = tide_compat_executor_of(executor);
+  if (handle != NULL) {
+    end_round(handle);
+    for (size_t i = 0; i < executor->index; i++) remove_handle(handle, &executor->handles[i]);
+    set_support(handle, NULL);
+  }
+  *executor = rclc_executor_get_zero_initialized_executor();
+  return RCL_RET_OK;
+}
+
+/* ---- triggers ---- */
+
+bool rclc_executor_trigger_any(rclc_executor_handle_t *handles, unsigned int size, void *obj) {
+  (void)obj;
+  for (unsigned int i = 0; i < size; i++) {
+    if (handles[i].initialized && handles[i].data_available) return true;
+  }
+  return false;
+}
+
+bool rclc_executor_trigger_all(rclc_executor_handle_t *handles, unsigned int size, void *obj) {
+  (void)obj;
+  for (unsigned int i = 0; i < size; i++) {
+    if (handles[i].initialized && !handles[i].data_available) return false;
+  }
+  return true;
+}
+
+bool rclc_executor_trigger_one(rclc_executor_handle_t *handles, unsigned int size, void *obj) {
+  for (unsigned int i = 0; i < size; i++) {
+    if (handles[i].initialized && handles[i].data_available && rclc_executor_handle_get_ptr(&handles[i]) == obj) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool rclc_executor_trigger_always(rclc_executor_handle_t *handles, unsigned int size, void *obj) {
+  (void)handles;
+  (void)size;
+  (void)obj;
+  return true;
+}
+
+/* The program's function sees the executor's handles, wherever the program keeps that executor; what is ready is told
+ * by the runtime's callbacks. */
+static bool ask_program(tide_callback_t *const *callbacks, size_t count, void *object) {
+  tide_executor_handle_t *executor = object;
+  for (size_t i = 0; i < count; i++) {
+    rclc_executor_handle_t *handle = callbacks[i]->context;
+    handle->data_available = tide_callback_is_ready(callbacks[i]);
+  }
+  return executor->trigger(tide_pools.handles + executor->first, (unsigned int)executor->count,
+                           executor->trigger_object);
+}
+
+rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_trigger_t trigger_function,
+                                    void *trigger_object) {
+  if (executor == NULL || executor->impl == NULL || trigger_function == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  tide_executor_handle_t *handle = executor->impl;
+  handle->trigger = trigger_function;
+  handle->trigger_object = trigger_object;
+  if (handle->rounds != NULL) {
+    return tide_compat_result(tide_executor_set_trigger(&handle->core, handle->rounds->begin, handle));
+  }
+  if (trigger_function == rclc_executor_trigger_any) {
+    return tide_compat_result(tide_executor_set_trigger(&handle->core, tide_trigger_any, NULL));
+  }
+  return tide_compat_result(tide_executor_set_trigger(&handle->core, ask_program, handle));
+}
+
 /* ---- spinning ---- */
 
 static bool is_stopped(const tide_executor_handle_t *handle) {
@@ -235,8 +571,7 @@ static bool is_stopped(const tide_executor_handle_t *handle) {
 rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  const tide_platform_t *platform = tide_port_platform();
-  int64_t now_ns = tide_platform_now_ns(platform);
+  int64_t now_ns = tide_compat_now_ns();
   bool forever = timeout_ns >= (uint64_t)(TIDE_FOREVER - now_ns);
   int64_t deadline_ns = forever ? TIDE_FOREVER : now_ns + (int64_t)timeout_ns;
   size_t run = 0;
@@ -248,22 +583,19 @@ rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t time
     if (count == 0 && run > 0) break;
     run += (size_t)count;
     if (runs_all_a_round(handle)) break;
-    if (count == 0 && (is_stopped(handle) || tide_platform_now_ns(platform) >= deadline_ns)) break;
+    if (count == 0 && (is_stopped(handle) || tide_compat_now_ns() >= deadline_ns)) break;
   }
   return RCL_RET_OK;
 }
 
 static void spin_lane(void *context, size_t index) { tide_executor_spin_lane(context, index); }
 
-static int spin_with_threads(tide_executor_handle_t *handle) {
-  return tide_port_run_lanes(handle->lanes, handle->core.config.lane_count, spin_lane, &handle->core,
-                             &handle->refused_lane);
-}
-
 rcl_ret_t rclc_executor_spin(rclc_executor_t *executor) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  const int status = handle->has_threads ? spin_with_threads(handle) : tide_executor_spin(&handle->core);
+  const int status = handle->has_threads ? tide_port_run_lanes(handle->lanes, handle->core.config.lane_count, spin_lane,
+                                                               &handle->core, &handle->refused_lane)
+                                         : tide_executor_spin(&handle->core);
   end_round(handle);
   return tide_compat_result(status);
 }
@@ -283,12 +615,11 @@ rcl_ret_t rclc_executor_spin_one_period(rclc_executor_t *executor, const uint64_
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle == NULL || period == 0 || period > (uint64_t)INT64_MAX / 4u)
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  const tide_platform_t *platform = tide_port_platform();
-  int64_t now_ns = tide_platform_now_ns(platform);
+  int64_t now_ns = tide_compat_now_ns();
   int64_t period_ns = (int64_t)period;
   if (handle->next_period_ns == 0) handle->next_period_ns = now_ns + period_ns;
   rcl_ret_t result = rclc_executor_spin_some(executor, executor->timeout_ns);
-  now_ns = tide_platform_now_ns(platform);
+  now_ns = tide_compat_now_ns();
   if (now_ns > handle->next_period_ns) {
     handle->next_period_ns += (now_ns - handle->next_period_ns) / period_ns * period_ns + period_ns;
   }
@@ -304,5 +635,245 @@ rcl_ret_t rclc_executor_spin_period(rclc_executor_t *executor, const uint64_t pe
   while (result == RCL_RET_OK && !__atomic_exchange_n(&handle->core.stopped, false, __ATOMIC_ACQ_REL)) {
     result = rclc_executor_spin_one_period(executor, period);
   }
+  return result;
+}
+
+/* ---- callback groups ---- */
+
+rcl_ret_t tide_rclc_callback_group_init(tide_callback_group_t *group, tide_group_kind_t kind) {
+  if (group == NULL || (kind != TIDE_GROUP_EXCLUSIVE && kind != TIDE_GROUP_REENTRANT)) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  if (!TIDE_LANES) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
+  for (size_t i = 0; i < tide_pools.group_count; i++) {
+    tide_group_handle_t *handle = &tide_pools.groups[i];
+    if (handle->in_use) continue;
+    const int status = tide_group_init(&handle->group, kind, tide_pools.group_storage + i * tide_pools.handle_count,
+                                       tide_pools.handle_count);
+    if (status != TIDE_OK) return tide_compat_result(status);
+    handle->in_use = true;
+    group->impl = handle;
+    return RCL_RET_OK;
+  }
+  return tide_compat_result(TIDE_ERROR_CAPACITY_GROUPS);
+}
+
+static void leave_group(tide_callback_t *callback, const tide_group_t *group) {
+  if (callback->group == group) callback->group = NULL;
+}
+
+rcl_ret_t tide_rclc_callback_group_fini(tide_callback_group_t *group) {
+  if (group == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  tide_group_handle_t *handle = group->impl;
+  if (handle != NULL && handle->in_use) {
+    if (handle->group.members > 0u) return tide_compat_result(TIDE_ERROR_STATE);
+    for (size_t i = 0; i < tide_pools.timer_count; i++)
+      leave_group(&tide_pools.timers[i].timer.callback, &handle->group);
+    for (size_t i = 0; i < tide_pools.subscription_count; i++)
+      leave_group(&tide_pools.subscriptions[i].callback, &handle->group);
+    for (size_t i = 0; i < tide_pools.service_count; i++)
+      leave_group(&tide_pools.services[i].end.callback, &handle->group);
+    for (size_t i = 0; i < tide_pools.client_count; i++)
+      leave_group(&tide_pools.clients[i].end.callback, &handle->group);
+    for (size_t i = 0; i < tide_pools.guard_count; i++) leave_group(&tide_pools.guards[i].callback, &handle->group);
+    handle->in_use = false;
+  }
+  group->impl = NULL;
+  return RCL_RET_OK;
+}
+
+static rcl_ret_t set_group(tide_callback_t *callback, const tide_callback_group_t *group) {
+  if (group != NULL && (group->impl == NULL || !group->impl->in_use)) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (callback->executor != NULL) return tide_compat_result(TIDE_ERROR_STATE);
+  callback->group = group == NULL ? NULL : &group->impl->group;
+  return RCL_RET_OK;
+}
+
+rcl_ret_t tide_rclc_timer_set_group(rcl_timer_t *timer, const tide_callback_group_t *group) {
+  if (timer == NULL || timer->impl == NULL || timer->impl->support == NULL) return RCL_RET_TIMER_INVALID;
+  return set_group(&timer->impl->timer.callback, group);
+}
+
+rcl_ret_t tide_rclc_subscription_set_group(rcl_subscription_t *subscription, const tide_callback_group_t *group) {
+  if (!rcl_subscription_is_valid(subscription)) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  return set_group(&subscription->impl->callback, group);
+}
+
+rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, const tide_callback_group_t *group) {
+  if (guard == NULL || guard->impl == NULL || guard->impl->support == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  return set_group(&guard->impl->callback, group);
+}
+
+/* Runs of one service would share its request and response. */
+static rcl_ret_t set_group_of_end(tide_callback_t *callback, const tide_callback_group_t *group) {
+  const bool reentrant = group != NULL && group->impl != NULL && group->impl->group.kind == TIDE_GROUP_REENTRANT;
+  return reentrant ? tide_compat_result(TIDE_ERROR_UNSUPPORTED) : set_group(callback, group);
+}
+
+rcl_ret_t tide_rclc_service_set_group(rcl_service_t *service, const tide_callback_group_t *group) {
+  if (service == NULL || service->impl == NULL || service->impl->end.support == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  return set_group_of_end(&service->impl->end.callback, group);
+}
+
+rcl_ret_t tide_rclc_client_set_group(rcl_client_t *client, const tide_callback_group_t *group) {
+  if (client == NULL || client->impl == NULL || client->impl->end.support == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  return set_group_of_end(&client->impl->end.callback, group);
+}
+
+/* ---- chains ---- */
+
+rcl_ret_t tide_rclc_chain_add_timer(tide_chain_t *chain, rcl_timer_t *timer) {
+  tide_callback_t *callback = tide_rclc_timer_callback(timer);
+  if (chain == NULL || callback == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  return tide_compat_result(tide_chain_add(chain, callback));
+}
+
+rcl_ret_t tide_rclc_chain_add_subscription(tide_chain_t *chain, rcl_subscription_t *subscription) {
+  tide_callback_t *callback = tide_rclc_subscription_callback(subscription);
+  if (chain == NULL || callback == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  int position = tide_chain_add(chain, callback);
+  if (position < 0) return tide_compat_result(position);
+  return tide_rclc_subscription_set_priority(subscription, callback->priority);
+}
+
+rcl_ret_t tide_rclc_chain_add_publisher(tide_chain_t *chain, rcl_publisher_t *publisher) {
+  if (chain == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  return tide_rclc_publisher_set_priority(publisher, TIDE_PRIORITY(chain->level, chain->length));
+}
+
+/* ---- rounds ---- */
+
+/* Of the thread that runs a round. Where threads have no variables of their own, tasks that send meanwhile wait for the
+ * end of the round, too. */
+#if TIDE_SOCKETS
+static _Thread_local tide_executor_handle_t *current;
+#else
+static tide_executor_handle_t *current;
+#endif
+
+/* ---- outputs ---- */
+
+/* The most urgent first, others in the order in which they were written. */
+static int keep(tide_support_t *support, tide_write_t *write) {
+  tide_executor_handle_t *executor = current;
+  if (executor == NULL || executor->rounds == NULL || executor->support != support || write->cdr.status != TIDE_OK) {
+    return tide_session_write_end(write);
+  }
+  tide_node_t *node = write->node;
+  tide_node_t **place = &executor->kept;
+  while (*place != NULL && (*place)->priority >= node->priority) place = &(*place)->next_in_stream;
+  node->length = (uint32_t)write->cdr.position;
+  node->resend = write->stream; /* free for the writer's use until the node is submitted */
+  node->next_in_stream = *place;
+  *place = node;
+  write->node = NULL;
+  return TIDE_OK;
+}
+
+static int let_go(tide_support_t *support, tide_node_t *node) {
+  tide_write_t write;
+  write.session = &support->session;
+  write.node = node;
+  write.stream = (uint8_t)node->resend;
+  tide_cdr_writer(&write.cdr, node->bytes, node->capacity);
+  write.cdr.position = node->length;
+  node->resend = 0;
+  node->next_in_stream = NULL;
+  return tide_session_write_end(&write);
+}
+
+static void finish_round(tide_executor_handle_t *executor) {
+  if (current == executor) current = NULL;
+  if (executor->support == NULL) executor->kept = NULL; /* the session has ended, and its pool with it */
+  while (executor->kept != NULL) {
+    tide_node_t *node = executor->kept;
+    executor->kept = node->next_in_stream;
+    const int status = let_go(executor->support, node);
+    if (status != TIDE_OK) (void)tide_compat_result(status);
+  }
+}
+
+/* ---- inputs ---- */
+
+static void call_subscription(rclc_executor_handle_t *handle, const void *message) {
+  if (handle->type == RCLC_SUBSCRIPTION_WITH_CONTEXT) {
+    handle->subscription_callback_with_context(message, handle->callback_context);
+  } else {
+    handle->subscription_callback(message);
+  }
+}
+
+static void execute_taken(tide_callback_t *callback, void *context) {
+  (void)callback;
+  rclc_executor_handle_t *handle = context;
+  call_subscription(handle, handle->data);
+}
+
+/* Its message could not be read. */
+static void execute_without(tide_callback_t *callback, void *context) {
+  (void)callback;
+  rclc_executor_handle_t *handle = context;
+  if (handle->invocation == ALWAYS) call_subscription(handle, NULL);
+}
+
+/* What came after the round began is for the next one. */
+static void execute_early(tide_callback_t *callback, void *context) {
+  rclc_executor_handle_t *handle = context;
+  tide_subscription_handle_t *subscription = handle->impl;
+  const bool waiting =
+      subscription->reader.count > 0 || (subscription->local != NULL && subscription->local->waiting(subscription) > 0);
+  if (waiting) tide_executor_notify(callback);
+  execute_without(callback, context);
+}
+
+static void take_input(tide_callback_t *callback) {
+  rclc_executor_handle_t *handle = callback->context;
+  if (__atomic_load_n(&callback->pending, __ATOMIC_RELAXED) == 0) {
+    callback->execute = execute_early;
+    return;
+  }
+  const rcl_ret_t result = tide_compat_take(handle->impl, handle->data, NULL);
+  callback->execute = result == RCL_RET_OK ? execute_taken : execute_without;
+}
+
+static bool begin_round(tide_callback_t *const *callbacks, size_t count, void *object) {
+  tide_executor_handle_t *executor = object;
+  if (!ask_program(callbacks, count, executor)) return false;
+  for (size_t i = 0; i < count; i++) {
+    if (callbacks[i]->kind == TIDE_CALLBACK_SUBSCRIPTION) take_input(callbacks[i]);
+  }
+  current = executor;
+  return true;
+}
+
+static void take_at_once(tide_executor_handle_t *executor) {
+  for (size_t i = 0; i < executor->core.count; i++) {
+    tide_callback_t *callback = executor->core.config.callbacks[i];
+    if (callback->kind == TIDE_CALLBACK_SUBSCRIPTION) callback->execute = execute_subscription;
+  }
+}
+
+/* ---- choice ---- */
+
+static const tide_rounds_t rounds = {begin_round, finish_round};
+
+rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_semantics_t semantics) {
+  tide_executor_handle_t *handle = tide_compat_executor_of(executor);
+  if (handle == NULL || semantics > RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  if (current == handle && handle->rounds != NULL) return tide_compat_result(TIDE_ERROR_STATE);
+  handle->rounds = semantics == RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME ? &rounds : NULL;
+  const rcl_ret_t result = rclc_executor_set_trigger(executor, handle->trigger, handle->trigger_object);
+  if (result != RCL_RET_OK) handle->rounds = NULL;
+  handle->core.all_frames_first = handle->rounds != NULL;
+  if (handle->rounds == NULL) take_at_once(handle);
+  handle->support->keep = keep; /* stays: another executor of the support may use it */
   return result;
 }

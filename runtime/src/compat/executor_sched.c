@@ -3,11 +3,21 @@
  * until the start. */
 #include <string.h>
 
-#include "executor_sched_internal.h"
+#include "internal.h"
+#include "rclc/executor_sched.h"
 #include "tide/rclc.h"
+#include "tide/rclc_service.h"
 
 #define NANOSECONDS INT64_C(1000000000)
 #define SECONDS_MAXIMUM 1000000
+
+typedef struct sched_record {
+  rclc_executor_t *executor;
+  void *object; /* the program's: subscription, timer, service, guard condition */
+  void *message, *response;
+  void (*callback)(void); /* as its kind has it */
+  rcl_ret_t (*add)(const struct sched_record *record, tide_priority_t priority);
+} sched_record_t;
 
 /* Those of an executor are neighbours, rising in priority, so that its lanes can be handed on where they are: a copy on
  * the stack would be too much for a board. */
@@ -76,7 +86,8 @@ void rclc_executor_real_time_scheduling_init(rclc_executor_t *executor) {
   forget(first, count);
 }
 
-rcl_ret_t tide_compat_add_sched(const sched_record_t *record, const rclc_executor_sched_parameter_t *sparam) {
+/* Keeps what was added until the start. A lane for it. */
+static rcl_ret_t add_sched(const sched_record_t *record, const rclc_executor_sched_parameter_t *sparam) {
   if (tide_rclc_executor_core(record->executor) == NULL || record->callback == NULL || sparam == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
@@ -102,7 +113,60 @@ rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_su
                                  .message = msg,
                                  .callback = (void (*)(void))callback,
                                  .add = add_subscription};
-  return tide_compat_add_sched(&record, sparam);
+  return add_sched(&record, sparam);
+}
+
+static rcl_ret_t add_timer(const sched_record_t *record, tide_priority_t priority) {
+  const rcl_ret_t result = rclc_executor_add_timer(record->executor, record->object);
+  return result == RCL_RET_OK ? tide_rclc_timer_set_priority(record->object, priority) : result;
+}
+
+static void its_own(void) {} /* a timer has had its callback since its init */
+
+rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
+                                        const rclc_executor_sched_parameter_t *sparam) {
+  if (timer == NULL || timer->impl == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  const sched_record_t record = {.executor = executor, .object = timer, .callback = its_own, .add = add_timer};
+  return add_sched(&record, sparam);
+}
+
+static rcl_ret_t add_service(const sched_record_t *record, tide_priority_t priority) {
+  const rcl_ret_t result = rclc_executor_add_service(record->executor, record->object, record->message,
+                                                     record->response, (rclc_service_callback_t)record->callback);
+  return result == RCL_RET_OK ? tide_rclc_service_set_priority(record->object, priority) : result;
+}
+
+rcl_ret_t rclc_executor_add_service_sched(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
+                                          void *response_msg, rclc_service_callback_t callback,
+                                          const rclc_executor_sched_parameter_t *sparam) {
+  if (service == NULL || service->impl == NULL || request_msg == NULL || response_msg == NULL) {
+    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  }
+  const sched_record_t record = {.executor = executor,
+                                 .object = service,
+                                 .message = request_msg,
+                                 .response = response_msg,
+                                 .callback = (void (*)(void))callback,
+                                 .add = add_service};
+  return add_sched(&record, sparam);
+}
+
+static rcl_ret_t add_guard_condition(const sched_record_t *record, tide_priority_t priority) {
+  rcl_guard_condition_t *condition = record->object;
+  const rcl_ret_t result =
+      rclc_executor_add_guard_condition(record->executor, condition, (rclc_gc_callback_t)record->callback);
+  if (result != RCL_RET_OK) return result;
+  return tide_compat_result(
+      tide_executor_set_priority(tide_rclc_executor_core(record->executor), &condition->impl->callback, priority));
+}
+
+rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl_guard_condition_t *gc,
+                                                  rclc_gc_callback_t callback,
+                                                  const rclc_executor_sched_parameter_t *sparam) {
+  if (gc == NULL || gc->impl == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  const sched_record_t record = {
+      .executor = executor, .object = gc, .callback = (void (*)(void))callback, .add = add_guard_condition};
+  return add_sched(&record, sparam);
 }
 
 /* Each its own level, so that no lane runs another one's callback. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rcl/wait.h"
-
+/* Wait sets, and events of QoS, of which there are none. */
 #include <string.h>
 
 #include "internal.h"
+#include "rcl/event.h"
+#include "rcl/wait.h"
 
 struct tide_wait_set {
   rcl_allocator_t allocator;
@@ -176,10 +177,9 @@ rcl_ret_t rcl_wait_set_add_event(rcl_wait_set_t *wait_set, const rcl_event_t *ev
 /* ---- what is ready ---- */
 
 static bool has_sample(const tide_reader_t *reader) {
-  const tide_platform_t *platform = tide_port_platform();
-  const uintptr_t critical = tide_platform_enter(platform);
+  const uintptr_t critical = tide_compat_enter();
   const bool any = reader->count > 0 || reader->current.memory != NULL;
-  tide_platform_exit(platform, critical);
+  tide_compat_leave(critical);
   return any;
 }
 
@@ -288,10 +288,47 @@ rcl_ret_t rcl_wait(rcl_wait_set_t *wait_set, int64_t timeout_ns) {
   if (is_empty(wait_set)) return RCL_RET_WAIT_SET_EMPTY;
   const rcl_ret_t ended = look_for_ended(wait_set);
   if (ended != RCL_RET_OK) return ended;
-  const tide_platform_t *platform = tide_port_platform();
-  const int64_t now_ns = tide_platform_now_ns(platform);
+  const int64_t now_ns = tide_compat_now_ns();
   const bool forever = timeout_ns < 0 || timeout_ns > TIDE_FOREVER - now_ns;
   const int64_t deadline_ns = first_expiry(wait_set, forever ? TIDE_FOREVER : now_ns + timeout_ns, now_ns);
   (void)tide_compat_wait(wait_set->impl->support, is_any_ready, wait_set, deadline_ns, true);
   return leave_ready_ones(wait_set) ? RCL_RET_OK : RCL_RET_TIMEOUT;
+}
+
+/* ---- events ---- */
+
+rcl_event_t rcl_get_zero_initialized_event(void) {
+  const rcl_event_t event = {NULL};
+  return event;
+}
+
+static rcl_ret_t refuse(const rcl_event_t *event, bool is_of_something, int type, int last_type) {
+  if (event == NULL) return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_EVENT_INVALID);
+  if (!is_of_something || type < 0 || type > last_type) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
+}
+
+rcl_ret_t rcl_publisher_event_init(rcl_event_t *event, const rcl_publisher_t *publisher,
+                                   const rcl_publisher_event_type_t event_type) {
+  return refuse(event, rcl_publisher_is_valid(publisher), (int)event_type, RCL_PUBLISHER_MATCHED);
+}
+
+rcl_ret_t rcl_subscription_event_init(rcl_event_t *event, const rcl_subscription_t *subscription,
+                                      const rcl_subscription_event_type_t event_type) {
+  return refuse(event, rcl_subscription_is_valid(subscription), (int)event_type, RCL_SUBSCRIPTION_MATCHED);
+}
+
+bool rcl_event_is_valid(const rcl_event_t *event) {
+  (void)event;
+  return false;
+}
+
+rcl_ret_t rcl_take_event(const rcl_event_t *event, void *event_info) {
+  (void)event;
+  (void)event_info;
+  return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_EVENT_INVALID);
+}
+
+rcl_ret_t rcl_event_fini(rcl_event_t *event) {
+  return event == NULL ? tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_EVENT_INVALID) : RCL_RET_OK;
 }

@@ -370,9 +370,10 @@ static bool field_is_equal(const tide_field_t *field, const void *message_a, con
   if (a.count != b.count) return false;
   if (field->kind < TIDE_FIELD_STRING && !is_number)
     return a.count == 0 || memcmp(a.data, b.data, a.count * stride) == 0;
-  for (size_t i = 0; i < a.count; ++i)
+  for (size_t i = 0; i < a.count; ++i) {
     if (!element_is_equal(field, (const uint8_t *)a.data + i * stride, (const uint8_t *)b.data + i * stride))
       return false;
+  }
   return true;
 }
 
@@ -637,7 +638,7 @@ void tide_message_bind_wstring(rosidl_runtime_c__U16String *string, uint16_t *me
   bool rosidl_runtime_c__##STRING##__resize(rosidl_runtime_c__##STRING *string, size_t size) {                        \
     return string != NULL && tide_message_resize(string, size, sizeof(UNIT));                                         \
   }                                                                                                                   \
-  static const tide_field_t STRING##_sequence = {.kind = KIND, .shape = TIDE_SHAPE_SEQUENCE};                         \
+  static const tide_field_t STRING##_sequence = {.kind = (KIND), .shape = TIDE_SHAPE_SEQUENCE};                       \
   bool rosidl_runtime_c__##STRING##__Sequence__init(rosidl_runtime_c__##STRING##__Sequence *sequence, size_t size) {  \
     if (sequence == NULL) return false;                                                                               \
     *sequence = (rosidl_runtime_c__##STRING##__Sequence){0};                                                          \

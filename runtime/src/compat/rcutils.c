@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rcutils/allocator.h"
+/* What programs use of rcutils beside the log: allocators, arrays of strings, formatted text. */
+#include <stdio.h>
+#include <string.h>
 
 #include "internal.h"
+#include "rcutils/allocator.h"
+#include "rcutils/snprintf.h"
+#include "rcutils/types/string_array.h"
 #include "tide/message_heap.h"
 #include "tide/options.h"
 
@@ -80,4 +85,49 @@ bool rcutils_set_default_allocator(rcutils_allocator_t *allocator) {
 bool rcutils_allocator_is_valid(const rcutils_allocator_t *allocator) {
   return allocator != NULL && allocator->allocate != NULL && allocator->deallocate != NULL &&
          allocator->zero_allocate != NULL && allocator->reallocate != NULL;
+}
+
+rcutils_string_array_t rcutils_get_zero_initialized_string_array(void) {
+  rcutils_string_array_t array;
+  memset(&array, 0, sizeof array);
+  return array;
+}
+
+rcutils_ret_t rcutils_string_array_init(rcutils_string_array_t *string_array, size_t size,
+                                        const rcutils_allocator_t *allocator) {
+  if (string_array == NULL || allocator == NULL || allocator->zero_allocate == NULL) {
+    return RCUTILS_RET_INVALID_ARGUMENT;
+  }
+  *string_array = rcutils_get_zero_initialized_string_array();
+  string_array->allocator = *allocator;
+  if (size == 0) return RCUTILS_RET_OK;
+  string_array->data = allocator->zero_allocate(size, sizeof(char *), allocator->state);
+  if (string_array->data == NULL) return RCUTILS_RET_BAD_ALLOC;
+  string_array->size = size;
+  return RCUTILS_RET_OK;
+}
+
+rcutils_ret_t rcutils_string_array_fini(rcutils_string_array_t *string_array) {
+  if (string_array == NULL) return RCUTILS_RET_INVALID_ARGUMENT;
+  const rcutils_allocator_t *allocator = &string_array->allocator;
+  for (size_t i = 0; i < string_array->size; i++) {
+    if (string_array->data[i] != NULL) allocator->deallocate(string_array->data[i], allocator->state);
+  }
+  if (string_array->data != NULL) allocator->deallocate(string_array->data, allocator->state);
+  *string_array = rcutils_get_zero_initialized_string_array();
+  return RCUTILS_RET_OK;
+}
+
+int rcutils_vsnprintf(char *buffer, size_t buffer_size, const char *format, va_list arguments) {
+  if (format == NULL || (buffer == NULL && buffer_size > 0)) return -1;
+  /* Started by the caller. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
+  return vsnprintf(buffer, buffer_size, format, arguments);
+}
+
+int rcutils_snprintf(char *buffer, size_t buffer_size, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = rcutils_vsnprintf(buffer, buffer_size, format, arguments);
+  va_end(arguments);
+  return length;
 }

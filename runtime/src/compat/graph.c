@@ -1,9 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and types of the graph, in memory of the caller's allocator. Each question reads the graph twice: how many
- * there are at most, then each. */
+/* The graph as the agents of micro-ROS tell it: micro_ros_msgs/Graph on ros_to_microros_graph. It is kept as it came
+ * and read anew for each question. */
 #include <string.h>
 
-#include "graph.h"
+#include "internal.h"
+#include "rcl/graph.h"
+#include "rclc/subscription.h"
+#include "tide/pool_graph.h"
+
+/* Kinds of micro_ros_msgs/Entity. */
+enum { PUBLISHER, SUBSCRIPTION, SERVER, CLIENT };
+
+/* Of a program whose pools have no graph. An alias: of a weak constant Clang would use the value that stands here,
+ * though the program has another. */
+static const tide_graph_pool_t no_graph = {NULL, 0};
+extern const tide_graph_pool_t tide_graph_pool __attribute__((weak, alias("no_graph")));
+
+static rcl_subscription_t subscription;
+static rcl_guard_condition_t changed;
+static const tide_support_t *owner; /* whose it is */
+static uint32_t graph_bytes;        /* of what came last; 0: nothing yet */
+static uint32_t told;               /* messages that came */
+static bool watched;                /* changed is initialised */
+
+static void keep(tide_cdr_t *cdr, void *message) {
+  (void)message;
+  const size_t count = tide_cdr_remaining(cdr);
+  if (count > tide_graph_pool.capacity) {
+    cdr->status = TIDE_ERROR_CAPACITY_MESSAGE;
+    return;
+  }
+  tide_cdr_get_bytes(cdr, tide_graph_pool.bytes, count);
+  graph_bytes = (uint32_t)count;
+  told++;
+}
+
+static const tide_message_type_t graph_type =
+    TIDE_COMPAT_MESSAGE_TYPE("micro_ros_msgs", "Graph", 0, tide_compat_encode_nothing, keep);
+static const rosidl_message_type_support_t graph_support = TIDE_COMPAT_MESSAGE_SUPPORT(graph_type);
+
+/* In the context that hands the message on. */
+static void on_sample(void *context, tide_reader_t *reader) {
+  (void)context;
+  (void)reader;
+  if (__atomic_load_n(&watched, __ATOMIC_ACQUIRE)) (void)rcl_trigger_guard_condition(&changed);
+}
+
+static void refresh(void) {
+  char nowhere;
+  while (tide_compat_take(subscription.impl, &nowhere, NULL) != RCL_RET_SUBSCRIPTION_TAKE_FAILED) continue;
+}
+
+static bool has_come(tide_support_t *support, void *context) {
+  (void)support;
+  (void)context;
+  refresh();
+  return graph_bytes > 0;
+}
+
+static rcl_ret_t subscribe(const rcl_node_t *node) {
+  rmw_qos_profile_t qos = rmw_qos_profile_default;
+  qos.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
+  qos.depth = 1;
+  rcl_node_t whose = *node;
+  subscription = rcl_get_zero_initialized_subscription();
+  const rcl_ret_t result =
+      rclc_subscription_init(&subscription, &whose, &graph_support, "/ros_to_microros_graph", &qos);
+  if (result != RCL_RET_OK) return result;
+  graph_bytes = 0;
+  watched = false;
+  subscription.impl->reader.on_sample = on_sample;
+  owner = node->impl->support;
+  return RCL_RET_OK;
+}
+
+/* The graph of this node's support: subscribed to, and what has come of it so far. */
+static rcl_ret_t open(const rcl_node_t *node) {
+  if (tide_graph_pool.capacity == 0) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
+  if (!tide_compat_is_node(node)) return RCL_RET_NODE_INVALID;
+  const bool mine = rcl_subscription_is_valid(&subscription) && subscription.impl->type == &graph_type;
+  return mine && owner == node->impl->support ? RCL_RET_OK : subscribe(node);
+}
+
+/* The newest graph has been received. */
+static rcl_ret_t look(const rcl_node_t *node) {
+  if (node == NULL || node->impl == NULL) return RCL_RET_NODE_INVALID;
+  const rcl_ret_t opened = open(node);
+  if (opened != RCL_RET_OK) return opened;
+  tide_support_t *support = node->impl->support;
+  const int64_t deadline_ns = tide_compat_deadline(support->creation_timeout_ms);
+  return tide_compat_result(tide_compat_wait(support, has_come, NULL, deadline_ns, true));
+}
+
+/* At its first node; cdr reads on until the next call. */
+static rcl_ret_t read_graph(const rcl_node_t *node, tide_cdr_t *cdr) {
+  const rcl_ret_t result = look(node);
+  if (result == RCL_RET_OK) tide_cdr_reader(cdr, tide_graph_pool.bytes, graph_bytes, false);
+  return result;
+}
+
+/* ---- reading it ---- */
 
 typedef struct entity {
   const char *space, *node_name; /* whose it is */
@@ -47,8 +143,6 @@ static int visit_all(tide_cdr_t cdr, visit_t visit, void *context) {
   return status == TIDE_OK ? cdr.status : status;
 }
 
-/* ---- what is looked for ---- */
-
 typedef struct query {
   uint8_t kinds[2];
   const char *space, *node_name; /* null: of any node */
@@ -71,6 +165,131 @@ static bool count_entity(const entity_t *entity, void *context) {
   query->count += is_wanted(query, entity);
   return true;
 }
+
+/* ---- counts ---- */
+
+static rcl_ret_t count_all(uint8_t kind, const char *name, size_t *count) {
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, tide_graph_pool.bytes, graph_bytes, false);
+  query_t query = {.kinds = {kind, kind}, .topic = name};
+  const int status = visit_all(cdr, count_entity, &query);
+  *count = query.count;
+  return tide_compat_result(status);
+}
+
+static rcl_ret_t count_topic(const rcl_node_t *node, uint8_t kind, const char *topic_name, size_t *count) {
+  char name[TIDE_GRAPH_NAME_BYTES];
+  if (topic_name == NULL || count == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (!tide_compat_is_node(node)) return RCL_RET_NODE_INVALID;
+  if (tide_pools.name_bytes > sizeof name) return tide_compat_result(TIDE_ERROR_CAPACITY_NAMES);
+  const int status = tide_compat_topic_name(name, topic_name, node->impl);
+  if (status != TIDE_OK) return tide_compat_result(status);
+  const rcl_ret_t result = look(node);
+  return result == RCL_RET_OK ? count_all(kind, name + strlen("rt"), count) : result;
+}
+
+rcl_ret_t rcl_count_publishers(const rcl_node_t *node, const char *topic_name, size_t *count) {
+  return count_topic(node, PUBLISHER, topic_name, count);
+}
+
+rcl_ret_t rcl_count_subscribers(const rcl_node_t *node, const char *topic_name, size_t *count) {
+  return count_topic(node, SUBSCRIPTION, topic_name, count);
+}
+
+rcl_ret_t rcl_count_clients(const rcl_node_t *node, const char *service_name, size_t *count) {
+  return count_topic(node, CLIENT, service_name, count);
+}
+
+rcl_ret_t rcl_count_services(const rcl_node_t *node, const char *service_name, size_t *count) {
+  return count_topic(node, SERVER, service_name, count);
+}
+
+/* Another message than the one that was looked at last. */
+static bool is_told_more(tide_support_t *support, void *seen) {
+  (void)support;
+  refresh();
+  return told != *(const uint32_t *)seen;
+}
+
+static rcl_ret_t wait_for(uint8_t kind, const rcl_node_t *node, const rcl_allocator_t *allocator, const char *topic,
+                          size_t wanted, int64_t timeout_ns, bool *success) {
+  const tide_platform_t *platform = tide_port_platform();
+  if (allocator == NULL || success == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  *success = false;
+  const int64_t now_ns = tide_platform_now_ns(platform);
+  const int64_t end_ns = timeout_ns < 0 || timeout_ns > TIDE_FOREVER - now_ns ? TIDE_FOREVER : now_ns + timeout_ns;
+  for (;;) {
+    size_t count = 0;
+    const rcl_ret_t counted = count_topic(node, kind, topic, &count);
+    if (counted != RCL_RET_OK) return counted;
+    *success = count >= wanted;
+    if (*success) return RCL_RET_OK;
+    uint32_t seen = told;
+    const int status = tide_compat_wait(node->impl->support, is_told_more, &seen, end_ns, true);
+    if (status != TIDE_OK) return tide_compat_result(status);
+  }
+}
+
+rcl_ret_t rcl_wait_for_publishers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
+                                  size_t count, rcutils_duration_value_t timeout, bool *success) {
+  return wait_for(PUBLISHER, node, allocator, topic_name, count, timeout, success);
+}
+
+rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
+                                   size_t count, rcutils_duration_value_t timeout, bool *success) {
+  return wait_for(SUBSCRIPTION, node, allocator, topic_name, count, timeout, success);
+}
+
+/* Any node that lives: publishers and subscriptions do not know theirs. */
+static rcl_node_t node_of(const tide_support_t *support) {
+  rcl_node_t node = {NULL};
+  for (size_t i = 0; i < tide_pools.node_count && node.impl == NULL; i++) {
+    if (tide_pools.nodes[i].support == support) node.impl = &tide_pools.nodes[i];
+  }
+  return node;
+}
+
+rcl_ret_t rcl_publisher_get_subscription_count(const rcl_publisher_t *publisher, size_t *subscription_count) {
+  if (!rcl_publisher_is_valid(publisher)) return RCL_RET_PUBLISHER_INVALID;
+  const rcl_node_t node = node_of(publisher->impl->support);
+  return rcl_count_subscribers(&node, publisher->impl->topic.name + strlen("rt"), subscription_count);
+}
+
+rcl_ret_t rcl_subscription_get_publisher_count(const rcl_subscription_t *subscription_, size_t *publisher_count) {
+  if (!rcl_subscription_is_valid(subscription_)) return RCL_RET_SUBSCRIPTION_INVALID;
+  const rcl_node_t node = node_of(subscription_->impl->support);
+  return rcl_count_publishers(&node, subscription_->impl->topic.name + strlen("rt"), publisher_count);
+}
+
+rcl_ret_t rcl_service_server_is_available(const rcl_node_t *node, const rcl_client_t *client, bool *is_available) {
+  char name[TIDE_GRAPH_NAME_BYTES + sizeof "Request"];
+  if (!rcl_client_is_valid(client) || is_available == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  const char *topic = client->impl->end.request_topic + strlen("rq");
+  const size_t characters = strlen(topic) - strlen("Request");
+  if (characters >= sizeof name) return tide_compat_result(TIDE_ERROR_CAPACITY_NAMES);
+  memcpy(name, topic, characters);
+  name[characters] = '\0';
+  size_t servers = 0;
+  rcl_ret_t result = look(node);
+  if (result == RCL_RET_OK) result = count_all(SERVER, name, &servers);
+  *is_available = servers > 0;
+  return result;
+}
+
+const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t *node) {
+  if (open(node) != RCL_RET_OK) return NULL;
+  if (watched) return &changed;
+  rcl_context_t context = rcl_get_zero_initialized_context();
+  context.impl = node->impl->support;
+  changed = rcl_get_zero_initialized_guard_condition();
+  if (rcl_guard_condition_init(&changed, &context, rcl_guard_condition_get_default_options()) != RCL_RET_OK)
+    return NULL;
+  __atomic_store_n(&watched, true, __ATOMIC_RELEASE);
+  (void)rcl_trigger_guard_condition(&changed); /* for what came before */
+  return &changed;
+}
+
+/* ---- names and types, in memory of the caller's allocator: the graph is read twice, to count and to copy ---- */
 
 static char *copy_of(const char *text, const rcl_allocator_t *allocator) {
   const size_t bytes = strlen(text) + 1;
@@ -110,7 +329,7 @@ static rcl_ret_t get_names(const rcl_node_t *node, query_t *query) {
   tide_cdr_t cdr;
   rcl_names_and_types_t *result = query->names_and_types;
   if (query->allocator == NULL || result == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  const rcl_ret_t looked = tide_graph_look(node, &cdr);
+  const rcl_ret_t looked = read_graph(node, &cdr);
   if (looked != RCL_RET_OK) return looked;
   int status = visit_all(cdr, count_entity, query);
   if (status != TIDE_OK) return tide_compat_result(status);
@@ -153,15 +372,13 @@ rcl_ret_t rcl_names_and_types_fini(rcl_names_and_types_t *names_and_types) {
 rcl_ret_t rcl_get_topic_names_and_types(const rcl_node_t *node, rcl_allocator_t *allocator, bool no_demangle,
                                         rcl_names_and_types_t *topic_names_and_types) {
   (void)no_demangle; /* names come as ROS 2 has them */
-  query_t query = {
-      {TIDE_GRAPH_PUBLISHER, TIDE_GRAPH_SUBSCRIPTION}, NULL, NULL, NULL, allocator, 0, topic_names_and_types, NULL};
+  query_t query = {{PUBLISHER, SUBSCRIPTION}, NULL, NULL, NULL, allocator, 0, topic_names_and_types, NULL};
   return get_names(node, &query);
 }
 
 rcl_ret_t rcl_get_service_names_and_types(const rcl_node_t *node, rcl_allocator_t *allocator,
                                           rcl_names_and_types_t *service_names_and_types) {
-  query_t query = {
-      {TIDE_GRAPH_SERVER, TIDE_GRAPH_CLIENT}, NULL, NULL, NULL, allocator, 0, service_names_and_types, NULL};
+  query_t query = {{SERVER, CLIENT}, NULL, NULL, NULL, allocator, 0, service_names_and_types, NULL};
   return get_names(node, &query);
 }
 
@@ -176,7 +393,7 @@ rcl_ret_t rcl_get_publisher_names_and_types_by_node(const rcl_node_t *node, rcl_
                                                     bool no_demangle, const char *node_name, const char *node_namespace,
                                                     rcl_names_and_types_t *topic_names_and_types) {
   (void)no_demangle;
-  return get_of_node(node, allocator, TIDE_GRAPH_PUBLISHER, node_name, node_namespace, topic_names_and_types);
+  return get_of_node(node, allocator, PUBLISHER, node_name, node_namespace, topic_names_and_types);
 }
 
 rcl_ret_t rcl_get_subscriber_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
@@ -184,26 +401,26 @@ rcl_ret_t rcl_get_subscriber_names_and_types_by_node(const rcl_node_t *node, rcl
                                                      const char *node_namespace,
                                                      rcl_names_and_types_t *topic_names_and_types) {
   (void)no_demangle;
-  return get_of_node(node, allocator, TIDE_GRAPH_SUBSCRIPTION, node_name, node_namespace, topic_names_and_types);
+  return get_of_node(node, allocator, SUBSCRIPTION, node_name, node_namespace, topic_names_and_types);
 }
 
 rcl_ret_t rcl_get_service_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
                                                   const char *node_name, const char *node_namespace,
                                                   rcl_names_and_types_t *service_names_and_types) {
-  return get_of_node(node, allocator, TIDE_GRAPH_SERVER, node_name, node_namespace, service_names_and_types);
+  return get_of_node(node, allocator, SERVER, node_name, node_namespace, service_names_and_types);
 }
 
 rcl_ret_t rcl_get_client_names_and_types_by_node(const rcl_node_t *node, rcl_allocator_t *allocator,
                                                  const char *node_name, const char *node_namespace,
                                                  rcl_names_and_types_t *service_names_and_types) {
-  return get_of_node(node, allocator, TIDE_GRAPH_CLIENT, node_name, node_namespace, service_names_and_types);
+  return get_of_node(node, allocator, CLIENT, node_name, node_namespace, service_names_and_types);
 }
 
 rcl_ret_t rcl_get_node_names(const rcl_node_t *node, rcl_allocator_t allocator, rcutils_string_array_t *node_names,
                              rcutils_string_array_t *node_namespaces) {
   tide_cdr_t cdr;
   if (node_names == NULL || node_namespaces == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  const rcl_ret_t looked = tide_graph_look(node, &cdr);
+  const rcl_ret_t looked = read_graph(node, &cdr);
   if (looked != RCL_RET_OK) return looked;
   const uint32_t count = tide_cdr_get_count(&cdr, 3 * sizeof(uint32_t));
   bool complete = rcutils_string_array_init(node_names, count, &allocator) == RCUTILS_RET_OK;
@@ -254,7 +471,7 @@ static bool add_info(const entity_t *entity, void *context) {
   info->node_name = copy_of(entity->node_name, query->allocator);
   info->node_namespace = copy_of(entity->space, query->allocator);
   info->topic_type = copy_of(count == 0 ? "" : get_text(&types), query->allocator);
-  info->endpoint_type = entity->kind == TIDE_GRAPH_PUBLISHER ? RMW_ENDPOINT_PUBLISHER : RMW_ENDPOINT_SUBSCRIPTION;
+  info->endpoint_type = entity->kind == PUBLISHER ? RMW_ENDPOINT_PUBLISHER : RMW_ENDPOINT_SUBSCRIPTION;
   return info->node_name != NULL && info->node_namespace != NULL && info->topic_type != NULL;
 }
 
@@ -263,7 +480,7 @@ static rcl_ret_t get_infos(const rcl_node_t *node, query_t *query) {
   if (query->allocator == NULL || query->topic == NULL || query->infos == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
-  const rcl_ret_t looked = tide_graph_look(node, &cdr);
+  const rcl_ret_t looked = read_graph(node, &cdr);
   if (looked != RCL_RET_OK) return looked;
   int status = visit_all(cdr, count_entity, query);
   if (status != TIDE_OK) return tide_compat_result(status);
@@ -283,8 +500,7 @@ rcl_ret_t rcl_get_publishers_info_by_topic(const rcl_node_t *node, rcutils_alloc
                                            const char *topic_name, bool no_mangle,
                                            rcl_topic_endpoint_info_array_t *publishers_info) {
   (void)no_mangle;
-  query_t query = {
-      {TIDE_GRAPH_PUBLISHER, TIDE_GRAPH_PUBLISHER}, NULL, NULL, topic_name, allocator, 0, NULL, publishers_info};
+  query_t query = {{PUBLISHER, PUBLISHER}, NULL, NULL, topic_name, allocator, 0, NULL, publishers_info};
   return get_infos(node, &query);
 }
 
@@ -292,13 +508,6 @@ rcl_ret_t rcl_get_subscriptions_info_by_topic(const rcl_node_t *node, rcutils_al
                                               const char *topic_name, bool no_mangle,
                                               rcl_topic_endpoint_info_array_t *subscriptions_info) {
   (void)no_mangle;
-  query_t query = {{TIDE_GRAPH_SUBSCRIPTION, TIDE_GRAPH_SUBSCRIPTION},
-                   NULL,
-                   NULL,
-                   topic_name,
-                   allocator,
-                   0,
-                   NULL,
-                   subscriptions_info};
+  query_t query = {{SUBSCRIPTION, SUBSCRIPTION}, NULL, NULL, topic_name, allocator, 0, NULL, subscriptions_info};
   return get_infos(node, &query);
 }
