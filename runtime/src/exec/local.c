@@ -7,6 +7,8 @@
 #include "tide/local.h"
 
 #include "exec.h"
+#include "tide/invariant.h"
+#include "tide/status.h"
 
 #define HEADER_BYTES ((sizeof(tide_local_message_t) + 7u) & ~(size_t)7u)
 _Static_assert(TIDE_LOCAL_BLOCK_BYTES(8u) == HEADER_BYTES + 8u, "local.h and this file cut the storage alike");
@@ -40,9 +42,7 @@ int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platfor
 static int reserve(tide_local_topic_t *topic, uint32_t count) {
   tide_local_pool_t *pool = topic->pool;
   TIDE_INVARIANT(pool->reserved <= pool->count && topic->limit <= pool->reserved);
-  if (count > pool->count - pool->reserved) {
-    return TIDE_ERROR_FULL;
-  }
+  if (count > pool->count - pool->reserved) return TIDE_ERROR_FULL;
   pool->reserved += count;
   topic->limit += count;
   return TIDE_OK;
@@ -56,9 +56,7 @@ static void unreserve(tide_local_topic_t *topic, uint32_t count) {
 }
 
 int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans) {
-  if (topic == NULL || pool == NULL) {
-    return TIDE_ERROR_ARGUMENT;
-  }
+  if (topic == NULL || pool == NULL) return TIDE_ERROR_ARGUMENT;
   *topic = (tide_local_topic_t){.pool = pool};
   const uintptr_t lock = enter(pool);
   const int status = reserve(topic, loans);
@@ -67,9 +65,7 @@ int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, ui
 }
 
 int tide_local_change_loans(tide_local_topic_t *topic, int32_t change) {
-  if (topic == NULL || topic->pool == NULL) {
-    return TIDE_ERROR_ARGUMENT;
-  }
+  if (topic == NULL || topic->pool == NULL) return TIDE_ERROR_ARGUMENT;
   int status = TIDE_OK;
   const uintptr_t lock = enter(topic->pool);
   const uint32_t fewer = change < 0 ? 0u - (uint32_t)change : 0u;
@@ -85,38 +81,30 @@ int tide_local_change_loans(tide_local_topic_t *topic, int32_t change) {
 }
 
 int tide_local_topic_fini(tide_local_topic_t *topic) {
-  if (topic == NULL || topic->pool == NULL) {
-    return TIDE_ERROR_ARGUMENT;
-  }
+  if (topic == NULL || topic->pool == NULL) return TIDE_ERROR_ARGUMENT;
   const uintptr_t lock = enter(topic->pool);
   const bool in_use = topic->subscriptions != NULL || topic->used > 0u;
-  if (!in_use) {
-    unreserve(topic, topic->limit);
-  }
+  if (!in_use) unreserve(topic, topic->limit);
   leave(topic->pool, lock);
   return in_use ? TIDE_ERROR_STATE : TIDE_OK;
 }
 
 static bool is_subscribed(const tide_local_topic_t *topic, const tide_local_subscription_t *subscription) {
   const tide_local_subscription_t *other = topic->subscriptions;
-  while (other != NULL && other != subscription) {
-    other = other->next;
-  }
+  while (other != NULL && other != subscription) other = other->next;
   return other != NULL;
 }
 
 /* Locked; at the end of the list. */
 static void join(tide_local_topic_t *topic, tide_local_subscription_t *subscription) {
   tide_local_subscription_t **place = &topic->subscriptions;
-  while (*place != NULL) {
-    place = &(*place)->next;
-  }
+  while (*place != NULL) place = &(*place)->next;
   *subscription = (tide_local_subscription_t){.callback = subscription->callback,
                                               .queue = subscription->queue,
                                               .depth = subscription->depth,
                                               .number = topic->changes++,
                                               .topic = topic};
-  tide_exec_mark_local(subscription->callback);
+  tide_exec_mark_local_locked(subscription->callback);
   *place = subscription;
 }
 
@@ -127,9 +115,7 @@ int tide_local_subscribe(tide_local_topic_t *topic, tide_local_subscription_t *s
   }
   const uintptr_t lock = enter(topic->pool);
   int status = is_subscribed(topic, subscription) ? TIDE_ERROR_EXISTS : reserve(topic, subscription->depth + 1u);
-  if (status == TIDE_OK) {
-    join(topic, subscription);
-  }
+  if (status == TIDE_OK) join(topic, subscription);
   leave(topic->pool, lock);
   return status;
 }
@@ -139,9 +125,7 @@ static void let_go(tide_local_message_t *message) {
   tide_local_topic_t *topic = message->topic;
   TIDE_INVARIANT(message->references > 0u && topic->used > 0u);
   message->references--;
-  if (message->references > 0u) {
-    return;
-  }
+  if (message->references > 0u) return;
   topic->used--;
   message->next = topic->pool->free;
   topic->pool->free = message;
@@ -149,9 +133,7 @@ static void let_go(tide_local_message_t *message) {
 
 /* Locked; null when the queue is empty. */
 static tide_local_message_t *dequeue(tide_local_subscription_t *subscription) {
-  if (subscription->count == 0u) {
-    return NULL;
-  }
+  if (subscription->count == 0u) return NULL;
   tide_local_message_t *message = subscription->queue[subscription->first];
   subscription->first = (uint16_t)((subscription->first + 1u) % subscription->depth);
   subscription->count--;
@@ -160,16 +142,12 @@ static tide_local_message_t *dequeue(tide_local_subscription_t *subscription) {
 }
 
 int tide_local_unsubscribe(tide_local_subscription_t *subscription) {
-  if (subscription == NULL || subscription->topic == NULL) {
-    return TIDE_ERROR_ARGUMENT;
-  }
+  if (subscription == NULL || subscription->topic == NULL) return TIDE_ERROR_ARGUMENT;
   tide_local_topic_t *topic = subscription->topic;
   int status = TIDE_ERROR_NOT_FOUND;
   const uintptr_t lock = enter(topic->pool);
   tide_local_subscription_t **place = &topic->subscriptions;
-  while (*place != NULL && *place != subscription) {
-    place = &(*place)->next;
-  }
+  while (*place != NULL && *place != subscription) place = &(*place)->next;
   if (*place != NULL) {
     *place = subscription->next;
     topic->changes++;
@@ -184,9 +162,7 @@ int tide_local_unsubscribe(tide_local_subscription_t *subscription) {
 }
 
 int tide_local_borrow(tide_local_topic_t *topic, void **message) {
-  if (topic == NULL || topic->pool == NULL || message == NULL) {
-    return TIDE_ERROR_ARGUMENT;
-  }
+  if (topic == NULL || topic->pool == NULL || message == NULL) return TIDE_ERROR_ARGUMENT;
   tide_local_pool_t *pool = topic->pool;
   const uintptr_t lock = enter(pool);
   tide_local_message_t *taken = topic->used < topic->limit ? pool->free : NULL;
@@ -226,9 +202,7 @@ static bool enqueue(tide_local_subscription_t *subscription, tide_local_message_
 
 /* Locked. The next one in the list that subscribed before the publication began. */
 static tide_local_subscription_t *next_of(tide_local_subscription_t *subscription, uint32_t number, uint32_t end) {
-  while (subscription != NULL && (int32_t)(subscription->number - number) < 0) {
-    subscription = subscription->next;
-  }
+  while (subscription != NULL && (int32_t)(subscription->number - number) < 0) subscription = subscription->next;
   return subscription != NULL && (int32_t)(subscription->number - end) < 0 ? subscription : NULL;
 }
 
@@ -237,7 +211,7 @@ static tide_lane_t *deliver(tide_local_subscription_t *subscription, tide_local_
   tide_callback_t *callback = subscription->callback;
   *executor = callback->executor;
   const bool runs = enqueue(subscription, message) && callback->executor != NULL;
-  return runs ? tide_exec_notify(callback, NULL, message->published_ns) : NULL;
+  return runs ? tide_exec_notify_masked(callback, NULL, message->published_ns) : NULL;
 }
 
 static int distribute(tide_local_topic_t *topic, tide_local_message_t *message) {
@@ -254,9 +228,7 @@ static int distribute(tide_local_topic_t *topic, tide_local_message_t *message) 
     tide_local_subscription_t *next = subscription->next;
     reached++;
     leave(topic->pool, lock);
-    if (lane != NULL) {
-      tide_exec_wake_lane(executor, lane);
-    }
+    if (lane != NULL) tide_exec_wake_lane(executor, lane);
     lock = enter(topic->pool);
     subscription = next_of(changes == topic->changes ? next : topic->subscriptions, number + 1u, end);
     changes = topic->changes;
@@ -270,9 +242,7 @@ int tide_local_publish(tide_local_topic_t *topic, void *message, uint32_t bytes)
   if (topic == NULL || topic->pool == NULL || message == NULL || message_of(message)->topic != topic) {
     return TIDE_ERROR_ARGUMENT;
   }
-  if (bytes > topic->pool->message_bytes) {
-    return TIDE_ERROR_TOO_LARGE;
-  }
+  if (bytes > topic->pool->message_bytes) return TIDE_ERROR_TOO_LARGE;
   tide_local_message_t *published = message_of(message);
   published->bytes = bytes;
   published->published_ns = tide_platform_now_ns(topic->pool->platform);
@@ -290,16 +260,12 @@ void tide_local_release(const void *message) {
 void tide_local_give_back(void *message) { tide_local_release(message); }
 
 const void *tide_local_take(tide_local_subscription_t *subscription, tide_local_information_t *information) {
-  if (subscription == NULL || subscription->topic == NULL) {
-    return NULL;
-  }
+  if (subscription == NULL || subscription->topic == NULL) return NULL;
   const tide_local_pool_t *pool = subscription->topic->pool;
   const uintptr_t lock = enter(pool);
   tide_local_message_t *message = dequeue(subscription);
   leave(pool, lock);
-  if (message == NULL) {
-    return NULL;
-  }
+  if (message == NULL) return NULL;
   if (information != NULL) {
     *information = (tide_local_information_t){.bytes = message->bytes, .published_ns = message->published_ns};
   }
@@ -307,9 +273,7 @@ const void *tide_local_take(tide_local_subscription_t *subscription, tide_local_
 }
 
 int64_t tide_local_oldest_ns(tide_local_subscription_t *subscription) {
-  if (subscription == NULL || subscription->topic == NULL) {
-    return TIDE_FOREVER;
-  }
+  if (subscription == NULL || subscription->topic == NULL) return TIDE_FOREVER;
   const tide_local_pool_t *pool = subscription->topic->pool;
   const uintptr_t lock = enter(pool);
   const int64_t oldest_ns =

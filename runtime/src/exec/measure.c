@@ -1,40 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs nest like calls: one that preempts another begins and ends within it. So `inner` is kept as on a stack, whose
- * places are the locals of whoever runs: a run begins with none inside of it, and at its end tells the one around it
- * how long it took. */
+/* Execution times as text; executor.c measures them. */
 #include "tide/measure.h"
-
-#include "exec.h"
 
 void tide_measure_init(tide_measure_t *measure, const tide_measure_clock_t *clock) {
   *measure = (tide_measure_t){.clock = *clock};
-}
-
-exec_measured_t tide_exec_measure_begin(const tide_executor_t *executor) {
-  tide_measure_t *measure = executor->config.measure;
-  const uintptr_t lock = exec_lock(executor);
-  const exec_measured_t measured = {.begin = measure->clock.now(measure->clock.context), .around = measure->inner};
-  measure->inner = 0u;
-  exec_unlock(executor, lock);
-  return measured;
-}
-
-void tide_exec_measure_end(const tide_executor_t *executor, tide_measurement_t *measurement,
-                           const exec_measured_t *measured) {
-  tide_measure_t *measure = executor->config.measure;
-  const uintptr_t lock = exec_lock(executor);
-  const uint64_t whole = (measure->clock.now(measure->clock.context) - measured->begin) & measure->clock.mask;
-  const uint64_t own = measure->clock.of_thread ? whole : whole - measure->inner;
-  measure->inner = measured->around + whole;
-  if (measurement->count == 0u || own < measurement->minimum) {
-    measurement->minimum = own;
-  }
-  if (own > measurement->maximum) {
-    measurement->maximum = own;
-  }
-  measurement->sum += own;
-  measurement->count++;
-  exec_unlock(executor, lock);
 }
 
 uint64_t tide_measure_ns(const tide_measure_t *measure, uint64_t ticks) {
@@ -48,15 +17,11 @@ typedef struct writer {
 } writer_t;
 
 static void put(writer_t *writer, char character) {
-  if (writer->used + 1u < writer->bytes) {
-    writer->text[writer->used++] = character;
-  }
+  if (writer->used + 1u < writer->bytes) writer->text[writer->used++] = character;
 }
 
 static void put_text(writer_t *writer, const char *text) {
-  while (*text != '\0') {
-    put(writer, *text++);
-  }
+  while (*text != '\0') put(writer, *text++);
 }
 
 static void put_number(writer_t *writer, uint64_t number) {
@@ -67,9 +32,7 @@ static void put_number(writer_t *writer, uint64_t number) {
     number /= 10u;
   } while (number > 0u);
   put(writer, ' ');
-  while (count > 0u) {
-    put(writer, digits[--count]);
-  }
+  while (count > 0u) put(writer, digits[--count]);
 }
 
 size_t tide_measurement_line(const tide_measurement_t *measurement, const tide_measure_t *measure, char *text,
@@ -82,18 +45,6 @@ size_t tide_measurement_line(const tide_measurement_t *measurement, const tide_m
   put_number(&writer, tide_measure_ns(measure, measurement->maximum));
   put_number(&writer, tide_measure_ns(measure, measurement->sum));
   put(&writer, '\n');
-  if (bytes > 0u) {
-    text[writer.used] = '\0';
-  }
+  if (bytes > 0u) text[writer.used] = '\0';
   return writer.used;
-}
-
-int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_measurement_t *measurement) {
-  const uintptr_t lock = exec_lock(executor);
-  const bool exists = place < executor->count;
-  const tide_measurement_t *found = exists ? executor->config.callbacks[place]->measurement : NULL;
-  if (found != NULL) *measurement = *found;
-  exec_unlock(executor, lock);
-  if (!exists) return TIDE_ERROR_NOT_FOUND;
-  return found != NULL;
 }
