@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all t check build firmware sizes bench measurements docs papers wheel packages fuzz \
+.PHONY: help run test test-all t check build firmware sizes bench docs wheel packages fuzz \
         interruptions clean gate-stages all-stages setup-gate setup-all build-asan build-release build-tsan build-gate-images build-images \
         test-unit test-python test-real test-firmware test-check test-release test-tsan test-full test-firmware-full test-analyzer \
-        test-campaigns test-rclcpp
+        test-campaigns test-lab test-rclcpp
 SHELL := /bin/bash
 stage = scripts/stage.sh
 # Of the campaigns in make test-all: other seeds each day, and a failure prints the one that replays it.
@@ -33,7 +33,7 @@ test-all: ## everything that make test leaves out, too; again after an interrupt
 
 # The order in which stages begin, as soon as what they need is there.
 gate-stages: test-unit test-python test-real test-check test-firmware
-all-stages: gate-stages test-release test-full test-firmware-full test-analyzer test-tsan test-campaigns test-rclcpp
+all-stages: gate-stages test-release test-full test-firmware-full test-analyzer test-tsan test-campaigns test-lab test-rclcpp
 
 t: ## build and run one test: T=queue_heap_test[:FILTER] or T=test_check[:KEYWORD]; P=asan, release or tsan
 	@scripts/one_test.sh "$(T)" $(P)
@@ -84,18 +84,21 @@ test-release: build-release #: (all) all C and C++ tests, optimised
 test-tsan: build-tsan #: (all) those with threads under ThreadSanitizer
 	@$(stage) $@ "C and C++ tests with threads under ThreadSanitizer" scripts/ctest.sh tsan
 
-test-full: build-release #: (all) all Python tests: ROS 2, packages, laboratory
+test-full: build-release #: (all) all Python tests: ROS 2, packages
 	@$(stage) $@ "all Python tests" scripts/pytest.sh full 2
 
 test-firmware-full: build-release build-images #: (all) all images in QEMU, and their sizes
-	@$(stage) $@ "all images in QEMU, and their sizes" sh -c 'scripts/pytest.sh firmware-full 2 && .venv/bin/python lab/bench/sizes.py --check 2'
+	@$(stage) $@ "all images in QEMU, and their sizes" sh -c 'scripts/pytest.sh firmware-full 2 && .venv/bin/python scripts/sizes.py --check 2'
 
 test-analyzer: build-release #: (all) clang-tidy with its analyzer over everything
 	@$(stage) $@ "clang-tidy with its analyzer" scripts/check.sh all
 
-test-campaigns: build-release #: (all) long campaigns of the simulator and the hunt
+test-campaigns: build-release #: (all) long campaigns of the simulator
 	@$(stage) $@ "seeds $(FIRST_SEED)..$(LAST_SEED) of each campaign" sh -c 'for campaign in tide-sim tide-overload-sim tide-host-sim \
 	  tide-action-sim; do echo $$campaign && build/release/bin/$$campaign --seeds $(FIRST_SEED)..$(LAST_SEED) || exit 1; done'
+
+test-lab: setup-all #: (all) the laboratory, a project of its own: its build, checks and tests
+	@$(stage) $@ "the laboratory" $(MAKE) --no-print-directory -C lab test
 
 test-rclcpp: build-release #: (all) the executor for rclcpp, where the environment has an rclcpp
 	@$(stage) $@ "the executor for rclcpp" scripts/rclcpp.sh
@@ -103,10 +106,8 @@ test-rclcpp: build-release #: (all) the executor for rclcpp, where the environme
 firmware: ## build all Cortex-M7 and M4F libraries and images
 	@$(MAKE) --no-print-directory build-images
 
-sizes: firmware ## print flash, RAM and stack of the Cortex-M builds, against the last recorded ones
-	@.venv/bin/python lab/bench/sizes.py
-	@.venv/bin/python lab/bench/stack.py multi_lane
-	@.venv/bin/python lab/bench/stack.py three_chains
+sizes: firmware ## print flash and RAM of the Cortex-M builds, against the last recorded ones
+	@.venv/bin/python scripts/sizes.py
 
 check: build-asan ## formats, linters, types, as the gate has them (make test-analyzer: everything)
 	@scripts/check.sh
@@ -114,13 +115,8 @@ check: build-asan ## formats, linters, types, as the gate has them (make test-an
 interruptions: build-release ## interrupt commands and tide_ros programs at random moments, TIMES each (default 100)
 	@.venv/bin/python tools/tests/interruptions.py --times $${TIMES:-100}
 
-bench: ## measure ratios against a baseline in the same run
-	@scripts/setup.sh bench
-	@$(MAKE) --no-print-directory build-release
-	@scripts/bench.sh
-
-measurements: ## make the tables of docs/measurements.md from what lab/results/ keeps
-	@.venv/bin/python lab/bench/measurements.py
+bench: ## measure ratios against a baseline in the same run (in the laboratory: make -C lab help)
+	@$(MAKE) --no-print-directory -C lab bench
 
 wheel: build ## make dist/tide-*.whl, the command with its native programs, for this Python
 	@scripts/build.sh release programs campaigns
@@ -133,9 +129,6 @@ packages: wheel ## make dist/: the wheel, and packages for Arduino, ESP-IDF, Zep
 docs: ## build the guide into build/site; nothing of it needs a network to be read
 	@scripts/setup.sh all
 	@.venv/bin/python scripts/guide/build.py
-
-papers: ## make docs/papers.md: what the papers say, and what holds here
-	@.venv/bin/python lab/bench/papers.py
 
 fuzz: ## fuzz with coverage, FUZZ_SECONDS each target (default 300)
 	@scripts/setup.sh fuzz

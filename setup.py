@@ -19,7 +19,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 TREE = ("runtime/CMakeLists.txt", "runtime/include", "runtime/src", "runtime/port", "runtime/cmake", "sim/mps2",
-        "sim/freertos", "lab/images/footprint", "lab/pods", "lab/systems", "examples")  # fmt: skip
+        "sim/freertos", "tests/images/footprint", "examples")  # fmt: skip
 
 
 def built() -> Path:

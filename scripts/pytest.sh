@@ -14,7 +14,7 @@ case "$1" in
   unit) build=asan mark="not full" folders=(tools/tests ros/tests tests/house) ;;
   real) build=asan mark="not full" folders=(tests/real) ;;
   firmware) build=asan mark="not full" folders=(tests/firmware) ;;
-  full) build=release mark="" folders=(tools/tests ros/tests tests/house tests/real tests/ros2 tests/packages lab/tests) ;;
+  full) build=release mark="" folders=(tools/tests ros/tests tests/house tests/real tests/ros2 tests/packages) ;;
   firmware-full) build=release mark="" folders=(tests/firmware) ;;
   *) echo "pytest.sh: unknown kind '$1'; one of unit, real, firmware, full, firmware-full" >&2; exit 2 ;;
 esac

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tide.programs.binaries import find_binary
 from tide_lab.hunt.campaign import Found
+from tide_lab.programs import find_binary
 
 GOAL = 1.3  # mean of the priority-driven bound
 ANALYSES = ("theorem1-safe", "theorem2-safe", "theorem3-safe", "theorem4-safe")

@@ -4,11 +4,11 @@
 .venv/bin/python lab/bench/attacks.py --own-network                  print
 .venv/bin/python lab/bench/attacks.py --own-network --out lab/results/attacks.json
 
-The good clients publish reliable messages, each as fast as it is asked to (lab/bench/fleet_clients.cpp), and count what
-the agent acknowledges. The attacker is a process of its own that sends as fast as one process can. It takes a processor
-from everybody else, so each attack stands beside a flood of the same process to a closed port, where the kernel drops
-everything. The agent has its defaults but for --max-clients, which is 4,000 where an attack must not end at it.
-"""
+The good clients publish reliable messages, each as fast as it is asked to (agent/tests/fleet_clients.cpp), and count
+what the agent acknowledges. The attacker is a process of its own that sends as fast as one process can. It takes a
+processor from everybody else, so each attack stands beside a flood of the same process to a closed port, where the
+kernel drops everything. The agent has its defaults but for --max-clients, which is 4,000 where an attack must not end
+at it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from rich.console import Console
 from rich.table import Table
 
 from tide.outputs import require_file, write_text
-from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, may_use_fifo
 from tide.run.machine import describe
 from tide.terminal.style import print_whole
+from tide_lab.programs import find_binary
 
 GOOD_HZ, GOOD_KEY = 2000, 1
 HOSTS = 58

@@ -42,9 +42,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tide.programs.binaries import MissingBinaryError, build_folder, find_binary
+from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import Child, Children, RunError, json_line, may_use_fifo
 from tide.run.machine import describe
+from tide_lab.programs import find_binary
 
 LOST_SHARE_MAXIMUM = 0.001
 LATE_SHARE_MAXIMUM = 0.1  # of the time of sending, that the last message may take longer
@@ -137,10 +138,7 @@ class Rows:
 
 
 def program(name: str) -> str:
-    path = build_folder() / "bin" / name
-    if not path.is_file():
-        raise MissingBinaryError(f"{name} is not in {path.parent}; run `make build`, or set TIDE_BUILD_DIR to a build")
-    return str(path)
+    return str(find_binary(name))
 
 
 def free_port() -> int:

@@ -4,7 +4,7 @@
 .venv/bin/python lab/bench/fleet.py                                  print
 .venv/bin/python lab/bench/fleet.py --out lab/results/fleet.json    and keep
 
-Each client has a socket, a session, a node, a publisher and a subscription of its own (lab/bench/fleet_clients.cpp).
+Each client has a socket, a session, a node, a publisher and a subscription of its own (agent/tests/fleet_clients.cpp).
 All open their session at once and ask for one entity after the other, so the time of a client holds the wait for all
 others'. Messages of 16 characters leave the clients in turns. The good client is a reliable publisher at 1,000 messages
 a second, alone and while four clients create and delete writers as fast as datagrams leave.
@@ -24,10 +24,11 @@ from rich.console import Console
 from rich.table import Table
 from throughput import program
 
-from tide.programs.binaries import MissingBinaryError, find_binary
+from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import Child, Children, may_use_fifo
 from tide.run.machine import describe
 from tide.terminal.style import print_whole
+from tide_lab.programs import find_binary
 
 RATE_HZ = 1000
 LIMIT_S = 150.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/measurements.md, from what lab/results/ keeps: `make measurements`.
+"""The tables of docs/measurements.md, from what lab/results/ keeps: `make -C lab measurements`.
 
 A table stands between <!-- NAME --> and <!-- end --> and is replaced; everything else of the page is written by hand.
 --check changes nothing and fails when the page is not what the results say."""
@@ -156,47 +156,6 @@ def reference_system() -> str:
     return "\n\n".join([*blocks, origin(data)])
 
 
-def described_systems() -> str:
-    data = read("described_systems")
-
-    def ms(value_ns: int | None) -> str:
-        return "none" if value_ns is None else f"{value_ns / 1e6:.2f}"
-
-    def share(value_ns: int | None, bound_ns: int | None) -> str:
-        return f"{value_ns / bound_ns:.2f}" if value_ns and bound_ns else "none"
-
-    rows = []
-    for one in data["rows"]:
-        bound_ns, kept_ns = one["bound_ns"], one["undisturbed_ns"]
-        name = f"{one['chain']}, until it leaves {one['until']}" if one["until"] else one["chain"]
-        counts = f"{one['undisturbed']} of {one['instances']}"
-        times = (ms(bound_ns), ms(one["simulated_ns"]), counts, ms(kept_ns), ms(one["observed_ns"]))
-        rows.append([one["system"], name, *times, share(one["simulated_ns"], bound_ns), share(kept_ns, bound_ns)])
-    header = ["description", "chain", "bound ms", "simulated", "undisturbed", "worst of them", "worst of all"]
-    lines = [lines_of([*header, "simulated/bound", "undisturbed/bound"], rows), ""]
-    rows = []
-    for one in data["paths"]:
-        bound_ns, observed_ns = one["bound_ns"], one["observed_ns"]
-        names = (one["system"], one["path"], one["what"])
-        rows.append([*names, ms(bound_ns), ms(observed_ns), share(observed_ns, bound_ns)])
-    lines += [lines_of(["description", "path", "what", "bound ms", "worst of all", "worst/bound"], rows), ""]
-    waited = [one["system"] for one in data["descriptions"] if one["execution"] == "wait"]
-    if waited:
-        lines += [f"Executions were waited for in {', '.join(waited)}.", ""]
-    runs = [run for one in data["descriptions"] for run in one["runs"]]
-    stolen = [run["stolen_percent"] for run in runs]
-    lines.append(f"{len(runs)} runs of {len(data['descriptions'])} descriptions; the host took {min(stolen):.1f} to ")
-    lines[-1] += f"{max(stolen):.1f} % of the processors"
-    shares = [100 * run["pauses"]["share"] for run in runs if run["pauses"]]
-    if shares:
-        longest_ms = max(run["pauses"]["longest_ns"] for run in runs if run["pauses"]) / 1e6
-        lines[-1] += (
-            f", which paused {min(shares):.2f} to {max(shares):.2f} % of the time, for {longest_ms:.1f} ms at most"
-        )
-    lines[-1] += "."
-    return "\n".join([*lines, "", origin(data)])
-
-
 def _rclcpp_cell(values: list[Any]) -> str:
     """Callbacks a second, or latencies as median (p99): of each the median of all rounds."""
     if not values:
@@ -235,7 +194,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "requests": requests,
     "round_trips": round_trips,
     "reference_system": reference_system,
-    "described_systems": described_systems,
     "rclcpp_executors": rclcpp_executors,
 }
 
@@ -259,7 +217,9 @@ def main(
     before = PAGE.read_text(encoding="utf-8")
     after = spliced(before)
     if check and after != before:
-        raise typer.BadParameter(f"{PAGE.relative_to(ROOT)} is not what lab/results/ says; run `make measurements`")
+        raise typer.BadParameter(
+            f"{PAGE.relative_to(ROOT)} is not what lab/results/ says; run `make -C lab measurements`"
+        )
     if not check:
         PAGE.write_text(after, encoding="utf-8")
 

@@ -31,7 +31,7 @@ HEAD = """# What the papers say, and what holds here
 
 Each line is a mechanism, figure, table or claim of one of the four papers that tide was started from. *Holds*: the
 command shows it, or fails. *Differs*: it is here in another form, or the figure is another one, and the reason stands
-beside it. *Absent*: it is not here. `make papers` makes this page from `lab/papers.toml`; `lab/bench/papers.py --run`
+beside it. *Absent*: it is not here. `make -C lab papers` makes this page from `lab/papers.toml`; `papers.py --run`
 runs every command of it.
 """
 
@@ -141,7 +141,7 @@ def main(
     claims = load()
     found = list(faults(claims))
     if check and (not PAGE.exists() or PAGE.read_text() != page(claims)):
-        found.append("docs/papers.md is not what lab/papers.toml says; run `make papers`")
+        found.append("docs/papers.md is not what lab/papers.toml says; run `make -C lab papers`")
     if found:
         raise SystemExit("\n".join(found))
     if run:

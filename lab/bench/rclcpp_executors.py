@@ -2,8 +2,8 @@
 """tide_rclcpp beside rclcpp's executors, in turns in the same run: response times of chains over the middleware,
 callbacks a second, latencies of messages.
 
-.venv/bin/python lab/bench/rclcpp_executors.py chains lab/systems/four_chains/system.toml
-.venv/bin/python lab/bench/rclcpp_executors.py chains lab/systems/picas_mt/system.toml --seconds 60 --rounds 5
+.venv/bin/python lab/bench/rclcpp_executors.py chains examples/published/four_chains/system.toml
+.venv/bin/python lab/bench/rclcpp_executors.py chains examples/published/picas_mt/system.toml --seconds 60 --rounds 5
 .venv/bin/python lab/bench/rclcpp_executors.py load timers intra inter --rounds 15
 .venv/bin/python lab/bench/rclcpp_executors.py load latency-intra --executors tide,multi --rounds 41
 

@@ -2,7 +2,7 @@
 """tide_ros beside rclpy's executors, in turns in the same run: CPU per callback.
 
 .venv/bin/python lab/bench/ros_executors.py dispatch                 CPU per callback: timers, a DDS self-loop
-Add --record to keep the figures in lab/results/. `tide reproduce four-chains --on ros2` measures response times.
+Add --record to keep the figures in lab/results/. `tide lab reproduce four-chains --on ros2` measures response times.
 
 Each figure is from a process of its own. The CPU is of the whole process, DDS threads included, so other load on the
 machine moves it little.

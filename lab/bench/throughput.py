@@ -38,9 +38,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tide.programs.binaries import MissingBinaryError, build_folder, find_binary
+from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import may_use_fifo
 from tide.run.machine import describe
+from tide_lab.programs import find_binary
 
 ROUND_TRIP_BYTES = 100
 RATES_HZ = (100, 1000)
@@ -83,10 +84,7 @@ class Figure:
 
 
 def program(name: str) -> str:
-    path = build_folder() / "bin" / name
-    if not path.is_file():
-        raise MissingBinaryError(f"{name} is not in {path.parent}; run `make build`, or set TIDE_BUILD_DIR to a build")
-    return str(path)
+    return str(find_binary(name))
 
 
 def output_of(*command: object) -> dict[str, Any]:

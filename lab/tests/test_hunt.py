@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide hunt: what it prints and keeps, the same again, and a failure with the command that replays it."""
+"""tide lab hunt: what it prints and keeps, the same again, and a failure with the command that replays it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["hunt", *map(str, arguments)], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(app, ["lab", "hunt", *map(str, arguments)], env={"COLUMNS": "200"})
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.output
 
@@ -59,7 +59,7 @@ def test_a_failure_is_printed_with_what_replays_it(tmp_path: Path, monkeypatch: 
     status, output = run("--observer", "exact", "--systems", "60", "--climbs", "3")
     assert status == 1
     assert "2 of 3 observations exceeded a bound" in output
-    assert "tide hunt some-bound --observer exact --first 41 --systems 1 --schedules 6 --climbs 3" in output
+    assert "tide lab hunt some-bound --observer exact --first 41 --systems 1 --schedules 6 --climbs 3" in output
 
 
 def test_an_interrupted_campaign_tells_what_it_saw(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ exec sleep 100
     )
     hunter.chmod(hunter.stat().st_mode | stat.S_IXUSR)
     environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
-    words = ["hunt", "--observer", "exact", "--systems", "1000000", "--out", str(tmp_path / "seen.json")]
+    words = ["lab", "hunt", "--observer", "exact", "--systems", "1000000", "--out", str(tmp_path / "seen.json")]
     command = [sys.executable, "-m", "tide.main", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stdout + done.stderr

@@ -24,7 +24,6 @@ from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.main import app
 from tide.play.board import BoardPlayer
 from tide.play.server import Server, ServerError
-from tide.programs.binaries import find_binary
 from tide.system.load import SystemFileError, load, parse
 from tide_lab.hunt.campaign import Block, Found
 from tide_lab.hunt.draw import draw, rendered
@@ -32,6 +31,7 @@ from tide_lab.hunt.families import FAMILIES, family
 from tide_lab.hunt.lowering_twins import Twin, catch, twins
 from tide_lab.hunt.whole import Servers, Tally, Trial, hunt_block
 from tide_lab.hunt.workers import Workers
+from tide_lab.programs import find_binary
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -46,7 +46,7 @@ def servers() -> Iterator[Servers]:
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["hunt", *map(str, arguments)], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(app, ["lab", "hunt", *map(str, arguments)], env={"COLUMNS": "200"})
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.output
 
@@ -103,7 +103,7 @@ def test_nothing_exceeds_a_bound(name: str, servers: Servers) -> None:
     count = SEEDS if not family(name).board else SEEDS // 2
     tally = hunt_block(name, SEED, count, Trial(2, 4), servers)
     for failure in tally.failures:
-        pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide hunt {name}\n{failure}")
+        pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide lab hunt {name}\n{failure}")
     least = 1 if family(name).wide else 4  # of those few have bounds
     assert tally.observations > least * count, "the descriptions prove nothing"
     assert min(tally.histogram) < 1.5, "no run comes near its bound"
@@ -175,20 +175,20 @@ def test_a_find_is_written_with_the_command_that_replays_it(tmp_path: Path, monk
     status, output = run("check-lanes", "--systems", "1", "--keep", keep, "--climbs", "3")
     assert status == 1
     assert "1 of 2 observations exceeded a bound" in output
-    assert "replay: tide hunt check-lanes --first 3 --systems 1 --schedules 6 --climbs 3" in output
+    assert "replay: tide lab hunt check-lanes --first 3 --systems 1 --schedules 6 --climbs 3" in output
     assert "1 would need: add lanes" in output
     (file,) = keep.iterdir()
     assert file.name == "check-lanes-3-priority.toml"
     text = file.read_text()
     assert parse(text) == parse(system)
-    assert "replay: tide hunt check-lanes --first 3" in text and "tide-host-sim --serve`: policy=tide" in text
+    assert "replay: tide lab hunt check-lanes --first 3" in text and "tide-host-sim --serve`: policy=tide" in text
 
 
 def test_a_description_of_the_users_is_hunted(tmp_path: Path) -> None:
     file = ROOT / "examples/three_chains/system.toml"
     status, output = run(file, "--systems", "2", "--schedules", "2", "--climbs", "2", "--keep", tmp_path)
     assert status == 0, output
-    assert "0 of " in output and "tide hunt" not in output
+    assert "0 of " in output and "tide lab hunt" not in output
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[system]\n")
     status, output = run(wrong)

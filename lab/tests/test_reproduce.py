@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide reproduce and tide simulate: against the built tide-sim, and against stand-ins that fail."""
+"""tide lab reproduce and tide simulate: against the built tide-sim, and against stand-ins that fail."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from jsonschema import validate
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.programs.binaries import MissingBinaryError, find_binary
+from tide.programs.binaries import MissingBinaryError
 from tide.report.results import Row
 from tide.run.plan import serial_link
 from tide.simulate.campaign import Slice, slices
+from tide_lab.programs import find_binary
 from tide_lab.reproduce.calibration import Calibration, cells, told
 from tide_lab.reproduce.cases import CASES, METRICS, SYSTEMS, systems_of
 from tide_lab.reproduce.native import system_of
@@ -27,7 +28,7 @@ from tide_lab.reproduce.published import TABLE_1, TABLE_1_COLUMNS
 from tide_test_support import eventually
 
 ROOT = Path(__file__).parents[2]
-RELIABLE = ROOT / "lab/pods/pods-reliable.plan"
+RELIABLE = ROOT / "examples/published/pods/pods-reliable.plan"
 SEED = 20260
 
 ROW = {
@@ -69,7 +70,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     found = {}
     for case in CASES:
         folder = tmp_path_factory.mktemp(case)
-        answer = tide("reproduce", case, "--seed", SEED, "--out", folder)
+        answer = tide("lab", "reproduce", case, "--seed", SEED, "--out", folder)
         assert answer.exit_code == 0, answer.output
         assert (folder / "latency.png").read_bytes().startswith(b"\x89PNG")
         found[case] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
@@ -87,7 +88,7 @@ def measured(results: Results, case: str, system: str, x: float, metric: str = "
     return float(rows[0])
 
 
-# ---- tide reproduce ----
+# ---- tide lab reproduce ----
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -123,7 +124,7 @@ def test_published_figures_stand_beside_ours(results: Results) -> None:
 
 
 def test_one_column_predicts_the_others(results: Results) -> None:
-    """Three numbers of the column of 100 % are used; a plan in lab/pods has what they give."""
+    """Three numbers of the column of 100 % are used; a plan in examples/published/pods has what they give."""
     data = results["pods-reliable"]
     found = Calibration(**data["calibration"])
     assert found.column == 100
@@ -137,7 +138,9 @@ def test_one_column_predicts_the_others(results: Results) -> None:
     assert lines[1] == f"{45 - len(far)} of 45 predicted cells are within 5 %" and len(lines) == 2 + len(far)
     assert not any("no reason found" in line for line in lines)
     assert all(line in " ".join(data["output"].split()) for line in lines)
-    plan = (ROOT / "lab/pods/pods-reliable.plan").read_text(encoding="utf-8").replace(" ", "").splitlines()
+    plan = (
+        (ROOT / "examples/published/pods/pods-reliable.plan").read_text(encoding="utf-8").replace(" ", "").splitlines()
+    )
     assert set(found.words()) <= set(plan)
 
 
@@ -185,7 +188,9 @@ def test_numbers_only_derived_are_not_called_published(results: Results) -> None
 def test_same_seed_same_file(results: Results, tmp_path: Path) -> None:
     texts = []
     for name in "ab":
-        assert tide("reproduce", "pods-size", "--samples", 20, "--seed", 3, "--out", tmp_path / name).exit_code == 0
+        assert (
+            tide("lab", "reproduce", "pods-size", "--samples", 20, "--seed", 3, "--out", tmp_path / name).exit_code == 0
+        )
         texts.append((tmp_path / name / "results.json").read_text(encoding="utf-8"))
     assert texts[0] == texts[1]
     assert str(tmp_path) not in texts[0]
@@ -193,16 +198,20 @@ def test_same_seed_same_file(results: Results, tmp_path: Path) -> None:
 
 def test_kept_results_are_those_of_the_command(tmp_path: Path) -> None:
     kept = (ROOT / "lab/results/pods-reliable.json").read_text(encoding="utf-8")
-    assert tide("reproduce", "pods-reliable", "--out", tmp_path).exit_code == 0
+    assert tide("lab", "reproduce", "pods-reliable", "--out", tmp_path).exit_code == 0
     new = (tmp_path / "results.json").read_text(encoding="utf-8")
-    assert new == kept, "the timing changed; if it should: keep the results.json of `tide reproduce pods-reliable`"
+    assert new == kept, "the timing changed; if it should: keep the results.json of `tide lab reproduce pods-reliable`"
 
 
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
-        (["reproduce", "pods-speed"], 2, "there is no case 'pods-speed'; there are pods-chains"),
-        (["reproduce", "pods-size", "--on", "moon"], 2, "--on does not take 'moon'; it takes sim, native or qemu"),
+        (["lab", "reproduce", "pods-speed"], 2, "there is no case 'pods-speed'; there are pods-chains"),
+        (
+            ["lab", "reproduce", "pods-size", "--on", "moon"],
+            2,
+            "--on does not take 'moon'; it takes sim, native or qemu",
+        ),
         (["simulate"], 2, "give a PLAN, --seeds COUNT or --seed NUMBER"),
         (["simulate", RELIABLE, "--seeds", 5], 2, "not both"),
         (["simulate", "nowhere.plan"], 2, "cannot read nowhere.plan"),
@@ -296,7 +305,7 @@ def test_a_seed_that_kills_the_simulator_is_found(tmp_path: Path, monkeypatch: p
 def test_a_broken_rule_stops_a_reproduction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = '{"executor": "tide", "chains": [], "violations": ["lost: 3 of first"]}'
     fake(tmp_path, monkeypatch, otherwise=f"print('{{\"runs\": [{run}]}}'); sys.exit(1)")
-    answer = tide("reproduce", "pods-chains", "--out", tmp_path / "out")
+    answer = tide("lab", "reproduce", "pods-chains", "--out", tmp_path / "out")
     assert answer.exit_code == 1
     assert "a rule was broken: tide: lost: 3 of first" in answer.output
     assert not (tmp_path / "out").exists()
@@ -305,7 +314,7 @@ def test_a_broken_rule_stops_a_reproduction(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("otherwise", ["print('what?')", "sys.exit(1)", "print('[]')", "os.kill(os.getpid(), 6)"])
 def test_a_simulator_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, otherwise: str) -> None:
     fake(tmp_path, monkeypatch, otherwise=otherwise)
-    for words in (["reproduce", "pods-chains"], ["simulate", RELIABLE]):
+    for words in (["lab", "reproduce", "pods-chains"], ["simulate", RELIABLE]):
         answer = tide(*words)
         assert answer.exit_code == 1
         assert len(answer.output.strip().splitlines()) == 1
@@ -316,7 +325,7 @@ def test_a_missing_simulator_names_the_remedy(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
     with pytest.raises(MissingBinaryError):
         find_binary("tide-sim")
-    for words in (["reproduce", "pods-chains"], ["simulate", "--seeds", 5]):
+    for words in (["lab", "reproduce", "pods-chains"], ["simulate", "--seeds", 5]):
         answer = tide(*words)
         assert answer.exit_code == 1
         assert "run `make build`" in answer.output
@@ -348,7 +357,7 @@ def test_an_interrupted_simulation_leaves_nothing_behind(
         os.kill(int(note.read_text()), 0)
 
 
-# ---- tide reproduce --on native ----
+# ---- tide lab reproduce --on native ----
 
 
 def native_point(case: str, system: str, x: int, samples: int, out: Path) -> dict[str, Any]:
@@ -410,7 +419,7 @@ def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: py
         ]
 
     monkeypatch.setattr("tide_lab.reproduce.native.run_native_point", point)
-    answer = tide("reproduce", "pods-chains", "--on", "native", "--quick", "--seed", SEED, "--out", tmp_path)
+    answer = tide("lab", "reproduce", "pods-chains", "--on", "native", "--quick", "--seed", SEED, "--out", tmp_path)
     assert answer.exit_code == 0, answer.output
     assert ran == [(system, x, 5, SEED) for x in (1, 5) for system in ("batch", "tide", "tide-preemptive", "limit")]
     data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
@@ -433,7 +442,7 @@ def test_native_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Mon
         return [Row(system=system, x={case.quantity: x}, **values)]
 
     monkeypatch.setattr("tide_lab.reproduce.native.run_native_point", point)
-    words = ("reproduce", "pods-chains", "--on", "native", "--quick", "--out", tmp_path)
+    words = ("lab", "reproduce", "pods-chains", "--on", "native", "--quick", "--out", tmp_path)
     first = tide(*words)
     assert first.exit_code == 130
     assert "the same command goes on with the next point" in first.output

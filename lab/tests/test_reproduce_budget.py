@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide reproduce budget-*: the published orderings in virtual time, the files, what it refuses."""
+"""tide lab reproduce budget-*: the published orderings in virtual time, the files, what it refuses."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from jsonschema import validate
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.programs.binaries import find_binary
 from tide.report.results import Row
+from tide_lab.programs import find_binary
 from tide_lab.reproduce.budget import reproduce_budget
 from tide_lab.reproduce.budget_cases import (
     BUDGET_CASES,
@@ -197,7 +197,7 @@ def test_a_run_in_which_ping_was_late_is_played_again() -> None:
 
 
 def test_the_command_knows_them(tmp_path: Path) -> None:
-    words = ["reproduce", "budget-work-conserving", "--samples", "10", "--on", "board", "--out", str(tmp_path)]
+    words = ["lab", "reproduce", "budget-work-conserving", "--samples", "10", "--on", "board", "--out", str(tmp_path)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 2
     assert f"--on does not take 'board'; it takes {PLACES}" in done.output

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.programs.binaries import find_binary
 from tide.system.host_words import host_words
+from tide_lab.programs import find_binary
 from tide_lab.reproduce import mt
 from tide_lab.reproduce.mt_bounds import fits
 from tide_lab.reproduce.mt_cases import (
@@ -63,7 +63,7 @@ def test_systems_have_the_groups_and_executors_of_the_configuration() -> None:
 
 
 def test_the_simulated_case_study_shows_what_the_paper_says(tmp_path: Path) -> None:
-    words = ["reproduce", "mt-case-study", "--threads", "2", "--samples", "200", "--out", str(tmp_path)]
+    words = ["lab", "reproduce", "mt-case-study", "--threads", "2", "--samples", "200", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
@@ -85,7 +85,7 @@ def test_the_simulated_case_study_shows_what_the_paper_says(tmp_path: Path) -> N
 
 
 def test_the_simulated_four_chains_show_what_rclcpp_showed(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["reproduce", "four-chains", "--quick", "--out", str(tmp_path)])
+    result = CliRunner().invoke(app, ["lab", "reproduce", "four-chains", "--quick", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert len(data["findings"]) == 4 and all(one["holds"] for one in data["findings"])
@@ -141,8 +141,8 @@ def test_statements_of_bounds_can_fail() -> None:
 
 
 def test_an_interrupted_run_goes_on_with_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["reproduce", "four-chains", "--samples", "5", "--threads", "1", "--out", str(tmp_path)]
-    assert CliRunner().invoke(app, [*words[:5], "2", *words[6:]]).exit_code in (0, 1)
+    words = ["lab", "reproduce", "four-chains", "--samples", "5", "--threads", "1", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, [*words[:6], "2", *words[7:]]).exit_code in (0, 1)
     assert not (tmp_path / "checkpoint.jsonl").exists()
     ran: list[Configuration] = []
 
@@ -152,7 +152,7 @@ def test_an_interrupted_run_goes_on_with_what_is_left(tmp_path: Path, monkeypatc
         ran.append(configuration)
         return run_configuration(case, configuration, *rest)  # type: ignore[arg-type]
 
-    words = ["reproduce", "four-chains", "--samples", "5", "--out", str(tmp_path)]
+    words = ["lab", "reproduce", "four-chains", "--samples", "5", "--out", str(tmp_path)]
     monkeypatch.setattr(mt, "run_configuration", until)
     interrupted = CliRunner().invoke(app, words)
     assert interrupted.exit_code == 130 and "goes on with the next executor" in interrupted.output
@@ -256,6 +256,14 @@ def test_a_campaign_of_hosts_and_a_replay() -> None:
 
 def test_options_are_refused_in_words() -> None:
     runner = CliRunner()
-    assert runner.invoke(app, ["reproduce", "four-chains", "--on", "mars"]).exit_code == 2
-    nothing = runner.invoke(app, ["reproduce", "mt-case-study", "--on", "native", "--threads", "16"])
+    assert runner.invoke(app, ["lab", "reproduce", "four-chains", "--on", "mars"]).exit_code == 2
+    nothing = runner.invoke(app, ["lab", "reproduce", "mt-case-study", "--on", "native", "--threads", "16"])
     assert nothing.exit_code == 2 and "a processor of its own" in nothing.output
+
+
+def test_a_case_whose_files_are_not_installed_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tide_lab.reproduce.mt_cases.ROOT", tmp_path)
+    result = CliRunner().invoke(app, ["lab", "reproduce", "four-chains", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    (line,) = result.output.splitlines()
+    assert line.startswith(str(tmp_path)) and "cannot be read" in line

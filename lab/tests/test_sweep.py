@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide sweep: the same numbers wherever and however often blocks run; what stands on disk; what is refused."""
+"""tide lab sweep: the same numbers wherever and however often blocks run; what stands on disk; what is refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALL = ("--values", "0.4,0.8", "--sets", "300")
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["sweep", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["lab", "sweep", *map(str, arguments)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.output
 
@@ -70,7 +70,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
 
 
 def test_reproduce_runs_the_same(tmp_path: Path) -> None:
-    words = ["reproduce", CASE, "--quick", "--out", str(tmp_path)]
+    words = ["lab", "reproduce", CASE, "--quick", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     table = parquet.read_table(tmp_path / "sweep.parquet").to_pylist()
@@ -130,7 +130,7 @@ def test_dirichlet_rescale_keeps_each_chain_on_a_core(tmp_path: Path) -> None:
 
 
 def test_reproduce_shows_other_recipes_beside_the_stated_one(tmp_path: Path) -> None:
-    words = ["reproduce", "mt-schedulability-utilisation", "--samples", "4", "--out", str(tmp_path)]
+    words = ["lab", "reproduce", "mt-schedulability-utilisation", "--samples", "4", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     claims = json.loads((tmp_path / "claims.json").read_text())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide timers: short runs of the real parts, stand-ins that fail, and the arithmetic. No latency is asserted, except
+"""Timers: short runs of the real parts, stand-ins that fail, and the arithmetic. No latency is asserted, except
 that none is negative."""
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.programs.binaries import MissingBinaryError, find_binary
+from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError, may_use_fifo
+from tide_lab.programs import find_binary
 from tide_lab.timers import command, measure, plan, rclpy_timer, reproduce
 from tide_lab.timers.kept import Kept, Piece
 from tide_lab.timers.measure import Load, Outcome, Run
@@ -45,7 +46,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def tide(*words: object) -> Any:
-    return CliRunner().invoke(app, ["timers", *map(str, words)], env={"COLUMNS": "80"})
+    return CliRunner().invoke(app, ["lab", "timers", *map(str, words)], env={"COLUMNS": "80"})
 
 
 def program(*words: object, **keywords: Any) -> subprocess.CompletedProcess[str]:
@@ -306,7 +307,7 @@ def lane_runs(parent: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path, number: int) -> None:
-    words = ["timers", "--repetitions", "50000000", "--no-cyclictest", "--ros", "none", "--load", "10"]
+    words = ["lab", "timers", "--repetitions", "50000000", "--no-cyclictest", "--ros", "none", "--load", "10"]
     child = subprocess.Popen(
         [sys.executable, "-m", "tide.main", *words, "--out", str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -364,7 +365,7 @@ def test_the_limit_of_the_lead_reaches_the_program(tmp_path: Path) -> None:
 
 
 def test_refused_real_time_scheduling_says_what_to_do(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "tide.main", "timers", "--policy", "fifo", "--out", str(tmp_path / "out")]
+    words = [sys.executable, "-m", "tide.main", "lab", "timers", "--policy", "fifo", "--out", str(tmp_path / "out")]
     done = subprocess.run([*without_right(), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert "real-time scheduling is not permitted here: fifo, priority 80 was refused" in done.stderr
@@ -572,7 +573,7 @@ def test_a_load_that_was_not_reached_is_said() -> None:
     assert "not reached" in lines[1] and "61.5 %" in lines[1]
 
 
-# ---- tide reproduce timers ----
+# ---- tide lab reproduce timers ----
 
 
 def fake_outcome(one: Settings) -> Outcome:
@@ -599,7 +600,7 @@ def faked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
 
 def reproduced(folder: Path) -> Any:
-    words = ["reproduce", "timers", "--samples", "40", "--out", str(folder)]
+    words = ["lab", "reproduce", "timers", "--samples", "40", "--out", str(folder)]
     return CliRunner().invoke(app, words, env={"COLUMNS": "80"})
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The laboratory: reproductions of published experiments, sweeps, hunts and timer tests, one folder a command."""
+"""Reproduce published experiments, hunt for responses above their bounds, sweep and measure timers (the laboratory)."""

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tide-timers: what `tide timers` starts. See timers.h. */
+/* tide-timers: what `tide lab timers` starts. See timers.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>

@@ -20,7 +20,7 @@ import tomli
 import typer
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tools"), str(ROOT / "ros"), str(ROOT / "lab")]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tools"), str(ROOT / "ros")]
 
 from guide import command, errors, headers, links  # noqa: E402
 

@@ -70,7 +70,7 @@ def page() -> str:
     from tide.main import command_names, load_command
 
     lines = ["# The command", "", "Made from what `tide COMMAND --help` prints.", ""]
-    for name in command_names():
+    for name in [name for name in command_names() if name != "lab"]:
         words, command = f"tide {name}", load_command(name)
         lines += _program("tide-agent", words, command) if name == "agent" else _entry(words, command)
     return "\n".join(lines) + "\n"

@@ -13,7 +13,7 @@ from board import ROOT, image, ros_node, run_with_agent
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int32
 
-sys.path.insert(0, str(ROOT / "lab" / "bench"))
+sys.path.insert(0, str(ROOT / "scripts"))
 import sizes
 
 pytestmark = pytest.mark.full
@@ -41,7 +41,7 @@ def test_lean_image_talks_to_ros(core: str, name: str, tmp_path: Path) -> None:
 
         node.create_subscription(Int32, "said", echo, qos)
         code, output = run_with_agent(core, name, tmp_path, spin)
-    assert code == 0, f"the image ended with {code} (see lab/images/footprint)\n{output}"
+    assert code == 0, f"the image ended with {code} (see tests/images/footprint)\n{output}"
     assert said[-1] == 20
     assert all(later in (earlier, earlier + 1) for earlier, later in pairwise(said)), said
 

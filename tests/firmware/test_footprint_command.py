@@ -16,9 +16,6 @@ from tide.footprint.build import build, runtime_sources
 from tide.footprint.stack import read
 from tide.system.load import parse
 
-sys.path.insert(0, str(ROOT / "lab" / "bench"))
-import options as bench_options
-
 pytestmark = pytest.mark.full
 
 SYSTEM = ROOT / "examples" / "three_chains" / "system.toml"
@@ -59,6 +56,28 @@ OF_THE_PROGRAM |= {"client_callback", "client_callback_with_request_id"}
 OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # the allocator that it gives to a wait set
 
 
+def asks_for_an_agent(image: Path, sent: Path) -> bool:
+    """Started in QEMU it sends, within a second of its own time, something that begins like a frame."""
+    words = [
+        "qemu-system-arm",
+        "-M",
+        "mps2-an500",
+        "-display",
+        "none",
+        "-monitor",
+        "none",
+        "-icount",
+        "shift=5,sleep=off",
+    ]
+    process = subprocess.Popen([*words, "-serial", f"file:{sent}", "-kernel", str(image)], stderr=subprocess.DEVNULL)
+    try:
+        process.wait(timeout=1.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    return sent.exists() and sent.read_bytes()[:1] == b"\x7e"
+
+
 def test_command_prints_sizes() -> None:
     command = [sys.executable, "-m", "tide.main", "footprint", str(SYSTEM), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
@@ -78,6 +97,6 @@ def test_command_prints_sizes() -> None:
 def test_image_starts_and_every_pointer_of_the_graph_is_known(text: str, tmp_path: Path) -> None:
     client = client_of(parse(text))
     image = build(client, "cortex-m7", options(client), tmp_path, graph=True)
-    assert bench_options.asks_for_an_agent(image, tmp_path)
+    assert asks_for_an_agent(image, tmp_path / "sent")
     graph = read(tmp_path.glob("*.ci"), [*runtime_sources(), tmp_path / "program.c"])
     assert graph.unresolved <= OF_THE_PROGRAM, "a call that the bound on the stack does not see"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The port on a real FreeRTOS kernel, in QEMU: the programs of the boards without a system, with the same checks, and
-two that try what is FreeRTOS's own (lab/images/freertos). A kernel is no part of tide: with FREERTOS_KERNEL_PATH the
+two that try what is FreeRTOS's own (tests/images/freertos). A kernel is no part of tide: with FREERTOS_KERNEL_PATH the
 builds have these images, and what is tested here stands at the end of the run (conftest.py)."""
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pytest
 from board import DOMAIN, LIMIT_S, MACHINES, ROOT, SIMULATOR, qemu, run_with_agent
 from freertos import FORMS, built, kernel_of
 from test_exchange import exchange
-from test_three_chains import LIMIT_PERCENT, deviation_percent, reproduce
 
 pytestmark = pytest.mark.full
 
@@ -50,7 +49,7 @@ def test_waits_end_at_most_a_tick_late_and_with_an_alarm_at_once(core: str, form
 def test_an_urgent_task_waits_for_one_section_and_one_above_the_ceiling_for_none(core: str) -> None:
     words = qemu(core, "freertos/locked_lanes", "-icount", "shift=5,sleep=off")
     done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, f"broken promise {done.returncode} (lab/images/locked_lanes/main.c)\n{done.stderr}"
+    assert done.returncode == 0, f"broken promise {done.returncode} (tests/images/locked_lanes/main.c)\n{done.stderr}"
     assert "steer at most ns" in done.stderr
 
 
@@ -79,28 +78,9 @@ def test_nothing_is_lost_when_the_agent_is_killed(
     assert [(one["lost"], one["disordered"], one["wrong"]) for one in ways] == [(0, 0, 0)] * 6, output
 
 
-@pytest.mark.parametrize("case", ["pods-chains", "pods-reliable"])
-@pytest.mark.parametrize(("core", "form"), [(core, form) for core, form in IMAGES if form == "freertos"])
-def test_chains_are_as_fast_as_without_a_system(
-    core: str, form: str, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = {}
-    for folder in (".", form):
-        monkeypatch.setenv("TIDE_FIRMWARE_DIR", str(ROOT / "build" / core / "bin" / folder))
-        found = reproduce(case, tmp_path / folder.strip("."))
-        rows[folder] = {(str(row["x"]), row["system"]): row["measured"] for row in found}
-    assert len(rows["."]) >= 6
-    for key, bare in rows["."].items():
-        print(f"{core} {case} {key}: without {bare:.2f} ms, FreeRTOS {rows[form][key]:.2f} ms")
-        assert abs(deviation_percent(rows[form][key], bare)) <= LIMIT_PERCENT, key
-    for (x, system), measured in rows[form].items():
-        if system == "tide-preemptive":
-            assert deviation_percent(measured, rows["."][(x, "limit")]) <= LIMIT_PERCENT, x
-
-
 def preemptive(image: Path, *words: str) -> dict[str, Any]:
     plan = ("periods=4", "agent_acknowledges=always", "hold_until_acknowledged=false", *words)
-    command = [SIMULATOR, str(ROOT / "lab/pods/pods-reliable.plan")]
+    command = [SIMULATOR, str(ROOT / "examples/published/pods/pods-reliable.plan")]
     command += ["--board", str(image), "--systems", "tide-preemptive", *plan]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lock between preemptive lanes (lab/images/locked_lanes), in exact virtual time. On FreeRTOS: test_freertos.py."""
+"""A lock between preemptive lanes (tests/images/locked_lanes), in exact virtual time. On FreeRTOS: test_freertos.py."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ pytestmark = pytest.mark.full
 @pytest.mark.parametrize("core", MACHINES)
 def test_an_urgent_lane_waits_for_one_section_and_one_above_the_ceiling_for_none(core: str) -> None:
     code, output = run_alone(core, "locked_lanes")
-    assert code == 0, f"broken promise {code} (lab/images/locked_lanes/main.c)\n{output}"
+    assert code == 0, f"broken promise {code} (tests/images/locked_lanes/main.c)\n{output}"
     assert "steer at most ns" in output

@@ -26,5 +26,5 @@ def test_smoke_image_publishes_to_ros(core: str, tmp_path: Path) -> None:
         settled = time.monotonic() + 1
         while len(received) < MESSAGES and time.monotonic() < settled:
             spin()
-    assert code == 0, f"the image ended with {code} (see lab/images/smoke/main.c)\n{output}"
+    assert code == 0, f"the image ended with {code} (see tests/images/smoke/main.c)\n{output}"
     assert received == list(range(1, MESSAGES + 1)), output

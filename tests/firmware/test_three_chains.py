@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three-chain system on the real binary (sim/workloads/three_chains/mps2) in QEMU, in the simulated world: exact
-virtual time and the figures of the simulator. TIDE_LONG=1: all points, 100 samples each."""
+virtual time."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,40 +13,14 @@ from typing import Any
 import pytest
 from board import DOMAIN, ROOT, SIMULATOR, run_program
 
-LONG = os.environ.get("TIDE_LONG") == "1"
-LIMIT_PERCENT = 2.0
 MASKED_LIMIT_INSTRUCTIONS = 6000
 IMAGE = ROOT / "build" / "cortex-m7" / "bin" / "three_chains.elf"
 
 
-def reproduce(case: str, folder: Path) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "tide.main", "reproduce", case, "--on", "qemu", "--out", str(folder)]
-    command += [] if LONG else ["--quick", "--samples", "3"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1800 if LONG else 120, check=False)
-    assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
-    rows: list[dict[str, Any]] = json.loads((folder / "results.json").read_text())["rows"]
-    return [row for row in rows if row["metric"] == "mean_ms" and "simulated" in row]
-
-
-def deviation_percent(measured: float, of: float) -> float:
-    return (measured / of - 1) * 100
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("case", ["pods-chains", "pods-reliable"])
-def test_binary_has_the_figures_of_the_simulator(case: str, tmp_path: Path) -> None:
-    rows = reproduce(case, tmp_path)
-    limits = {str(row["x"]): row["measured"] for row in rows if row["system"] == "limit"}
-    assert limits
-    for row in rows:
-        if row["system"] in ("batch", "tide"):
-            assert abs(deviation_percent(row["measured"], row["simulated"])) <= LIMIT_PERCENT, row
-        elif row["system"] == "tide-preemptive":
-            assert deviation_percent(row["measured"], limits[str(row["x"])]) <= LIMIT_PERCENT, row
-
-
 def board(*words: str) -> dict[str, Any]:
-    done = run_program([SIMULATOR, str(ROOT / "lab/pods/pods-reliable.plan"), "--board", str(IMAGE), *words])
+    done = run_program(
+        [SIMULATOR, str(ROOT / "examples/published/pods/pods-reliable.plan"), "--board", str(IMAGE), *words]
+    )
     assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(done.stdout)["runs"][0]
     return found
@@ -117,7 +90,9 @@ def test_budgets_of_lanes_are_kept() -> None:
 
 def test_a_batch_executor_has_no_lane_for_a_budget() -> None:
     words = ("--systems", "batch", "budget_us=5000", "budget_period_us=500000")
-    done = run_program([SIMULATOR, str(ROOT / "lab/pods/pods-reliable.plan"), "--board", str(IMAGE), *words])
+    done = run_program(
+        [SIMULATOR, str(ROOT / "examples/published/pods/pods-reliable.plan"), "--board", str(IMAGE), *words]
+    )
     assert done.returncode == 2 and "no lane to give a budget to" in done.stderr
 
 
@@ -140,5 +115,5 @@ def test_execution_times_are_told() -> None:
 
 
 def names() -> list[str]:
-    text = (ROOT / "lab/pods/pods-reliable.plan").read_text(encoding="utf-8")
+    text = (ROOT / "examples/published/pods/pods-reliable.plan").read_text(encoding="utf-8")
     return [word[5:] for word in text.split() if word.startswith("name=")]

@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))  # as a program of its own it ha
 import reserved  # noqa: E402
 
 EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
-PLAN = str(ROOT / "lab/pods/pods-reliable.plan")
+PLAN = str(ROOT / "examples/published/pods/pods-reliable.plan")
 MARK = "TIDE_INTERRUPTION"  # in the environment of every process of a trial, which children keep
 LIMIT_S = 60.0
 GONE_LIMIT_S = 5.0
@@ -78,12 +78,6 @@ SUBJECTS = {
     ),
     "simulate": Subject(_tide("simulate", "--seeds", "1000")),
     "simulate-plan": Subject(_tide("simulate", PLAN, "periods=3000", "--out", "{out}")),
-    "hunt": Subject(
-        _tide("hunt", "theorem2-safe", "link-lanes-reliable", "--systems", "300", "--out", "{out}/x.json"), keeps=True
-    ),
-    "timers": Subject(
-        _tide("timers", "--repetitions", "800", "--ros-repetitions", "100", "--out", "{out}"), keeps=True, ends=(0, 1)
-    ),
     "optimise": Subject(_tide("optimise", EXAMPLE, "--largest-margin", "--tries", "2000", "--write", "{out}/x.toml")),
     "record": Subject(_tide("record", "--out", "{out}/traces"), True),
     "tide_ros-1": Subject(("-c", PROGRAM, "1"), True, _ONCE),
@@ -101,7 +95,7 @@ class Found:
 
 
 def environment(mark: str) -> dict[str, str]:
-    path = os.pathsep.join((f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab", os.environ.get("PYTHONPATH", "")))
+    path = os.pathsep.join((f"{ROOT}/tools:{ROOT}/ros", os.environ.get("PYTHONPATH", "")))
     build = os.environ.get("TIDE_BUILD_DIR", str(ROOT / "build/release"))
     domain = {"ROS_DOMAIN_ID": str(reserved.domain()), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
     return {**os.environ, **domain, "PYTHONPATH": path, "TIDE_BUILD_DIR": build, MARK: mark}

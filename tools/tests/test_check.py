@@ -370,7 +370,7 @@ def test_missing_file(tmp_path: Path) -> None:
 
 def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
     command = [sys.executable, "-m", "tide.main", "check", str(example), "--watch"]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab", "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "PYTHONUNBUFFERED": "1"}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     assert child.stdout is not None
     limit = threading.Timer(120, child.kill)
@@ -392,7 +392,7 @@ def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
 
 
 def test_a_simulation_is_held_against_its_bounds(tmp_path: Path) -> None:
-    plan = ROOT / "lab/pods/pods-chains.plan"
+    plan = ROOT / "examples/published/pods/pods-chains.plan"
     words = ["simulate", str(plan), "periods=3", "--systems", "tide,limit", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output

@@ -19,7 +19,7 @@ from typer import Context
 from typer.testing import CliRunner
 
 import tide
-from tide.main import _folders, app, command_names
+from tide.main import app, command_names, load_command
 from tide.programs.binaries import find_binary
 
 ROOT = Path(__file__).parents[2]
@@ -46,9 +46,7 @@ def helps(name: str, command: Any) -> Iterator[tuple[str, str]]:
 def test_every_help_text_begins_with_a_noun_or_a_verb() -> None:
     found = list(helps("tide", typer.main.get_command(app)))
     for name in command_names():
-        folder = _folders()[name]
-        module = importlib.import_module(f"{folder.parent.name}.{name}.command")
-        found += helps(name, typer.main.get_command(module.app))
+        found += helps(name, load_command(name))
     assert len(found) > 150
     article = re.compile(
         r"(?:The|A|An|Of|For|From|With|Without|In|On|Also|All|Added|Default|How|What|Where|Which|Whether|Only)\b|[^A-Z]"
@@ -85,11 +83,10 @@ def test_wrong_words_are_one_line(words: list[str], says: str) -> None:
 
 @pytest.mark.parametrize("domain", ["500", "233", "abc", "-1", "1.5", "\u0661"])
 def test_a_wrong_domain_is_told_before_the_work(domain: str, tmp_path: Path) -> None:
-    for words in (["run", EXAMPLE], ["reproduce", "pods-reliable", "--on", "native", "--quick"]):
-        status, output = run(*words, "--out", str(tmp_path / "out"), ROS_DOMAIN_ID=domain)
-        assert status == 2
-        assert output.splitlines()[-1] == f"ROS_DOMAIN_ID is '{domain}'; set it to a number from 0 to 232"
-        assert not (tmp_path / "out").exists()
+    status, output = run("run", EXAMPLE, "--out", str(tmp_path / "out"), ROS_DOMAIN_ID=domain)
+    assert status == 2
+    assert output.splitlines()[-1] == f"ROS_DOMAIN_ID is '{domain}'; set it to a number from 0 to 232"
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -121,13 +118,8 @@ def test_the_agent_names_its_build() -> None:
         (["system", "show", EXAMPLE, "--json"], {"system", "executors", "links", "groups", "chains"}),
         (["simulate", "--seeds", "5", "--json"], {"schema", "first", "seeds", "failed"}),
         (
-            ["simulate", str(ROOT / "lab/pods/pods-reliable.plan"), "periods=5", "--json"],
+            ["simulate", str(ROOT / "examples/published/pods/pods-reliable.plan"), "periods=5", "--json"],
             {"system", "runs", "seed"},
-        ),
-        pytest.param(
-            ["hunt", "theorem2-safe", "--systems", "3", "--json"],
-            {"schema", "rows", "systems", "interrupted"},
-            marks=pytest.mark.full,  # its program is of the campaigns
         ),
         (["optimise", EXAMPLE, "--tries", "5", "--json"], {"schema", "met", "changes", "before", "after"}),
     ],
@@ -136,15 +128,6 @@ def test_json_is_all_that_is_printed(words: list[str], keys: set[str]) -> None:
     status, output = run(*words)
     assert status in (0, 1)
     assert json.loads(output).keys() >= keys
-
-
-def test_a_case_whose_files_are_not_installed_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As from a wheel, which has no examples."""
-    monkeypatch.setattr("tide_lab.reproduce.mt_cases.ROOT", tmp_path)
-    status, output = run("reproduce", "four-chains", "--out", str(tmp_path / "out"))
-    assert status == 2
-    (line,) = output.splitlines()
-    assert line.startswith(str(tmp_path)) and "cannot be read" in line
 
 
 def test_a_defect_has_a_status_that_no_verdict_has(

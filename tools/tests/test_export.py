@@ -69,7 +69,7 @@ def test_the_command_writes_or_says_why_not(tmp_path: Path) -> None:
     status, output = run(EXAMPLE, "--out", out)
     assert (status, output) == (0, "")
     assert 'model.System("three_chains")' in out.read_text(encoding="utf-8")
-    status, output = run(ROOT / "lab/systems/picas_mt/system.toml")
+    status, output = run(ROOT / "examples/published/picas_mt/system.toml")
     assert status == 2
     assert all(line.startswith(str(ROOT)) for line in output.strip().splitlines()), output
     assert "pyCPA knows one processor a resource" in output

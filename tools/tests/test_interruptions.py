@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["run", "run", "simulate", "hunt", "timers", "record", "tide_ros-1", "tide_ros-2"])
+@pytest.mark.parametrize("name", ["run", "run", "simulate", "record", "tide_ros-1", "tide_ros-2"])
 def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(name: str) -> None:
     """A few of what `make interruptions` does; other moments each time, which a failure tells."""
     found = campaign(name, times=1, seed=time.monotonic_ns(), brief=True)

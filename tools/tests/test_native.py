@@ -293,7 +293,7 @@ def test_the_stub_says_what_the_module_has() -> None:
 
 
 def test_what_is_not_built_says_so(tmp_path: Path) -> None:
-    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}
     example = ROOT / "examples/three_chains/system.toml"
     command = [sys.executable, "-m", "tide.main", "check", str(example)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

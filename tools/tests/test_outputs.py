@@ -24,18 +24,10 @@ EXAMPLE = "examples/three_chains/system.toml"
 FOLDERS = (
     f"run {EXAMPLE} --out",
     f"run {EXAMPLE} --on qemu --out",
-    "simulate lab/pods/pods-reliable.plan --out",
-    "timers --repetitions 10 --no-cyclictest --ros none --out",
-    "sweep mt-schedulability-utilisation --sets 1 --out",
-    "reproduce pods-reliable --out",
-    "reproduce timers --out",
-    "reproduce mt-case-study --out",
-    "reproduce mt-schedulability-chains --out",
-    "reproduce budget-work-conserving --out",
+    "simulate examples/published/pods/pods-reliable.plan --out",
     "generate std_msgs --out",
 )
 FILES = (
-    "hunt --systems 10 --out",
     "simulate --seed 1 --trace",
     f"measured {EXAMPLE} examples/README.md --out",
     f"footprint {EXAMPLE} --header",
@@ -139,7 +131,7 @@ def test_a_disk_that_gets_full_leaves_the_old_picture(tmp_path: Path, monkeypatc
 def test_a_disk_that_gets_full_leaves_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (tmp_path / "results.json").write_text("old", encoding="utf-8")
-    words = ["simulate", "lab/pods/pods-reliable.plan", "periods=20", "--out", str(tmp_path)]
+    words = ["simulate", "examples/published/pods/pods-reliable.plan", "periods=20", "--out", str(tmp_path)]
     with full_disk(2000):
         result = CliRunner().invoke(app, words)
     assert result.exit_code == 2, result.output
@@ -151,7 +143,7 @@ def test_what_was_printed_in_vain_is_one_line() -> None:
     for words in (["system", "schema"], ["check", EXAMPLE], ["check", "--help"]):
         with open("/dev/full", "w", encoding="utf-8") as full:
             command = [sys.executable, "-m", "tide.main", *words]
-            environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+            environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
         assert done.returncode == 2
         assert done.stderr == "standard output: cannot be written: no space left on device; choose another place\n"

@@ -361,7 +361,7 @@ def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def start(build: Path, out: Path, *arguments: str, fake: str = "") -> subprocess.Popen[str]:
     environment = {**os.environ, "TIDE_BUILD_DIR": str(build), "FAKE_CLIENT": fake, "COLUMNS": "120"}
-    environment["PYTHONPATH"] = f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"
+    environment["PYTHONPATH"] = f"{ROOT}/tools:{ROOT}/ros"
     environment.pop("ROS_DOMAIN_ID", None)
     command = [sys.executable, "-m", "tide.main", "run", *arguments, "--out", str(out)]
     return subprocess.Popen(
@@ -447,7 +447,7 @@ def test_line_and_agent_become_the_built_program(build: Path, tmp_path: Path) ->
     program = tmp_path / "tide-line"
     program.write_text('#!/bin/sh\necho "line: $*"\nexit 7\n', encoding="utf-8")
     program.chmod(0o755)
-    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}
     command = [sys.executable, "-m", "tide.main", "line", "--baud", "9600", "--help"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (7, "line: --baud 9600 --help\n")

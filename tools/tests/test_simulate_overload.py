@@ -68,7 +68,7 @@ def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: p
         ("--seeds", "3", "--overload", "--host"),
         ("--seed", "3", "--overload", "--trace", "t"),
         ("--seed", "3", "--overload", "--json"),
-        ("lab/pods/pods-reliable.plan", "--overload"),
+        ("examples/published/pods/pods-reliable.plan", "--overload"),
         ("--seeds", "3", "--overload", "--actions"),
         ("--seeds", "3", "--actions", "--host"),
         ("--seed", "3", "--actions", "--json"),

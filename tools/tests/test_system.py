@@ -27,8 +27,8 @@ else:
 
 ROOT = Path(__file__).parents[2]
 THREE_CHAINS = ROOT / "examples/three_chains/system.toml"
-PICAS = ROOT / "lab/systems/picas_mt/system.toml"
-FOUR_CHAINS = ROOT / "lab/systems/four_chains/system.toml"
+PICAS = ROOT / "examples/published/picas_mt/system.toml"
+FOUR_CHAINS = ROOT / "examples/published/four_chains/system.toml"
 TEXT = THREE_CHAINS.read_text(encoding="utf-8")
 
 

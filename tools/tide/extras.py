@@ -9,7 +9,6 @@ _OF_MODULES = {
     "rclpy": "run",
     "numpy": "run",
     "mcap": "run",
-    "pyarrow": "sweep",
     "distributed": "cluster",
 }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `tide` command. Every folder of a package of commands that has a `command.py` is a sub-command: the folder's name
-is the command's name, the first line of the folder's docstring its help, and `command.app` the Typer application. A
-command is imported only when it is invoked, so `tide --help` stays quick. Packages of commands are `tide` itself and
-the laboratory, where that is installed."""
+"""The `tide` command. Every folder of this package that has a `command.py` is a sub-command: the folder's name is the
+command's name, the first line of the folder's docstring its help, and `command.app` the Typer application. A command is
+imported only when it is invoked, so `tide --help` stays quick. The commands of the laboratory (package tide_lab, a
+project of its own) are those of `tide lab`, where it is installed."""
 
 from __future__ import annotations
 
@@ -23,35 +23,37 @@ from tide.errors import UsageError
 from tide.extras import extra_of, install_of
 from tide.interrupts import interruptible
 
-_PACKAGES = ("tide", "tide_lab")
+LABORATORY = "tide_lab"
 _WordsError: Any = typer.BadParameter.__mro__[1]  # of all that is wrong with words of a command
 
 
 @cache
-def _folders() -> dict[str, Path]:
-    """The folder of each sub-command."""
-    found = {}
-    for package in _PACKAGES:
-        spec = importlib.util.find_spec(package)
-        for place in (spec.submodule_search_locations or ()) if spec else ():
-            found.update({file.parent.name.replace("_", "-"): file.parent for file in Path(place).glob("*/command.py")})
+def _folders(package: str = "tide") -> dict[str, Path]:
+    """The folder of each sub-command of a package, by its name; none where the package is not installed."""
+    spec = importlib.util.find_spec(package)
+    roots = [Path(root) for root in (spec.submodule_search_locations or ())] if spec else []
+    found = {file.parent.name.replace("_", "-"): file.parent for root in roots for file in root.glob("*/command.py")}
+    if package == "tide" and _folders(LABORATORY):
+        found["lab"] = next(iter(_folders(LABORATORY).values())).parent
     return found
 
 
-def command_names() -> list[str]:
+def command_names(package: str = "tide") -> list[str]:
     """Names of all sub-commands, sorted."""
-    return sorted(_folders())
+    return sorted(_folders(package))
 
 
-def _summary(name: str) -> str:
-    source = (_folders()[name] / "__init__.py").read_text(encoding="utf-8")
+def _summary(folder: Path) -> str:
+    source = (folder / "__init__.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0]
 
 
-def load_command(name: str) -> Any:
+def load_command(name: str, package: str = "tide") -> Any:
     """The command of that name, for click."""
-    folder = _folders()[name]
-    module = importlib.import_module(f"{folder.parent.name}.{folder.name}.command")
+    folder = _folders(package)[name]
+    if folder.name == LABORATORY:
+        return _Laboratory(name=name, help=_summary(folder), no_args_is_help=True)
+    module = importlib.import_module(f"{package}.{folder.name}.command")
     command = typer.main.get_command(module.app)
     command.name = name
     return command
@@ -67,17 +69,36 @@ def _print_error(error: Any) -> None:
     typer.echo(f"{path}: {message[:1].lower()}{message[1:]}{hint}", err=True)
 
 
-class _LazyGroup(TyperGroup):
+class _Folders(TyperGroup):
+    """The sub-commands of a package, each loaded when it is invoked."""
+
+    package = "tide"
+
     def list_commands(self, ctx: Any) -> list[str]:
-        return command_names()
+        return command_names(self.package)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in command_names():
+        if cmd_name not in _folders(self.package):
             return None
         if getattr(ctx, "resilient_parsing", False):  # shell completion needs the options
-            return load_command(cmd_name)
-        return TyperCommand(name=cmd_name, help=_summary(cmd_name))
+            return load_command(cmd_name, self.package)
+        return TyperCommand(name=cmd_name, help=_summary(_folders(self.package)[cmd_name]))
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        names = command_names(self.package)
+        if args and not args[0].startswith("-") and args[0] not in names:
+            near = difflib.get_close_matches(args[0], names, n=1)
+            advice = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names)}"
+            ctx.fail(f"there is no command '{args[0]}'; {advice}")
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if command is None or name is None else load_command(name, self.package), rest
+
+
+class _Laboratory(_Folders):
+    package = LABORATORY
+
+
+class _Root(_Folders):
     def main(
         self,
         args: Any = None,
@@ -109,7 +130,8 @@ class _LazyGroup(TyperGroup):
             typer.echo(str(error), err=True)
             raise typer.Exit(2) from None
         except ModuleNotFoundError as error:
-            name = ctx.invoked_subcommand or next((one for one in sys.argv[1:] if one in command_names()), "")
+            words = [*command_names(), *command_names(LABORATORY)]
+            name = ctx.invoked_subcommand or next((one for one in sys.argv[1:] if one in words), "")
             extra = extra_of(error.name, name)
             if extra is None:
                 raise
@@ -119,17 +141,9 @@ class _LazyGroup(TyperGroup):
             typer.echo("interrupted", err=True)
             raise typer.Exit(130) from None
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and not args[0].startswith("-") and args[0] not in command_names():
-            near = difflib.get_close_matches(args[0], command_names(), n=1)
-            advice = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(command_names())}"
-            ctx.fail(f"there is no command '{args[0]}'; {advice}")
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command if command is None or name is None else load_command(name), rest
-
 
 app = typer.Typer(
-    cls=_LazyGroup,
+    cls=_Root,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

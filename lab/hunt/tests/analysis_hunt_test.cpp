@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short campaign over everything that can be hunted (tide hunt is the long one): nothing observed may exceed a safe
-// bound, on exact schedules and on the shipped executor in virtual time, and every broken bound must be caught.
+// A short campaign over everything that can be hunted (tide lab hunt is the long one): nothing observed may exceed a
+// safe bound, on exact schedules and on the shipped executor in virtual time, and every broken bound must be caught.
 #include <gtest/gtest.h>
 
 #include "hunt/directed.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short campaign over the boards with a line (tide hunt link-... is the long one): nothing that the shipped runtime
-// shows in the simulator may exceed its bound, and every broken bound must be caught.
+// A short campaign over the boards with a line (tide lab hunt link-... is the long one): nothing that the shipped
+// runtime shows in the simulator may exceed its bound, and every broken bound must be caught.
 #include <gtest/gtest.h>
 
 #include "hunt/link_hunt.h"

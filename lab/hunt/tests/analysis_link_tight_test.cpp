@@ -21,7 +21,7 @@ constexpr bool is_searched_whole = false;
 constexpr bool is_searched_whole = true;
 #endif
 
-// lab/pods/pods-chains.plan with three chains.
+// examples/published/pods/pods-chains.plan with three chains.
 enum class Kind { best_effort, reliable_requests, reliable };
 
 sim::Plan three_chains(bool lanes, Kind kind) {

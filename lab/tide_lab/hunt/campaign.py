@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import Any
 
-from tide.programs.binaries import find_binary
 from tide.programs.simulator import Simulator
 from tide_lab.hunt.families import FAMILIES
 from tide_lab.hunt.whole import is_description
 from tide_lab.hunt.workers import WorkerError, Workers
+from tide_lab.programs import find_binary
 
 BLOCK_SYSTEMS = 5000
 BLOCK_BOARDS = 100  # of boards with a line, which take longer
@@ -146,6 +146,6 @@ def hunt_block(hunter: Simulator, block: Block, schedules: int, climbs: int) -> 
 def replay(block: Block, failure: dict[str, Any], schedules: int, climbs: int) -> str:
     observer = "" if is_whole(block.quarry) else f" --observer {block.observer}"
     return (
-        f"tide hunt {block.quarry}{observer} --first {failure['seed']} --systems 1 "
+        f"tide lab hunt {block.quarry}{observer} --first {failure['seed']} --systems 1 "
         f"--schedules {schedules} --climbs {climbs}"
     )

@@ -94,19 +94,19 @@ def hunt(
 
     Examples:
 
-      tide hunt
+      tide lab hunt
 
-      tide hunt theorem2-safe --systems 1000000 --out campaign.json
+      tide lab hunt theorem2-safe --systems 1000000 --out campaign.json
 
-      tide hunt link-lanes-reliable --observer shipped --systems 1000
+      tide lab hunt link-lanes-reliable --observer shipped --systems 1000
 
-      tide hunt check-several check-board-tide --systems 10000 --schedules 2 --climbs 4
+      tide lab hunt check-several check-board-tide --systems 10000 --schedules 2 --climbs 4
 
-      tide hunt examples/three_chains/system.toml --systems 200
+      tide lab hunt examples/three_chains/system.toml --systems 200
 
-      tide hunt check-several --systems 100000 --engine dask://10.0.0.5:8786 --out campaign.json
+      tide lab hunt check-several --systems 100000 --engine dask://10.0.0.5:8786 --out campaign.json
 
-      tide hunt --twins --systems 2000
+      tide lab hunt --twins --systems 2000
     """
     wanted = _Hunt(schedules, climbs, keep)
     interrupted = False

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An opponent of the bounds that shares no draw with `tide hunt`: extreme sizes and times, and periods as short as the
-bounds allow (1.00 to 1.02 of the shortest at which all chains have one). Played as `tide simulate --search` plays.
+"""An opponent of the bounds that shares no draw with `tide lab hunt`: extreme sizes and times, and periods as short as
+the bounds allow (1.00 to 1.02 of the shortest at which all chains have one). Played as `tide simulate --search` plays.
 
     python -m tide_lab.hunt.opponent SYSTEMS [FIRST_SEED]
 

@@ -23,11 +23,12 @@ from tide.play import boards as boards_play
 from tide.play import host as host_play
 from tide.play.paths import Instance, seen_on_paths
 from tide.play.server import Played, Server, ServerError
-from tide.programs.binaries import MissingBinaryError, find_binary
+from tide.programs.binaries import MissingBinaryError
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System
 from tide_lab.hunt.draw import draw, losses_of, rendered
 from tide_lab.hunt.families import FAMILIES, Family, family
+from tide_lab.programs import find_binary
 
 # Events of one instant may be taken in either order, and bounds are in whole nanoseconds: what begins at the instant of
 # a release may count as begun before it. Each such choice is worth one of them; times are drawn in microseconds.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide reproduce budget-fifo-vs-sporadic | budget-work-conserving`: run, print, draw."""
+"""`tide lab reproduce budget-fifo-vs-sporadic | budget-work-conserving`: run, print, draw."""
 
 from __future__ import annotations
 

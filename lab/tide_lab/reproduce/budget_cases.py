@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tide.programs.binaries import find_binary
 from tide.report.results import Machine, Row
+from tide_lab.programs import find_binary
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PROGRAMS = {"sim": "tide-budget-sim", "native": "budget_pong"}
@@ -207,7 +207,7 @@ class BudgetResult:
             "on": self.on,
             "seed": 0,  # nothing is drawn at random
             "source": SOURCE,
-            "command": f"tide reproduce {self.case.name} --samples {self.pings} --on {self.on}",
+            "command": f"tide lab reproduce {self.case.name} --samples {self.pings} --on {self.on}",
         }
         if self.machine is not None:
             data["machine"] = self.machine.model_dump()

@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, Scheduling, json_line
 from tide.run.board_image import MACHINES, image
+from tide_lab.programs import find_binary
 
 AGENT_PRIORITY, PING_PRIORITY = 80, 70  # not on the processor of Pong, where there is more than one
 START_LIMIT_S = 60.0

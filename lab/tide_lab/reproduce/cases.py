@@ -132,7 +132,7 @@ class Reproduction:
             "on": self.on,
             "seed": self.seed,
             "source": SOURCE,
-            "command": f"tide reproduce {self.case.name} --samples {self.samples} --seed {self.seed}",
+            "command": f"tide lab reproduce {self.case.name} --samples {self.samples} --seed {self.seed}",
         }
         if self.on != "sim":
             data["command"] += f" --on {self.on}"
@@ -151,7 +151,7 @@ def systems_of(case: Case) -> tuple[str, ...]:
 
 
 def plan_file(case: Case) -> Path:
-    path = ROOT / "lab/pods" / f"{case.name}.plan"
+    path = ROOT / "examples/published/pods" / f"{case.name}.plan"
     if not path.is_file():
         raise SimulationError(f"{path} is missing; the plans belong to the source tree", 1)
     return path

@@ -87,21 +87,21 @@ def reproduce(
 
     Examples:
 
-      tide reproduce pods-reliable
+      tide lab reproduce pods-reliable
 
-      tide reproduce pods-chains --samples 2000 --seed 7 --out results/chains
+      tide lab reproduce pods-chains --samples 2000 --seed 7 --out results/chains
 
-      tide reproduce pods-reliable --on native --quick
+      tide lab reproduce pods-reliable --on native --quick
 
-      tide reproduce pods-chains --on qemu
+      tide lab reproduce pods-chains --on qemu
 
-      tide reproduce mt-case-study
+      tide lab reproduce mt-case-study
 
-      tide reproduce four-chains --on native
+      tide lab reproduce four-chains --on native
 
-      tide reproduce mt-case-study --on ros2
+      tide lab reproduce mt-case-study --on ros2
 
-      tide reproduce timers --samples 2000 (native; as published: 2000000, in two days)
+      tide lab reproduce timers --samples 2000 (native; as published: 2000000, in two days)
     """
     if case == "timers":
         from tide_lab.timers.reproduce import reproduce_timers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide reproduce mt-case-study | four-chains`: run, print, draw."""
+"""`tide lab reproduce mt-case-study | four-chains`: run, print, draw."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def _json(result: MtResult, found: list[Finding]) -> str:
         "seed": result.seed,
         "execution_scale": str(result.case.scale),
         "source": SOURCE[result.case.name],
-        "command": f"tide reproduce {result.case.name} --samples {result.seconds:g} --seed {result.seed} "
+        "command": f"tide lab reproduce {result.case.name} --samples {result.seconds:g} --seed {result.seed} "
         f"--on {result.on}",
     }
     if result.machine is not None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tide.analysis.lower import host_document
-from tide.programs.binaries import find_binary
 from tide.system.model import System
+from tide_lab.programs import find_binary
 from tide_lab.reproduce.mt_cases import POLICY_LETTERS, Configuration, HostError, MtCase, scaled, system_of
 
 FORMS = ("published", "safe")

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from tide.analysis.bounds import Bounds, bounds_of
-from tide.programs.binaries import ROOT, find_binary
+from tide.programs.binaries import ROOT
 from tide.report.results import Machine, Row, nearest_rank
 from tide.system.host_words import Policy, host_words
 from tide.system.load import load
 from tide.system.model import Callback, Chain, Group, System
 from tide.system.places import Executor
+from tide_lab.programs import find_binary
 
 PROGRAMS = {"sim": "tide-host-sim", "native": "host_chains"}
 PLACES = (*PROGRAMS, "ros2")
@@ -142,7 +143,7 @@ MT_CASES = {
         MtCase(
             "mt-case-study",
             "Figs. 5 to 8: four chains on executors of 1, 2, 4 and two of 2 threads",
-            Path("lab/systems/picas_mt/system.toml"),
+            Path("examples/published/picas_mt/system.toml"),
             300,
             # The text has no numbers. From this factor on all that it says of bounds is so (mt_bounds.fits).
             Decimal("1.10"),
@@ -150,7 +151,7 @@ MT_CASES = {
         MtCase(
             "four-chains",
             "four chains on two threads, beside real rclcpp",
-            Path("lab/systems/four_chains/system.toml"),
+            Path("examples/published/four_chains/system.toml"),
             60,
         ),
     )

@@ -77,13 +77,13 @@ def sweep(
 
     Examples:
 
-      tide sweep mt-schedulability-utilisation
+      tide lab sweep mt-schedulability-utilisation
 
-      tide sweep mt-schedulability-threads --sets 5000 --periods log_uniform --shortest-ms 10
+      tide lab sweep mt-schedulability-threads --sets 5000 --periods log_uniform --shortest-ms 10
 
-      tide sweep mt-schedulability-utilisation --shares dirichlet_rescale
+      tide lab sweep mt-schedulability-utilisation --shares dirichlet_rescale
 
-      tide sweep mt-schedulability-chains --engine dask://10.0.0.5:8786
+      tide lab sweep mt-schedulability-chains --engine dask://10.0.0.5:8786
     """
     if case not in STUDIES:
         _refuse(f"there is no case '{case}'; there are {', '.join(STUDIES)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep's result as files: Parquet for tools, JSON in the form of `tide reproduce`, a picture."""
+"""A sweep's result as files: Parquet for tools, JSON in the form of `tide lab reproduce`, a picture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def write_parquet(rows: list[dict[str, Any]], path: Path) -> None:
         import pyarrow.parquet as parquet
     except ImportError:
         raise EngineError(
-            f"{path.name} needs the package pyarrow: install tide[sweep]; the same command then goes on where it was"
+            f"{path.name} needs pyarrow: install tide-lab[sweep]; the same command then goes on where it was"
         ) from None
     parquet.write_table(arrow.Table.from_pylist(rows), path)
 

@@ -107,11 +107,11 @@ def timers(
 
     Examples:
 
-      tide timers --policy fifo
+      tide lab timers --policy fifo
 
-      tide timers --repetitions 2000000 --timeout-us 1000 --policy fifo --priority 80 --load 80
+      tide lab timers --repetitions 2000000 --timeout-us 1000 --policy fifo --priority 80 --load 80
 
-      tide timers --timeout-us 50 --repetitions 200000 --policy rr --ros none
+      tide lab timers --timeout-us 50 --repetitions 200000 --policy rr --ros none
     """
     folder = out or Path("results/timers")
     require_folder(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide reproduce timers`: every cell of the published table on this machine, the published figures beside ours."""
+"""`tide lab reproduce timers`: every cell of the published table on this machine, the published figures beside ours."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Reproduction:
             "on": "native",
             "seed": None,
             "source": SOURCE,
-            "command": f"tide reproduce timers --samples {self.samples}",
+            "command": f"tide lab reproduce timers --samples {self.samples}",
             "machine": describe(True).model_dump(),
             "interrupted": self.interrupted,
             "failure": self.failure,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rclcpp's timer as `tide timers` measures it: one node, one wall timer, rclcpp's single-threaded executor. Says
+// rclcpp's timer as `tide lab timers` measures it: one node, one wall timer, rclcpp's single-threaded executor. Says
 // `ready`, waits for a line, measures, and writes two int64 for each callback: the clock, read as the first thing in
 // the callback, minus the expiry on the timer's grid; and what the callback is told, actual minus expected call.
 // SIGTERM and SIGINT end it early, with what was measured. Usage: timer_latency --repetitions N --timeout-ns N --policy

@@ -13,7 +13,7 @@
  * missing. Both callbacks run on this machine; what is between them may be elsewhere.
  *
  * Cost: nothing but two comparisons a run where no chain is watched; else no lock and less than 40 instructions an
- * instance (lab/bench/watch_runtime.py measures them, flash and RAM). Memory: the program's. Needs TIDE_MEASUREMENT. */
+ * instance. Memory: the program's. Needs TIDE_MEASUREMENT. */
 #ifndef TIDE_CHAIN_WATCH_H
 #define TIDE_CHAIN_WATCH_H
 

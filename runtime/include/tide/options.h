@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the runtime is built with. Everything is on by default; a program that counts its bytes builds the runtime and
  * itself with some of these defined as 0, by the compiler's command line (tide_runtime in firmware/CMakeLists.txt).
- * What each costs: lab/bench/options.py.
+ * What each saves: tide footprint --options.
  *
  * Some change the layout of structures. The entry points carry those in their names, so that a program built with
  * others than the runtime does not link. */

@@ -13,7 +13,7 @@
  * What it costs the line: most_messages frames a period at most, of TIDE_TRACE_MESSAGE_BYTES and their headers, each of
  * which a more urgent frame may find on the wire. In a description it is a chain of one timer, of that period and
  * payload, less urgent than all others. What it costs the processor: a callback of that level; a record takes some 430
- * instructions on a Cortex-M7 (lab/bench/trace_cost.py), a message 30 records.
+ * instructions on a Cortex-M7, a message 30 records.
  *
  * Messages leave only while there is a session and half of the pool is free; otherwise records stay in their rings. A
  * ring that is full drops the new record and counts it. A lost message shows in the numbers of the blocks. About once a

@@ -5,7 +5,7 @@
  * takes one round of the lane (one callback at most) and returns; when there is more it pends itself again. So a more
  * urgent lane preempts a callback at any instruction, a less urgent one never does, and all of them, the link and the
  * main program use the main stack: its depth is the sum over the priorities in use of the deepest handler of each,
- * which lab/bench/stack.py computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
+ * which tide footprint computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
  *
  * Priorities. TIDE_SCHEDULING_FIFO: by settings.priority, larger is more urgent, and among equals by least_level; only
  * the order counts. TIDE_SCHEDULING_INHERIT: below all of those, by least_level. Up to TIDE_SOFTWARE_INTERRUPTS - 1

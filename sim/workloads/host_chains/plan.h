@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of callbacks on executors of one process, in words that the program on this machine and the simulator both
- * take. `tide reproduce mt-case-study` makes the words from a system.toml. */
+ * take. `tide lab reproduce mt-case-study` makes the words from a system.toml. */
 #ifndef HOST_CHAINS_PLAN_H
 #define HOST_CHAINS_PLAN_H
 

@@ -103,9 +103,9 @@ def measure(image: Path) -> Sizes:
 
 
 def features(core: str) -> dict[str, dict[str, int]]:
-    """What one feature more adds to a board that publishes: flash, ram and message_memory, as lab/bench/sizes.py has
+    """What one feature more adds to a board that publishes: flash, ram and message_memory, as scripts/sizes.py has
     recorded it; none without a record."""
-    record = ROOT / "lab" / "results" / "sizes.json"
+    record = Path(__file__).with_name("sizes.json")
     if not record.is_file():
         return {}
     found: dict[str, dict[str, int]] = json.loads(record.read_text(encoding="utf-8"))[core].get("one feature more", {})
@@ -116,6 +116,6 @@ def growth(core: str, options: list[str], folder: Path) -> dict[str, int]:
     """RAM of one more of each thing."""
     target = folder / "growth.o"
     flags = [*CORES[core], *_FLAGS, *(f"-I{ROOT / name}" for name in _INCLUDES), *(f"-D{option}" for option in options)]
-    source = ROOT / "lab" / "images" / "footprint" / "growth.c"
+    source = ROOT / "tests" / "images" / "footprint" / "growth.c"
     _run(["arm-none-eabi-gcc", *flags, "-c", str(source), "-o", str(target)])
     return growth_of(target)

@@ -106,7 +106,7 @@ def _print(result: dict[str, Any]) -> None:
     print_whole(console, _table("one more, without its messages", ("what", "RAM"), more))
     if result["one feature more"]:
         rows = [(what, *(f"{one[key]:,}" for key in _SIZES)) for what, one in result["one feature more"].items()]
-        title = "one feature more than publishing, as recorded (lab/bench/sizes.py)"
+        title = "one feature more than publishing, as recorded (scripts/sizes.py)"
         print_whole(console, _table(title, ("what", "flash", "RAM", "of messages"), rows))
     if "saved" in result:
         saved = [(name, f"{one['flash']:,}", f"{one['ram']:,}") for name, one in result["saved"].items()]

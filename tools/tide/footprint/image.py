@@ -42,6 +42,6 @@ def symbols(file: Path) -> dict[str, int]:
 
 
 def growth_of(file: Path) -> dict[str, int]:
-    """RAM of one more of each thing: lab/images/footprint/growth.c holds an array of that size for each."""
+    """RAM of one more of each thing: tests/images/footprint/growth.c holds an array of that size for each."""
     found = symbols(file).items()
     return {name.removeprefix(GROWTH_PREFIX): size for name, size in found if name.startswith(GROWTH_PREFIX)}

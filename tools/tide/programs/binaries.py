@@ -15,8 +15,8 @@ class MissingBinaryError(Exception):
     """A program that has not been built; the text is one line that says what to do."""
 
 
-# Not of `make build`: what only campaigns and the laboratory start (the target of this name in CMakeLists.txt).
-_CAMPAIGNS = ("analysis", "hunt", "timers", "budget-sim", "overload-sim", "action-sim")
+# Not of `make build`: what only campaigns start (the target of this name in CMakeLists.txt).
+_CAMPAIGNS = ("budget-sim", "overload-sim", "action-sim")
 
 
 def _advice(name: str) -> str:

@@ -140,7 +140,7 @@ class Run(_Entry):
 
 
 def premises_of(answers: Sequence[Answer]) -> Premises:
-    """A property of an executor's code is no question to a run: it is proved, and `tide hunt` attacks it."""
+    """A property of an executor's code is no question to a run: it is proved, and `tide lab hunt` attacks it."""
     asked = [one for one in answers if one.id not in OF_CODE]
     return Premises(
         tuple(

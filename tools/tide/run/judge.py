@@ -494,7 +494,7 @@ def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
             id="model",
             text=f"executor '{one.executor}': {one.text}",
             verdict=UNSEEN,
-            counter="a property of the executor's code, which tide hunt looks for",
+            counter="a property of the executor's code, which tide lab hunt looks for",
         )
         for one in bounds.models
     ]

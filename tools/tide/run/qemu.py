@@ -27,7 +27,7 @@ from tide.system.model import System
 from tide.terminal.style import print_whole
 
 LIVE_PERIODS = 10
-# The host's latency in the simulated world, as in the plans of lab/pods (sim/README.md says where it is from).
+# The host's latency in the simulated world (sim/README.md says where it is from).
 AGENT_LEAST_US, AGENT_MOST_US = 820, 1480
 
 

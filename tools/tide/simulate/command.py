@@ -38,7 +38,8 @@ app = typer.Typer()
 @app.command()
 def simulate(
     plan: Annotated[
-        Path | None, typer.Argument(help="Plan to run, as those in lab/pods, or a description, a system.toml.")
+        Path | None,
+        typer.Argument(help="Plan to run, as those in examples/published/pods, or a description, a system.toml."),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values in place of the plan's.")
@@ -118,7 +119,7 @@ def simulate(
 
       tide simulate --seeds 10000000 --out campaign --engine dask://10.0.0.5:8786
 
-      tide simulate lab/pods/pods-reliable.plan success_percent=40 --systems tide,batch
+      tide simulate examples/published/pods/pods-reliable.plan success_percent=40 --systems tide,batch
     """
     if plan is not None and is_description(plan):
         if any((seeds is not None, seed is not None, settings, systems, trace, host, overload, actions, restart)):

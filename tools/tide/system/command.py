@@ -120,7 +120,7 @@ def parameters(
 
     The executor for rclcpp and its component_container read them by --params-file.
 
-    Example: tide system parameters lab/systems/four_chains/system.toml --out chains.yaml
+    Example: tide system parameters examples/published/four_chains/system.toml --out chains.yaml
     """
     command = f"tide system parameters {file}{f' --executor {executor}' if executor else ''}"
     text = parameters_file(load_or_exit(file), executor, command)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* examples/three_chains on a Cortex-M: for each chain a timer samples and publishes, a ROS 2 node answers, and a
  * subscription acts on the answer; with the tide executor, the batch executor, or a preemptive lane for each level, as
- * the plan says. `tide run --on qemu` and `tide reproduce pods-... --on qemu` start it.
+ * the plan says. `tide run --on qemu` and `tide lab reproduce pods-... --on qemu` start it.
  *
  * Executions are counted instructions, so they take the same time of the processor whatever preempts them. */
 #include <rcl/rcl.h>

@@ -2,10 +2,10 @@
 """Flash, RAM and stack of the Cortex-M builds, beside the last recorded figures.
 
 make sizes                                           print
-.venv/bin/python lab/bench/sizes.py --check 2            fail when an image or a structure grew by more than 2 %
-.venv/bin/python lab/bench/sizes.py --record --because "services"
+.venv/bin/python scripts/sizes.py --check 2            fail when an image or a structure grew by more than 2 %
+.venv/bin/python scripts/sizes.py --record --because "services"
                                                      keep what was printed; what grew needs a reason, which is kept, too
-.venv/bin/python lab/bench/sizes.py --record --features
+.venv/bin/python scripts/sizes.py --record --features
                                                      the same of one feature more alone, which `tide footprint` prints
 """
 
@@ -22,11 +22,11 @@ from rich.table import Table
 from tide.footprint.image import flash_of, growth_of, ram_of, run, sections, symbols
 from tide.terminal.style import print_whole
 
-ROOT = Path(__file__).resolve().parents[2]
-RECORD = ROOT / "lab" / "results" / "sizes.json"
+ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / "tools" / "tide" / "footprint" / "sizes.json"
 CORES = ("cortex-m7", "cortex-m4f")
 GROWTH_LIMIT_PERCENT = 2.0
-FEATURE = "feature_"  # images of lab/images/features
+FEATURE = "feature_"  # images of tests/images/features
 FEATURES = "one feature more"
 FEATURE_KEYS = ("flash", "ram", "message_memory")
 MESSAGE_MEMORY = ("tide_message_memory",)  # payloads of messages: as large as the program chose, not the runtime's
@@ -174,7 +174,7 @@ def main(
         RECORD.write_text(json.dumps({"compiler": compiler, **whole, "reasons": reasons}, indent=1) + "\n")
     elif check is not None and found:
         typer.echo(
-            "\n".join(found) + "\nsizes: record them with a reason: lab/bench/sizes.py --record --because ...", err=True
+            "\n".join(found) + "\nsizes: record them with a reason: scripts/sizes.py --record --because ...", err=True
         )
         raise typer.Exit(1)
 

@@ -3,7 +3,7 @@
  * 1,000, and prints the longest critical section of each part, the registration of its timers included, and the longest
  * section that keeps out lanes only; before that the same of an executor alone, whose sections are much shorter than
  * those of a frame. Run it with -icount shift=5, where an instruction takes 32 ns. Interrupts that are more urgent than
- * the runtime are never masked (lab/images/clock). */
+ * the runtime are never masked (tests/images/clock). */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
 #define TIDE_SUBSCRIPTIONS 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RAM that one more of something takes, as the length of an array that lab/bench/sizes.py reads; payloads of messages
+/* RAM that one more of something takes, as the length of an array that scripts/sizes.py reads; payloads of messages
  * are left out. Compiled, never linked. */
 #define TIDE_DEFINE_POOLS
 #include "tide/pool_actions.h"

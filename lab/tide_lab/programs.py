@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the built programs are: those of the laboratory's own build (make -C lab build) before the product's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tide.programs import binaries
+from tide.programs.binaries import ROOT, MissingBinaryError
+
+OWN = ROOT / "build/lab/bin"
+
+
+def find_binary(name: str) -> Path:
+    """MissingBinaryError: it is in neither build."""
+    if "TIDE_BUILD_DIR" not in os.environ and (OWN / name).is_file():
+        return OWN / name
+    try:
+        return binaries.find_binary(name)
+    except MissingBinaryError as error:
+        raise MissingBinaryError(f"{error}; the laboratory's programs are built by `make -C lab build`") from None
