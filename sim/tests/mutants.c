@@ -1,62 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of the runtime whose own functions a mutant intercepts (mutants.h): one of them, which the definition names. */
 
-#if defined MUTANT_FILE_ACCOUNTS
-#define tide_receiver_charge careful_charge
-#define tide_receiver_discharge careful_discharge
-#define tide_receiver_free_slot careful_free_slot
-#include "../../runtime/src/daemon/receiver_accounts.c"
-#undef tide_receiver_charge
-#undef tide_receiver_discharge
-#undef tide_receiver_free_slot
-
-static void owe_nothing(tide_receiver_t *r) {
-  if (tide_mutant == MUTANT_GREEDY) r->owed = 0u;
-}
-void tide_receiver_charge(tide_receiver_t *r, tide_slot_t *slot, tide_account_t *account);
-void tide_receiver_charge(tide_receiver_t *r, tide_slot_t *slot, tide_account_t *account) {
-  careful_charge(r, slot, account);
-  owe_nothing(r);
-}
-void tide_receiver_discharge(tide_receiver_t *r, tide_slot_t *slot);
-void tide_receiver_discharge(tide_receiver_t *r, tide_slot_t *slot) {
-  careful_discharge(r, slot);
-  owe_nothing(r);
-}
-void tide_receiver_free_slot(tide_receiver_t *r, tide_slot_t *slot);
-void tide_receiver_free_slot(tide_receiver_t *r, tide_slot_t *slot) {
-  careful_free_slot(r, slot);
-  owe_nothing(r);
-}
-
-#elif defined MUTANT_FILE_FRAGMENTS
-#define tide_receiver_charge_reassembly careful_charge_reassembly
-#include "../../runtime/src/daemon/receiver_fragments.c"
-#undef tide_receiver_charge_reassembly
-
-void tide_receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account);
-void tide_receiver_charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account) {
-  tide_account_t *before = reassembly->account;
-  careful_charge_reassembly(reassembly, account);
-  if (tide_mutant != MUTANT_HOARDING) return;
-  if (before) before->reassemblies = 0u;
-  if (account) account->reassemblies = 0u;
-}
-
-#elif defined MUTANT_FILE_POOL
-#define tide_transmitter_acquire_for careful_acquire
-#include "../../runtime/src/daemon/transmitter_pool.c"
-#undef tide_transmitter_acquire_for
-
-int tide_transmitter_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
-                                 tide_node_t **node) {
-  if (tide_mutant == MUTANT_GRABBING) memset(t->levels, 0, sizeof t->levels);
-  const int status = careful_acquire(t, bytes, priority, writer, node);
-  if (tide_mutant == MUTANT_GRABBING) memset(t->levels, 0, sizeof t->levels);
-  return status;
-}
-
-#elif defined MUTANT_FILE_BUDGET
+#if defined MUTANT_FILE_BUDGET
 #define tide_budget_rule_corrected careful_rule
 #include "../../runtime/src/budget/corrected.c"
 #undef tide_budget_rule_corrected

@@ -87,6 +87,35 @@ static inline tide_queue_entry_t *mutant_head(const tide_queue_t *queue) {
 #define tide_queue_head mutant_head
 #endif
 
+/* What the daemon calls of its halves. */
+#ifdef MUTANT_OF_CALLS
+#include <string.h>
+
+#include "tide/daemon.h"
+
+static inline int mutant_commit(tide_receiver_t *r, uint16_t length, _Bool verify, uint16_t crc, int64_t now_ns) {
+  if (tide_mutant == MUTANT_GREEDY) r->owed = 0u;
+  return tide_receiver_commit(r, length, verify, crc, now_ns);
+}
+#define tide_receiver_commit mutant_commit
+
+static inline _Bool mutant_accept(tide_receiver_t *r, tide_slot_t *slot, _Bool verified) {
+  for (tide_account_t *account = &r->nobody; tide_mutant == MUTANT_HOARDING && account; account = account->next)
+    account->reassemblies = 0u;
+  return tide_receiver_accept(r, slot, verified);
+}
+#define tide_receiver_accept mutant_accept
+
+static inline int mutant_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                                     tide_node_t **node) {
+  if (tide_mutant == MUTANT_GRABBING) memset(t->levels, 0, sizeof t->levels);
+  const int status = tide_transmitter_acquire_for(t, bytes, priority, writer, node);
+  if (tide_mutant == MUTANT_GRABBING) memset(t->levels, 0, sizeof t->levels);
+  return status;
+}
+#define tide_transmitter_acquire_for mutant_acquire_for
+#endif
+
 /* ---- executor ---- */
 
 #ifdef MUTANT_OF_EXECUTOR

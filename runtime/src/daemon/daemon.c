@@ -1,12 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public functions enter the critical section, do their part on the two halves, have the link start the next frame,
- * leave it, and then call on_activity to wake the executor. */
+/* The Communication Daemon (tide/daemon.h): a transmitter, a receiver and a link, in one critical section.
+ *
+ * A public function enters the critical section, does its part on the two halves, has the link start the next frame,
+ * leaves it, and then calls on_activity to wake the executor. */
+#include "tide/daemon.h"
+
 #include <string.h>
 
 #include "daemon_internal.h"
-#include "daemon_trace.h"
+#include "tide/invariant.h"
 #include "tide/status.h"
-#include "upcalls.h"
+
+#define HAS_WAITERS (TIDE_NODE_WAITERS && !TIDE_SINGLE_CONTEXT)
+#define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* while it starts a frame */
+
+static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
+static uintptr_t enter(tide_daemon_t *d) { return tide_platform_enter(d->platform); }
+
+static void leave(tide_daemon_t *d, uintptr_t state) {
+  /* a frame is being started only on an open link, or on one that is given up */
+  TIDE_INVARIANT(LINK_MAY_GO || !d->cancelled);
+  TIDE_INVARIANT(!d->starting || d->transmitter.busy);
+  tide_platform_exit(d->platform, state);
+}
+
+/* ---- traces: within the critical section; nothing without TIDE_TRACE, or without a ring ---- */
+
+#if TIDE_TRACE
+static tide_priority_t trace_level(uint8_t stream) { return TIDE_PRIORITY(TIDE_STREAM_LEVEL(stream), 0); }
+
+static void trace_node(const tide_daemon_t *d, tide_trace_kind_t kind, const tide_node_t *node, uint8_t detail,
+                       int64_t time_ns) {
+  (void)tide_trace_put(d->trace, kind, node->priority, node->trace_instance, detail, time_ns);
+}
+
+/* Before it is submitted: then it may be on the wire, or free, at once. */
+static void trace_mark(const tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
+  node->trace_instance = tide_trace_instance(d->trace, trace_level(stream));
+}
+
+static void trace_wire(const tide_daemon_t *d, tide_trace_kind_t kind, int64_t time_ns) {
+  if (!d->transmitter.busy) return;
+  const tide_node_t *node = d->transmitter.current_node;
+  (void)tide_trace_put(d->trace, kind, d->frame.priority, node ? node->trace_instance : 0u, (uint8_t)(node ? 0u : 1u),
+                       time_ns);
+  if (node && kind == TIDE_TRACE_WIRE_START) {
+    (void)tide_trace_put(d->trace, TIDE_TRACE_FRAME, d->frame.priority, d->transmitter.current_sequence, node->stream,
+                         time_ns);
+  }
+}
+
+static void trace_done(const tide_daemon_t *d, const tide_node_t *node, tide_node_outcome_t outcome) {
+  if (outcome != TIDE_NODE_SENT && outcome != TIDE_NODE_ACKNOWLEDGED && outcome != TIDE_NODE_PACKED)
+    trace_node(d, TIDE_TRACE_LOST, node, (uint8_t)outcome, tide_platform_now_ns(d->platform));
+}
+
+static void trace_slot(const tide_daemon_t *d, tide_trace_kind_t kind, const tide_slot_t *slot, int64_t time_ns) {
+  (void)tide_trace_put(d->trace, kind, trace_level(slot->stream), slot->sequence, slot->stream, time_ns);
+}
+
+static uint32_t trace_missed(const tide_daemon_t *d) {
+  if (!d->trace) return 0u;
+  const tide_receiver_counters_t *counters = &d->receiver.counters;
+  return counters->checksum_errors + counters->malformed + counters->overflow_dropped + counters->gaps +
+         counters->given_up;
+}
+
+/* Since `before` was counted. A reliable message that is missed may come again. */
+static void trace_not_received(const tide_daemon_t *d, uint32_t before, const tide_slot_t *slot, int64_t time_ns) {
+  const uint32_t missed = trace_missed(d) - before;
+  if (missed > 0u) {
+    (void)tide_trace_put(d->trace, TIDE_TRACE_LOST, trace_level(slot->stream), missed, TIDE_TRACE_NOT_RECEIVED,
+                         time_ns);
+  }
+}
+/* Without a ring nothing is computed, the time neither. */
+#define DAEMON_TRACE(call) \
+  do {                     \
+    if (d->trace) {        \
+      (call);              \
+    }                      \
+  } while (false)
+#define DAEMON_TRACE_LOCAL(declaration) declaration
+#else
+#define DAEMON_TRACE(call) ((void)0)
+#define DAEMON_TRACE_LOCAL(declaration) ((void)0)
+#endif
 
 /* ---- the owner: a session called by name, or whom the configuration names ---- */
 
@@ -62,6 +141,14 @@ static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
 }
 #endif
 
+/* A node of so many bytes is free, or will be when the critical section is left. */
+static void wake_waiters(tide_daemon_t *d, uint32_t bytes) {
+  if (!HAS_WAITERS) return;
+  for (tide_daemon_waiter_t *waiter = d->waiters; waiter; waiter = waiter->next)
+    if (waiter->bytes <= bytes) tide_platform_event_set(d->platform, &waiter->event);
+  tide_platform_event_set(d->platform, &d->done_event);
+}
+
 /* ---- what the halves report; inside the critical section ---- */
 
 void tide_daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
@@ -69,10 +156,10 @@ void tide_daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t o
   TIDE_INVARIANT(node->owner == NULL || !tide_queue_contains(&node->entry));
   const bool deferring = d->deferring;
   d->deferring = true;
-  DAEMON_TRACE(daemon_trace_done(d, node, outcome));
+  DAEMON_TRACE(trace_done(d, node, outcome));
   owner_on_done(d, node, outcome);
   d->deferring = deferring;
-  tide_daemon_wake_waiters(d, node->capacity);
+  wake_waiters(d, node->capacity);
   d->changed = true;
 }
 
@@ -81,21 +168,19 @@ void tide_daemon_on_acknowledge(void *context, uint8_t stream, uint16_t first, u
   (void)tide_transmitter_request_acknack(&d->transmitter, stream, first, missing);
 }
 
-static bool is_of_our_session(const tide_daemon_t *d, const tide_delivery_t *delivery) {
-  return d->receiver.session == TIDE_XRCE_SESSION_ANY || delivery->header.session == d->receiver.session;
-}
-
 void tide_daemon_on_control(void *context, const tide_delivery_t *delivery) {
   tide_daemon_t *d = context;
   const tide_xrce_submessage_t *submessage = &delivery->submessage;
+  const uint8_t session = d->receiver.session;
   d->changed = true;
-  if (TIDE_RELIABLE_STREAMS && submessage->id == TIDE_XRCE_ACKNACK && is_of_our_session(d, delivery)) {
+  if (TIDE_RELIABLE_STREAMS && submessage->id == TIDE_XRCE_ACKNACK &&
+      (session == TIDE_XRCE_SESSION_ANY || delivery->header.session == session)) {
     tide_cdr_t cdr;
     tide_xrce_acknack_t body;
     tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes,
                     !(submessage->flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN));
     tide_xrce_get_acknack(&cdr, &body);
-    if (cdr.status == TIDE_OK && tide_transmitter_on_acknack(&d->transmitter, &body, daemon_now_ns(d)) != TIDE_OK)
+    if (cdr.status == TIDE_OK && tide_transmitter_on_acknack(&d->transmitter, &body, now_ns(d)) != TIDE_OK)
       d->out_of_step = true;
   }
   owner_on_control(d, delivery);
@@ -104,14 +189,24 @@ void tide_daemon_on_control(void *context, const tide_delivery_t *delivery) {
 /* ---- the wire ---- */
 
 static void wire_ended(tide_daemon_t *d) {
-  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_END, daemon_now_ns(d)));
-  tide_transmitter_sent(&d->transmitter, daemon_now_ns(d));
+  DAEMON_TRACE(trace_wire(d, TIDE_TRACE_WIRE_END, now_ns(d)));
+  tide_transmitter_sent(&d->transmitter, now_ns(d));
 }
 
-/* What to do about the frame after start has returned. True: the wire is free again already. */
-static bool settle(tide_daemon_t *d, int status) {
-  const bool cancelled = DAEMON_LINK_MAY_GO && d->cancelled;
-  TIDE_INVARIANT(!d->starting && d->transmitter.busy && (d->link_open || cancelled));
+/* Inside the critical section, and in the same one as whatever made a frame ready or the wire free: nobody who is
+ * preempted stands between the two. True: that frame has gone already, so there may be another. */
+static bool start_next(tide_daemon_t *d) {
+  if (!d->link_open || d->deferring || d->starting) return false;
+  if (tide_transmitter_next(&d->transmitter, now_ns(d), &d->frame) != 1) return false;
+  DAEMON_TRACE(trace_wire(d, TIDE_TRACE_WIRE_START, now_ns(d)));
+  TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
+  d->starting = true;
+  d->completed = false;
+  if (LINK_MAY_GO) d->cancelled = false;
+  const int status = d->link.start(d->link.context, &d->frame);
+  d->starting = false;
+  const bool cancelled = LINK_MAY_GO && d->cancelled;
+  TIDE_INVARIANT(d->transmitter.busy && (d->link_open || cancelled));
   if (!d->completed && !cancelled && status >= 0) return false;
   if (cancelled && !d->completed) {
     tide_transmitter_cancel(&d->transmitter);
@@ -121,41 +216,27 @@ static bool settle(tide_daemon_t *d, int status) {
   return true;
 }
 
-/* Inside the critical section, and in the same one as whatever made a frame ready or the wire free: nobody who is
- * preempted stands between the two. True: that frame has gone already, so there may be another. */
-static bool start_next(tide_daemon_t *d) {
-  if (!d->link_open || d->deferring || d->starting) return false;
-  if (tide_transmitter_next(&d->transmitter, daemon_now_ns(d), &d->frame) != 1) return false;
-  DAEMON_TRACE(daemon_trace_wire(d, TIDE_TRACE_WIRE_START, daemon_now_ns(d)));
-  TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
-  d->starting = true;
-  d->completed = false;
-  if (DAEMON_LINK_MAY_GO) d->cancelled = false;
-  const int status = d->link.start(d->link.context, &d->frame);
-  d->starting = false;
-  return settle(d, status);
-}
-
 static void report_activity(tide_daemon_t *d) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   const bool changed = d->changed && !d->deferring;
   if (changed) d->changed = false;
-  daemon_leave(d, state);
+  leave(d, state);
   if (changed) owner_on_activity(d);
 }
 
-/* Where the frame has gone already, the section is left before the next one, so that it stays short. Whoever comes in
- * between finds the wire free and starts what is most urgent. Nobody else would tell of its end. */
-void tide_daemon_leave_busy(tide_daemon_t *d, uintptr_t state) {
+/* Leave the critical section once the link has started what is most urgent. Where that frame has gone already, the
+ * section is left before the next one, so that it stays short. Whoever comes in between finds the wire free and starts
+ * what is most urgent. Nobody else would tell of its end. */
+static void leave_busy(tide_daemon_t *d, uintptr_t state) {
   bool again = start_next(d);
-  daemon_leave(d, state);
-  if (!again) return;
+  const bool has_gone = again;
+  leave(d, state);
   while (again) {
-    state = daemon_enter(d);
+    state = enter(d);
     again = start_next(d);
-    daemon_leave(d, state);
+    leave(d, state);
   }
-  report_activity(d);
+  if (has_gone) report_activity(d);
 }
 
 /* ---- set-up ---- */
@@ -168,14 +249,14 @@ int tide_daemon_init(tide_daemon_t *d, const tide_daemon_config_t *config) {
   if (status == TIDE_OK) status = tide_receiver_init(&d->receiver, &config->receiver);
   if (status != TIDE_OK) return status;
   join_halves(d, config);
-  if (DAEMON_HAS_WAITERS) tide_platform_event_init(d->platform, &d->done_event);
+  if (HAS_WAITERS) tide_platform_event_init(d->platform, &d->done_event);
   tide_framing_reader_init(&d->reader, 0u);
   return TIDE_OK;
 }
 
 int tide_daemon_attach_link(tide_daemon_t *d, const tide_link_t *link, uint8_t address) {
   if (!link || !link->start) return TIDE_ERROR_ARGUMENT;
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   const bool was_open = d->link_open;
   if (!was_open) {
     d->link = *link;
@@ -184,27 +265,27 @@ int tide_daemon_attach_link(tide_daemon_t *d, const tide_link_t *link, uint8_t a
     tide_framing_reader_init(&d->reader, address);
     tide_framing_reader_set_buffer(&d->reader, tide_receiver_claim(&d->receiver), d->receiver.config.slot_bytes);
   }
-  tide_daemon_leave_busy(d, state);
+  leave_busy(d, state);
   return was_open ? TIDE_ERROR_STATE : TIDE_OK;
 }
 
 void tide_daemon_detach_link(tide_daemon_t *d) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   if (d->link_open) {
     d->link_open = false;
-    if (DAEMON_LINK_MAY_GO && d->starting) {
+    if (LINK_MAY_GO && d->starting) {
       d->cancelled = true;
     } else {
       tide_transmitter_cancel(&d->transmitter);
     }
   }
-  daemon_leave(d, state);
+  leave(d, state);
 }
 
 /* ---- from the link ---- */
 
 void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   const bool starting = d->starting; /* then whoever starts it goes on and tells */
   TIDE_INVARIANT(!starting || !d->completed);
   if (starting) {
@@ -212,24 +293,24 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   } else {
     wire_ended(d);
   }
-  tide_daemon_leave_busy(d, state);
+  leave_busy(d, state);
   if (!starting) report_activity(d);
 }
 
 static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
   d->deferring = true; /* the most urgent of all that one message asks for goes first */
-  d->last_received_ns = daemon_now_ns(d);
+  d->last_received_ns = now_ns(d);
   DAEMON_TRACE_LOCAL(const tide_slot_t *const slot = d->receiver.filling);
-  DAEMON_TRACE_LOCAL(const uint32_t missed = daemon_trace_missed(d));
+  DAEMON_TRACE_LOCAL(const uint32_t missed = trace_missed(d));
   if (tide_receiver_commit(&d->receiver, length, verify, crc, d->last_received_ns) == 1) {
     d->changed = true;
-    DAEMON_TRACE(daemon_trace_slot(d, TIDE_TRACE_RECEIVED, slot, d->last_received_ns));
+    DAEMON_TRACE(trace_slot(d, TIDE_TRACE_RECEIVED, slot, d->last_received_ns));
   }
-  DAEMON_TRACE(daemon_trace_not_received(d, missed, slot, d->last_received_ns));
+  DAEMON_TRACE(trace_not_received(d, missed, slot, d->last_received_ns));
   d->deferring = false;
-  tide_daemon_leave_busy(d, state);
+  leave_busy(d, state);
 }
 
 void tide_daemon_on_bytes(tide_daemon_t *d, const uint8_t *bytes, size_t count) {
@@ -257,9 +338,9 @@ void tide_daemon_on_message(tide_daemon_t *d, const uint8_t *message, size_t len
 }
 
 int tide_daemon_wait(tide_daemon_t *d, tide_event_t *event, int64_t deadline_ns) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   const tide_link_t link = d->link_open ? d->link : (tide_link_t){0};
-  daemon_leave(d, state);
+  leave(d, state);
   return link.wait ? link.wait(link.context, event, deadline_ns)
                    : tide_platform_event_wait(d->platform, event, deadline_ns);
 }
@@ -268,12 +349,12 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
   int64_t next_ns;
   bool again;
   do {
-    const uintptr_t state = daemon_enter(d);
-    const int64_t time_ns = daemon_now_ns(d);
+    const uintptr_t state = enter(d);
+    const int64_t time_ns = now_ns(d);
     if (TIDE_MESSAGE_EXPIRY) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* heartbeats: start_next looks */
     again = start_next(d);
     next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
-    daemon_leave(d, state);
+    leave(d, state);
   } while (again);
   report_activity(d);
   return next_ns;
@@ -282,45 +363,45 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
 /* ---- from the executor ---- */
 
 int32_t tide_daemon_most_urgent(tide_daemon_t *d) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   const int32_t priority = tide_receiver_most_urgent(&d->receiver);
-  daemon_leave(d, state);
+  leave(d, state);
   return priority;
 }
 
 int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *share) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   const int32_t priority = tide_receiver_most_urgent_of(&d->receiver, share);
-  daemon_leave(d, state);
+  leave(d, state);
   return priority;
 }
 
 /* When a slot came free for what was withheld, an acknowledgment asks for it. */
 static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
   if (may_ask) {
-    tide_daemon_leave_busy(d, state);
+    leave_busy(d, state);
   } else {
-    daemon_leave(d, state);
+    leave(d, state);
   }
 }
 
 static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, const tide_frame_share_t *),
                    const tide_frame_share_t *share) {
-  uintptr_t state = daemon_enter(d);
+  uintptr_t state = enter(d);
   tide_slot_t *slot = take(&d->receiver, share);
-  daemon_leave(d, state);
+  leave(d, state);
   if (!slot) return 0;
   const bool verified = tide_receiver_verify(slot);
-  state = daemon_enter(d);
-  DAEMON_TRACE_LOCAL(const uint32_t missed = daemon_trace_missed(d));
+  state = enter(d);
+  DAEMON_TRACE_LOCAL(const uint32_t missed = trace_missed(d));
   const bool accepted = tide_receiver_accept(&d->receiver, slot, verified);
-  DAEMON_TRACE(daemon_trace_not_received(d, missed, slot, daemon_now_ns(d)));
-  tide_daemon_leave_busy(d, state); /* the acknowledgment leaves while the payload is handed on */
+  DAEMON_TRACE(trace_not_received(d, missed, slot, now_ns(d)));
+  leave_busy(d, state); /* the acknowledgment leaves while the payload is handed on */
   if (!accepted) return 0;
   const int count = tide_receiver_deliver(&d->receiver, slot);
-  state = daemon_enter(d);
+  state = enter(d);
   const bool may_ask = TIDE_RESERVATIONS && d->receiver.withheld;
-  DAEMON_TRACE(daemon_trace_slot(d, TIDE_TRACE_DIGESTED, slot, daemon_now_ns(d)));
+  DAEMON_TRACE(trace_slot(d, TIDE_TRACE_DIGESTED, slot, now_ns(d)));
   tide_receiver_finish(&d->receiver, slot);
   leave_asking(d, state, may_ask);
   return count;
@@ -345,13 +426,13 @@ int tide_daemon_process_most_urgent(tide_daemon_t *d) { return process(d, take_m
 int tide_daemon_process_oldest(tide_daemon_t *d) { return process(d, take_oldest, NULL); }
 
 void tide_daemon_disown(tide_daemon_t *d, uint8_t owner) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   tide_receiver_disown(&d->receiver, owner);
-  daemon_leave(d, state);
+  leave(d, state);
 }
 
 void tide_daemon_release(tide_daemon_t *d, void *memory, bool reassembled) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   const size_t noted = d->receiver.noted.count;
   const bool may_ask = TIDE_RESERVATIONS && d->receiver.withheld;
   tide_receiver_release(&d->receiver, memory, reassembled);
@@ -361,10 +442,202 @@ void tide_daemon_release(tide_daemon_t *d, void *memory, bool reassembled) {
 }
 
 void tide_daemon_resume(tide_daemon_t *d, tide_account_t *account) {
-  const uintptr_t state = daemon_enter(d);
+  const uintptr_t state = enter(d);
   const size_t noted = d->receiver.noted.count;
   tide_receiver_set_full(&d->receiver, account, false);
   if (d->receiver.noted.count > noted) d->changed = true;
-  daemon_leave(d, state);
+  leave(d, state);
   report_activity(d);
+}
+
+/* ---- nodes for messages: who gets one, who waits for one ---- */
+
+/* The most urgent waits first, and of equals whoever came first. */
+static bool waiters_hold(const tide_daemon_t *d) {
+  for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter->next; waiter = waiter->next)
+    if (waiter->priority < waiter->next->priority) return false;
+  return true;
+}
+
+/* Somebody waits before this caller (who may be one of them), and could use what would be handed out. */
+static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *caller) {
+  const uint32_t free_bytes = tide_transmitter_free_bytes(&d->transmitter, caller->bytes);
+  const uint32_t offered_bytes = free_bytes > 0u ? free_bytes : caller->bytes;
+  for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter != caller; waiter = waiter->next) {
+    if (waiter->priority < caller->priority) return false;
+    if (waiter->bytes > offered_bytes) continue;
+    const bool is_kept =
+        TIDE_RESERVATIONS && free_bytes > 0u &&
+        !tide_transmitter_may_acquire(&d->transmitter, waiter->bytes, waiter->priority, waiter->writer);
+    if (!is_kept) return true; /* for the caller's level */
+  }
+  return false;
+}
+
+static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
+  *node = NULL;
+  if (HAS_WAITERS && d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
+  if (TIDE_RESERVATIONS && caller->own) return tide_transmitter_acquire_own(&d->transmitter, caller->bytes, node);
+  return tide_transmitter_acquire_for(&d->transmitter, caller->bytes, caller->priority, caller->writer, node);
+}
+
+static int acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
+  const uintptr_t state = enter(d);
+  int status = try_to_acquire(d, caller, node);
+  if (status != TIDE_ERROR_FULL) {
+    leave(d, state);
+    return status;
+  }
+  (void)tide_transmitter_poll(&d->transmitter, now_ns(d));
+  status = try_to_acquire(d, caller, node);
+  leave_busy(d, state); /* the peer is told of what has expired */
+  return status;
+}
+
+int tide_daemon_acquire_for(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                            tide_node_t **node) {
+  const tide_daemon_waiter_t caller = {.bytes = bytes, .priority = priority, .writer = writer};
+  return acquire(d, &caller, node);
+}
+
+int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
+  return tide_daemon_acquire_for(d, bytes, priority, 0u, node);
+}
+
+int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
+  if (!TIDE_RESERVATIONS) return tide_daemon_acquire(d, bytes, 0u, node); /* nothing is kept, and nothing is below 0 */
+  const tide_daemon_waiter_t caller = {.bytes = bytes, .own = true};
+  return acquire(d, &caller, node);
+}
+
+int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                               tide_node_t **node) {
+  *node = NULL;
+  if (HAS_WAITERS && d->waiters) return TIDE_ERROR_FULL;
+  if (tide_transmitter_free_bytes(&d->transmitter, bytes) == 0u) return TIDE_ERROR_FULL;
+  return tide_transmitter_acquire_for(&d->transmitter, bytes, priority, writer, node);
+}
+
+int tide_daemon_acquire_until(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, int64_t deadline_ns,
+                              tide_node_t **node) {
+  if (!HAS_WAITERS) return TIDE_ERROR_UNSUPPORTED;
+  const tide_platform_t *platform = d->platform;
+  tide_daemon_waiter_t waiter = {.bytes = bytes, .priority = priority};
+  int status = acquire(d, &waiter, node);
+  if (status != TIDE_ERROR_FULL) return status;
+  tide_platform_event_init(platform, &waiter.event);
+  uintptr_t state = enter(d);
+  tide_daemon_waiter_t **link = &d->waiters;
+  while (*link && (*link)->priority >= priority) link = &(*link)->next;
+  waiter.next = *link;
+  *link = &waiter;
+  TIDE_INVARIANT(waiters_hold(d));
+  leave(d, state);
+  do {
+    status = acquire(d, &waiter, node); /* it may have come back before this one was in the queue */
+    if (status == TIDE_ERROR_FULL && !tide_platform_event_wait(platform, &waiter.event, deadline_ns))
+      status = TIDE_ERROR_TIMEOUT;
+  } while (status == TIDE_ERROR_FULL);
+  state = enter(d);
+  for (link = &d->waiters; *link != &waiter; link = &(*link)->next) TIDE_INVARIANT(*link != NULL);
+  *link = waiter.next;
+  wake_waiters(d, UINT32_MAX); /* what it was woken for and did not take is for the next */
+  leave(d, state);
+  return status;
+}
+
+void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
+  const uintptr_t state = enter(d);
+  tide_transmitter_abandon(&d->transmitter, node);
+  wake_waiters(d, node ? node->capacity : 0u);
+  leave(d, state);
+}
+
+/* ---- submit ---- */
+
+int tide_daemon_submit(tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
+  return tide_daemon_submit_and_leave(d, node, stream, enter(d));
+}
+
+int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uintptr_t state) {
+  DAEMON_TRACE(trace_mark(d, node, stream));
+  if (TIDE_PACKING && tide_transmitter_pack(&d->transmitter, node, stream)) {
+    DAEMON_TRACE(trace_node(d, TIDE_TRACE_SUBMIT, node, 0u, now_ns(d)));
+    leave_busy(d, state);
+    return TIDE_OK;
+  }
+  const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
+  DAEMON_TRACE(trace_node(d, status == TIDE_OK ? TIDE_TRACE_SUBMIT : TIDE_TRACE_LOST, node,
+                          status == TIDE_OK ? 0u : TIDE_TRACE_REFUSED, now_ns(d)));
+  if (status != TIDE_OK) wake_waiters(d, node->capacity);
+  leave_busy(d, state);
+  return status;
+}
+
+int tide_daemon_submit_part(tide_daemon_t *d, tide_long_message_t *message, tide_node_t *node, uint8_t stream,
+                            bool complete) {
+  const uintptr_t state = enter(d);
+  const int status = tide_transmitter_submit_part(&d->transmitter, message, node, stream, complete, now_ns(d));
+  leave_busy(d, state);
+  return status;
+}
+
+int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size_t length, uint8_t session,
+                               tide_priority_t priority) {
+  const uintptr_t state = enter(d);
+  const int status = tide_transmitter_submit_control(&d->transmitter, submessage, length, session, priority);
+  leave_busy(d, state);
+  return status;
+}
+
+/* ---- what a session asks of its daemon ---- */
+
+void tide_daemon_set_session(tide_daemon_t *d, uint8_t session, uint32_t key) {
+  const uintptr_t state = enter(d);
+  tide_transmitter_set_session(&d->transmitter, session, key);
+  tide_receiver_set_session(&d->receiver, session, key);
+  d->out_of_step = false;
+  leave(d, state);
+}
+
+void tide_daemon_reset(tide_daemon_t *d, bool keep) {
+  const uintptr_t state = enter(d);
+  tide_transmitter_reset(&d->transmitter, keep);
+  tide_receiver_reset(&d->receiver);
+  leave_busy(d, state);
+}
+
+int tide_daemon_set_heartbeat_delay(tide_daemon_t *d, int64_t delay_ns) {
+  const uintptr_t state = enter(d);
+  const int status = tide_transmitter_set_heartbeat_delay(&d->transmitter, delay_ns);
+  leave(d, state);
+  return status;
+}
+
+int tide_daemon_set_packing(tide_daemon_t *d, bool pack) {
+  if (!TIDE_PACKING && pack) return TIDE_ERROR_UNSUPPORTED;
+  const uintptr_t state = enter(d);
+  d->transmitter.config.pack = pack;
+  leave(d, state);
+  return TIDE_OK;
+}
+
+int tide_daemon_hold_level(tide_daemon_t *d, uint8_t level, bool hold) {
+  const uintptr_t state = enter(d);
+  const int status = tide_transmitter_hold_level(&d->transmitter, level, hold);
+  leave_busy(d, state);
+  return status;
+}
+
+void tide_daemon_pause_streams(tide_daemon_t *d, bool paused) {
+  const uintptr_t state = enter(d);
+  tide_transmitter_pause_streams(&d->transmitter, paused);
+  leave_busy(d, state);
+}
+
+bool tide_daemon_is_idle(tide_daemon_t *d, uint8_t stream) {
+  const uintptr_t state = enter(d);
+  const bool idle = tide_transmitter_is_idle(&d->transmitter, stream);
+  leave(d, state);
+  return idle;
 }

@@ -1,10 +1,1336 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Set-up, the slots and their heap, reset. */
+/* The receiving half of the daemon (tide/receiver.h): frames in slots, looked at once when they arrive, delivered when
+ * they are the most urgent work.
+ *
+ * Invariants (check).
+ * There always is a slot to fill. A slot is among the noted frames (the heap) exactly when it could be processed now:
+ * it is noted, or held and the next of its stream, or delivered in part; it does not wait for memory; and no other
+ * frame of its stream is being delivered. refresh_stream restores this after any change. A slot that holds a frame is
+ * charged to the account of its reader, or of nobody. `free` counts the free slots, `owed` what accounts have reserved
+ * beyond what they use; but for a while after an account is opened or closed there are at least as many free as owed.
+ * Nothing is believed before its checksum was good: a noted frame takes no place for its stream and moves no window;
+ * the worst that a damaged header does is to ask for a message in vain. */
+#include "tide/receiver.h"
+
 #include <string.h>
 
-#include "receiver_internal.h"
+#include "daemon_internal.h"
+#include "tide/framing.h"
+#include "tide/invariant.h"
+#include "tide/status.h"
 
-enum { RANK_BITS = 47 };
+enum {
+  SLOT_FREE,
+  SLOT_FILLING,
+  SLOT_NOTED,
+  SLOT_HELD,    /* verified, early in its stream or next, not yet delivered */
+  SLOT_TAKEN,   /* somebody verifies or delivers it */
+  SLOT_STALE,   /* the same, but its session is over */
+  SLOT_PARTIAL, /* some of its submessages are delivered */
+  SLOT_USED     /* delivered, samples in use */
+};
+enum { REASSEMBLY_FREE, REASSEMBLY_GROWING, REASSEMBLY_STALE, REASSEMBLY_USED };
+enum { RANK_BITS = 47, SUBMESSAGE_ID_MAXIMUM = TIDE_XRCE_TIMESTAMP_REPLY };
+
+/* ---- the owner: called by name, or through the configuration ---- */
+
+#if TIDE_STATIC_SESSION
+#define DAEMON_OF(r) ((tide_daemon_t *)((uintptr_t)(r)-offsetof(tide_daemon_t, receiver)))
+#define HAS_PRIORITIES(r) true
+#define HAS_CONTROL(r) true
+#define PRIORITY_OF(r, stream, request, account) \
+  tide_daemon_owner_priority_of(DAEMON_OF(r), (stream), (request), (account))
+#define ON_SUBMESSAGE(r, delivery) tide_daemon_owner_on_submessage(DAEMON_OF(r), (delivery))
+#define ON_CONTROL(r, delivery) tide_daemon_on_control(DAEMON_OF(r), (delivery))
+#define ON_ACKNOWLEDGE(r, stream, first, missing) tide_daemon_on_acknowledge(DAEMON_OF(r), (stream), (first), (missing))
+#else
+#define HAS_PRIORITIES(r) ((r)->config.priority_of != NULL)
+#define HAS_CONTROL(r) ((r)->config.on_control != NULL)
+#define PRIORITY_OF(r, stream, request, account) \
+  (r)->config.priority_of((r)->config.context, (stream), (request), (account))
+#define ON_SUBMESSAGE(r, delivery) (r)->config.on_submessage((r)->config.context, (delivery))
+#define ON_CONTROL(r, delivery) \
+  ((r)->config.on_control ? (r)->config.on_control((r)->config.context, (delivery)) : (void)0)
+#define ON_ACKNOWLEDGE(r, stream, first, missing) \
+  ((r)->config.on_acknowledge ? (r)->config.on_acknowledge((r)->config.context, (stream), (first), (missing)) : (void)0)
+#endif
+
+static int16_t distance_from(uint16_t next, uint16_t sequence) { return tide_sequence_distance(sequence, next); }
+static bool get_bit(const uint32_t *bits, uint8_t id) { return (bits[id / 32u] >> (id % 32u) & 1u) != 0u; }
+
+static void set_bit(uint32_t *bits, uint8_t id, bool value) {
+  const uint32_t mask = UINT32_C(1) << (id % 32u);
+  bits[id / 32u] = value ? bits[id / 32u] | mask : bits[id / 32u] & ~mask;
+}
+
+static uint32_t lowest_bit(uint32_t bits) { return bits & (~bits + 1u); }
+
+static uint32_t count_bits(uint32_t bits) {
+  uint32_t count = 0u;
+  for (; bits != 0u; bits &= bits - 1u) ++count;
+  return count;
+}
+
+/* ---- slots and streams ---- */
+
+static bool waits(const tide_slot_t *slot) { return slot->state == SLOT_NOTED || slot->state == SLOT_HELD; }
+
+static bool is_being_delivered(const tide_slot_t *slot) {
+  return slot->state == SLOT_TAKEN || slot->state == SLOT_PARTIAL;
+}
+
+static tide_input_stream_t *find_stream(const tide_receiver_t *r, uint8_t id) {
+  for (size_t i = 0; i < r->config.stream_count; ++i)
+    if (r->config.streams[i].id == id) return &r->config.streams[i];
+  return NULL;
+}
+
+static tide_input_stream_t *take_stream(tide_receiver_t *r, uint8_t id) {
+  tide_input_stream_t *stream = find_stream(r, id);
+  if (stream) return stream;
+  stream = find_stream(r, 0u);
+  if (stream) {
+    tide_input_stream_init(stream, id, r->config.window);
+  } else {
+    TIDE_COUNT(r->counters.streams_full, 1u);
+  }
+  return stream;
+}
+
+static tide_slot_t *find_slot(const tide_receiver_t *r, uint8_t stream, uint16_t sequence) {
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *slot = &r->config.slots[i];
+    if (slot->stream == stream && slot->sequence == sequence && (waits(slot) || is_being_delivered(slot))) return slot;
+  }
+  return NULL;
+}
+
+static void leave_heap(tide_receiver_t *r, tide_slot_t *slot) { tide_queue_remove(&r->noted, &slot->entry); }
+
+static void enter_heap(tide_receiver_t *r, tide_slot_t *slot) {
+  const uint32_t urgency = 0xFFFFu - slot->priority;
+  (void)tide_queue_push(&r->noted, &slot->entry, (int64_t)((uint64_t)urgency << RANK_BITS | slot->arrival));
+}
+
+bool tide_receiver_verify(const tide_slot_t *slot) {
+  return !slot->verify || tide_crc16(0u, slot->bytes, slot->length) == slot->crc;
+}
+
+/* ---- invariants, checked as a whole after each step ---- */
+
+#if TIDE_INVARIANTS
+static bool is_charged(const tide_slot_t *slot) { return slot->state != SLOT_FREE && slot->state != SLOT_FILLING; }
+
+/* Why what waits may not be among the noted frames: another of its stream is being delivered, or comes first. */
+static bool has_reason_to_wait(const tide_receiver_t *r, const tide_slot_t *slot) {
+  if (slot->blocked || (TIDE_RESERVATIONS && slot->account->full)) return true;
+  const tide_input_stream_t *stream = find_stream(r, slot->stream);
+  if (slot->state == SLOT_HELD && (!stream || slot->sequence != stream->next)) return true;
+  for (size_t i = 0; i < r->config.slot_count; ++i)
+    if (r->config.slots[i].stream == slot->stream && is_being_delivered(&r->config.slots[i])) return true;
+  return false;
+}
+
+static void check(const tide_receiver_t *r) {
+  size_t free = 0u, charged = 0u, noted = 0u;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    const bool is_noted = tide_queue_contains(&slot->entry);
+    TIDE_INVARIANT((slot->state == SLOT_FILLING) == (slot == r->filling));
+    TIDE_INVARIANT(is_charged(slot) == (slot->account != NULL));
+    TIDE_INVARIANT(!is_noted || waits(slot) || slot->state == SLOT_PARTIAL);
+    TIDE_INVARIANT(!slot->blocked || waits(slot) || slot->state == SLOT_PARTIAL);
+    TIDE_INVARIANT(!is_noted || !slot->blocked);
+    TIDE_INVARIANT(slot->state != SLOT_HELD || TIDE_STREAM_IS_RELIABLE(slot->stream));
+    TIDE_INVARIANT(is_noted || !waits(slot) || has_reason_to_wait(r, slot));
+    free += slot->state == SLOT_FREE ? 1u : 0u;
+    charged += is_charged(slot) ? 1u : 0u;
+    noted += is_noted ? 1u : 0u;
+  }
+  TIDE_INVARIANT(free == r->free && free + charged + 1u == r->config.slot_count);
+  TIDE_INVARIANT(noted == r->noted.count);
+#if TIDE_RESERVATIONS
+  size_t used = 0u, owed = 0u, reassemblies = 0u, charged_reassemblies = 0u;
+  for (const tide_account_t *account = &r->nobody; account; account = account->next) {
+    used += account->used;
+    owed += account->used < account->reserved ? (size_t)(account->reserved - account->used) : 0u;
+    charged_reassemblies += account->reassemblies;
+  }
+  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.reassembly_count; ++i) {
+    const tide_reassembly_t *each = &r->config.reassemblies[i];
+    TIDE_INVARIANT((each->state == REASSEMBLY_FREE) == (each->account == NULL));
+    reassemblies += each->account ? 1u : 0u;
+  }
+  TIDE_INVARIANT(used == charged && owed == r->owed && charged_reassemblies == reassemblies);
+#endif
+}
+#else
+static void check(const tide_receiver_t *r) { (void)r; }
+#endif
+
+/* ---- accounts: whose slots are whose ---- */
+
+static bool is_over(const tide_account_t *account) { return TIDE_RESERVATIONS && account->used > account->reserved; }
+
+static uint16_t owed_to(const tide_account_t *account) {
+  return is_over(account) ? 0u : (uint16_t)(account->reserved - account->used);
+}
+
+/* Slots that frames of this stream can get. */
+static uint32_t room_for(const tide_receiver_t *r, uint8_t stream) {
+  if (!TIDE_RESERVATIONS || !r->nobody.next) return r->free;
+  uint32_t owed_to_others = 0u;
+  const tide_account_t *account = &r->nobody;
+  do {
+    if (account->stream != stream) owed_to_others += owed_to(account);
+    account = account->next;
+  } while (account);
+  return r->free > owed_to_others ? r->free - owed_to_others : 0u;
+}
+
+static void charge(tide_receiver_t *r, tide_slot_t *slot, tide_account_t *account) {
+  slot->account = account;
+  if (!TIDE_RESERVATIONS) return;
+  account->stream = slot->stream;
+  if (account->used++ < account->reserved) r->owed--;
+}
+
+static void discharge(tide_receiver_t *r, tide_slot_t *slot) {
+  if (TIDE_RESERVATIONS && --slot->account->used < slot->account->reserved) r->owed++;
+  slot->account = NULL;
+}
+
+static void ask_withheld(tide_receiver_t *r);
+
+static void free_slot(tide_receiver_t *r, tide_slot_t *slot) {
+  slot->state = SLOT_FREE;
+  r->free++;
+  discharge(r, slot);
+  if (TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && r->withheld) ask_withheld(r);
+}
+
+/* The frame is over; samples of it that are in use live on. */
+static void let_go(tide_receiver_t *r, tide_slot_t *slot) {
+  leave_heap(r, slot);
+  if (TIDE_FRAGMENTS) slot->blocked = false;
+  if (slot->references == slot->released) {
+    free_slot(r, slot);
+  } else {
+    slot->state = SLOT_USED;
+  }
+}
+
+/* After any change of a stream: what could be processed now is in the heap. */
+static void refresh_stream(tide_receiver_t *r, uint8_t id) {
+  const tide_input_stream_t *stream = find_stream(r, id);
+  bool taken = false, partial = false;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    if (slot->stream != id) continue;
+    taken = taken || slot->state == SLOT_TAKEN;
+    partial = partial || slot->state == SLOT_PARTIAL;
+  }
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *slot = &r->config.slots[i];
+    if (slot->stream != id || (!waits(slot) && slot->state != SLOT_PARTIAL)) continue;
+    const bool is_past =
+        waits(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream && distance_from(stream->next, slot->sequence) < 0;
+    if (is_past) {
+      let_go(r, slot); /* its sender gave it up meanwhile */
+      continue;
+    }
+    bool ready = !slot->blocked && !taken;
+    if (slot->state != SLOT_PARTIAL) {
+      const bool is_turn = slot->state == SLOT_NOTED || (stream && slot->sequence == stream->next);
+      ready = ready && !partial && !(TIDE_RESERVATIONS && slot->account->full) && is_turn;
+    }
+    if (ready) {
+      enter_heap(r, slot);
+    } else {
+      leave_heap(r, slot);
+    }
+  }
+}
+
+/* Reserve slots for all accounts, round by round one more for each that wants it, as long as there is one for each: no
+ * account is without because another one came first. */
+static void share_out(tide_receiver_t *r) {
+  if (!TIDE_RESERVATIONS) return;
+  size_t left = r->config.slot_count - 1u;
+  uint16_t most = 0u;
+  for (;; most++) {
+    size_t count = 0u;
+    for (const tide_account_t *account = &r->nobody; account; account = account->next)
+      count += account->wanted > most ? 1u : 0u;
+    if (count == 0u || count > left) break;
+    left -= count;
+  }
+  r->owed = 0u;
+  for (tide_account_t *account = &r->nobody; account; account = account->next) {
+    account->reserved = account->wanted < most ? account->wanted : most;
+    r->owed = (uint16_t)(r->owed + owed_to(account));
+  }
+}
+
+void tide_receiver_open_account(tide_receiver_t *r, tide_account_t *account, uint16_t wanted) {
+  *account = (tide_account_t){.next = r->nobody.next, .wanted = wanted};
+  if (!TIDE_RESERVATIONS) return;
+  r->nobody.next = account;
+  share_out(r);
+}
+
+void tide_receiver_set_full(tide_receiver_t *r, tide_account_t *account, bool full) {
+  if (!TIDE_RESERVATIONS || account->full == full) return;
+  account->full = full;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    if (slot->account == account && waits(slot)) refresh_stream(r, slot->stream);
+  }
+  check(r);
+}
+
+static void charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *account) {
+#if TIDE_FRAGMENTS && TIDE_RESERVATIONS
+  if (reassembly->account) reassembly->account->reassemblies--;
+  if (account) account->reassemblies++;
+#endif
+  reassembly->account = account;
+}
+
+/* A reassembly buffer came free: the streams that wait for one look again. */
+static void unblock(tide_receiver_t *r) {
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *slot = &r->config.slots[i];
+    if (!slot->blocked) continue;
+    slot->blocked = false;
+    refresh_stream(r, slot->stream);
+  }
+}
+
+void tide_receiver_close_account(tide_receiver_t *r, tide_account_t *account) {
+  if (!TIDE_RESERVATIONS) return;
+  tide_account_t **link = &r->nobody.next;
+  while (*link && *link != account) link = &(*link)->next;
+  if (!*link) return;
+  tide_receiver_set_full(r, account, false);
+  *link = account->next;
+  for (size_t i = 0; i < r->config.slot_count; ++i)
+    if (r->config.slots[i].account == account) r->config.slots[i].account = &r->nobody;
+  for (size_t i = 0; i < r->config.reassembly_count; ++i) {
+    tide_reassembly_t *reassembly = &r->config.reassemblies[i];
+    if (reassembly->account == account) charge_reassembly(reassembly, &r->nobody);
+  }
+  r->nobody.used = (uint16_t)(r->nobody.used + account->used);
+  account->used = 0u;
+  share_out(r);
+  if (TIDE_FRAGMENTS) unblock(r);
+  check(r);
+}
+
+/* ---- reassembly buffers ---- */
+
+static void free_reassembly(tide_receiver_t *r, tide_reassembly_t *reassembly) {
+  reassembly->state = REASSEMBLY_FREE;
+  reassembly->stream = 0u;
+  charge_reassembly(reassembly, NULL);
+  unblock(r);
+}
+
+static tide_reassembly_t *growing(const tide_receiver_t *r, uint8_t stream) {
+  if (!TIDE_FRAGMENTS) return NULL;
+  for (size_t i = 0; i < r->config.reassembly_count; ++i) {
+    tide_reassembly_t *reassembly = &r->config.reassemblies[i];
+    if (reassembly->stream == stream && reassembly->state == REASSEMBLY_GROWING) return reassembly;
+  }
+  return NULL;
+}
+
+/* The end of a delivery, or a change of the stream: a message whose rest will never come is forgotten when nobody works
+ * on it. */
+static void settle_stream(tide_receiver_t *r, uint8_t id) {
+  if (TIDE_FRAGMENTS && get_bit(r->abandoning, id)) {
+    bool busy = false;
+    for (size_t i = 0; i < r->config.slot_count; ++i)
+      busy = busy || (r->config.slots[i].stream == id && is_being_delivered(&r->config.slots[i]));
+    tide_reassembly_t *reassembly = busy ? NULL : growing(r, id);
+    if (!busy) {
+      set_bit(r->abandoning, id, false);
+      set_bit(r->skipping, id, false);
+    }
+    if (reassembly) free_reassembly(r, reassembly);
+  }
+  refresh_stream(r, id);
+}
+
+/* The first buffer is every account's right; a second one only while each of the others would still find its first,
+ * also if all of them need one that is large enough for the largest of their messages. */
+static bool may_take(const tide_receiver_t *r, const tide_account_t *account, const tide_reassembly_t *reassembly) {
+#if TIDE_FRAGMENTS && TIDE_RESERVATIONS
+  if (account->reassemblies == 0u) return true;
+  size_t owed = 0u, free = 0u;
+  uint32_t largest = 0u;
+  for (const tide_account_t *other = r->nobody.next; other; other = other->next) {
+    if (other->fragment_bytes == 0u || other->reassemblies > 0u) continue;
+    owed++;
+    if (other->fragment_bytes > largest) largest = other->fragment_bytes;
+  }
+  for (size_t i = 0; i < r->config.reassembly_count; ++i) {
+    const tide_reassembly_t *each = &r->config.reassemblies[i];
+    free += each != reassembly && each->state == REASSEMBLY_FREE && each->capacity >= largest ? 1u : 0u;
+  }
+  return free >= owed;
+#else
+  (void)r, (void)account, (void)reassembly;
+  return true;
+#endif
+}
+
+/* The whole size as the first fragment tells it, or SIZE_MAX when that cannot be the start of a message. */
+static size_t announced_bytes(const tide_xrce_submessage_t *fragment) {
+  if (fragment->body_bytes < TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) return TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  if (fragment->body[0] > SUBMESSAGE_ID_MAXIMUM) return SIZE_MAX;
+  const size_t announced = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + (size_t)(fragment->body[2] | fragment->body[3] << 8);
+  return announced > fragment->body_bytes ? announced : fragment->body_bytes;
+}
+
+/* Of a message that begins: who reads it. As its frame came it may not have been known to be a first one. Null: nobody
+ * does. */
+static tide_account_t *account_of_message(tide_receiver_t *r, const tide_slot_t *slot,
+                                          const tide_xrce_submessage_t *fragment) {
+  tide_account_t *account = slot->account;
+  if (!TIDE_RESERVATIONS || account != &r->nobody || !HAS_PRIORITIES(r)) return account;
+  if (fragment->body_bytes < 8u || fragment->body[0] != TIDE_XRCE_DATA) return account;
+  const uint8_t *ids = fragment->body + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+  const tide_xrce_request_t request = {(uint16_t)(ids[0] << 8 | ids[1]), (uint16_t)(ids[2] << 8 | ids[3])};
+  return PRIORITY_OF(r, slot->stream, request, &account) < 0 ? NULL : account;
+}
+
+/* Find the memory for the next FRAGMENT in the slot, if there is one. False: it has to wait. */
+static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t position) {
+  slot->reassembly = NULL;
+  slot->skips = false;
+  if (!TIDE_FRAGMENTS || !TIDE_STREAM_IS_RELIABLE(slot->stream)) return true;
+  tide_xrce_submessage_t fragment;
+  do {
+    if (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &fragment) != 1) return true;
+  } while (fragment.id != TIDE_XRCE_FRAGMENT);
+  slot->skips = get_bit(r->skipping, slot->stream);
+  if (slot->skips) return true;
+  slot->reassembly = growing(r, slot->stream);
+  if (slot->reassembly) return true;
+
+  /* a message begins: the smallest free buffer that is large enough, unless it is kept for others */
+  tide_account_t *account = account_of_message(r, slot, &fragment);
+  const size_t bytes = announced_bytes(&fragment);
+  tide_reassembly_t *best = NULL;
+  bool waiting = false; /* one would be large enough, but is in use or kept for others */
+  for (size_t i = 0; account && i < r->config.reassembly_count; ++i) {
+    tide_reassembly_t *reassembly = &r->config.reassemblies[i];
+    if (reassembly->capacity < bytes) continue;
+    if (reassembly->state != REASSEMBLY_FREE || !may_take(r, account, reassembly)) {
+      waiting = true;
+    } else if (!best || reassembly->capacity < best->capacity) {
+      best = reassembly;
+    }
+  }
+  if (!best && !waiting) { /* nobody wants the message, or nothing can hold it */
+    if (account) TIDE_COUNT(r->counters.reassembly_too_large, 1u);
+    set_bit(r->skipping, slot->stream, true);
+    slot->skips = true;
+    return true;
+  }
+#if TIDE_FRAGMENTS && TIDE_RESERVATIONS
+  if (bytes > account->fragment_bytes) account->fragment_bytes = (uint32_t)bytes;
+  if (!best) account->waits++;
+#endif
+  if (!best) {
+    TIDE_COUNT(r->counters.reassembly_busy, 1u);
+    return false;
+  }
+  best->state = REASSEMBLY_GROWING;
+  best->stream = slot->stream;
+  best->priority = slot->priority;
+  best->owner = slot->owner;
+  charge_reassembly(best, account);
+  best->length = 0u;
+  best->references = 0u;
+  best->released = 0u;
+  slot->reassembly = best;
+  return true;
+}
+
+/* ---- acknowledgments: what the peer is told about a stream ----
+ *
+ * What is asked for finds a slot: a sender that has sent it again in vain would not do so a third time for a while. So
+ * slots are promised to what was asked for until it is here. */
+
+/* Relative to what is next. */
+static uint32_t asked_bits(const tide_input_stream_t *stream) {
+  const uint16_t moved = (uint16_t)(stream->next - stream->asked_from);
+  return moved < 16u ? (uint32_t)stream->asked >> moved : 0u;
+}
+
+/* Slots that wait for what was asked for, of this stream or of all others. */
+static uint32_t promised_slots(const tide_receiver_t *r, uint8_t stream, bool others) {
+  uint32_t count = 0u;
+  for (size_t i = 0; TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
+    const tide_input_stream_t *each = &r->config.streams[i];
+    if (each->id != 0u && (each->id == stream) != others) count += count_bits(asked_bits(each));
+  }
+  return count;
+}
+
+/* The frame is here. True: it was asked for. */
+static bool keep_promise(const tide_receiver_t *r, uint8_t id, uint16_t sequence) {
+  if (!TIDE_RESERVATIONS) return false;
+  tide_input_stream_t *stream = find_stream(r, id);
+  const uint16_t place = stream ? (uint16_t)(sequence - stream->asked_from) : 16u;
+  if (place >= 16u || (stream->asked >> place & 1u) == 0u) return false;
+  stream->asked = (uint16_t)(stream->asked & ~(1u << place));
+  return true;
+}
+
+/* Of what is missing: what was asked for before, what there is room for, and what is next if it can take the slot of
+ * something farther ahead. */
+static uint32_t choose_missing(const tide_receiver_t *r, const tide_input_stream_t *stream, uint32_t wanted) {
+  if (!TIDE_RESERVATIONS) {
+    uint32_t first = lowest_bit(wanted);
+    for (uint32_t room = r->free; room > 1u && first != wanted; --room) first |= lowest_bit(wanted & ~first);
+    return first;
+  }
+  uint32_t chosen = asked_bits(stream) & wanted;
+  const uint32_t taken = promised_slots(r, stream->id, true) + count_bits(chosen);
+  for (uint32_t room = room_for(r, stream->id); room > taken && chosen != wanted; --room)
+    chosen |= lowest_bit(wanted & ~chosen);
+  for (size_t i = 0; i < r->config.slot_count; ++i)
+    if (r->config.slots[i].stream == stream->id && waits(&r->config.slots[i])) return chosen | (wanted & 1u);
+  return chosen;
+}
+
+/* Flags what is missing up to the last frame that was announced, is here, or (suspect) seems to have been sent, as far
+ * as there is room for it. What is here and was not looked at yet is neither acknowledged nor flagged. */
+static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t suspect) {
+  if (!TIDE_RELIABLE_STREAMS) return;
+  uint32_t here = stream->held;
+  int16_t highest = suspect;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    if (slot->stream != stream->id || !(waits(slot) || is_being_delivered(slot))) continue;
+    const int16_t ahead = distance_from(stream->next, slot->sequence);
+    if (ahead < 0 || ahead >= (int16_t)stream->window) continue;
+    here |= UINT32_C(1) << ahead;
+    if (ahead > highest) highest = ahead;
+  }
+  const uint32_t below = highest < 0 ? 0u : (UINT32_C(2) << highest) - 1u;
+  const uint32_t wanted = (tide_input_stream_missing(stream) | below) & ~here;
+  const uint32_t missing = choose_missing(r, stream, wanted);
+  if (TIDE_RESERVATIONS) {
+    stream->asked_from = stream->next;
+    stream->asked = (uint16_t)missing;
+    stream->withheld = missing != wanted;
+    r->withheld = r->withheld || stream->withheld;
+  }
+  stream->acknowledge = false;
+  ON_ACKNOWLEDGE(r, stream->id, stream->next, (uint16_t)missing);
+}
+
+/* A slot came free: what could not be asked for before, or was evicted, may come now. */
+static void ask_withheld(tide_receiver_t *r) {
+  r->withheld = false;
+  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
+    tide_input_stream_t *stream = &r->config.streams[i];
+    if (stream->id == 0u || !stream->withheld) continue;
+    if (room_for(r, stream->id) > 0u) {
+      acknowledge(r, stream, -1);
+    } else {
+      r->withheld = true;
+    }
+  }
+}
+
+/* A frame is damaged. Its header may be, too, but most likely it is the message that it says: ask for that one. */
+static void ask_again(tide_receiver_t *r, uint8_t id, uint16_t sequence) {
+  tide_input_stream_t *stream = find_stream(r, id);
+  TIDE_COUNT(r->counters.checksum_errors, 1u);
+  if (!stream || !TIDE_STREAM_IS_RELIABLE(id)) return;
+  const int16_t ahead = distance_from(stream->next, sequence);
+  if (ahead >= 0 && ahead < (int16_t)stream->window) acknowledge(r, stream, ahead);
+}
+
+/* ---- a stream moves on ---- */
+
+static void advance_once(tide_receiver_t *r, tide_input_stream_t *stream) {
+  if (!TIDE_RELIABLE_STREAMS) {
+    stream->next++;
+    return;
+  }
+  const uint32_t given_up = stream->given_up;
+  (void)tide_input_stream_advance(stream);
+  TIDE_COUNT(r->counters.given_up, stream->given_up - given_up);
+  if (TIDE_FRAGMENTS && stream->given_up != given_up) set_bit(r->abandoning, stream->id, true);
+  if (TIDE_STREAM_IS_RELIABLE(stream->id)) acknowledge(r, stream, -1);
+}
+
+static void hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
+                            size_t position) {
+  tide_delivery_t delivery = {.header = *header, .arrived_ns = slot->arrived_ns, .memory = r->filling};
+  while (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage) == 1)
+    ON_CONTROL(r, &delivery);
+  TIDE_COUNT(r->counters.answers, 1u);
+}
+
+/* Answers that waited for this turn of their stream are handed on. What is next and held, but in no slot any more, was
+ * evicted by something newer of its reader. */
+static void go_on(tide_receiver_t *r, tide_input_stream_t *stream) {
+  for (;;) {
+    tide_slot_t *slot = find_slot(r, stream->id, stream->next);
+    if (slot && waits(slot) && slot->answers) {
+      tide_xrce_header_t header;
+      const int position = tide_xrce_get_header(slot->bytes, slot->length, &header);
+      if (!tide_receiver_verify(slot)) {
+        let_go(r, slot);
+        ask_again(r, slot->stream, slot->sequence);
+        slot = NULL;
+      } else {
+        if (!slot->arrived) (void)tide_input_stream_arrive(stream, slot->sequence);
+        hand_on_answers(r, slot, &header, (size_t)position);
+        let_go(r, slot);
+        advance_once(r, stream);
+        continue;
+      }
+    }
+    if (slot || (stream->held & 1u) == 0u) return;
+    advance_once(r, stream);
+  }
+}
+
+/* Its next frame is here. */
+static void advance(tide_receiver_t *r, tide_input_stream_t *stream) {
+  advance_once(r, stream);
+  if (TIDE_STREAM_IS_RELIABLE(stream->id)) go_on(r, stream);
+}
+
+static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *submessage) {
+  tide_cdr_t cdr;
+  tide_xrce_heartbeat_t body;
+  tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes, !(submessage->flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN));
+  tide_xrce_get_heartbeat(&cdr, &body);
+  if (cdr.status != TIDE_OK || !TIDE_STREAM_IS_RELIABLE(body.stream)) {
+    TIDE_COUNT(r->counters.malformed, 1u);
+    return;
+  }
+  tide_input_stream_t *stream = take_stream(r, body.stream);
+  if (!stream) return;
+  const uint32_t gaps = stream->gaps;
+  const uint16_t given_up = tide_input_stream_heartbeat(stream, body.first_unacknowledged, body.last);
+  TIDE_COUNT(r->counters.gaps, stream->gaps - gaps);
+  if (given_up > 0u) {
+    TIDE_COUNT(r->counters.given_up, given_up);
+    if (TIDE_FRAGMENTS) set_bit(r->abandoning, stream->id, true);
+  }
+  go_on(r, stream);
+  settle_stream(r, stream->id);
+  /* The sender gets no further, so what is next is asked for whether there is room or not: whose it is may be unknown,
+   * and then the room that it has, too. */
+  if (TIDE_RESERVATIONS) {
+    stream->asked = (uint16_t)(asked_bits(stream) | 1u);
+    stream->asked_from = stream->next;
+  }
+  acknowledge(r, stream, -1);
+}
+
+void tide_receiver_reset(tide_receiver_t *r) {
+  r->withheld = false;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *slot = &r->config.slots[i];
+    slot->blocked = false;
+    if (slot->state == SLOT_TAKEN) {
+      slot->state = SLOT_STALE;
+      if (slot->reassembly) slot->reassembly->state = REASSEMBLY_STALE;
+    }
+    if (waits(slot) || slot->state == SLOT_PARTIAL) let_go(r, slot);
+  }
+  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.reassembly_count; ++i) {
+    if (r->config.reassemblies[i].state == REASSEMBLY_GROWING) free_reassembly(r, &r->config.reassemblies[i]);
+  }
+  for (size_t i = 0; i < r->config.stream_count; ++i) r->config.streams[i].id = 0u;
+  check(r);
+  if (!TIDE_FRAGMENTS) return;
+  memset(r->skipping, 0, sizeof r->skipping);
+  memset(r->abandoning, 0, sizeof r->abandoning);
+}
+
+/* ---- a frame arrives: its only full look at the header ---- */
+
+static uint16_t request_part(const uint8_t *bytes) { return (uint16_t)(bytes[0] << 8 | bytes[1]); }
+
+static int32_t priority_of_stream(const tide_slot_t *slot) { return (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8; }
+
+static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slot, uint8_t id, const uint8_t *body,
+                                size_t bytes, tide_account_t **account) {
+  if (id != TIDE_XRCE_DATA || bytes < 4u || !HAS_PRIORITIES(r)) return priority_of_stream(slot);
+  const tide_xrce_request_t request = {request_part(body), request_part(body + 2)};
+  return PRIORITY_OF(r, slot->stream, request, account);
+}
+
+/* A later fragment says nothing about its message: it is as urgent as the one before it. */
+static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t *slot,
+                                    const tide_xrce_submessage_t *fragment, tide_account_t **account) {
+  if (!TIDE_FRAGMENTS) return priority_of_stream(slot);
+  const tide_slot_t *before = find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
+  if (before && before->continues) {
+    *account = before->account;
+    return before->priority | TIDE_FRAME_OWNER(before->owner);
+  }
+  const tide_reassembly_t *reassembly = growing(r, slot->stream);
+  if (reassembly) {
+    *account = reassembly->account;
+    return reassembly->priority | TIDE_FRAME_OWNER(reassembly->owner);
+  }
+  const tide_input_stream_t *stream = find_stream(r, slot->stream);
+  const bool is_first = before || slot->sequence == (stream ? stream->next : 0u);
+  if (!is_first || fragment->body_bytes < 8u) return priority_of_stream(slot);
+  return priority_of_data(r, slot, fragment->body[0], fragment->body + 4, fragment->body_bytes - 4u, account);
+}
+
+/* The frame's own priority or, negative, that nobody wants it. */
+static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_submessage_t *first,
+                          size_t position, tide_account_t **account) {
+  slot->continues = false;
+  slot->whole = false;
+  if (first->id == TIDE_XRCE_FRAGMENT) {
+    slot->continues = (first->flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) == 0u;
+    const int32_t priority = priority_of_fragment(r, slot, first, account);
+    return priority < 0 ? priority_of_stream(slot) : priority;
+  }
+  const int32_t priority = priority_of_data(r, slot, first->id, first->body, first->body_bytes, account);
+  const bool alone = ((position + 3u) & ~(size_t)3u) >= slot->length;
+  slot->whole = alone && first->id == TIDE_XRCE_DATA;
+  return priority >= 0 || alone ? priority : priority_of_stream(slot);
+}
+
+/* Nothing in it waits for a callback, so it need not wait for the executor. */
+static bool has_answers_only(const tide_slot_t *slot, size_t position) {
+  tide_xrce_submessage_t submessage;
+  int more;
+  while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &submessage)) == 1)
+    if (submessage.id != TIDE_XRCE_STATUS && submessage.id != TIDE_XRCE_INFO) return false;
+  return more == 0;
+}
+
+/* A stream keeps its order, so what is before an urgent frame is as urgent as that frame. */
+static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *other = &r->config.slots[i];
+    if (other == slot || other->stream != slot->stream || !waits(other)) continue;
+    const bool is_before = tide_sequence_distance(other->sequence, slot->sequence) < 0;
+    if (!is_before && other->priority > slot->priority) slot->priority = other->priority;
+  }
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *other = &r->config.slots[i];
+    if (other == slot || other->stream != slot->stream || !waits(other)) continue;
+    if (tide_sequence_distance(other->sequence, slot->sequence) > 0 || other->priority >= slot->priority) continue;
+    other->priority = slot->priority;
+    if (!tide_queue_contains(&other->entry)) continue;
+    leave_heap(r, other);
+    enter_heap(r, other);
+  }
+}
+
+/* ---- eviction: the next frame needs a slot ---- */
+
+static int32_t urgency_of(const tide_slot_t *slot) { return priority_of_stream(slot) << 8 | slot->priority; }
+
+/* The waiting frame whose slot is taken when `frame` has arrived and no slot is left for the next one. May be `frame`
+ * itself, which waits like all others. Two passes over the slots, as it runs in the critical section for each frame of
+ * a flood. */
+static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *frame) {
+  const bool frame_is_over = is_over(frame->account);
+  /* Streams that are blocked on a reassembly: their other frames cannot be used until it is free. A bit for each id,
+   * collected once: to search the slots again for each candidate would be quadratic. */
+  uint32_t blocked[8] = {0u};
+  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.slot_count; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    if (slot->blocked && waits(slot)) set_bit(blocked, slot->stream, true);
+  }
+  /* The stream that was looked up last: only candidates of one level ask, and a level has one reliable stream. */
+  const tide_input_stream_t *stream = NULL;
+  uint8_t stream_id = TIDE_XRCE_STREAM_NONE;
+  tide_slot_t *of_others = NULL, *own = NULL;
+
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    tide_slot_t *slot = &r->config.slots[i];
+    if (!waits(slot)) continue;
+    const bool is_blocked = get_bit(blocked, slot->stream);
+    const bool is_reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
+
+    /* 1. Who gives. The frame's own account does if no other one has to. */
+    const tide_account_t *account = frame->account, *other = slot->account;
+    const bool is_own = TIDE_RESERVATIONS && other == account;
+    if (is_own && of_others) continue;
+    if (TIDE_RESERVATIONS && !is_own) {
+      if (!is_over(other)) continue; /* nobody takes what is reserved */
+      const bool follows =
+          is_reliable && slot->stream == frame->stream && tide_sequence_distance(slot->sequence, frame->sequence) > 0;
+      const bool unblocks = is_blocked && !get_bit(blocked, frame->stream);
+      /* An account that uses less than is reserved for it takes from any that uses more. One that is over takes what
+       * cannot be used before the frame, or at all now. Beyond that only one without a reservation takes: from accounts
+       * that use more than it does, or as much for something less urgent. */
+      if (frame_is_over && !follows && !unblocks) {
+        if (account->reserved > 0u || other->used < account->used) continue;
+        if (other->used == account->used && urgency_of(slot) >= urgency_of(frame)) continue;
+      }
+    }
+
+    /* 2. Which of these is first. */
+    tide_slot_t **chosen = is_own ? &own : &of_others;
+    const tide_slot_t *best = *chosen;
+    bool is_first;
+    if (!best) {
+      is_first = true;
+    } else if (is_blocked != get_bit(blocked, best->stream)) {
+      is_first = is_blocked;
+    } else if (urgency_of(slot) != urgency_of(best)) {
+      /* By level first, as senders choose: a sender that sends nothing less urgent until a level is acknowledged could
+       * wait forever for a slot that something less urgent keeps. */
+      is_first = urgency_of(slot) < urgency_of(best);
+    } else if (is_reliable && slot->stream == best->stream) {
+      is_first = tide_sequence_distance(slot->sequence, best->sequence) > 0; /* needed last, and sent again */
+    } else {
+      bool is_early = false, best_is_early = false;
+      if (slot->stream != best->stream) { /* one of them is reliable: it goes first unless it is its turn */
+        const tide_slot_t *reliable = is_reliable ? slot : best;
+        if (reliable->stream != stream_id) stream = find_stream(r, reliable->stream);
+        stream_id = reliable->stream;
+        const bool early = distance_from(stream ? stream->next : 0u, reliable->sequence) > 0;
+        is_early = is_reliable && early;
+        best_is_early = !is_reliable && early;
+      }
+      /* A reader's best-effort frames: keep last. All others: first come, first served. */
+      const bool keeps_last = TIDE_RESERVATIONS && other != &r->nobody && !is_reliable;
+      const bool by_age = keeps_last ? slot->arrival < best->arrival : slot->arrival > best->arrival;
+      is_first = is_early != best_is_early ? is_early : by_age;
+    }
+    if (is_first) *chosen = slot;
+  }
+  return of_others ? of_others : own;
+}
+
+static void evict(tide_receiver_t *r, tide_slot_t *slot) {
+  tide_input_stream_t *stream = find_stream(r, slot->stream);
+  if (slot->state == SLOT_HELD && stream) tide_input_stream_forget(stream, slot->sequence);
+  leave_heap(r, slot);
+  TIDE_COUNT(r->counters.overflow_dropped, 1u);
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) {
+    TIDE_COUNT(slot->account->dropped, 1u);
+  } else if (stream) {
+    if (distance_from(stream->last_announced, slot->sequence) > 0) stream->last_announced = slot->sequence;
+    if (TIDE_RESERVATIONS) stream->withheld = r->withheld = true;
+  }
+  discharge(r, slot);
+}
+
+/* Once there was no room for something of a stream, nothing takes the room that what comes before it will need: it
+ * would only be evicted, and be sent a third time. */
+static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
+  if (!TIDE_RESERVATIONS || !TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
+  const tide_input_stream_t *stream = find_stream(r, slot->stream);
+  if (!stream || !stream->withheld) return false;
+  uint32_t missing = (uint16_t)(slot->sequence - stream->next);
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *other = &r->config.slots[i];
+    if (other == slot || other->stream != slot->stream || !(waits(other) || is_being_delivered(other))) continue;
+    if (distance_from(stream->next, other->sequence) >= 0 && distance_from(slot->sequence, other->sequence) < 0)
+      missing--;
+  }
+  return missing >= room_for(r, slot->stream);
+}
+
+/* The frame that arrived is noted: the next one needs a slot. */
+static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
+  tide_slot_t *frame = r->filling, *chosen = frame;
+  const uint32_t promised = was_asked_for ? 0u : promised_slots(r, frame->stream, true);
+  const bool is_early = !was_asked_for && comes_too_early(r, frame);
+  if (!is_early && r->free > (is_over(frame->account) ? r->owed + promised : 0u)) {
+    for (chosen = r->config.slots; chosen->state != SLOT_FREE;) ++chosen;
+    r->free--;
+  } else {
+    if (!is_early) chosen = choose_evicted(r, frame);
+    evict(r, chosen);
+  }
+  chosen->state = SLOT_FILLING;
+  chosen->blocked = false;
+  r->filling = chosen;
+}
+
+/* ---- readers that keep the last few samples ---- */
+
+bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *account, size_t samples, bool is_old) {
+  if (account->keep == 0u) return false;
+  for (size_t i = 0; i < r->config.slot_count; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    samples += slot->account == account && waits(slot) && !slot->continues ? 1u : 0u;
+  }
+  const bool is_short = r->free <= (TIDE_RESERVATIONS ? r->owed : 0u);
+  if (samples > account->keep) return is_old || is_short;
+  return is_old && is_short && samples > 1u && TIDE_RESERVATIONS && account->used >= account->reserved;
+}
+
+/* The frame is not delivered, but its stream has it: nobody sends it again, and what is behind it does not wait. */
+static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
+  const uint8_t id = slot->stream;
+  const uint16_t sequence = slot->sequence;
+  const bool is_good = tide_receiver_verify(slot), has_arrived = slot->arrived;
+  if (is_good) TIDE_COUNT(slot->account->dropped, 1u);
+  let_go(r, slot);
+  if (!is_good) {
+    ask_again(r, id, sequence);
+  } else if (TIDE_STREAM_IS_RELIABLE(id)) {
+    tide_input_stream_t *stream = take_stream(r, id);
+    const bool is_next = stream && sequence == stream->next;
+    if (stream && !has_arrived) (void)tide_input_stream_arrive(stream, sequence);
+    if (is_next) advance(r, stream);
+  }
+  settle_stream(r, id);
+}
+
+/* A reader that keeps the last few is slower than what comes: the oldest that wait beyond these are evicted. So neither
+ * they nor their streams hold up what is newer. Those of the last TIDE_BURST_NS stay while there are slots to spare. */
+static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t now_ns) {
+  while (account->keep > 0u) {
+    tide_slot_t *oldest = NULL;
+    for (size_t i = 0; i < r->config.slot_count; ++i) {
+      tide_slot_t *slot = &r->config.slots[i];
+      const bool is_one = slot->account == account && waits(slot) && slot->whole;
+      if (is_one && (!oldest || slot->arrival < oldest->arrival)) oldest = slot;
+    }
+    if (!oldest) return;
+    if (!tide_receiver_is_behind(r, account, 0u, now_ns - oldest->arrived_ns >= TIDE_BURST_NS)) return;
+    pass_over(r, oldest);
+  }
+}
+
+/* ---- commit: handled at once, noted, or dropped ---- */
+
+static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
+                          size_t position) {
+  if (!tide_receiver_verify(slot)) {
+    TIDE_COUNT(r->counters.checksum_errors, 1u);
+    return 0;
+  }
+  TIDE_COUNT(r->counters.control, 1u);
+  tide_delivery_t delivery = {.header = *header, .arrived_ns = slot->arrived_ns, .memory = r->filling};
+  const bool in_session = r->session == TIDE_XRCE_SESSION_ANY || header->session == r->session;
+  int more;
+  while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage)) == 1) {
+    if (TIDE_RELIABLE_STREAMS && in_session && delivery.submessage.id == TIDE_XRCE_HEARTBEAT)
+      apply_heartbeat(r, &delivery.submessage);
+    if (in_session && delivery.submessage.id == TIDE_XRCE_RESET) tide_receiver_reset(r);
+    ON_CONTROL(r, &delivery);
+  }
+  if (more < 0) TIDE_COUNT(r->counters.malformed, 1u);
+  return 0;
+}
+
+/* Reliable frames that cannot be of use are dropped at once. */
+static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_stream_t *stream) {
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
+  const int16_t ahead = distance_from(stream ? stream->next : 0u, slot->sequence);
+  if (ahead < 0 || find_slot(r, slot->stream, slot->sequence)) {
+    TIDE_COUNT(r->counters.duplicates, 1u);
+    /* Nothing is asked for here: who sends again at each question would answer each answer with another copy. */
+    if (stream && ahead < 0) ON_ACKNOWLEDGE(r, stream->id, stream->next, 0u);
+    return true;
+  }
+  if (ahead < (int16_t)r->config.window) return false;
+  TIDE_COUNT(r->counters.outside_window, 1u);
+  return true;
+}
+
+/* Answers in their stream's order are handled where they came in, whatever has taken the slots: without them a client
+ * that connects again while data floods in could not go on. Best-effort ones have no place in their stream to keep.
+ * False: it has to wait like any other frame. */
+static bool handle_answers(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
+                           size_t position) {
+  tide_input_stream_t *stream = find_stream(r, slot->stream);
+  const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
+  if (reliable && slot->sequence != (stream ? stream->next : 0u)) return false;
+  if (!tide_receiver_verify(slot)) {
+    ask_again(r, slot->stream, slot->sequence);
+    return true;
+  }
+  if (reliable) {
+    stream = take_stream(r, slot->stream);
+    if (!stream) return true;
+    (void)tide_input_stream_arrive(stream, slot->sequence);
+  }
+  hand_on_answers(r, slot, header, position);
+  if (reliable) {
+    advance(r, stream);
+    refresh_stream(r, stream->id);
+  }
+  return true;
+}
+
+static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t *header, size_t position) {
+  tide_input_stream_t *stream = find_stream(r, slot->stream);
+  tide_xrce_submessage_t first;
+  const size_t start = position;
+  if (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &first) != 1) {
+    TIDE_COUNT(r->counters.malformed, 1u);
+    return 0;
+  }
+  if (is_useless(r, slot, stream)) return 0;
+  slot->answers = HAS_CONTROL(r) && has_answers_only(slot, start);
+  if (slot->answers && handle_answers(r, slot, header, start)) return 0;
+  const bool was_asked_for = TIDE_RELIABLE_STREAMS && keep_promise(r, slot->stream, slot->sequence);
+  tide_account_t *account = &r->nobody;
+  int32_t priority = preprocess(r, slot, &first, position, &account);
+  slot->unwanted = priority < 0;
+  if (slot->unwanted) TIDE_COUNT(r->counters.unwanted, 1u);
+  if (slot->unwanted && !TIDE_STREAM_IS_RELIABLE(slot->stream)) return 0;
+  if (slot->unwanted) priority = priority_of_stream(slot);
+  slot->priority = (tide_priority_t)(priority & 0xFFFF);
+  slot->owner = (uint8_t)(priority >> 16);
+  slot->state = SLOT_NOTED;
+  slot->arrival = r->next_arrival++;
+  slot->arrived = false;
+  slot->position = 0u;
+  slot->references = 0u;
+  slot->released = 0u;
+  TIDE_COUNT(r->counters.noted, 1u);
+  charge(r, slot, account);
+  pass_on_priority(r, slot);
+  refresh_stream(r, slot->stream);
+  keep_last(r, account, slot->arrived_ns);
+  const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
+  const bool reveals_gap = reliable && stream && slot->sequence != stream->next &&
+                           !find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
+  if (reveals_gap) acknowledge(r, stream, -1);
+  replace_filling(r, was_asked_for);
+  return r->filling == slot ? 0 : 1;
+}
+
+static bool is_foreign(const tide_receiver_t *r, const tide_xrce_header_t *header) {
+  if (r->session == TIDE_XRCE_SESSION_ANY) return false;
+  if (r->session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY) return header->stream != TIDE_XRCE_STREAM_NONE;
+  if (header->session == r->session) return tide_xrce_session_has_key(header->session) && header->key != r->key;
+  return !tide_xrce_is_no_session(header->session) || header->stream != TIDE_XRCE_STREAM_NONE;
+}
+
+uint8_t *tide_receiver_claim(tide_receiver_t *r) { return r->filling->bytes; }
+
+static int commit(tide_receiver_t *r, uint16_t length, bool verify, uint16_t crc, int64_t now_ns) {
+  tide_slot_t *slot = r->filling;
+  tide_xrce_header_t header;
+  TIDE_COUNT(r->counters.frames, 1u);
+  const int position =
+      length > r->config.slot_bytes ? TIDE_ERROR_MALFORMED : tide_xrce_get_header(slot->bytes, length, &header);
+  if (position < 0) {
+    TIDE_COUNT(r->counters.malformed, 1u);
+    return 0;
+  }
+  if (is_foreign(r, &header)) {
+    TIDE_COUNT(r->counters.foreign_session, 1u);
+    return 0;
+  }
+  slot->length = length;
+  slot->verify = verify;
+  slot->crc = crc;
+  slot->arrived_ns = now_ns;
+  slot->stream = header.stream;
+  slot->sequence = header.sequence;
+  if (header.stream == TIDE_XRCE_STREAM_NONE) return handle_control(r, slot, &header, (size_t)position);
+  return note(r, slot, &header, (size_t)position);
+}
+
+int tide_receiver_commit(tide_receiver_t *r, uint16_t length, bool verify, uint16_t crc, int64_t now_ns) {
+  const int noted = commit(r, length, verify, crc, now_ns);
+  check(r);
+  return noted;
+}
+
+/* ---- which frame is processed next ---- */
+
+int32_t tide_receiver_most_urgent(const tide_receiver_t *r) {
+  const tide_slot_t *slot = (const tide_slot_t *)(const void *)tide_queue_head(&r->noted);
+  return slot ? (int32_t)slot->priority : TIDE_PRIORITY_NONE;
+}
+
+static tide_slot_t *take(tide_receiver_t *r, tide_slot_t *slot) {
+  if (!slot) return NULL;
+  leave_heap(r, slot);
+  slot->state = SLOT_TAKEN;
+  slot->reassembly = NULL;
+  slot->completed = slot->skip_ended = slot->too_large = slot->malformed = slot->skips = false;
+  refresh_stream(r, slot->stream);
+  check(r);
+  return slot;
+}
+
+tide_slot_t *tide_receiver_take_most_urgent(tide_receiver_t *r) {
+  return take(r, (tide_slot_t *)(void *)tide_queue_head(&r->noted));
+}
+
+static bool is_of(const tide_slot_t *slot, const tide_frame_share_t *share) {
+  const bool may = share->owner == 0u || slot->owner == 0u || slot->owner == share->owner;
+  return may && slot->priority >= share->least && slot->priority <= share->most;
+}
+
+/* The head, or what would be the head if nothing else were noted. */
+static tide_slot_t *most_urgent_of(const tide_receiver_t *r, const tide_frame_share_t *share) {
+  tide_slot_t *best = (tide_slot_t *)(void *)tide_queue_head(&r->noted);
+  if (!best || is_of(best, share)) return best;
+  if (best->priority < share->least) return NULL;
+  best = NULL;
+  for (size_t i = 1; i < r->noted.count; ++i) {
+    tide_slot_t *slot = (tide_slot_t *)(void *)r->noted.entries[i];
+    if (is_of(slot, share) && (!best || slot->entry.key < best->entry.key)) best = slot;
+  }
+  return best;
+}
+
+int32_t tide_receiver_most_urgent_of(const tide_receiver_t *r, const tide_frame_share_t *share) {
+  const tide_slot_t *slot = most_urgent_of(r, share);
+  return slot ? (int32_t)slot->priority : TIDE_PRIORITY_NONE;
+}
+
+bool tide_receiver_any_of(const tide_receiver_t *r, const tide_frame_share_t *share, void *context,
+                          bool (*is)(void *context, const tide_account_t *account, bool is_first)) {
+  const tide_slot_t *first = most_urgent_of(r, share);
+  if (!first || is(context, first->account, true)) return first != NULL;
+  for (size_t i = 0; i < r->noted.count; ++i) {
+    const tide_slot_t *slot = (const tide_slot_t *)(const void *)r->noted.entries[i];
+    if (is_of(slot, share) && slot->priority == first->priority && is(context, slot->account, false)) return true;
+  }
+  return false;
+}
+
+tide_slot_t *tide_receiver_take_most_urgent_of(tide_receiver_t *r, const tide_frame_share_t *share) {
+  return take(r, most_urgent_of(r, share));
+}
+
+tide_slot_t *tide_receiver_take_oldest_of(tide_receiver_t *r, const tide_frame_share_t *share) {
+  tide_slot_t *oldest = NULL;
+  for (size_t i = 0; i < r->noted.count; ++i) {
+    tide_slot_t *slot = (tide_slot_t *)(void *)r->noted.entries[i];
+    if (is_of(slot, share) && (!oldest || slot->arrival < oldest->arrival)) oldest = slot;
+  }
+  return take(r, oldest);
+}
+
+tide_slot_t *tide_receiver_take_oldest(tide_receiver_t *r) {
+  const tide_frame_share_t all = {.most = UINT16_MAX};
+  return tide_receiver_take_oldest_of(r, &all);
+}
+
+void tide_receiver_disown(tide_receiver_t *r, uint8_t owner) {
+  for (size_t i = 0; i < r->config.slot_count; ++i)
+    if (r->config.slots[i].owner == owner) r->config.slots[i].owner = 0u;
+  for (size_t i = 0; i < r->config.reassembly_count; ++i)
+    if (r->config.reassemblies[i].owner == owner) r->config.reassemblies[i].owner = 0u;
+}
+
+/* ---- accept, deliver, finish ---- */
+
+/* Each returns false: the frame is not delivered now. */
+
+static bool put_back(tide_receiver_t *r, tide_slot_t *slot, uint8_t state, bool blocked) {
+  slot->state = state;
+  slot->blocked = blocked;
+  settle_stream(r, slot->stream);
+  return false;
+}
+
+static bool drop(tide_receiver_t *r, tide_slot_t *slot) {
+  const uint8_t stream = slot->stream;
+  let_go(r, slot);
+  settle_stream(r, stream);
+  return false;
+}
+
+/* Tell the stream of the frame's arrival. True: it is next. Otherwise the slot is held or dropped. */
+static bool arrive(tide_receiver_t *r, tide_slot_t *slot, tide_input_stream_t *stream) {
+  const uint32_t gaps = stream->gaps;
+  const tide_stream_verdict_t verdict = tide_input_stream_arrive(stream, slot->sequence);
+  TIDE_COUNT(r->counters.gaps, stream->gaps - gaps);
+  if (verdict == TIDE_STREAM_DELIVER) return true;
+  if (verdict == TIDE_STREAM_DUPLICATE) TIDE_COUNT(r->counters.duplicates, 1u);
+  if (!TIDE_RELIABLE_STREAMS) return drop(r, slot);
+  if (verdict == TIDE_STREAM_OUTSIDE) TIDE_COUNT(r->counters.outside_window, 1u);
+  slot->arrived = verdict == TIDE_STREAM_HOLD;
+  (void)(slot->arrived ? put_back(r, slot, SLOT_HELD, false) : drop(r, slot));
+  if (TIDE_STREAM_IS_RELIABLE(stream->id)) acknowledge(r, stream, -1);
+  return false;
+}
+
+static bool accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
+  if (slot->state == SLOT_STALE) return drop(r, slot);
+  if (!verified) {
+    const uint8_t id = slot->stream;
+    let_go(r, slot);
+    ask_again(r, id, slot->sequence);
+    settle_stream(r, id);
+    return false;
+  }
+  slot->verify = false;
+  if (TIDE_FRAGMENTS && slot->position > 0u)
+    return prepare_fragment(r, slot, slot->position) || put_back(r, slot, SLOT_PARTIAL, true);
+  tide_input_stream_t *stream = take_stream(r, slot->stream);
+  if (!stream) return drop(r, slot);
+  if (TIDE_RELIABLE_STREAMS && slot->arrived && slot->sequence != stream->next) {
+    if (distance_from(stream->next, slot->sequence) < 0) return drop(r, slot);
+    return put_back(r, slot, SLOT_HELD, false);
+  }
+  const size_t start = tide_xrce_header_bytes(slot->bytes[0]);
+  const bool is_next = !TIDE_STREAM_IS_RELIABLE(slot->stream) || slot->sequence == stream->next;
+  if (is_next && !prepare_fragment(r, slot, start))
+    return put_back(r, slot, slot->arrived ? SLOT_HELD : SLOT_NOTED, true);
+  if (!slot->arrived && !arrive(r, slot, stream)) return false;
+  slot->position = (uint16_t)start;
+  advance(r, stream);
+  return true;
+}
+
+bool tide_receiver_accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
+  TIDE_INVARIANT(slot->state == SLOT_TAKEN || slot->state == SLOT_STALE);
+  const bool accepted = accept(r, slot, verified);
+  check(r);
+  return accepted;
+}
+
+static int deliver_message(tide_receiver_t *r, tide_delivery_t delivery, tide_reassembly_t *reassembly,
+                           tide_slot_t *slot) {
+  size_t position = 0u;
+  int count = 0, more;
+  delivery.memory = reassembly;
+  delivery.reassembled = true;
+  while ((more = tide_xrce_next_submessage(reassembly->bytes, reassembly->length, &position, &delivery.submessage)) ==
+         1) {
+    if (delivery.submessage.id == TIDE_XRCE_FRAGMENT) {
+      more = TIDE_ERROR_MALFORMED;
+      break;
+    }
+    ON_SUBMESSAGE(r, &delivery);
+    count++;
+  }
+  if (more < 0) slot->malformed = true;
+  return count;
+}
+
+static int deliver_fragment(tide_receiver_t *r, tide_slot_t *slot, const tide_delivery_t *delivery) {
+  const tide_xrce_submessage_t *fragment = &delivery->submessage;
+  tide_reassembly_t *reassembly = slot->reassembly;
+  const bool last = (fragment->flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) != 0u;
+  if (slot->skips || !reassembly) {
+    slot->skip_ended = last;
+    return 0;
+  }
+  if (fragment->body_bytes > reassembly->capacity - reassembly->length) {
+    slot->too_large = true;
+    slot->skips = true;
+    slot->skip_ended = last;
+    return 0;
+  }
+  memcpy(reassembly->bytes + reassembly->length, fragment->body, fragment->body_bytes);
+  reassembly->length += (uint32_t)fragment->body_bytes;
+  if (!last) return 0;
+  slot->completed = true;
+  return deliver_message(r, *delivery, reassembly, slot);
+}
+
+/* Stops before a FRAGMENT of a second message: memory for that one is found by the next accept. */
+int tide_receiver_deliver(tide_receiver_t *r, tide_slot_t *slot) {
+  tide_delivery_t delivery = {.arrived_ns = slot->arrived_ns, .memory = slot};
+  (void)tide_xrce_get_header(slot->bytes, slot->length, &delivery.header);
+  size_t position = slot->position;
+  int count = 0, more;
+  while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage)) == 1) {
+    if (delivery.submessage.id != TIDE_XRCE_FRAGMENT) {
+      if (!slot->unwanted) {
+        ON_SUBMESSAGE(r, &delivery);
+        count++;
+      }
+    } else if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) {
+      slot->malformed = true;
+    } else if (!TIDE_FRAGMENTS) {
+      slot->too_large = true;
+    } else if (slot->completed || slot->skip_ended) {
+      return count;
+    } else {
+      count += deliver_fragment(r, slot, &delivery);
+    }
+    slot->position = (uint16_t)position;
+  }
+  if (more < 0) slot->malformed = true;
+  slot->position = 0u;
+  return count;
+}
+
+static void finish_reassembly(tide_receiver_t *r, tide_slot_t *slot) {
+  tide_reassembly_t *reassembly = slot->reassembly;
+  const bool over = slot->completed || slot->too_large || slot->state == SLOT_STALE;
+  if (slot->state == SLOT_TAKEN && slot->too_large) set_bit(r->skipping, slot->stream, true);
+  if (slot->state == SLOT_TAKEN && slot->skip_ended) set_bit(r->skipping, slot->stream, false);
+  slot->reassembly = NULL;
+  if (!reassembly || !over) return;
+  if (reassembly->references == reassembly->released) {
+    free_reassembly(r, reassembly);
+  } else {
+    reassembly->state = REASSEMBLY_USED;
+  }
+}
+
+void tide_receiver_finish(tide_receiver_t *r, tide_slot_t *slot) {
+  if (slot->malformed) TIDE_COUNT(r->counters.malformed, 1u);
+  if (slot->too_large) TIDE_COUNT(r->counters.reassembly_too_large, 1u);
+  if (TIDE_FRAGMENTS) finish_reassembly(r, slot);
+  if (TIDE_FRAGMENTS && slot->state == SLOT_TAKEN && slot->position > 0u) {
+    slot->state = SLOT_PARTIAL;
+  } else {
+    let_go(r, slot);
+  }
+  settle_stream(r, slot->stream);
+  check(r);
+}
+
+static int process(tide_receiver_t *r, tide_slot_t *slot) {
+  if (!slot || !tide_receiver_accept(r, slot, tide_receiver_verify(slot))) return 0;
+  const int count = tide_receiver_deliver(r, slot);
+  tide_receiver_finish(r, slot);
+  return count;
+}
+
+int tide_receiver_process_most_urgent(tide_receiver_t *r) { return process(r, tide_receiver_take_most_urgent(r)); }
+
+int tide_receiver_process_oldest(tide_receiver_t *r) { return process(r, tide_receiver_take_oldest(r)); }
+
+/* ---- memory in use ---- */
+
+void tide_receiver_retain(tide_receiver_t *r, const tide_delivery_t *delivery) {
+  (void)r;
+  if (TIDE_FRAGMENTS && delivery->reassembled) {
+    ((tide_reassembly_t *)delivery->memory)->references++;
+  } else {
+    ((tide_slot_t *)delivery->memory)->references++;
+  }
+}
+
+void tide_receiver_release(tide_receiver_t *r, void *memory, bool reassembled) {
+  if (TIDE_FRAGMENTS && reassembled) {
+    tide_reassembly_t *reassembly = memory;
+    reassembly->released++;
+    if (reassembly->state == REASSEMBLY_USED && reassembly->references == reassembly->released)
+      free_reassembly(r, reassembly);
+  } else {
+    tide_slot_t *slot = memory;
+    slot->released++;
+    if (slot->state == SLOT_USED && slot->references == slot->released) free_slot(r, slot);
+  }
+  check(r);
+}
+
+/* ---- set-up ---- */
 
 static int check_config(const tide_receiver_config_t *config) {
   if (!config->slots || !config->storage || !config->noted_storage || !config->streams) return TIDE_ERROR_ARGUMENT;
@@ -23,7 +1349,7 @@ int tide_receiver_init(tide_receiver_t *r, const tide_receiver_config_t *config)
   memset(r, 0, sizeof *r);
   r->config = *config;
   if (r->config.window == 0u) r->config.window = TIDE_STREAM_WINDOW_MAXIMUM;
-  r->session = RECEIVER_ANY_SESSION;
+  r->session = TIDE_XRCE_SESSION_ANY;
   tide_queue_init(&r->noted, config->noted_storage, config->slot_count);
   for (size_t i = 0; i < config->slot_count; ++i)
     config->slots[i] = (tide_slot_t){.bytes = config->storage + i * config->slot_bytes};
@@ -37,108 +1363,12 @@ int tide_receiver_init(tide_receiver_t *r, const tide_receiver_config_t *config)
   r->filling->state = SLOT_FILLING;
   r->free = (uint16_t)(config->slot_count - 1u);
   r->nobody = (tide_account_t){.wanted = 1u};
-  tide_receiver_share_out(r);
-  tide_receiver_check(r);
+  share_out(r);
+  check(r);
   return TIDE_OK;
 }
 
 void tide_receiver_set_session(tide_receiver_t *r, uint8_t session, uint32_t key) {
   r->session = session;
   r->key = key;
-}
-
-/* ---- streams, slots and the heap ---- */
-
-extern inline tide_input_stream_t *tide_receiver_find_stream(const tide_receiver_t *r, uint8_t id);
-
-tide_input_stream_t *tide_receiver_take_stream(tide_receiver_t *r, uint8_t id) {
-  tide_input_stream_t *stream = tide_receiver_find_stream(r, id);
-  if (stream) return stream;
-  stream = tide_receiver_find_stream(r, 0u);
-  if (stream) {
-    tide_input_stream_init(stream, id, r->config.window);
-  } else {
-    TIDE_COUNT(r->counters.streams_full, 1u);
-  }
-  return stream;
-}
-
-void tide_receiver_enter_heap(tide_receiver_t *r, tide_slot_t *slot) {
-  const uint32_t urgency = 0xFFFFu - slot->priority;
-  (void)tide_queue_push(&r->noted, &slot->entry, (int64_t)((uint64_t)urgency << RANK_BITS | slot->arrival));
-}
-
-void tide_receiver_let_go(tide_receiver_t *r, tide_slot_t *slot) {
-  receiver_leave_heap(r, slot);
-  if (TIDE_FRAGMENTS) slot->blocked = false;
-  if (slot->references == slot->released) {
-    tide_receiver_free_slot(r, slot);
-  } else {
-    slot->state = SLOT_USED;
-  }
-}
-
-static bool is_ready(const tide_slot_t *slot, const tide_input_stream_t *stream, bool taken, bool partial) {
-  if (slot->blocked || taken) return false;
-  if (slot->state == SLOT_PARTIAL) return true;
-  if (partial || (TIDE_RESERVATIONS && slot->account->full)) return false;
-  return slot->state == SLOT_NOTED || (stream && slot->sequence == stream->next);
-}
-
-void tide_receiver_refresh_stream(tide_receiver_t *r, uint8_t id) {
-  const tide_input_stream_t *stream = tide_receiver_find_stream(r, id);
-  bool taken = false, partial = false;
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
-    const tide_slot_t *slot = &r->config.slots[i];
-    if (slot->stream != id) continue;
-    taken = taken || slot->state == SLOT_TAKEN;
-    partial = partial || slot->state == SLOT_PARTIAL;
-  }
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
-    tide_slot_t *slot = &r->config.slots[i];
-    if (slot->stream != id || (!receiver_waits(slot) && slot->state != SLOT_PARTIAL)) continue;
-    const bool is_past = receiver_waits(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream &&
-                         receiver_distance_from(stream->next, slot->sequence) < 0;
-    if (is_past) {
-      tide_receiver_let_go(r, slot); /* its sender gave it up meanwhile */
-    } else if (is_ready(slot, stream, taken, partial)) {
-      tide_receiver_enter_heap(r, slot);
-    } else {
-      receiver_leave_heap(r, slot);
-    }
-  }
-}
-
-tide_slot_t *tide_receiver_find_slot(const tide_receiver_t *r, uint8_t stream, uint16_t sequence) {
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
-    tide_slot_t *slot = &r->config.slots[i];
-    if (slot->stream == stream && slot->sequence == sequence &&
-        (receiver_waits(slot) || receiver_is_being_delivered(slot)))
-      return slot;
-  }
-  return NULL;
-}
-
-/* ---- reset ---- */
-
-void tide_receiver_reset(tide_receiver_t *r) {
-  r->withheld = false;
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
-    tide_slot_t *slot = &r->config.slots[i];
-    slot->blocked = false;
-    if (slot->state == SLOT_TAKEN) {
-      slot->state = SLOT_STALE;
-      if (slot->reassembly) slot->reassembly->state = REASSEMBLY_STALE;
-    }
-    if (receiver_waits(slot) || slot->state == SLOT_PARTIAL) tide_receiver_let_go(r, slot);
-  }
-  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.reassembly_count; ++i) {
-    if (r->config.reassemblies[i].state == REASSEMBLY_GROWING)
-      tide_receiver_free_reassembly(r, &r->config.reassemblies[i]);
-  }
-  for (size_t i = 0; i < r->config.stream_count; ++i) r->config.streams[i].id = 0u;
-  tide_receiver_check(r);
-  if (!TIDE_FRAGMENTS) return;
-  memset(r->skipping, 0, sizeof r->skipping);
-  memset(r->abandoning, 0, sizeof r->abandoning);
 }

@@ -1,14 +1,1280 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Set-up, sessions and settings. */
+/* The sending half of the daemon (tide/transmitter.h): a pool of nodes, streams of nodes, the frame that goes next.
+ *
+ * Invariants (tide_transmitter_check).
+ * A reliable node is in execution_buffer exactly when one of its fragments could go now: something is flagged for
+ * resending, or it is its stream's `sending` and the window is open. So at most one unsent node of a stream is in the
+ * heap, an acknowledgment touches at most a window of nodes, and a full window blocks nobody else.
+ * Sequence numbers are given when a fragment leaves for the first time. Since a stream is first come, first served,
+ * this is the same as giving them at submission, but what expires unsent leaves no hole.
+ * A node whose time is over while it is on the wire (NODE_RETURNING) is given back when the wire lets go of it. */
+#include "tide/transmitter.h"
+
 #include <string.h>
 
-#include "transmitter_internal.h"
+#include "daemon_internal.h"
+#include "tide/invariant.h"
+#include "tide/platform.h"
+#include "tide/status.h"
 
-enum { DEFAULT_SESSION = 0x81 };
+enum { NODE_FREE, NODE_OWNED, NODE_SUBMITTED, NODE_OVERDUE, NODE_RETURNING };
+enum { FRAME_NONE, FRAME_CONTROL, FRAME_ACKNACK, FRAME_HEARTBEAT, FRAME_NODE, FRAME_OF_OLD_SESSION };
+enum { DEFAULT_SESSION = 0x81, HEADER_OF_SET_SESSION = 0xFF, ACKNACK_BYTES = 5, HEARTBEAT_BYTES = 5 };
+enum { OBJECT_OFFSET = 6 }; /* of its id in a WRITE_DATA: behind the header and the number of the request */
+enum { MOST_KEPT = 64 };    /* nodes of a class that can be kept: a bit of each of two masks */
+enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
 #define PERIOD_DEFAULT_NS INT64_C(100000000)
-#define RANK_ORDER_MASK ((INT64_C(1) << TRANSMITTER_RANK_BITS) - 1)
+#define DELAY_MINIMUM_NS UINT32_C(2000000)
+#define DELAY_UNMEASURED_NS UINT32_C(20000000)
+#define DELAY_MAXIMUM_NS UINT32_C(2000000000)
+#define TICK_BITS 10                      /* of ticks_of */
+#define ROUND_TRIP_MAXIMUM_TICKS 9765625u /* 10 s */
+/* A rank is the priority and, in its low bits, the order of submission. */
+#define RANK_BITS 47
+#define RANK_ORDER_MASK ((INT64_C(1) << RANK_BITS) - 1)
 
-/* ---- set-up ---- */
+static uint32_t ticks_of(int64_t time_ns) { return (uint32_t)((uint64_t)time_ns >> TICK_BITS); }
+static bool has_bit(uint32_t bits, uint32_t number) { return (bits >> number & 1u) != 0u; }
+static uint16_t low_bits(uint32_t count) { return (uint16_t)(count >= 16u ? 0xFFFFu : (1u << count) - 1u); }
+static uint16_t shifted(uint32_t bits, uint32_t count) { return (uint16_t)(count >= 16u ? 0u : bits >> count); }
+static uint32_t at_most(uint32_t value, uint32_t maximum) { return value < maximum ? value : maximum; }
+
+static bool is_reliable(const tide_node_t *node) { return TIDE_STREAM_IS_RELIABLE(node->stream); }
+
+static uint16_t in_flight(const tide_output_stream_t *stream) {
+  return (uint16_t)(stream->next_to_send - stream->first_unacknowledged);
+}
+
+static bool has_room(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
+  return in_flight(stream) < t->config.window;
+}
+
+static int32_t priority_at(uint8_t stream, int32_t position) {
+  return (int32_t)TIDE_STREAM_LEVEL(stream) << 8 | position;
+}
+
+static int32_t priority_of_rank(int64_t rank) { return 0xFFFF - (int32_t)(rank >> RANK_BITS); }
+
+/* Without fragments every message is one, and is given back when that is acknowledged. */
+static uint16_t fragment_count(const tide_node_t *node) {
+  return (uint16_t)(TIDE_FRAGMENTS ? node->fragment_count : 1u);
+}
+
+static uint16_t window_base(const tide_node_t *node) { return (uint16_t)(TIDE_FRAGMENTS ? node->window_base : 0u); }
+
+/* What never expires is not given up, so nothing is skipped. */
+static bool has_skipped(const tide_output_stream_t *stream) { return TIDE_MESSAGE_EXPIRY && stream->skipped; }
+
+static tide_long_message_t *long_message_of(const tide_output_stream_t *stream) {
+#if TIDE_LONG_MESSAGES
+  return stream->long_message;
+#else
+  (void)stream;
+  return NULL;
+#endif
+}
+
+static bool is_part(const tide_output_stream_t *stream, const tide_node_t *node) {
+  const tide_long_message_t *message = long_message_of(stream);
+  return message && node->owner == message;
+}
+
+/* More parts come: what stands behind the message in the list of its stream waits. */
+static bool is_being_written(const tide_output_stream_t *stream) {
+  const tide_long_message_t *message = long_message_of(stream);
+  return message && !message->complete;
+}
+
+/* ---- streams and the execution buffer ---- */
+
+static tide_output_stream_t *find_stream(const tide_transmitter_t *t, uint8_t id) {
+  for (size_t i = 0; i < t->stream_places; ++i)
+    if (t->config.streams[i].id == id) return &t->config.streams[i];
+  return NULL;
+}
+
+static void clear_stream(tide_output_stream_t *stream, uint8_t id) {
+  *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
+}
+
+/* NULL: there is no room for another stream. */
+static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
+  tide_output_stream_t *stream = find_stream(t, id);
+  if (stream || id == 0u) return stream;
+  stream = find_stream(t, 0u);
+  if (!stream && t->stream_places < t->config.stream_count) stream = &t->config.streams[t->stream_places++];
+  if (stream) clear_stream(stream, id);
+  return stream;
+}
+
+static void enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
+  if (tide_queue_push(&t->execution_buffer, &node->entry, node->rank) == TIDE_OK) stream->queued++;
+}
+
+static void dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
+  if (!tide_queue_contains(&node->entry)) return;
+  tide_queue_remove(&t->execution_buffer, &node->entry);
+  TIDE_INVARIANT(stream->queued > 0u);
+  stream->queued--;
+}
+
+static void limit_time(tide_transmitter_t *t, tide_node_t *node) {
+  if (TIDE_MESSAGE_EXPIRY) (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
+}
+
+static void stop_limit(tide_transmitter_t *t, tide_node_t *node) {
+  if (TIDE_MESSAGE_EXPIRY) tide_queue_remove(&t->pending_buffer, &node->pending);
+}
+
+static void unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
+  tide_node_t *before = NULL;
+  if (!TIDE_MESSAGE_EXPIRY || stream->first == node) { /* what is acknowledged or given up at once is the first */
+    stream->first = node->next_in_stream;
+  } else {
+    for (before = stream->first; before->next_in_stream != node; before = before->next_in_stream) continue;
+    before->next_in_stream = node->next_in_stream;
+  }
+  if (stream->last == node) stream->last = before;
+  if (stream->sending == node) stream->sending = node->next_in_stream;
+  tide_long_message_t *message = long_message_of(stream);
+  if (message && message->last == node) message->last = NULL;
+}
+
+/* Send it from its first fragment. */
+static void start_over(const tide_transmitter_t *t, tide_node_t *node) {
+  node->next_fragment = 0u;
+  node->resend = 0u;
+  if (!TIDE_FRAGMENTS) return;
+  node->window_base = 0u;
+  node->fragment_count = 1u;
+  if (node->length + tide_xrce_header_bytes(t->session) > t->config.message_bytes)
+    node->fragment_count = (uint16_t)((node->length + t->fragment_bytes - 1u) / t->fragment_bytes);
+}
+
+/* ---- who may take a node: each level has one, and each writer that has starved ---- */
+
+typedef struct claim {
+  tide_priority_t priority;
+  uint8_t account;
+} claim_t;
+
+static const claim_t own_claim = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN}; /* takes any free node, kept or not */
+
+/* Writers that share a number count as one. The number of an object stands above its kind, which takes four bits. */
+static claim_t claim_of(tide_priority_t priority, uint16_t writer) {
+  const bool is_known = TIDE_RESERVATIONS && writer != 0u;
+  return (claim_t){priority,
+                   is_known ? (uint8_t)(((uint32_t)writer >> 4 ^ (uint32_t)writer << 2) % 32u) : TIDE_NODE_NO_WRITER};
+}
+
+#if TIDE_RESERVATIONS
+static uint32_t bit_of_level(tide_priority_t priority) { return UINT32_C(1) << TIDE_PRIORITY_LEVEL(priority) % 32u; }
+static uint32_t bit_of_writer(uint8_t account) { return account < TIDE_NODE_NO_WRITER ? UINT32_C(1) << account : 0u; }
+
+static uint32_t count_bits(uint32_t bits) {
+  uint32_t count = 0u;
+  for (; bits != 0u; bits &= bits - 1u) ++count;
+  return count;
+}
+
+#if !TIDE_NODE_COUNTS || TIDE_INVARIANTS
+/* The levels and writers that use nodes of the class, counted from the nodes. */
+static tide_node_use_t count_use(const tide_transmitter_t *t, size_t size_class) {
+  tide_node_use_t use = {0u, 0u, 0u, 0u};
+  for (size_t i = 0; i < t->config.node_count; ++i) {
+    const tide_node_t *node = &t->config.nodes[i];
+    if (node->size_class != size_class || node->state == NODE_FREE || node->account == TIDE_NODE_OWN) continue;
+    use.levels_with_more |= use.levels & bit_of_level(node->priority);
+    use.levels |= bit_of_level(node->priority);
+    use.writers_with_more |= use.writers & bit_of_writer(node->account);
+    use.writers |= bit_of_writer(node->account);
+  }
+  return use;
+}
+#endif
+
+static tide_node_use_t use_of(const tide_transmitter_t *t, size_t size_class) {
+#if TIDE_NODE_COUNTS
+  const uint16_t *of_level = t->counted[size_class].of_level, *of_writer = t->counted[size_class].of_writer;
+  tide_node_use_t use = {0u, 0u, 0u, 0u};
+  for (uint32_t i = 0u; i < 32u; ++i) {
+    use.levels |= (of_level[i] > 0u ? 1u : 0u) << i;
+    use.levels_with_more |= (of_level[i] > 1u ? 1u : 0u) << i;
+    use.writers |= (of_writer[i] > 0u ? 1u : 0u) << i;
+    use.writers_with_more |= (of_writer[i] > 1u ? 1u : 0u) << i;
+  }
+  return use;
+#else
+  return count_use(t, size_class);
+#endif
+}
+
+/* A node is taken (1) or free again (-1). It keeps the priority that it was acquired with until it is free. */
+static void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
+  t->free_counts[node->size_class] = (uint16_t)(t->free_counts[node->size_class] - change);
+#if TIDE_NODE_COUNTS
+  if (node->account == TIDE_NODE_OWN) return;
+  uint16_t *of_level = &t->counted[node->size_class].of_level[TIDE_PRIORITY_LEVEL(node->priority) % 32u];
+  TIDE_INVARIANT(change > 0 || *of_level > 0u);
+  *of_level = (uint16_t)(*of_level + change);
+  if (node->account >= TIDE_NODE_NO_WRITER) return;
+  uint16_t *of_writer = &t->counted[node->size_class].of_writer[node->account];
+  TIDE_INVARIANT(change > 0 || *of_writer > 0u);
+  *of_writer = (uint16_t)(*of_writer + change);
+#endif
+}
+
+/* The first node is each level's right, then each writer's that has starved; a second one is for whoever comes, while
+ * each of the others would still find its first. */
+static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
+  const uint32_t free_count = t->free_counts[size_class], starved = t->starved[size_class];
+  if (free_count > MOST_KEPT || free_count > count_bits(t->levels[size_class]) + count_bits(starved)) return true;
+  const tide_node_use_t use = use_of(t, size_class);
+  if (is_smallest && (use.levels & bit_of_level(claim.priority)) == 0u) return true;
+  uint32_t kept = count_bits(t->levels[size_class] & ~use.levels);
+  const bool is_first = is_smallest && (starved & ~use.writers & bit_of_writer(claim.account)) != 0u;
+  if (!is_first) kept += count_bits(starved & ~use.writers);
+  return free_count > kept;
+}
+
+/* The only node of another level, or of a writer that has starved, as long as there is one for each of them. */
+static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
+  const uint32_t level = bit_of_level(node->priority), levels = count_bits(t->levels[node->size_class]);
+  const uint32_t starved = t->starved[node->size_class], count = t->config.classes[node->size_class].count;
+  const tide_node_use_t use = use_of(t, node->size_class);
+  if (level != bit_of_level(below) && (use.levels_with_more & level) == 0u && levels <= count) return true;
+  const bool is_only_one = (starved & ~use.writers_with_more & bit_of_writer(node->account)) != 0u;
+  return is_only_one && levels + count_bits(starved) <= count;
+}
+
+/* True: this writer has found no node while it had none, for the first time. */
+static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
+  const uint32_t bit = bit_of_writer(claim.account) & ~t->starved[size_class];
+  if (bit == 0u || (use_of(t, size_class).writers & bit) != 0u) return false;
+  t->starved[size_class] |= bit;
+  return true;
+}
+#else
+static void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
+  (void)t, (void)node, (void)change;
+}
+static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
+  (void)t, (void)claim, (void)size_class, (void)is_smallest;
+  return true;
+}
+static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
+  (void)t, (void)node, (void)below;
+  return false;
+}
+static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
+  (void)t, (void)claim, (void)size_class;
+  return false;
+}
+#endif
+
+/* ---- invariants, checked as a whole after each step ----
+ *
+ * Not from what on_done may call (submit, acquire, poll): a step may be half done there. */
+
+#if TIDE_INVARIANTS
+static void check_reliable(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
+  size_t nodes = 0u, queued = 0u;
+  bool unsent = false;
+  const tide_node_t *last = NULL, *last_part = NULL;
+  const tide_long_message_t *message = long_message_of(stream);
+  uint16_t parts = 0u;
+  for (const tide_node_t *node = stream->first; node; node = node->next_in_stream) {
+    const bool is_queued = tide_queue_contains(&node->entry), of_message = is_part(stream, node);
+    TIDE_INVARIANT(node->state == NODE_SUBMITTED || node->state == NODE_OVERDUE);
+    TIDE_INVARIANT(node->stream == stream->id);
+    TIDE_INVARIANT(is_queued == (node->resend != 0u || (stream->sending == node && has_room(t, stream))));
+    /* the first node behind the newest part of a message that is still being written is unsent, too */
+    const bool waits = is_being_written(stream) && !stream->sending && !of_message && message->last == last;
+    unsent = unsent || stream->sending == node || waits;
+    TIDE_INVARIANT(unsent == (node->next_fragment < fragment_count(node)));
+    TIDE_INVARIANT(window_base(node) <= node->next_fragment);
+    nodes++;
+    queued += is_queued ? 1u : 0u;
+    if (of_message) {
+      parts++;
+      last_part = node;
+    }
+    last = node;
+  }
+  TIDE_INVARIANT(stream->last == last);
+  TIDE_INVARIANT(nodes == stream->nodes && queued == stream->queued);
+  TIDE_INVARIANT(parts <= (message ? message->parts : 0u));
+  TIDE_INVARIANT(!message || (last_part == message->last && (message->parts > 0u || !message->complete)));
+  TIDE_INVARIANT(!stream->sending || unsent);
+  TIDE_INVARIANT(in_flight(stream) <= t->config.window);
+}
+
+static void check(const tide_transmitter_t *t) {
+  size_t free = 0u, in_streams = 0u, of_streams = 0u, queued = 0u;
+  for (size_t i = 0; i < t->config.node_count; ++i) {
+    const tide_node_t *node = &t->config.nodes[i];
+    const bool is_in_stream = node->state == NODE_SUBMITTED || node->state == NODE_OVERDUE;
+    const bool is_queued = tide_queue_contains(&node->entry);
+    TIDE_INVARIANT(!is_queued || is_in_stream);
+    TIDE_INVARIANT(node->state != NODE_RETURNING || (t->busy && t->current_node == node));
+    free += node->state == NODE_FREE ? 1u : 0u;
+    in_streams += is_in_stream ? 1u : 0u;
+    queued += is_queued ? 1u : 0u;
+  }
+  for (size_t i = 0; i < t->config.stream_count; ++i) {
+    const tide_output_stream_t *stream = &t->config.streams[i];
+    TIDE_INVARIANT(i < t->stream_places || stream->id == 0u);
+    TIDE_INVARIANT(stream->id != 0u || stream->nodes == 0u);
+    TIDE_INVARIANT(stream->queued <= stream->nodes);
+    if (TIDE_STREAM_IS_RELIABLE(stream->id)) check_reliable(t, stream);
+    of_streams += stream->nodes;
+  }
+  TIDE_INVARIANT(free + t->nodes_in_use == t->config.node_count);
+  TIDE_INVARIANT(queued == t->execution_buffer.count);
+  TIDE_INVARIANT(t->control_count <= TIDE_CONTROL_PLACES);
+  TIDE_INVARIANT(in_streams == of_streams);
+#if TIDE_NODE_COUNTS
+  for (size_t i = 0; i < t->config.class_count; ++i) {
+    const tide_node_use_t counted = use_of(t, i), seen = count_use(t, i);
+    TIDE_INVARIANT(counted.levels == seen.levels && counted.levels_with_more == seen.levels_with_more);
+    TIDE_INVARIANT(counted.writers == seen.writers && counted.writers_with_more == seen.writers_with_more);
+  }
+#endif
+}
+#else
+static void check(const tide_transmitter_t *t) { (void)t; }
+#endif
+
+/* ---- nodes come back ---- */
+
+static void free_node(tide_transmitter_t *t, tide_node_t *node) {
+  TIDE_INVARIANT(node->state != NODE_FREE && !tide_queue_contains(&node->entry));
+  count_node(t, node, -1);
+  node->state = NODE_FREE;
+  node->stream = 0u;
+  node->next_free = t->free_nodes[node->size_class];
+  t->free_nodes[node->size_class] = node;
+  t->nodes_in_use--;
+}
+
+#if TIDE_LONG_MESSAGES
+static void give_to_writer(tide_long_message_t *message, tide_node_t *node) {
+  node->state = NODE_OWNED;
+  node->next_free = message->free;
+  message->free = node;
+}
+#endif
+
+/* Report the outcome to the owner and free the node. */
+static void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
+  if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u);
+  if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
+  if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
+#if TIDE_STATIC_SESSION
+  tide_daemon_on_done((void *)((uintptr_t)t - offsetof(tide_daemon_t, transmitter)), node, outcome);
+#else
+  if (t->config.on_done) t->config.on_done(t->config.context, node, outcome);
+#endif
+#if TIDE_LONG_MESSAGES
+  tide_output_stream_t *stream = node->owner ? find_stream(t, node->stream) : NULL;
+  if (stream && is_part(stream, node)) { /* a part of a long message goes back to its writer */
+    tide_long_message_t *message = stream->long_message;
+    TIDE_INVARIANT(message->parts > 0u);
+    message->parts--;
+    give_to_writer(message, node);
+    if (message->complete && message->parts == 0u) stream->long_message = NULL;
+    return;
+  }
+#endif
+  free_node(t, node);
+}
+
+/* The node is no longer in its stream's list: give it back, now or when the wire lets go of it. */
+static void release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
+                         tide_node_outcome_t outcome) {
+  dequeue(t, stream, node);
+  stop_limit(t, node);
+  stream->nodes--;
+  if (t->busy && t->current_node == node) {
+    node->state = NODE_RETURNING;
+    t->current_outcome = (uint8_t)outcome;
+  } else {
+    finish_node(t, node, outcome);
+  }
+}
+
+void tide_transmitter_abandon(tide_transmitter_t *t, tide_node_t *node) {
+  if (!node || node->state != NODE_OWNED) return;
+  if (t->busy && t->current_node == node) { /* taken back while on the wire */
+    node->state = NODE_RETURNING;
+    t->current_outcome = TIDE_NODE_DISCARDED;
+  } else {
+    free_node(t, node);
+  }
+}
+
+/* ---- acquire ---- */
+
+static size_t smallest_class(const tide_transmitter_t *t, uint32_t bytes) {
+  size_t size_class = 0;
+  while (size_class < t->config.class_count && t->config.classes[size_class].node_bytes < bytes) ++size_class;
+  return size_class;
+}
+
+static tide_node_t *free_node_for(const tide_transmitter_t *t, uint32_t bytes, claim_t claim) {
+  const size_t smallest = smallest_class(t, bytes);
+  for (size_t i = smallest; i < t->config.class_count; ++i) {
+    if (!t->free_nodes[i]) continue;
+    if (!TIDE_RESERVATIONS || claim.account == TIDE_NODE_OWN || may_take(t, claim, i, i == smallest))
+      return t->free_nodes[i];
+  }
+  return NULL;
+}
+
+uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes) {
+  const tide_node_t *node = free_node_for(t, bytes, own_claim);
+  return node ? node->capacity : 0u;
+}
+
+bool tide_transmitter_may_acquire(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority,
+                                  uint16_t writer) {
+  return free_node_for(t, bytes, claim_of(priority, writer)) != NULL;
+}
+
+/* Free the least urgent best-effort node that waits below the priority, of equals the oldest; NULL: there is none. */
+static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t below) {
+  tide_node_t *found = NULL;
+  for (size_t i = 0; i < t->config.node_count; ++i) {
+    tide_node_t *node = &t->config.nodes[i];
+    if (node->state != NODE_SUBMITTED || is_reliable(node) || !tide_queue_contains(&node->entry)) continue;
+    if (node->capacity < bytes || node->priority >= below) continue;
+    const bool is_less =
+        !found || node->priority < found->priority || (node->priority == found->priority && node->rank < found->rank);
+    if (is_less && !is_protected(t, node, below)) found = node;
+  }
+  if (found) release_node(t, find_stream(t, found->stream), found, TIDE_NODE_EVICTED);
+  return found;
+}
+
+static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_node_t **result) {
+  *result = NULL;
+  if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
+    TIDE_COUNT(t->counters.refused_large, 1u);
+    return TIDE_ERROR_TOO_LARGE;
+  }
+  const bool is_own = TIDE_RESERVATIONS && claim.account == TIDE_NODE_OWN;
+#if TIDE_RESERVATIONS
+  if (!is_own) t->levels[smallest_class(t, bytes)] |= bit_of_level(claim.priority);
+#endif
+  tide_node_t *node = free_node_for(t, bytes, claim);
+  if (!node && !is_own) node = evict(t, bytes, claim.priority);
+  if (!node && !is_own && remember_starved(t, claim, smallest_class(t, bytes))) node = free_node_for(t, bytes, claim);
+  if (!node) {
+    TIDE_COUNT(t->counters.refused_full, 1u);
+    if (TIDE_RESERVATIONS && tide_transmitter_free_bytes(t, bytes) > 0u) TIDE_COUNT(t->counters.refused_kept, 1u);
+    return TIDE_ERROR_FULL;
+  }
+  t->free_nodes[node->size_class] = node->next_free;
+  node->state = NODE_OWNED;
+  if (TIDE_RESERVATIONS) node->account = claim.account;
+  node->priority = claim.priority;
+  node->length = 0u;
+  node->expires_ns = TIDE_FOREVER;
+  node->owner = NULL;
+  count_node(t, node, 1);
+  ++t->nodes_in_use;
+  if (TIDE_COUNTERS && t->nodes_in_use > t->counters.nodes_in_use_maximum)
+    t->counters.nodes_in_use_maximum = t->nodes_in_use;
+  *result = node;
+  return TIDE_OK;
+}
+
+int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **result) {
+  return acquire(t, bytes, claim_of(priority, 0u), result);
+}
+
+int tide_transmitter_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                                 tide_node_t **result) {
+  return acquire(t, bytes, claim_of(priority, writer), result);
+}
+
+int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_node_t **result) {
+  return acquire(t, bytes, own_claim, result);
+}
+
+/* ---- HEARTBEATs: when a stream asks for its acknowledgment ---- */
+
+static uint32_t round_trip_ticks(const tide_transmitter_t *t) { return t->round_trip_eighths >> 3; }
+
+static int64_t heartbeat_delay_ns(const tide_transmitter_t *t) {
+  if (t->config.heartbeat_delay_ns >= 0) return t->config.heartbeat_delay_ns;
+  if (t->config.heartbeat_floor_ns >= (int64_t)DELAY_MAXIMUM_NS) return DELAY_MAXIMUM_NS;
+  const uint32_t given_ns = (uint32_t)t->config.heartbeat_floor_ns;
+  const uint32_t floor_ns = given_ns > 0u ? given_ns : DELAY_MINIMUM_NS;
+  const uint32_t ticks = at_most(round_trip_ticks(t) + t->deviation_quarters, DELAY_MAXIMUM_NS >> TICK_BITS);
+  uint32_t delay_ns = t->round_trip_eighths > 0u ? ticks << TICK_BITS : DELAY_UNMEASURED_NS;
+  if (delay_ns < floor_ns) delay_ns = floor_ns;
+  return at_most(delay_ns, DELAY_MAXIMUM_NS >> t->delay_shift) << t->delay_shift;
+}
+
+/* Until an unanswered HEARTBEAT is repeated. */
+static int64_t repeat_delay_ns(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
+  const uint32_t count = stream->heartbeats_unanswered;
+  int64_t delay = t->config.heartbeat_period_ns;
+  if (count > SLOW_AFTER_HEARTBEATS) { /* nobody is there: a half, a quarter, an eighth of the rate */
+    return delay << at_most((count - SLOW_AFTER_HEARTBEATS) / 4u, 3u);
+  }
+  if (t->config.heartbeat_delay_ns >= 0) return delay;
+  int64_t doubled = heartbeat_delay_ns(t);
+  if (doubled >= delay) return doubled;
+  for (uint32_t n = count; n > 0u && doubled < delay; --n) doubled += doubled;
+  return doubled < delay ? doubled : delay;
+}
+
+/* After any change of a stream: what it could send is queued, and silence has its time limit, counted from the end of
+ * the last frame. */
+static void refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
+  if (!TIDE_RELIABLE_STREAMS) return;
+  if (stream->sending && has_room(t, stream)) enqueue(t, stream, stream->sending);
+  const bool is_on_wire =
+      t->busy && t->current_stream == stream && (t->current_kind == FRAME_NODE || t->current_kind == FRAME_HEARTBEAT);
+  if (in_flight(stream) == 0u && !has_skipped(stream)) {
+    stream->heartbeat_at_ns = TIDE_FOREVER;
+    stream->heartbeat_due = false;
+    stream->heartbeats_unanswered = 0u;
+  } else if (stream->queued > 0u || is_on_wire) {
+    stream->heartbeat_at_ns = TIDE_FOREVER;
+  } else if (!stream->heartbeat_due && stream->heartbeat_at_ns == TIDE_FOREVER) {
+    stream->heartbeat_at_ns = now_ns + heartbeat_delay_ns(t);
+  }
+}
+
+/* Returns the time of the next HEARTBEAT that is not due yet. */
+static int64_t mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
+  int64_t next_ns = TIDE_FOREVER;
+  if (!TIDE_RELIABLE_STREAMS) return next_ns;
+  for (size_t i = 0; i < t->stream_places; ++i) {
+    tide_output_stream_t *stream = &t->config.streams[i];
+    if (stream->id == 0u) continue;
+    if (stream->heartbeat_at_ns <= now_ns) {
+      stream->heartbeat_at_ns = TIDE_FOREVER;
+      stream->heartbeat_due = true;
+    }
+    if (stream->heartbeat_at_ns < next_ns) next_ns = stream->heartbeat_at_ns;
+  }
+  return next_ns;
+}
+
+/* ---- submit ---- */
+
+/* The key of a node that joins the stream now. A reliable node is never ahead of those before it in its stream: sending
+ * later ones again could keep the one that everybody waits for off the wire. */
+static int64_t rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream, const tide_node_t *node) {
+  int32_t priority = priority_at(stream->id, node->priority & 0xFF);
+  if (TIDE_RELIABLE_STREAMS && stream->last && priority_of_rank(stream->last->rank) < priority)
+    priority = priority_of_rank(stream->last->rank);
+  return (int64_t)((uint64_t)(uint32_t)(0xFFFF - priority) << RANK_BITS | t->submissions);
+}
+
+static int check_submission(const tide_transmitter_t *t, const tide_node_t *node, uint8_t stream) {
+  if (node->state != NODE_OWNED || stream == TIDE_XRCE_STREAM_NONE) return TIDE_ERROR_ARGUMENT;
+  if (node->length < TIDE_XRCE_SUBMESSAGE_HEADER_BYTES || node->length > node->capacity) return TIDE_ERROR_ARGUMENT;
+  const bool fits = node->length + tide_xrce_header_bytes(t->session) <= t->config.message_bytes;
+  if ((!TIDE_FRAGMENTS || !TIDE_STREAM_IS_RELIABLE(stream)) && !fits) return TIDE_ERROR_TOO_LARGE;
+  if (!TIDE_FRAGMENTS) return TIDE_OK;
+  return node->length / t->fragment_bytes < 0x7FFFu ? TIDE_OK : TIDE_ERROR_TOO_LARGE;
+}
+
+int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id, int64_t now_ns) {
+  int status = check_submission(t, node, id);
+  tide_output_stream_t *stream = status == TIDE_OK ? take_stream(t, id) : NULL;
+  if (status == TIDE_OK && !stream) status = TIDE_ERROR_CAPACITY_STREAMS;
+  if (status != TIDE_OK) {
+    if (status == TIDE_ERROR_TOO_LARGE) TIDE_COUNT(t->counters.refused_large, 1u);
+    tide_transmitter_abandon(t, node);
+    return status;
+  }
+  node->rank = rank_of(t, stream, node);
+  t->submissions++;
+  node->stream = id;
+  node->state = NODE_SUBMITTED;
+  start_over(t, node);
+  stream->nodes++;
+  TIDE_COUNT(t->counters.submitted, 1u);
+  if (node->expires_ns != TIDE_FOREVER) limit_time(t, node);
+  if (!is_reliable(node)) {
+    enqueue(t, stream, node);
+    return TIDE_OK;
+  }
+  node->next_in_stream = NULL;
+  if (stream->last) {
+    stream->last->next_in_stream = node;
+  } else {
+    stream->first = node;
+  }
+  stream->last = node;
+  if (!stream->sending && !is_being_written(stream)) stream->sending = node;
+  refresh_stream(t, stream, now_ns);
+  return TIDE_OK;
+}
+
+static uint32_t aligned(uint32_t length) { return (length + 3u) & ~UINT32_C(3); }
+
+static bool is_sample_of(const tide_node_t *node, const uint8_t *object) {
+  return node->bytes[0] == TIDE_XRCE_WRITE_DATA && node->length > OBJECT_OFFSET + 1u &&
+         node->bytes[OBJECT_OFFSET] == object[0] && node->bytes[OBJECT_OFFSET + 1u] == object[1];
+}
+
+/* Whether the message of `node` may share the node and the frame of the one before it. */
+static bool may_join(const tide_transmitter_t *t, const tide_node_t *first, const tide_node_t *node) {
+  const uint32_t bytes = aligned(first->length) + node->length;
+  if (first->next_fragment > 0u || first == t->current_node || first->state != NODE_SUBMITTED) return false;
+  if (first->owner || node->owner || first->priority != node->priority) return false;
+  if (first->expires_ns != TIDE_FOREVER || node->expires_ns != TIDE_FOREVER) return false;
+  if (node->state != NODE_OWNED || node->length <= OBJECT_OFFSET + 1u) return false;
+  /* With the longest header, as the next session may have it: nothing that is packed may ever need fragments, which
+   * carry one message. */
+  if (bytes > first->capacity || bytes + TIDE_XRCE_HEADER_MAXIMUM_BYTES > t->config.message_bytes) return false;
+  /* Of one writer only: what is kept for the next session waits there until its writer exists again. */
+  return is_sample_of(first, node->bytes + OBJECT_OFFSET) && is_sample_of(node, node->bytes + OBJECT_OFFSET);
+}
+
+bool tide_transmitter_pack(tide_transmitter_t *t, tide_node_t *node, uint8_t id) {
+  if (!TIDE_PACKING || !t->config.pack || !TIDE_STREAM_IS_RELIABLE(id)) return false;
+  const tide_output_stream_t *stream = find_stream(t, id);
+  tide_node_t *first = stream ? stream->last : NULL;
+  if (!first || !may_join(t, first, node)) return false;
+  const uint32_t start = aligned(first->length);
+  memset(first->bytes + first->length, 0, start - first->length);
+  memcpy(first->bytes + start, node->bytes, node->length);
+  first->length = start + node->length;
+  node->stream = id;
+  TIDE_INVARIANT(fragment_count(first) == 1u);
+  TIDE_COUNT(t->counters.submitted, 1u);
+  TIDE_COUNT(t->counters.packed, 1u);
+  finish_node(t, node, TIDE_NODE_PACKED);
+  return true;
+}
+
+int tide_transmitter_submit_control(tide_transmitter_t *t, const uint8_t *submessage, size_t length, uint8_t session,
+                                    tide_priority_t priority) {
+  if (!submessage || length < TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) return TIDE_ERROR_ARGUMENT;
+  if (length > sizeof t->control[0].bytes) return TIDE_ERROR_TOO_LARGE;
+  if (t->control_count == TIDE_CONTROL_PLACES) return TIDE_ERROR_FULL;
+  memcpy(t->control[t->control_count].bytes, submessage, length);
+  t->control[t->control_count].length = (uint8_t)length;
+  t->control[t->control_count].session = session;
+  t->control[t->control_count].priority = priority;
+  t->control_count++;
+  return TIDE_OK;
+}
+
+int tide_transmitter_request_acknack(tide_transmitter_t *t, uint8_t id, uint16_t first, uint16_t missing) {
+  if (!TIDE_STREAM_IS_RELIABLE(id)) return TIDE_ERROR_ARGUMENT;
+  tide_output_stream_t *stream = take_stream(t, id);
+  if (!stream) return TIDE_ERROR_CAPACITY_STREAMS;
+  stream->acknack_first = first;
+  stream->acknack_missing = missing;
+  stream->acknack_due = true;
+  return TIDE_OK;
+}
+
+/* ---- messages longer than any node: parts that stand together in their stream, and come back to their writer ---- */
+
+int tide_transmitter_submit_part(tide_transmitter_t *t, tide_long_message_t *message, tide_node_t *node, uint8_t id,
+                                 bool complete, int64_t now_ns) {
+#if TIDE_LONG_MESSAGES
+  int status = TIDE_OK;
+  if (message->lost) {
+    status = TIDE_ERROR_DISCONNECTED;
+  } else if (node->state != NODE_OWNED || !TIDE_STREAM_IS_RELIABLE(id) || message->complete || node->length == 0u ||
+             node->length > node->capacity) {
+    status = TIDE_ERROR_ARGUMENT;
+  } else if (node->length / t->fragment_bytes >= 0x7FFFu) {
+    status = TIDE_ERROR_TOO_LARGE;
+  }
+  tide_output_stream_t *stream = status == TIDE_OK ? take_stream(t, id) : NULL;
+  if (status == TIDE_OK && !stream) status = TIDE_ERROR_CAPACITY_STREAMS;
+  if (stream && stream->long_message && stream->long_message != message) status = TIDE_ERROR_FULL;
+  if (status != TIDE_OK) {
+    give_to_writer(message, node);
+    return status;
+  }
+  const bool begins = message->stream == 0u;
+  if (begins) {
+    message->rank = rank_of(t, stream, node);
+    t->submissions++;
+    TIDE_COUNT(t->counters.submitted, 1u);
+  }
+  node->rank = message->rank;
+  node->owner = message;
+  node->stream = id;
+  node->state = NODE_SUBMITTED;
+  start_over(t, node);
+  node->fragment_count = (uint16_t)((node->length + t->fragment_bytes - 1u) / t->fragment_bytes);
+  /* behind its newest part; when all were acknowledged, what is left of the stream came later */
+  tide_node_t *before = begins ? stream->last : message->last;
+  tide_node_t **link = before ? &before->next_in_stream : &stream->first;
+  node->next_in_stream = *link;
+  *link = node;
+  if (!node->next_in_stream) stream->last = node;
+  if (!stream->sending) stream->sending = node;
+  stream->long_message = message;
+  stream->nodes++;
+  message->stream = id;
+  message->last = node;
+  message->complete = complete;
+  message->parts++;
+  refresh_stream(t, stream, now_ns);
+  return TIDE_OK;
+#else
+  (void)t, (void)message, (void)node, (void)id, (void)complete, (void)now_ns;
+  return TIDE_ERROR_UNSUPPORTED;
+#endif
+}
+
+/* All parts go back to the writer. The wire may read on in one of them; that frame means nothing any more. One that was
+ * acknowledged meanwhile goes to the pool when the wire lets go of it. */
+static void lose_long(tide_transmitter_t *t, tide_output_stream_t *stream) {
+#if TIDE_LONG_MESSAGES
+  tide_long_message_t *message = stream->long_message;
+  if (!message) return;
+  stream->last = NULL;
+  for (tide_node_t **link = &stream->first; *link;) {
+    tide_node_t *node = *link;
+    if (node->owner != message) {
+      stream->last = node;
+      link = &node->next_in_stream;
+      continue;
+    }
+    *link = node->next_in_stream;
+    dequeue(t, stream, node);
+    stream->nodes--;
+    if (t->current_node == node) t->current_node = NULL;
+    give_to_writer(message, node);
+  }
+  if (t->current_node && t->current_node->owner == message) t->current_node->owner = NULL;
+  message->lost = true;
+  message->last = NULL;
+  message->parts = 0u;
+  stream->long_message = NULL;
+  stream->sending = stream->first; /* the first node that has not been sent */
+  while (stream->sending && stream->sending->next_fragment == stream->sending->fragment_count)
+    stream->sending = stream->sending->next_in_stream;
+#else
+  (void)t, (void)stream;
+#endif
+}
+
+bool tide_transmitter_give_up_long(tide_transmitter_t *t, tide_long_message_t *message, int64_t now_ns) {
+#if TIDE_LONG_MESSAGES
+  tide_output_stream_t *stream = message->stream != 0u ? find_stream(t, message->stream) : NULL;
+  if (!stream || stream->long_message != message) return false;
+  lose_long(t, stream);
+  t->paused = true;
+  /* Its numbers leave the window, so that what still comes of them acknowledges nothing. */
+  stream->first_unacknowledged = stream->next_to_send;
+  stream->resent = 0u;
+  if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream) t->current_kind = FRAME_OF_OLD_SESSION;
+  refresh_stream(t, stream, now_ns);
+  check(t);
+  return true;
+#else
+  (void)t, (void)message, (void)now_ns;
+  return false;
+#endif
+}
+
+/* ---- the next frame ---- */
+
+/* The most urgent level that keeps less urgent ones off the wire; TIDE_PRIORITY_NONE: none does. */
+static int32_t held_level(const tide_transmitter_t *t) {
+  int32_t held = TIDE_PRIORITY_NONE;
+  for (size_t i = 0; i < t->stream_places; ++i) {
+    const tide_output_stream_t *stream = &t->config.streams[i];
+    const uint8_t level = TIDE_STREAM_LEVEL(stream->id);
+    const bool holds = t->config.hold_until_acknowledged || has_bit(t->config.hold_levels[level / 32u], level % 32u);
+    if (stream->id != 0u && in_flight(stream) > 0u && level > held && holds) held = level;
+  }
+  return held;
+}
+
+typedef struct choice {
+  uint8_t kind;
+  int32_t priority; /* ACKNACKs and HEARTBEATs stand above every position of their level */
+  size_t control;
+  tide_output_stream_t *stream;
+  tide_node_t *node;
+} choice_t;
+
+static choice_t choose(const tide_transmitter_t *t) {
+  choice_t best = {.kind = FRAME_NONE, .priority = TIDE_PRIORITY_NONE};
+  for (size_t i = 0; i < t->control_count; ++i) {
+    if (t->control[i].priority <= best.priority) continue;
+    best.kind = FRAME_CONTROL;
+    best.priority = t->control[i].priority;
+    best.control = i;
+  }
+  if (t->paused) return best;
+  /* A level has one stream with answers, whose ACKNACK goes before its HEARTBEAT. */
+  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < t->stream_places; ++i) {
+    tide_output_stream_t *stream = &t->config.streams[i];
+    if (!stream->acknack_due && !stream->heartbeat_due) continue;
+    const int32_t priority = priority_at(stream->id, 0xFF);
+    if (priority <= best.priority) continue;
+    best.kind = stream->acknack_due ? FRAME_ACKNACK : FRAME_HEARTBEAT;
+    best.priority = priority;
+    best.stream = stream;
+  }
+  tide_node_t *node = (tide_node_t *)(void *)tide_queue_head(&t->execution_buffer);
+  if (!node || (TIDE_HOLD && TIDE_STREAM_LEVEL(node->stream) < held_level(t))) return best;
+  const int32_t priority = priority_of_rank(node->rank);
+  if (priority <= best.priority) return best;
+  best.kind = FRAME_NODE;
+  best.priority = priority;
+  best.node = node;
+  return best;
+}
+
+static void start_frame(const tide_transmitter_t *t, tide_frame_parts_t *frame, uint8_t session, uint8_t stream,
+                        uint16_t sequence) {
+  const tide_xrce_header_t header = {.session = session, .stream = stream, .sequence = sequence, .key = t->key};
+  frame->head = frame->head_storage;
+  frame->head_bytes = tide_xrce_put_header(frame->head_storage, &header);
+  frame->body = NULL;
+  frame->body_bytes = 0u;
+  frame->tail = NULL;
+  frame->tail_bytes = 0u;
+  frame->awaited = false;
+}
+
+static void build_control(tide_transmitter_t *t, size_t index, tide_frame_parts_t *frame) {
+  const uint8_t session = t->control[index].session;
+  start_frame(t, frame, session == HEADER_OF_SET_SESSION ? t->session : session, TIDE_XRCE_STREAM_NONE, 0u);
+  memcpy(frame->head_storage + frame->head_bytes, t->control[index].bytes, t->control[index].length);
+  frame->head_bytes += t->control[index].length;
+  t->current_control = (uint8_t)index;
+}
+
+static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, uint8_t kind, tide_frame_parts_t *frame) {
+  tide_cdr_t cdr;
+  start_frame(t, frame, t->session, TIDE_XRCE_STREAM_NONE, 0u);
+  uint8_t *bytes = frame->head_storage + frame->head_bytes;
+  tide_cdr_writer(&cdr, bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES, ACKNACK_BYTES);
+  if (kind == FRAME_ACKNACK) {
+    const tide_xrce_acknack_t body = {stream->acknack_first, stream->acknack_missing, stream->id};
+    tide_xrce_put_submessage_header(bytes, TIDE_XRCE_ACKNACK, TIDE_XRCE_FLAG_LITTLE_ENDIAN, ACKNACK_BYTES);
+    tide_xrce_put_acknack(&cdr, &body);
+    stream->acknack_due = false;
+    TIDE_COUNT(t->counters.acknacks, 1u);
+  } else {
+    const tide_xrce_heartbeat_t body = {stream->first_unacknowledged, (uint16_t)(stream->next_to_send - 1u),
+                                        stream->id};
+    tide_xrce_put_submessage_header(bytes, TIDE_XRCE_HEARTBEAT, TIDE_XRCE_FLAG_LITTLE_ENDIAN, HEARTBEAT_BYTES);
+    tide_xrce_put_heartbeat(&cdr, &body);
+    stream->heartbeat_due = false;
+    frame->awaited = true;
+    if (stream->heartbeats_unanswered < UINT8_MAX) stream->heartbeats_unanswered++;
+    TIDE_COUNT(t->counters.heartbeats, 1u);
+  }
+  frame->head_bytes += TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + cdr.position;
+  t->current_stream = stream;
+}
+
+/* Reliable: the fragment to go now, and the books as if it had gone: its acknowledgment may overtake the report that
+ * its last byte has left. */
+static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns) {
+  if (node->resend != 0u) {
+    uint16_t offset = 0u;
+    while (TIDE_FRAGMENTS && !has_bit(node->resend, offset)) offset++;
+    node->resend &= (uint16_t)(node->resend - 1u);
+    t->current_fragment = (uint16_t)(window_base(node) + offset);
+    t->current_sequence = (uint16_t)(node->first_sequence + t->current_fragment);
+    stream->resent |= (uint16_t)(1u << (uint16_t)(t->current_sequence - stream->first_unacknowledged));
+    TIDE_COUNT(t->counters.retransmissions, 1u);
+  } else {
+    TIDE_INVARIANT(has_room(t, stream));
+    if (node->next_fragment == 0u) node->first_sequence = stream->next_to_send;
+    t->current_fragment = node->next_fragment++;
+    t->current_sequence = stream->next_to_send++;
+    if (!TIDE_FRAGMENTS || node->next_fragment == node->fragment_count) {
+      /* what follows leaves next, unless it waits for more parts of a message that is being written */
+      const bool waits = is_being_written(stream) && long_message_of(stream)->last == node;
+      stream->sending = waits ? NULL : node->next_in_stream;
+    }
+  }
+  stream->sent_ticks[t->current_sequence % 16u] = ticks_of(now_ns);
+  if (TIDE_MESSAGE_EXPIRY && !tide_queue_contains(&node->pending)) limit_time(t, node);
+  if (node->resend == 0u && !(stream->sending == node && has_room(t, stream))) dequeue(t, stream, node);
+  refresh_stream(t, stream, now_ns);
+}
+
+static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns, tide_frame_parts_t *frame) {
+  static const uint8_t padding[3] = {0, 0, 0};
+  tide_output_stream_t *stream = find_stream(t, node->stream);
+  t->current_stream = stream;
+  t->current_node = node;
+  if (is_reliable(node)) {
+    take_fragment(t, stream, node, now_ns);
+  } else {
+    dequeue(t, stream, node);
+    t->current_sequence = stream->next_sequence;
+  }
+  start_frame(t, frame, t->session, node->stream, t->current_sequence);
+  frame->awaited = is_reliable(node);
+  frame->body = node->bytes;
+  frame->body_bytes = node->length;
+  const bool of_message = TIDE_LONG_MESSAGES && is_part(stream, node);
+  if (TIDE_FRAGMENTS && (node->fragment_count > 1u || of_message)) {
+    const tide_long_message_t *message = long_message_of(stream);
+    const uint32_t start = t->current_fragment * t->fragment_bytes;
+    const bool ends = t->current_fragment + 1u == node->fragment_count;
+    const bool last = ends && (!of_message || (message->complete && message->last == node));
+    const uint32_t bytes = ends ? node->length - start : t->fragment_bytes;
+    frame->body = node->bytes + start;
+    frame->body_bytes = bytes;
+    const uint8_t flags = (uint8_t)(TIDE_XRCE_FLAG_LITTLE_ENDIAN | (last ? TIDE_XRCE_FLAG_LAST_FRAGMENT : 0u));
+    tide_xrce_put_submessage_header(frame->head_storage + frame->head_bytes, TIDE_XRCE_FRAGMENT, flags,
+                                    (uint16_t)bytes);
+    frame->head_bytes += TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+    TIDE_COUNT(t->counters.fragments, 1u);
+  }
+  if (t->config.pad_last) {
+    frame->tail = padding;
+    frame->tail_bytes = (4u - frame->body_bytes % 4u) % 4u;
+  }
+}
+
+int tide_transmitter_next(tide_transmitter_t *t, int64_t now_ns, tide_frame_parts_t *frame) {
+  if (t->busy) return 0;
+  (void)mark_due_heartbeats(t, now_ns);
+  const choice_t choice = choose(t);
+  if (choice.kind == FRAME_NONE) return 0;
+  t->busy = true;
+  t->current_kind = choice.kind;
+  t->current_node = NULL;
+  frame->priority = (tide_priority_t)choice.priority;
+  if (choice.kind == FRAME_CONTROL) {
+    build_control(t, choice.control, frame);
+  } else if (choice.kind == FRAME_NODE) {
+    build_node(t, choice.node, now_ns, frame);
+  } else if (TIDE_RELIABLE_STREAMS) {
+    build_answer(t, choice.stream, choice.kind, frame);
+  }
+  TIDE_COUNT(t->counters.frames, 1u);
+  check(t);
+  return 1;
+}
+
+/* ---- time limits ---- */
+
+static void move_window(tide_output_stream_t *stream, uint16_t count) {
+  stream->first_unacknowledged = (uint16_t)(stream->first_unacknowledged + count);
+  stream->resent = shifted(stream->resent, count);
+}
+
+static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns) {
+  const bool on_wire = t->busy && t->current_node == node;
+  if (!is_reliable(node)) {
+    if (!on_wire) release_node(t, stream, node, TIDE_NODE_EXPIRED);
+    return;
+  }
+  if (node->next_fragment > 0u) { /* it was sent and leaves a hole, which only the front of a stream may have */
+    if (stream->first != node || on_wire) {
+      node->state = NODE_OVERDUE;
+      return;
+    }
+    /* When the last of its fragments never left, one more number is used up, so that the peer in any case misses
+     * something between the parts it has and the next message. */
+    const bool sent_in_part = node->next_fragment < fragment_count(node);
+    if (sent_in_part) stream->next_to_send++;
+    const uint16_t given_up = (uint16_t)(node->next_fragment - window_base(node));
+    move_window(stream, (uint16_t)(given_up + (sent_in_part ? 1u : 0u)));
+    stream->skipped = true;
+    stream->heartbeat_due = true;
+    stream->heartbeat_at_ns = TIDE_FOREVER;
+  }
+  unlink_node(stream, node);
+  release_node(t, stream, node, TIDE_NODE_EXPIRED);
+  refresh_stream(t, stream, now_ns);
+}
+
+/* A node that ran out of time while others of its stream stood before it may be at the front now. */
+static void expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
+  while (TIDE_RELIABLE_STREAMS && TIDE_MESSAGE_EXPIRY && stream->first && stream->first->state == NODE_OVERDUE &&
+         !(t->busy && t->current_node == stream->first))
+    expire_node(t, stream, stream->first, now_ns);
+}
+
+int64_t tide_transmitter_poll(tide_transmitter_t *t, int64_t now_ns) {
+  int64_t expiry_ns = TIDE_FOREVER;
+  for (tide_queue_entry_t *head; TIDE_MESSAGE_EXPIRY && (head = tide_queue_head(&t->pending_buffer)) != NULL;) {
+    expiry_ns = head->key;
+    if (expiry_ns > now_ns) break;
+    tide_node_t *node = (tide_node_t *)(void *)((uint8_t *)head - offsetof(tide_node_t, pending));
+    tide_output_stream_t *stream = find_stream(t, node->stream);
+    tide_queue_remove(&t->pending_buffer, head);
+    expire_node(t, stream, node, now_ns);
+    expire_overdue(t, stream, now_ns);
+    expiry_ns = TIDE_FOREVER;
+  }
+  const int64_t heartbeat_ns = mark_due_heartbeats(t, now_ns);
+  return heartbeat_ns < expiry_ns ? heartbeat_ns : expiry_ns;
+}
+
+/* ---- the wire is free again ---- */
+
+static void finish_returning(tide_transmitter_t *t, tide_node_t *node) {
+  if (node && node->state == NODE_RETURNING) finish_node(t, node, (tide_node_outcome_t)t->current_outcome);
+  check(t);
+}
+
+void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
+  if (!t->busy) return;
+  tide_node_t *node = t->current_node;
+  tide_output_stream_t *stream = t->current_stream;
+  t->busy = false;
+  t->current_node = NULL;
+  if (t->current_kind == FRAME_CONTROL) {
+    TIDE_INVARIANT(t->current_control < t->control_count);
+    t->control_count--;
+    for (size_t i = t->current_control; i < t->control_count; ++i) t->control[i] = t->control[i + 1u];
+  } else if (TIDE_RELIABLE_STREAMS && t->current_kind == FRAME_HEARTBEAT) {
+    if (in_flight(stream) > 0u || has_skipped(stream)) stream->heartbeat_at_ns = now_ns + repeat_delay_ns(t, stream);
+    refresh_stream(t, stream, now_ns);
+  } else if (t->current_kind == FRAME_NODE && !is_reliable(node)) {
+    stream->next_sequence++;
+    if (node->state == NODE_SUBMITTED) release_node(t, stream, node, TIDE_NODE_SENT);
+  } else if (t->current_kind == FRAME_NODE) {
+    if (node->state != NODE_RETURNING) stream->sent_ticks[t->current_sequence % 16u] = ticks_of(now_ns);
+    stream->heartbeat_at_ns = TIDE_FOREVER; /* counts from the last frame */
+    refresh_stream(t, stream, now_ns);
+    expire_overdue(t, stream, now_ns);
+  }
+  finish_returning(t, node);
+}
+
+void tide_transmitter_cancel(tide_transmitter_t *t) {
+  if (!t->busy) return;
+  tide_node_t *node = t->current_node;
+  tide_output_stream_t *stream = t->current_stream;
+  t->busy = false;
+  t->current_node = NULL;
+  if (t->current_kind == FRAME_NODE) {
+    const bool acknowledged = is_reliable(node) && t->current_fragment < window_base(node);
+    if (node->state != NODE_RETURNING && !acknowledged) {
+      if (is_reliable(node)) node->resend |= (uint16_t)(1u << (uint16_t)(t->current_fragment - window_base(node)));
+      enqueue(t, stream, node);
+    }
+    /* nothing of the stream goes now, so nothing would ask about the rest */
+    if (is_reliable(node) && stream->queued == 0u && in_flight(stream) > 0u) stream->heartbeat_due = true;
+  }
+  if (t->current_kind == FRAME_ACKNACK) stream->acknack_due = true;
+  if (t->current_kind == FRAME_HEARTBEAT) stream->heartbeat_due = true;
+  finish_returning(t, node);
+}
+
+/* ---- acknowledgments ---- */
+
+static uint32_t elapsed_ticks(const tide_output_stream_t *stream, uint16_t sequence, int64_t now_ns) {
+  return ticks_of(now_ns) - stream->sent_ticks[sequence % 16u];
+}
+
+static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t *stream, uint16_t count,
+                               int64_t now_ns) {
+  /* Karn: what was sent twice measures nothing, and neither does an answer that a HEARTBEAT may have asked for; but if
+   * that goes on the delay is too short for this line, so it doubles. */
+  const uint16_t newest = (uint16_t)(stream->first_unacknowledged + count - 1u);
+  if ((stream->resent & low_bits(count)) != 0u) return;
+  if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream && t->current_sequence == newest) return;
+  if (t->config.heartbeat_delay_ns < 0 && stream->heartbeats_unanswered > 0u && t->round_trip_eighths > 0u) {
+    if (t->delay_shift < DELAY_SHIFT_MAXIMUM) t->delay_shift++;
+    return;
+  }
+  /* As TCP (Jacobson, Congestion Avoidance and Control, 1988): an eighth of each error goes into the mean, a quarter
+   * into the mean deviation, which are kept times 8 and times 4. */
+  const uint32_t sample_ticks = elapsed_ticks(stream, newest, now_ns);
+  if (sample_ticks > ROUND_TRIP_MAXIMUM_TICKS) return;
+  t->delay_shift = 0u;
+  if (t->round_trip_eighths == 0u) {
+    t->round_trip_eighths = sample_ticks > 0u ? sample_ticks * 8u : 1u;
+    t->deviation_quarters = sample_ticks * 2u;
+    return;
+  }
+  const int32_t error = (int32_t)(sample_ticks - round_trip_ticks(t));
+  t->round_trip_eighths += (uint32_t)error;
+  t->deviation_quarters += (uint32_t)(error < 0 ? -error : error) - t->deviation_quarters / 4u;
+}
+
+static void acknowledge(tide_transmitter_t *t, tide_output_stream_t *stream, uint16_t count) {
+  while (count > 0u && stream->first) {
+    tide_node_t *node = stream->first;
+    uint16_t step = (uint16_t)(node->next_fragment - window_base(node));
+    TIDE_INVARIANT(step <= in_flight(stream));
+    if (TIDE_FRAGMENTS && step > count) step = count;
+    if (step == 0u) return;
+    count = (uint16_t)(count - step);
+    move_window(stream, step);
+    if (TIDE_FRAGMENTS) {
+      node->window_base = (uint16_t)(node->window_base + step);
+      node->resend = shifted(node->resend, step);
+    }
+    if (!TIDE_FRAGMENTS || node->window_base == node->fragment_count) {
+      unlink_node(stream, node);
+      release_node(t, stream, node, TIDE_NODE_ACKNOWLEDGED);
+    } else if (node->resend == 0u && stream->sending != node) {
+      dequeue(t, stream, node);
+    }
+  }
+}
+
+/* Whether a fragment that the peer misses is on its way already: queued, on the wire, or sent again less than a round
+ * trip ago. */
+static bool is_under_way(const tide_transmitter_t *t, const tide_output_stream_t *stream, const tide_node_t *node,
+                         uint16_t sequence, int64_t now_ns) {
+  const uint16_t fragment = (uint16_t)(sequence - node->first_sequence);
+  if (has_bit(node->resend, (uint16_t)(fragment - window_base(node)))) return true;
+  if (t->busy && t->current_kind == FRAME_NODE && t->current_node == node && t->current_fragment == fragment)
+    return true;
+  if (!has_bit(stream->resent, (uint16_t)(sequence - stream->first_unacknowledged))) return false;
+  const uint32_t guard_ticks = t->round_trip_eighths > 0u ? round_trip_ticks(t) : DELAY_UNMEASURED_NS >> TICK_BITS;
+  return elapsed_ticks(stream, sequence, now_ns) < guard_ticks;
+}
+
+/* Returns how many fragments were queued again. */
+static uint16_t resend_flagged(tide_transmitter_t *t, tide_output_stream_t *stream, uint16_t missing, int64_t now_ns) {
+  uint16_t count = 0u;
+  tide_node_t *node = stream->first;
+  const uint16_t sent = in_flight(stream);
+  for (uint16_t n = 0; n < sent; ++n) {
+    const uint16_t sequence = (uint16_t)(stream->first_unacknowledged + n);
+    while ((uint16_t)(sequence - node->first_sequence) >= (TIDE_FRAGMENTS ? node->next_fragment : 1u))
+      node = node->next_in_stream;
+    TIDE_INVARIANT(node != NULL);
+    if (!has_bit(missing, n)) continue;
+    if (is_under_way(t, stream, node, sequence, now_ns)) {
+      TIDE_COUNT(t->counters.nack_ignored, 1u);
+      continue;
+    }
+    node->resend |= (uint16_t)(1u << (uint16_t)(sequence - node->first_sequence - window_base(node)));
+    enqueue(t, stream, node);
+    count++;
+  }
+  return count;
+}
+
+int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t *acknack, int64_t now_ns) {
+  tide_output_stream_t *stream = TIDE_STREAM_IS_RELIABLE(acknack->stream) ? find_stream(t, acknack->stream) : NULL;
+  const uint16_t count = stream ? (uint16_t)(acknack->first_unacknowledged - stream->first_unacknowledged) : 0u;
+  if (stream && count >= 0x8000u) return TIDE_OK; /* overtaken by a later one, or the peer misses what has expired */
+  if (!stream || count > in_flight(stream)) {
+    TIDE_COUNT(t->counters.nack_ignored, 1u);
+    return stream ? TIDE_ERROR_STATE : TIDE_OK;
+  }
+  if (count > 0u) {
+    measure_round_trip(t, stream, count, now_ns);
+    acknowledge(t, stream, count);
+  }
+  const bool progress = count > 0u || has_skipped(stream);
+  stream->skipped = false;
+  if (resend_flagged(t, stream, acknack->missing, now_ns) > 0u || progress) {
+    stream->heartbeats_unanswered = 0u;
+    if (t->config.heartbeat_delay_ns < 0) stream->heartbeat_at_ns = TIDE_FOREVER;
+  }
+  expire_overdue(t, stream, now_ns);
+  refresh_stream(t, stream, now_ns);
+  check(t);
+  return TIDE_OK;
+}
+
+/* ---- sessions ---- */
+
+static void restart_stream(tide_transmitter_t *t, tide_output_stream_t *stream) {
+  if (!TIDE_STREAM_IS_RELIABLE(stream->id)) { /* what on_done has submitted meanwhile belongs to the new session */
+    const uint16_t nodes = stream->nodes;
+    clear_stream(stream, nodes > 0u ? stream->id : 0u);
+    stream->nodes = stream->queued = nodes;
+    return;
+  }
+  for (tide_node_t *node = stream->first; node; node = node->next_in_stream) {
+    dequeue(t, stream, node);
+    stop_limit(t, node);
+    if (node->expires_ns != TIDE_FOREVER) limit_time(t, node);
+    node->state = NODE_SUBMITTED;
+    start_over(t, node);
+  }
+  tide_node_t *const first = stream->first, *const last = stream->last;
+  const uint16_t nodes = stream->nodes;
+  clear_stream(stream, first ? stream->id : 0u);
+  stream->first = first;
+  stream->last = last;
+  stream->sending = first;
+  stream->nodes = nodes;
+  if (first) enqueue(t, stream, first);
+}
+
+void tide_transmitter_reset(tide_transmitter_t *t, bool keep) {
+  for (size_t i = 0; i < t->config.node_count; ++i) {
+    tide_node_t *node = &t->config.nodes[i];
+    if (node->state == NODE_SUBMITTED && !is_reliable(node))
+      release_node(t, find_stream(t, node->stream), node, TIDE_NODE_DISCARDED);
+  }
+  for (size_t i = 0; i < t->stream_places; ++i) {
+    tide_output_stream_t *stream = &t->config.streams[i];
+    if (stream->id == 0u) continue;
+    lose_long(t, stream);
+    while (TIDE_RELIABLE_STREAMS && !keep && stream->first) {
+      tide_node_t *node = stream->first;
+      unlink_node(stream, node);
+      release_node(t, stream, node, TIDE_NODE_DISCARDED);
+    }
+    restart_stream(t, stream);
+  }
+  while (t->stream_places > 0u && t->config.streams[t->stream_places - 1u].id == 0u) t->stream_places--;
+  if (t->busy && t->current_kind != FRAME_CONTROL) t->current_kind = FRAME_OF_OLD_SESSION;
+  check(t);
+}
+
+tide_node_t *tide_transmitter_take_back(tide_transmitter_t *t) {
+  tide_node_t *taken = NULL;
+  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < t->stream_places; ++i) {
+    tide_output_stream_t *stream = &t->config.streams[i];
+    if (!TIDE_STREAM_IS_RELIABLE(stream->id)) continue;
+    lose_long(t, stream);
+    while (stream->first) {
+      tide_node_t *node = stream->first;
+      unlink_node(stream, node);
+      dequeue(t, stream, node);
+      stop_limit(t, node);
+      stream->nodes--;
+      if (t->current_node == node) t->current_node = NULL; /* the wire may read on; that frame means nothing any more */
+      node->state = NODE_OWNED;
+      tide_node_t **link = &taken; /* the submissions of each stream are in order: a merge by rank's low bits */
+      while (*link && ((*link)->rank & RANK_ORDER_MASK) < (node->rank & RANK_ORDER_MASK))
+        link = &(*link)->next_in_stream;
+      node->next_in_stream = *link;
+      *link = node;
+    }
+  }
+  tide_transmitter_reset(t, false);
+  return taken;
+}
+
+static void set_fragment_bytes(tide_transmitter_t *t) {
+  t->fragment_bytes =
+      t->config.message_bytes - (uint32_t)tide_xrce_header_bytes(t->session) - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+}
+
+void tide_transmitter_set_session(tide_transmitter_t *t, uint8_t session, uint32_t key) {
+  const bool same_header = tide_xrce_header_bytes(session) == tide_xrce_header_bytes(t->session);
+  t->session = session;
+  t->key = key;
+  if (same_header) return;
+  set_fragment_bytes(t);
+  tide_transmitter_reset(t, true); /* what was cut into fragments is cut anew */
+}
+
+/* ---- set-up and settings ---- */
 
 static int check_config(const tide_transmitter_config_t *config) {
   if (!config->nodes || !config->execution_storage || !config->pending_storage || !config->classes || !config->streams)
@@ -31,28 +1297,6 @@ static int check_config(const tide_transmitter_config_t *config) {
   return nodes == config->node_count && nodes > 0u ? TIDE_OK : TIDE_ERROR_ARGUMENT;
 }
 
-static void fill_pool(tide_transmitter_t *t) {
-  tide_node_t *node = t->config.nodes;
-  for (size_t i = 0; i < t->config.class_count; ++i) {
-    const tide_size_class_t *size = &t->config.classes[i];
-    for (uint16_t n = 0; n < size->count; ++n, ++node) {
-      *node = (tide_node_t){.bytes = size->storage + (size_t)n * size->node_bytes,
-                            .capacity = size->node_bytes,
-                            .size_class = (uint8_t)i,
-                            .next_free = t->free_nodes[i]};
-      t->free_nodes[i] = node;
-    }
-#if TIDE_RESERVATIONS
-    t->free_counts[i] = size->count;
-#endif
-  }
-}
-
-static void set_fragment_bytes(tide_transmitter_t *t) {
-  t->fragment_bytes =
-      t->config.message_bytes - (uint32_t)tide_xrce_header_bytes(t->session) - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
-}
-
 int tide_transmitter_init(tide_transmitter_t *t, const tide_transmitter_config_t *config) {
   if (!t || !config) return TIDE_ERROR_ARGUMENT;
   const int status = TIDE_CONFIG_CHECKS ? check_config(config) : TIDE_OK;
@@ -65,99 +1309,23 @@ int tide_transmitter_init(tide_transmitter_t *t, const tide_transmitter_config_t
   set_fragment_bytes(t);
   tide_queue_init(&t->execution_buffer, config->execution_storage, config->node_count);
   tide_queue_init(&t->pending_buffer, config->pending_storage, config->node_count);
-  for (size_t i = 0; i < config->stream_count; ++i) tide_transmitter_clear_stream(&config->streams[i], 0u);
-  fill_pool(t);
-  tide_transmitter_check(t);
+  for (size_t i = 0; i < config->stream_count; ++i) clear_stream(&config->streams[i], 0u);
+  tide_node_t *node = config->nodes;
+  for (size_t i = 0; i < config->class_count; ++i) {
+    const tide_size_class_t *size = &config->classes[i];
+    for (uint16_t n = 0; n < size->count; ++n, ++node) {
+      *node = (tide_node_t){.bytes = size->storage + (size_t)n * size->node_bytes,
+                            .capacity = size->node_bytes,
+                            .size_class = (uint8_t)i,
+                            .next_free = t->free_nodes[i]};
+      t->free_nodes[i] = node;
+    }
+#if TIDE_RESERVATIONS
+    t->free_counts[i] = size->count;
+#endif
+  }
+  check(t);
   return TIDE_OK;
-}
-
-void tide_transmitter_set_session(tide_transmitter_t *t, uint8_t session, uint32_t key) {
-  const bool same_header = tide_xrce_header_bytes(session) == tide_xrce_header_bytes(t->session);
-  t->session = session;
-  t->key = key;
-  if (same_header) return;
-  set_fragment_bytes(t);
-  tide_transmitter_reset(t, true); /* what was cut into fragments is cut anew */
-}
-/* ---- sessions ---- */
-
-static void discard_stream(tide_transmitter_t *t, tide_output_stream_t *stream) {
-  while (TIDE_RELIABLE_STREAMS && stream->first) {
-    tide_node_t *node = stream->first;
-    tide_transmitter_unlink_node(stream, node);
-    tide_transmitter_release_node(t, stream, node, TIDE_NODE_DISCARDED);
-  }
-}
-
-static void restart_stream(tide_transmitter_t *t, tide_output_stream_t *stream) {
-  if (!TIDE_STREAM_IS_RELIABLE(stream->id)) { /* what on_done has submitted meanwhile belongs to the new session */
-    const uint16_t nodes = stream->nodes;
-    tide_transmitter_clear_stream(stream, nodes > 0u ? stream->id : 0u);
-    stream->nodes = stream->queued = nodes;
-    return;
-  }
-  for (tide_node_t *node = stream->first; node; node = node->next_in_stream) {
-    tide_transmitter_dequeue(t, stream, node);
-    transmitter_stop_pending(t, node);
-    if (TIDE_MESSAGE_EXPIRY && node->expires_ns != TIDE_FOREVER)
-      (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
-    node->state = NODE_SUBMITTED;
-    tide_transmitter_start_over(t, node);
-  }
-  tide_node_t *const first = stream->first, *const last = stream->last;
-  const uint16_t nodes = stream->nodes;
-  tide_transmitter_clear_stream(stream, first ? stream->id : 0u);
-  stream->first = first;
-  stream->last = last;
-  stream->sending = first;
-  stream->nodes = nodes;
-  if (first) tide_transmitter_enqueue(t, stream, first);
-}
-
-void tide_transmitter_reset(tide_transmitter_t *t, bool keep) {
-  for (size_t i = 0; i < t->config.node_count; ++i) {
-    tide_node_t *node = &t->config.nodes[i];
-    if (node->state == NODE_SUBMITTED && !transmitter_is_reliable(node))
-      tide_transmitter_release_node(t, tide_transmitter_find_stream(t, node->stream), node, TIDE_NODE_DISCARDED);
-  }
-  for (size_t i = 0; i < t->stream_places; ++i) {
-    if (t->config.streams[i].id == 0u) continue;
-    tide_transmitter_lose_long(t, &t->config.streams[i]);
-    if (!keep) discard_stream(t, &t->config.streams[i]);
-    restart_stream(t, &t->config.streams[i]);
-  }
-  while (t->stream_places > 0u && t->config.streams[t->stream_places - 1u].id == 0u) t->stream_places--;
-  if (t->busy && t->current_kind != FRAME_CONTROL) t->current_kind = FRAME_OF_OLD_SESSION;
-  tide_transmitter_check(t);
-}
-
-static tide_node_t *take_back_stream(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *taken) {
-  tide_transmitter_lose_long(t, stream);
-  while (stream->first) {
-    tide_node_t *node = stream->first;
-    tide_transmitter_unlink_node(stream, node);
-    tide_transmitter_dequeue(t, stream, node);
-    transmitter_stop_pending(t, node);
-    stream->nodes--;
-    if (t->current_node == node) t->current_node = NULL; /* the wire may read on; that frame means nothing any more */
-    node->state = NODE_OWNED;
-    tide_node_t **place = &taken; /* the submissions of each stream are in order: a merge by rank's low bits */
-    while (*place && ((*place)->rank & RANK_ORDER_MASK) < (node->rank & RANK_ORDER_MASK))
-      place = &(*place)->next_in_stream;
-    node->next_in_stream = *place;
-    *place = node;
-  }
-  return taken;
-}
-
-tide_node_t *tide_transmitter_take_back(tide_transmitter_t *t) {
-  tide_node_t *taken = NULL;
-  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < t->stream_places; ++i) {
-    tide_output_stream_t *stream = &t->config.streams[i];
-    if (TIDE_STREAM_IS_RELIABLE(stream->id)) taken = take_back_stream(t, stream, taken);
-  }
-  tide_transmitter_reset(t, false);
-  return taken;
 }
 
 int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *t, int64_t delay_ns) {
@@ -178,11 +1346,9 @@ int tide_transmitter_hold_level(tide_transmitter_t *t, uint8_t level, bool hold)
 void tide_transmitter_pause_streams(tide_transmitter_t *t, bool paused) { t->paused = paused; }
 
 bool tide_transmitter_is_idle(const tide_transmitter_t *t, uint8_t id) {
-  if (id != 0u) {
-    const tide_output_stream_t *stream = tide_transmitter_find_stream(t, id);
-    return !stream || stream->nodes == 0u;
+  for (size_t i = 0; i < t->stream_places; ++i) {
+    const tide_output_stream_t *stream = &t->config.streams[i];
+    if ((id == 0u || stream->id == id) && stream->nodes > 0u) return false;
   }
-  for (size_t i = 0; i < t->stream_places; ++i)
-    if (t->config.streams[i].nodes > 0u) return false;
   return true;
 }
