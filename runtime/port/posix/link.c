@@ -1,56 +1,422 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a link. */
+/* The links of this port: a descriptor, a thread that plays the interrupt side, and one frame on its way out. A kind
+ * (serial, UDP, TCP) fills in how its descriptor is opened, and how messages become bytes and back.
+ *
+ * Two contexts meet here. Submitters call the daemon's start, which writes to the descriptor at once, so that a frame
+ * does not wait for a thread to wake. The link's thread does everything else. `mutex` guards the descriptor and the
+ * outgoing frame; it is taken after the daemon's critical section and never held while the daemon is called.
+ *
+ * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. It has the top
+ * priority, so where it were, it would run after each of them and no two would ever leave together. It is there for
+ * what arrives, for acknowledgments that do not, for what the system does not take now, and in a flood for what waits
+ * for others. While it is in a turn of its own, what submitters have joins its batch.
+ *
+ * Datagrams are also received by callers that wait for something, so that an answer need not wake two
+ * threads in turn; `receiving` keeps them apart. The thread wakes all the same, because it may be more urgent. */
 #define _GNU_SOURCE
-#include "link.h"
-
 #include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "busy_poll.h"
+#include "event.h"
+#include "link_datagrams.h"
+#include "link_times.h"
+#include "serial_speed.h"
+#include "tide/link_custom.h"
+#include "tide/link_serial.h"
+#include "tide/port.h"
+#include "tide/posix_thread.h"
 #include "tide/status.h"
 
+#define INPUT_BYTES 65540u /* the longest message and its length */
+#define DATAGRAM_BYTES ((size_t)4u * TIDE_DATAGRAM_BYTES_MAXIMUM)
 #define SECOND_NS INT64_C(1000000000)
 #define REOPEN_NS INT64_C(200000000)
 #define AWAKE INT64_MIN /* the thread: it sees what is asked for before it sleeps */
+/* Messages sent in a row before the thread looks at what arrived. */
+#define MESSAGES_A_TURN 32
+/* A flood starts with so many messages, and ends when so many have leaked away. */
+#define FLOOD_MESSAGES 64
+#define FLOOD_MESSAGES_MAXIMUM 256
+/* The shortest delay of a HEARTBEAT where the transmitter finds it (tide_transmitter_config_t.heartbeat_delay_ns). */
+#define HEARTBEAT_LEAST_NS INT64_C(2000000)
+#define PSEUDO_TERMINAL_FIRST 136u /* major numbers of the terminal side, as Linux assigns them */
+#define PSEUDO_TERMINAL_LAST 143u
+#define RECEIVE_BUFFER_BYTES (1 << 20)
+/* What the kernel may hold of a TCP connection that has not been sent yet: beyond it, messages wait where they can be
+ * chosen by priority. */
+#define UNSENT_BYTES 16384
+#define CONNECT_TIMEOUT_MS 500
+#define LENGTH_BYTES 2u
+#define RECEIVE_CALLS_A_TURN 4
+/* A link that is closed waits for those who wait by way of it, so they look up so often. */
+#define LOOK_UP_NS INT64_C(20000000)
+/* The link's thread receives just now: it will set the event, or leave something to be received. */
+#define THREAD_RECEIVES_NS INT64_C(500000)
+#define CUSTOM_TURN_NS INT64_C(20000000)
 
-static _Thread_local const tide_posix_link_t *link_of_this_thread;
+typedef struct link link_t;
 
-int64_t tide_posix_link_now_ns(void) {
+typedef struct kind {
+  /* Open the address; a non-blocking descriptor, or a negative status. */
+  int (*open)(link_t *link);
+  /* Fill link->output with the message. */
+  int (*load)(link_t *link, const tide_frame_parts_t *frame);
+  /* Hand the rest of the output to the system, as far as it takes it now. Negative: the message is lost. */
+  int (*push)(link_t *link);
+  /* Datagrams, instead of load and push: the message joins the link's batch. */
+  int (*append)(link_t *link, const tide_frame_parts_t *frame);
+  /* Has what the system took left the machine? Null: yes. */
+  bool (*is_drained)(link_t *link);
+  /* Something can be read, or may be. 0: nothing was; negative: the link is down. */
+  int (*receive)(link_t *link);
+  bool survives_errors; /* an error of the descriptor does not mean that the link is down (datagrams) */
+} kind_t;
+
+struct link {
+  const kind_t *kind;
+  tide_session_t *session;
+  tide_link_address_t address;
+  link_t *next;     /* of all links; with the next one, under links_mutex */
+  unsigned holders; /* callers that wait by way of this link */
+  tide_posix_thread_t thread;
+  pthread_mutex_t mutex, receiving;
+  int wake_descriptor; /* eventfd */
+  atomic_bool stop, woken;
+  _Atomic int64_t asleep_until_ns; /* of the thread */
+  _Atomic int64_t asked_ns;        /* when it has something to do: since its last turn started */
+  _Atomic uint64_t bytes_received;
+  _Atomic uint32_t messages_oversize;
+  atomic_bool under_way;             /* something of what follows is: the thread looks without the mutex */
+  _Atomic int64_t awaiting_until_ns; /* as long it sleeps no longer than to the next HEARTBEAT */
+  tide_posix_link_times_t times;     /* as they were when it was created */
+
+  /* Under the mutex. */
+  int descriptor; /* negative: down */
+  bool busy;      /* a message was started and its end is not reported */
+  tide_serial_output_t output;
+  tide_datagram_output_t batch; /* in the storage of output */
+  int64_t gather_until_ns;      /* when it leaves at the latest; 0: at the end of the thread's turn */
+  tide_priority_t gathered_priority;
+  int64_t submitted_ns; /* when a submitter last was done with one */
+  int64_t recent_messages;
+  tide_link_counters_t counters;
+
+  int64_t awaited_ns; /* when the last message that the peer answers was started; under the daemon's critical section */
+
+  /* The thread's own. */
+  bool is_pseudo_terminal, tells_when_empty;
+  int64_t drained_check_ns; /* 0, or when to ask the driver again */
+  int64_t reopen_ns, poll_ns;
+  bool gave_way; /* somebody else was receiving */
+  tide_datagram_input_t datagrams;
+  uint8_t *datagram_storage; /* null where datagrams do not arrive */
+  size_t input_bytes;
+  uint8_t input[INPUT_BYTES];
+
+  atomic_bool looking;        /* a caller that waits looks for what arrives, or has the following in hand */
+  tide_busy_poll_t busy_poll; /* that caller's */
+};
+
+tide_posix_link_times_t tide_posix_link_times = {
+    .poll_limit_ns = 20000000, .flood_gap_ns = 20000, .gather_ns = 50000, .pause = NULL};
+
+static pthread_mutex_t links_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t link_let_go = PTHREAD_COND_INITIALIZER;
+static link_t *links;
+static _Thread_local const link_t *link_of_this_thread;
+
+static int64_t clock_ns(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
-bool tide_posix_link_is_own_thread(const tide_posix_link_t *link) { return link_of_this_thread == link; }
+static int64_t earlier(int64_t left_ns, int64_t right_ns) { return left_ns < right_ns ? left_ns : right_ns; }
+
+/* ---- threads that play the interrupt side ---- */
+
+/* A thread with SCHED_DEADLINE passes on neither its scheduling nor a part of its bandwidth. */
+static tide_posix_scheduling_t inherited(void) {
+  tide_posix_scheduling_t scheduling = tide_posix_own_scheduling();
+  const bool known = scheduling.policy == SCHED_FIFO || scheduling.policy == SCHED_RR;
+  if (!known) scheduling = (tide_posix_scheduling_t){.policy = SCHED_OTHER, .cpu = TIDE_POSIX_ANY_CPU};
+  return scheduling;
+}
+
+static tide_posix_scheduling_t asked_for(int priority) {
+  if (priority == TIDE_LINK_PRIORITY_INHERIT) return inherited();
+  if (priority == 0) priority = sched_get_priority_max(SCHED_FIFO);
+  return (tide_posix_scheduling_t){.policy = SCHED_FIFO, .priority = priority, .cpu = TIDE_POSIX_ANY_CPU};
+}
+
+/* Start a thread of the priority that the address asks for or, where that is not permitted, of the caller's scheduling.
+ * `function` starts with be_exact. */
+static int start_thread(tide_posix_thread_t *thread, int priority, void (*function)(void *context), void *context,
+                        tide_link_counters_t *counters) {
+  tide_posix_thread_config_t config = {
+      .scheduling = asked_for(priority), .name = "tide link", .function = function, .context = context};
+  int status = tide_posix_thread_start(thread, &config);
+  counters->thread_status = status == TIDE_ERROR_NOT_PERMITTED ? status : TIDE_OK;
+  if (status == TIDE_ERROR_NOT_PERMITTED) {
+    config.scheduling = inherited();
+    status = tide_posix_thread_start(thread, &config);
+  }
+  counters->thread_priority = config.scheduling.priority;
+  return status;
+}
+
+/* Timers of the calling thread are exact from now on. */
+static void be_exact(void) { (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
+
+static bool is_own_thread(const link_t *link) { return link_of_this_thread == link; }
 
 /* Later wake-ups are not needed before the thread has taken this one. */
-void tide_posix_link_wake(tide_posix_link_t *link) {
+static void wake(link_t *link) {
   const uint64_t one = 1u;
   if (atomic_exchange(&link->woken, true)) return;
   while (write(link->wake_descriptor, &one, sizeof one) < 0 && errno == EINTR) {
   }
 }
 
-/* Either the thread's time to wake is seen here, or what is asked for is seen by the thread before it sleeps. */
-void tide_posix_link_ask(tide_posix_link_t *link, int64_t time_ns) {
-  if (time_ns == TIDE_FOREVER || tide_posix_link_is_own_thread(link)) return;
+/* For the thread: there is something to do at this time, and whatever that is can be seen already. Either the thread's
+ * time to wake is seen here, or what is asked for is seen by the thread before it sleeps. */
+static void ask(link_t *link, int64_t time_ns) {
+  if (time_ns == TIDE_FOREVER || is_own_thread(link)) return;
   int64_t asked_ns = atomic_load(&link->asked_ns);
   while (time_ns < asked_ns && !atomic_compare_exchange_weak(&link->asked_ns, &asked_ns, time_ns)) {
   }
-  if (time_ns < atomic_load(&link->asleep_until_ns)) tide_posix_link_wake(link);
+  if (time_ns < atomic_load(&link->asleep_until_ns)) wake(link);
+}
+
+/* ---- what leaves: from the daemon's start to the report of its end ---- */
+
+/* Leave the mutex after a change of what goes out. What a submitter has begun is seen by the thread before it sleeps,
+ * or he wakes it: he asks after this. */
+static void leave(link_t *link) {
+  const bool waits = link->batch.count > 0u || link->gather_until_ns != TIDE_FOREVER;
+  atomic_store(&link->under_way, link->busy || waits);
+  (void)pthread_mutex_unlock(&link->mutex);
+}
+
+/* push for streams of bytes. */
+static int push_stream(link_t *link) {
+  const uint8_t *bytes;
+  size_t rest = tide_serial_output_rest(&link->output, &bytes);
+  while (rest > 0u) {
+    const ssize_t count = write(link->descriptor, bytes, rest);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      link->counters.writes_partial++;
+      return TIDE_OK;
+    }
+    if (count < 0) return TIDE_ERROR_LINK;
+    tide_serial_output_wrote(&link->output, (size_t)count, clock_ns());
+    link->counters.bytes_sent += (uint64_t)count;
+    rest = tide_serial_output_rest(&link->output, &bytes);
+  }
+  return TIDE_OK;
+}
+
+static void flush_locked(link_t *link) {
+  link->gather_until_ns = TIDE_FOREVER;
+  if (link->batch.count == 0u) return;
+  const uint64_t lost = link->batch.lost, bytes_sent = link->batch.bytes_sent;
+  if (!tide_datagram_output_flush(&link->batch)) link->counters.writes_partial++;
+  link->counters.messages_lost += (uint32_t)(link->batch.lost - lost); /* no route, too long: as if lost on the way */
+  link->counters.bytes_sent += link->batch.bytes_sent - bytes_sent;
+  link->counters.batches++;
+}
+
+/* A bucket of the submitters' messages that leaks one in each flood_gap_ns. */
+static bool is_flood_locked(link_t *link, int64_t now_ns) {
+  const int64_t leaked = (now_ns - link->submitted_ns) / link->times.flood_gap_ns;
+  link->recent_messages = leaked < link->recent_messages ? link->recent_messages - leaked + 1 : 1;
+  if (link->recent_messages > FLOOD_MESSAGES_MAXIMUM) link->recent_messages = FLOOD_MESSAGES_MAXIMUM;
+  link->submitted_ns = now_ns;
+  return link->recent_messages >= FLOOD_MESSAGES;
+}
+
+/* Only a flood is worth a message's waiting, and only what leaves with the others as one train, so that the call that
+ * sends them stays short: the critical section is held. What is more urgent than something that waits leaves at once,
+ * and that with it. */
+static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
+  const bool flood = is_flood_locked(link, now_ns);
+  const tide_datagram_output_t *batch = &link->batch;
+  if (!flood || frame->body_bytes == 0u || frame->awaited || !batch->trains) return false;
+  if (batch->blocked || tide_datagram_output_is_full(batch)) return false;
+  if (batch->count == 1u) {
+    link->gather_until_ns = now_ns + link->times.gather_ns;
+    link->gathered_priority = frame->priority;
+    return true;
+  }
+  const tide_datagram_t *last = &batch->datagrams[batch->count - 1u];
+  if (link->gather_until_ns == TIDE_FOREVER || frame->priority > link->gathered_priority) return false;
+  if (last[-1].length != last->length || now_ns >= link->gather_until_ns) return false;
+  link->gathered_priority = frame->priority;
+  return true;
+}
+
+/* The thread's messages leave together when its turn ends. Everybody else's leave now, with what is in the batch
+ * before them because numbers in a stream have to rise; the wire waits for nobody who is preempted. */
+static int append_locked(link_t *link, const tide_frame_parts_t *frame) {
+  const int status = link->kind->append(link, frame);
+  if (status != TIDE_OK) return status;
+  const int64_t now_ns = clock_ns();
+  tide_serial_output_wrote(&link->output, 0u, now_ns);
+  if (is_own_thread(link)) {
+    link->gather_until_ns = 0;
+  } else if (!may_wait_locked(link, frame, now_ns)) {
+    flush_locked(link);
+    link->submitted_ns = clock_ns();
+  }
+  return TIDE_OK;
+}
+
+static int start_locked(link_t *link, const tide_frame_parts_t *frame) {
+  if (link->descriptor < 0) return TIDE_ERROR_LINK;
+  if (link->busy) return TIDE_ERROR_STATE;
+  int status = link->kind->append != NULL ? append_locked(link, frame) : link->kind->load(link, frame);
+  if (status == TIDE_OK && link->kind->append == NULL) status = link->kind->push(link);
+  link->busy = status == TIDE_OK;
+  if (!link->busy) {
+    link->counters.messages_lost++;
+    tide_serial_output_reset(&link->output);
+  }
+  return status;
+}
+
+/* When the thread has to do something about a message that is gone: send it with others, and ask for its acknowledgment
+ * if none comes. The session knows when; it is polled by the earliest time there can be. */
+static int64_t due_ns(link_t *link, const tide_frame_parts_t *frame, int64_t gather_until_ns) {
+  if (!frame->awaited) return gather_until_ns;
+  const int64_t now = clock_ns();
+  /* Where such messages follow each other more quickly than their HEARTBEATs are due, the thread need not be woken for
+   * each of them when it wakes that often by itself. The daemon starts one at a time. */
+  if (now - link->awaited_ns < HEARTBEAT_LEAST_NS) {
+    atomic_store_explicit(&link->awaiting_until_ns, now + HEARTBEAT_LEAST_NS, memory_order_relaxed);
+  }
+  link->awaited_ns = now;
+  const int64_t set_ns = link->session->daemon.transmitter.config.heartbeat_delay_ns;
+  return earlier(now + (set_ns >= 0 ? earlier(set_ns, HEARTBEAT_LEAST_NS) : HEARTBEAT_LEAST_NS), gather_until_ns);
+}
+
+static int start_frame(void *context, const tide_frame_parts_t *frame) {
+  link_t *link = context;
+  (void)pthread_mutex_lock(&link->mutex);
+  const int status = start_locked(link, frame);
+  /* A submitter's datagram that the system has taken, or that waits for others in a flood. While the system takes no
+   * more, or the batch is full, the daemon chooses nothing: what waits there can still be overtaken. */
+  const bool gone = status == TIDE_OK && link->kind->append != NULL && !is_own_thread(link) && !link->batch.blocked &&
+                    !tide_datagram_output_is_full(&link->batch);
+  if (gone) {
+    link->busy = false;
+    link->counters.messages_sent++;
+  }
+  const int64_t gather_until_ns = link->gather_until_ns;
+  leave(link);
+  if (gone) {
+    ask(link, due_ns(link, frame, gather_until_ns));
+    tide_daemon_on_transmit_complete(&link->session->daemon);
+  } else if (status == TIDE_OK && !is_own_thread(link)) {
+    wake(link);
+  }
+  return status;
+}
+
+static int64_t complete_ns_locked(const link_t *link) {
+  if (!link->busy || link->batch.blocked || tide_datagram_output_is_full(&link->batch)) return TIDE_FOREVER;
+  const int64_t complete_ns = tide_serial_output_complete_ns(&link->output);
+  return complete_ns < link->drained_check_ns ? link->drained_check_ns : complete_ns;
+}
+
+/* For the thread: when there is something to do about what leaves; TIDE_FOREVER: when somebody asks, or the descriptor
+ * can be written to, if that is wanted. */
+static int64_t output_due_ns(link_t *link, bool *wants_to_write) {
+  *wants_to_write = false;
+  if (!atomic_load(&link->under_way)) return TIDE_FOREVER;
+  (void)pthread_mutex_lock(&link->mutex);
+  const int64_t complete_ns = complete_ns_locked(link);
+  const int64_t gather_until_ns = link->batch.blocked ? TIDE_FOREVER : link->gather_until_ns;
+  *wants_to_write = link->batch.blocked || (link->busy && link->output.written < link->output.length);
+  (void)pthread_mutex_unlock(&link->mutex);
+  return earlier(complete_ns, gather_until_ns);
+}
+
+/* True when the message has left: then it is no longer under way. */
+static bool take_complete(link_t *link, int64_t now_ns) {
+  (void)pthread_mutex_lock(&link->mutex);
+  bool complete = complete_ns_locked(link) <= now_ns;
+  if (complete && link->kind->is_drained != NULL && !link->kind->is_drained(link)) {
+    link->drained_check_ns = now_ns + tide_serial_duration_ns(1u, link->output.baud);
+    complete = false;
+  }
+  if (complete) {
+    const int64_t late_ns = now_ns - tide_serial_output_complete_ns(&link->output);
+    if (late_ns > link->counters.complete_late_maximum_ns) link->counters.complete_late_maximum_ns = late_ns;
+    link->counters.messages_sent++;
+    link->busy = false;
+    link->drained_check_ns = 0;
+  }
+  leave(link);
+  return complete;
+}
+
+/* The end of one message lets the daemon start the next. True when there may be more to do at once. */
+static bool report_complete(link_t *link) {
+  for (int count = 0; count < MESSAGES_A_TURN; count++) {
+    if (!atomic_load(&link->under_way)) return false;
+    if (!take_complete(link, clock_ns())) return false;
+    tide_daemon_on_transmit_complete(&link->session->daemon);
+  }
+  return true;
+}
+
+/* A batch that is due leaves. */
+static void flush(link_t *link) {
+  if (!atomic_load(&link->under_way)) return;
+  (void)pthread_mutex_lock(&link->mutex);
+  if (link->batch.blocked || link->gather_until_ns <= clock_ns()) flush_locked(link);
+  leave(link);
+}
+
+static void push_rest(link_t *link) {
+  (void)pthread_mutex_lock(&link->mutex);
+  if (link->busy && link->output.written < link->output.length && link->kind->push(link) != TIDE_OK) {
+    tide_serial_output_reset(&link->output); /* its end is reported next; the descriptor tells what is wrong with it */
+    link->counters.messages_lost++;
+  }
+  leave(link);
 }
 
 /* ---- receiving ---- */
 
-void tide_posix_link_count_received(tide_posix_link_t *link, size_t bytes, bool oversize) {
+static void count_received(link_t *link, size_t bytes, bool oversize) {
   (void)atomic_fetch_add_explicit(&link->bytes_received, bytes, memory_order_relaxed);
   if (oversize) (void)atomic_fetch_add_explicit(&link->messages_oversize, 1u, memory_order_relaxed);
 }
 
-int tide_posix_link_read(tide_posix_link_t *link) {
+/* One read into input, behind what is there. 0: nothing to read now; negative: the link is down. */
+static int read_input(link_t *link) {
   ssize_t count;
   do {
     count = read(link->descriptor, link->input + link->input_bytes, sizeof link->input - link->input_bytes);
@@ -61,9 +427,285 @@ int tide_posix_link_read(tide_posix_link_t *link) {
   return (int)count;
 }
 
+/* ---- serial: a tty in raw mode, 8N1 ----
+ *
+ * The end of a transmission is computed from the baud rate; on real hardware the driver is asked besides whether its
+ * queue and the UART's shift register are empty. */
+
+static bool is_pseudo_terminal(int descriptor) {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0 || !S_ISCHR(status.st_mode)) return false;
+  const unsigned number = major(status.st_rdev);
+  return number >= PSEUDO_TERMINAL_FIRST && number <= PSEUDO_TERMINAL_LAST;
+}
+
+/* Raw, 8N1, no flow control, and rid of what lay in the queues before. A pseudo terminal has no speed, so any will do.
+ */
+static int make_raw(link_t *link, int descriptor) {
+  struct termios mode;
+  if (tcgetattr(descriptor, &mode) != 0) return TIDE_ERROR_LINK;
+  cfmakeraw(&mode);
+  mode.c_cflag |= (tcflag_t)(CLOCAL | CREAD);
+  mode.c_cflag &= ~(tcflag_t)(CSTOPB | CRTSCTS);
+  mode.c_cc[VMIN] = 1;
+  mode.c_cc[VTIME] = 0;
+  if (!tide_serial_set_speed(&mode, link->address.baud) && !link->is_pseudo_terminal) return TIDE_ERROR_ARGUMENT;
+  if (tcsetattr(descriptor, TCSANOW, &mode) != 0) return TIDE_ERROR_LINK;
+  (void)tcflush(descriptor, TCIOFLUSH);
+  return TIDE_OK;
+}
+
+static int open_serial(link_t *link) {
+  const int descriptor = open(link->address.device, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return TIDE_ERROR_LINK;
+  link->is_pseudo_terminal = is_pseudo_terminal(descriptor);
+  const int status = make_raw(link, descriptor);
+  if (status != TIDE_OK) {
+    (void)close(descriptor);
+    return status;
+  }
+  unsigned register_status = 0u;
+  link->tells_when_empty = ioctl(descriptor, TIOCSERGETLSR, &register_status) == 0;
+  return descriptor;
+}
+
+static int load_serial(link_t *link, const tide_frame_parts_t *frame) {
+  return tide_serial_output_load(&link->output, frame);
+}
+
+static bool is_drained(link_t *link) {
+  int queued = 0;
+  unsigned register_status = 0u;
+  if (link->is_pseudo_terminal || link->address.paced || link->descriptor < 0) return true;
+  if (ioctl(link->descriptor, TIOCOUTQ, &queued) == 0 && queued > 0) return false;
+  if (!link->tells_when_empty || ioctl(link->descriptor, TIOCSERGETLSR, &register_status) != 0) return true;
+  return (register_status & TIOCSER_TEMT) != 0u;
+}
+
+static int receive_serial(link_t *link) {
+  const int count = read_input(link);
+  if (count <= 0) return count;
+  count_received(link, (size_t)count, false);
+  link->input_bytes = 0u;
+  tide_daemon_on_bytes(&link->session->daemon, link->input, (size_t)count);
+  return count;
+}
+
+static const kind_t serial_kind = {
+    .open = open_serial, .load = load_serial, .push = push_stream, .is_drained = is_drained, .receive = receive_serial};
+
+/* ---- sockets: UDP and TCP over IPv4 ---- */
+
+static void set_option(int descriptor, int level, int option, int value) {
+  (void)setsockopt(descriptor, level, option, &value, (socklen_t)sizeof value);
+}
+
+/* 0 when the connection that is being made was made. */
+static int finish_connect(int descriptor, int timeout_ms) {
+  struct pollfd wait = {.fd = descriptor, .events = POLLOUT};
+  int error = 0;
+  socklen_t length = (socklen_t)sizeof error;
+  if (poll(&wait, 1, timeout_ms) != 1) return -1;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return -1;
+  return error == 0 ? 0 : -1;
+}
+
+static int connect_to(const struct addrinfo *target, int timeout_ms) {
+  const int descriptor = socket(target->ai_family, target->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return TIDE_ERROR_LINK;
+  set_option(descriptor, SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER_BYTES);
+  if (target->ai_socktype == SOCK_STREAM) {
+    set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT_BYTES);
+  } else {
+    set_option(descriptor, SOL_SOCKET, SO_SNDBUF, TIDE_DATAGRAM_SOCKET_BYTES);
+  }
+  int result = connect(descriptor, target->ai_addr, target->ai_addrlen);
+  if (result != 0 && errno == EINPROGRESS) result = finish_connect(descriptor, timeout_ms);
+  if (result == 0) return descriptor;
+  (void)close(descriptor);
+  return TIDE_ERROR_LINK;
+}
+
+/* A socket of this type that is connected to the address, non-blocking. */
+static int connect_address(const tide_link_address_t *address, int type) {
+  const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = type};
+  struct addrinfo *targets = NULL;
+  char service[8];
+  (void)snprintf(service, sizeof service, "%u", (unsigned)address->port);
+  if (getaddrinfo(address->host, service, &hints, &targets) != 0) return TIDE_ERROR_LINK;
+  int descriptor = TIDE_ERROR_LINK;
+  for (const struct addrinfo *target = targets; target != NULL && descriptor < 0; target = target->ai_next) {
+    descriptor = connect_to(target, CONNECT_TIMEOUT_MS);
+  }
+  freeaddrinfo(targets);
+  return descriptor;
+}
+
+static int open_udp(link_t *link) {
+  const int descriptor = connect_address(&link->address, SOCK_DGRAM);
+  if (descriptor < 0) return descriptor;
+  tide_datagram_output_init(&link->batch, descriptor, link->output.frame, link->output.capacity);
+  tide_datagram_input_init(&link->datagrams, descriptor, link->datagram_storage, DATAGRAM_BYTES);
+  return descriptor;
+}
+
+static void put_parts(uint8_t *bytes, const tide_frame_parts_t *frame) {
+  if (frame->head_bytes > 0u) memcpy(bytes, frame->head, frame->head_bytes);
+  bytes += frame->head_bytes;
+  if (frame->body_bytes > 0u) memcpy(bytes, frame->body, frame->body_bytes);
+  bytes += frame->body_bytes;
+  if (frame->tail_bytes > 0u) memcpy(bytes, frame->tail, frame->tail_bytes);
+}
+
+static int append_udp(link_t *link, const tide_frame_parts_t *frame) {
+  const size_t length = frame->head_bytes + frame->body_bytes + frame->tail_bytes;
+  uint8_t *bytes = tide_datagram_output_place(&link->batch, length);
+  if (bytes == NULL) return TIDE_ERROR_TOO_LARGE;
+  put_parts(bytes, frame);
+  tide_datagram_output_add(&link->batch, length, NULL);
+  return TIDE_OK;
+}
+
+static void take_datagram(void *context, const uint8_t *bytes, size_t length, const struct sockaddr_in *from) {
+  link_t *link = context;
+  (void)from; /* the socket is connected */
+  const bool oversize = length > link->session->config.mtu;
+  count_received(link, length, oversize);
+  if (length > 0u && !oversize) tide_daemon_on_message(&link->session->daemon, bytes, length);
+}
+
+static int receive_udp(link_t *link) {
+  const uint64_t before = link->datagrams.received;
+  for (int turn = 0; turn < RECEIVE_CALLS_A_TURN; turn++) {
+    if (!tide_datagram_input_take(&link->datagrams, take_datagram, link)) break;
+  }
+  return link->datagrams.received != before ? 1 : 0;
+}
+
+static const kind_t udp_kind = {
+    .open = open_udp, .append = append_udp, .receive = receive_udp, .survives_errors = true};
+
+/* On TCP a message follows its length in two octets, low first. */
+static int open_tcp(link_t *link) { return connect_address(&link->address, SOCK_STREAM); }
+
+static int load_tcp(link_t *link, const tide_frame_parts_t *frame) {
+  const size_t length = frame->head_bytes + frame->body_bytes + frame->tail_bytes;
+  if (LENGTH_BYTES + length > link->output.capacity) return TIDE_ERROR_TOO_LARGE;
+  link->output.frame[0] = (uint8_t)length;
+  link->output.frame[1] = (uint8_t)(length >> 8);
+  put_parts(link->output.frame + LENGTH_BYTES, frame);
+  link->output.length = LENGTH_BYTES + length;
+  link->output.written = 0u;
+  return TIDE_OK;
+}
+
+static int receive_tcp(link_t *link) {
+  const int count = read_input(link);
+  if (count <= 0) return count;
+  size_t taken = 0u; /* bytes of whole messages */
+  while (link->input_bytes - taken >= LENGTH_BYTES) {
+    const uint8_t *message = link->input + taken + LENGTH_BYTES;
+    const size_t length = (size_t)link->input[taken] | (size_t)link->input[taken + 1u] << 8;
+    if (link->input_bytes - taken - LENGTH_BYTES < length) break;
+    const bool oversize = length > link->session->config.mtu;
+    count_received(link, LENGTH_BYTES + length, oversize);
+    if (length > 0u && !oversize) tide_daemon_on_message(&link->session->daemon, message, length);
+    taken += LENGTH_BYTES + length;
+  }
+  link->input_bytes -= taken;
+  if (taken > 0u) memmove(link->input, link->input + taken, link->input_bytes);
+  return count;
+}
+
+static const kind_t tcp_kind = {.open = open_tcp, .load = load_tcp, .push = push_stream, .receive = receive_tcp};
+
+/* ---- callers that wait ----
+ *
+ * A caller receives what it waits for itself when it is the first to see it. It looks for it a while before it sleeps,
+ * where that pays (busy_poll.h). */
+
+/* A link that is not freed before it is let go; NULL: there is none like this (any more). */
+static link_t *hold(const void *wanted) {
+  (void)pthread_mutex_lock(&links_mutex);
+  link_t *link = links;
+  while (link != NULL && link != wanted) link = link->next;
+  if (link != NULL) link->holders++;
+  (void)pthread_mutex_unlock(&links_mutex);
+  return link;
+}
+
+static void let_go(link_t *link) {
+  (void)pthread_mutex_lock(&links_mutex);
+  link->holders--;
+  (void)pthread_cond_broadcast(&link_let_go);
+  (void)pthread_mutex_unlock(&links_mutex);
+}
+
+/* Negative: the thread does it; 0: nothing was there. What arrived may move what has to be done in time, which is the
+ * thread's. */
+static int receive_instead(link_t *link) {
+  if (pthread_mutex_trylock(&link->receiving) != 0) return -1;
+  const int received = link->kind->receive(link);
+  (void)pthread_mutex_unlock(&link->receiving);
+  if (received != 0) ask(link, tide_session_poll_received(link->session));
+  return received != 0;
+}
+
+/* Several callers may wait; one of them looks. */
+static bool may_look(link_t *link) { return link->busy_poll.limit_ns > 0 && !atomic_exchange(&link->looking, true); }
+
+/* True: the event was set. */
+static bool look(link_t *link, tide_event_t *event, int64_t deadline_ns) {
+  tide_busy_poll_t *poll = &link->busy_poll;
+  int64_t now_ns = clock_ns();
+  bool set = false;
+  if (!may_look(link)) return false;
+  tide_busy_poll_start(poll, now_ns);
+  while (!set && now_ns < deadline_ns && tide_busy_poll_goes_on(poll, now_ns)) {
+    (void)receive_instead(link);
+    set = tide_port_platform()->event_wait(tide_port_platform()->context, event, 0) == 1;
+    now_ns = clock_ns();
+  }
+  tide_busy_poll_looked(poll, now_ns, set);
+  atomic_store(&link->looking, false);
+  return set;
+}
+
+static void learn(link_t *link, int64_t since_ns, bool set) {
+  const int64_t now_ns = clock_ns();
+  if (!may_look(link)) return;
+  tide_busy_poll_end(&link->busy_poll, now_ns - since_ns, now_ns, set);
+  atomic_store(&link->looking, false);
+}
+
+/* True: the event was set. */
+static bool sleep_on(link_t *link, tide_event_t *event, int64_t deadline_ns) {
+  const tide_platform_t *platform = link->session->daemon.platform;
+  const int64_t now_ns = clock_ns();
+  const int found =
+      tide_posix_event_wait_or_readable(event, link->descriptor, earlier(deadline_ns, now_ns + LOOK_UP_NS));
+  if (found != TIDE_POSIX_READABLE) return found == 1;
+  if (receive_instead(link) >= 0) return false;
+  return platform->event_wait(platform->context, event, earlier(deadline_ns, now_ns + THREAD_RECEIVES_NS)) == 1;
+}
+
+/* wait of a tide_link_t. */
+static int wait_by_link(void *context, tide_event_t *event, int64_t deadline_ns) {
+  const tide_platform_t *platform = tide_port_platform();
+  link_t *link = hold(context);
+  if (link == NULL) return platform->event_wait(platform->context, event, deadline_ns);
+  const int64_t start_ns = clock_ns();
+  bool set = look(link, event, deadline_ns);
+  while (!set && !atomic_load(&link->stop) && clock_ns() < deadline_ns) set = sleep_on(link, event, deadline_ns);
+  learn(link, start_ns, set);
+  let_go(link);
+  return set ? 1 : platform->event_wait(platform->context, event, deadline_ns);
+}
+
 /* ---- going down and coming up ---- */
 
-static int attach(tide_posix_link_t *link, int descriptor) {
+static int attach(link_t *link, int descriptor) {
   (void)pthread_mutex_lock(&link->mutex);
   link->descriptor = descriptor;
   link->counters.opens++;
@@ -72,13 +714,13 @@ static int attach(tide_posix_link_t *link, int descriptor) {
   const bool lends = link->kind->append != NULL; /* what it receives, to callers that wait */
   const bool is_line = link->address.kind == TIDE_LINK_SERIAL;
   const tide_link_t functions = {.context = link,
-                                 .start = tide_posix_link_start,
-                                 .wait = lends ? tide_posix_link_wait : NULL,
+                                 .start = start_frame,
+                                 .wait = lends ? wait_by_link : NULL,
                                  .heartbeat_floor_ns = is_line ? TIDE_SERIAL_HEARTBEAT_FLOOR_NS : 0};
   return tide_daemon_attach_link(&link->session->daemon, &functions, link->output.source);
 }
 
-static void detach(tide_posix_link_t *link, bool cut) {
+static void detach(link_t *link, bool cut) {
   (void)pthread_mutex_lock(&link->mutex);
   const int descriptor = link->descriptor;
   link->descriptor = -1;
@@ -89,44 +731,30 @@ static void detach(tide_posix_link_t *link, bool cut) {
   link->gather_until_ns = TIDE_FOREVER;
   tide_serial_output_reset(&link->output);
   link->counters.messages_lost += (uint32_t)tide_datagram_output_clear(&link->batch);
-  tide_posix_link_leave(link);
+  leave(link);
   if (descriptor < 0) return;
   tide_daemon_detach_link(&link->session->daemon);
   if (link->address.kind == TIDE_LINK_SERIAL) (void)tcflush(descriptor, TCOFLUSH); /* else close may wait for it */
   (void)close(descriptor);
 }
 
-static void go_down(tide_posix_link_t *link) {
-  detach(link, true);
-  link->reopen_ns = tide_posix_link_now_ns() + REOPEN_NS;
-}
+/* ---- the thread of a link ---- */
 
-static void try_to_reopen(tide_posix_link_t *link) {
-  if (link->descriptor >= 0 || tide_posix_link_now_ns() < link->reopen_ns) return;
-  const int descriptor = link->kind->open(link);
-  if (descriptor >= 0) {
-    (void)attach(link, descriptor);
-  } else {
-    link->reopen_ns = tide_posix_link_now_ns() + REOPEN_NS;
+static int64_t deadline_of(link_t *link, bool *wants_to_write) {
+  int64_t deadline_ns = output_due_ns(link, wants_to_write);
+  const int64_t now = clock_ns(); /* answers may have to be asked for */
+  if (now < atomic_load_explicit(&link->awaiting_until_ns, memory_order_relaxed)) {
+    deadline_ns = earlier(deadline_ns, now + HEARTBEAT_LEAST_NS);
   }
-}
-
-/* ---- the thread ---- */
-
-static int64_t deadline_of(tide_posix_link_t *link, bool *wants_to_write) {
-  int64_t deadline_ns = tide_posix_link_output_due_ns(link, wants_to_write);
-  const int64_t ask_again_ns = tide_posix_link_ask_again_ns(link, tide_posix_link_now_ns());
-  if (ask_again_ns < deadline_ns) deadline_ns = ask_again_ns;
-  if (link->poll_ns < deadline_ns) deadline_ns = link->poll_ns;
-  if (link->descriptor < 0 && link->reopen_ns < deadline_ns) deadline_ns = link->reopen_ns;
-  return deadline_ns;
+  deadline_ns = earlier(deadline_ns, link->poll_ns);
+  return link->descriptor < 0 ? earlier(deadline_ns, link->reopen_ns) : deadline_ns;
 }
 
 /* Returns the events of the link's descriptor. asked: somebody woke the thread. */
-static short sleep_until(tide_posix_link_t *link, int64_t deadline_ns, bool wants_to_write, bool *asked) {
+static short sleep_until(link_t *link, int64_t deadline_ns, bool wants_to_write, bool *asked) {
   struct pollfd wait[2] = {{.fd = link->descriptor, .events = (short)(wants_to_write ? POLLIN | POLLOUT : POLLIN)},
                            {.fd = link->wake_descriptor, .events = POLLIN}};
-  int64_t pause_ns = deadline_ns - tide_posix_link_now_ns();
+  int64_t pause_ns = deadline_ns - clock_ns();
   if (pause_ns < 0) pause_ns = 0;
   const struct timespec timeout = {.tv_sec = (time_t)(pause_ns / SECOND_NS), .tv_nsec = (long)(pause_ns % SECOND_NS)};
   *asked = false;
@@ -142,7 +770,7 @@ static short sleep_until(tide_posix_link_t *link, int64_t deadline_ns, bool want
 
 /* Whoever waits may have it in hand already, on another processor. Not twice in a row: he may be less urgent, and be
  * preempted. */
-static bool gives_way(tide_posix_link_t *link) {
+static bool gives_way(link_t *link) {
   bool received = atomic_load(&link->looking);
   if (!received) {
     received = pthread_mutex_trylock(&link->receiving) != 0;
@@ -152,29 +780,24 @@ static bool gives_way(tide_posix_link_t *link) {
   return link->gave_way;
 }
 
-static void handle_events(tide_posix_link_t *link, short events) {
-  if ((events & POLLOUT) != 0) tide_posix_link_push_rest(link);
+static void handle_events(link_t *link, short events) {
+  if ((events & POLLOUT) != 0) push_rest(link);
   if ((events & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) == 0) return;
   (void)pthread_mutex_lock(&link->receiving);
   const int status = link->kind->receive(link);
   (void)pthread_mutex_unlock(&link->receiving);
   const bool hung_up = (events & (POLLHUP | POLLNVAL)) != 0 && (events & POLLIN) == 0;
-  if (!link->kind->survives_errors && (status < 0 || hung_up)) go_down(link);
+  if (link->kind->survives_errors || (status >= 0 && !hung_up)) return;
+  detach(link, true);
+  link->reopen_ns = clock_ns() + REOPEN_NS;
 }
 
-static void poll_session(tide_posix_link_t *link) {
-  const int64_t now_ns = tide_posix_link_now_ns();
-  const int64_t next_ns = tide_session_poll_received(link->session);
-  const int64_t limit_ns = now_ns + link->times.poll_limit_ns;
-  link->poll_ns = next_ns < limit_ns ? next_ns : limit_ns;
-}
-
-static void pause_for_test(const tide_posix_link_t *link) {
+static void pause_for_test(const link_t *link) {
   if (link->times.pause != NULL) link->times.pause();
 }
 
 /* True: the deadline holds, nobody has asked for something earlier. */
-static bool may_sleep(tide_posix_link_t *link, int64_t deadline_ns) {
+static bool may_sleep(link_t *link, int64_t deadline_ns) {
   const tide_platform_t *platform = link->session->daemon.platform;
   pause_for_test(link);
   atomic_store(&link->asleep_until_ns, deadline_ns);
@@ -187,9 +810,9 @@ static bool may_sleep(tide_posix_link_t *link, int64_t deadline_ns) {
 }
 
 static void run(void *argument) {
-  tide_posix_link_t *link = argument;
+  link_t *link = argument;
   link_of_this_thread = link;
-  tide_posix_link_be_exact();
+  be_exact();
   bool more = false;
   while (!atomic_load(&link->stop)) {
     bool wants_to_write, asked;
@@ -201,30 +824,238 @@ static void run(void *argument) {
     pause_for_test(link);
     atomic_store(&link->asked_ns, TIDE_FOREVER);
     handle_events(link, events);
-    more = tide_posix_link_report_complete(link);
-    poll_session(link);
+    more = report_complete(link);
+    const int64_t limit_ns = clock_ns() + link->times.poll_limit_ns;
+    link->poll_ns = earlier(tide_session_poll_received(link->session), limit_ns);
     pause_for_test(link);
-    tide_posix_link_flush(link);
-    try_to_reopen(link);
+    flush(link);
+    if (link->descriptor >= 0 || clock_ns() < link->reopen_ns) continue;
+    const int descriptor = link->kind->open(link);
+    link->reopen_ns = clock_ns() + REOPEN_NS;
+    if (descriptor >= 0) (void)attach(link, descriptor);
   }
 }
 
-/* ---- from outside ---- */
+/* ---- custom links: a thread runs what a microcontroller's main loop would run ---- */
 
-int tide_posix_link_bring_up(tide_posix_link_t *link) {
-  const int descriptor = link->wake_descriptor < 0 ? TIDE_ERROR_LINK : link->kind->open(link);
-  if (descriptor < 0) return descriptor;
-  int status = attach(link, descriptor);
+typedef struct custom {
+  struct custom *next;
+  tide_custom_link_t link;
+  tide_posix_thread_t thread;
+  atomic_bool stop;
+  tide_link_counters_t scheduling; /* only what is said of the thread */
+  uint8_t storage[];
+} custom_t;
+
+static pthread_mutex_t customs_mutex = PTHREAD_MUTEX_INITIALIZER;
+static custom_t *customs;
+
+static void run_custom(void *argument) {
+  custom_t *custom = argument;
+  be_exact();
+  while (!atomic_load(&custom->stop)) {
+    tide_custom_link_run(&custom->link, custom->link.wakes ? TIDE_FOREVER : clock_ns() + CUSTOM_TURN_NS);
+  }
+}
+
+static int open_custom(tide_session_t *session, const tide_link_address_t *address) {
+  const size_t storage_bytes = TIDE_CUSTOM_LINK_STORAGE_BYTES((size_t)session->config.mtu);
+  custom_t *custom = calloc(1u, sizeof *custom + storage_bytes);
+  if (custom == NULL) return TIDE_ERROR_LINK;
+  int status = tide_custom_link_open(&custom->link, session, address->custom, custom->storage, storage_bytes);
   if (status == TIDE_OK) {
-    status = tide_posix_link_start_thread(&link->thread, link->address.thread_priority, run, link, &link->counters);
+    status = start_thread(&custom->thread, address->thread_priority, run_custom, custom, &custom->scheduling);
   }
-  if (status != TIDE_OK) detach(link, false);
-  return status;
+  if (status != TIDE_OK) {
+    tide_custom_link_close(&custom->link);
+    free(custom);
+    return status;
+  }
+  (void)pthread_mutex_lock(&customs_mutex);
+  custom->next = customs;
+  customs = custom;
+  (void)pthread_mutex_unlock(&customs_mutex);
+  return TIDE_OK;
 }
 
-void tide_posix_link_take_down(tide_posix_link_t *link) {
+static custom_t **custom_of(tide_session_t *session) {
+  custom_t **link = &customs;
+  while (*link != NULL && (*link)->link.session != session) link = &(*link)->next;
+  return link;
+}
+
+static bool close_custom(tide_session_t *session) {
+  (void)pthread_mutex_lock(&customs_mutex);
+  custom_t **link = custom_of(session);
+  custom_t *custom = *link;
+  if (custom != NULL) *link = custom->next;
+  (void)pthread_mutex_unlock(&customs_mutex);
+  if (custom == NULL) return false;
+  atomic_store(&custom->stop, true);
+  tide_custom_link_wake(&custom->link);
+  tide_posix_thread_join(&custom->thread);
+  tide_custom_link_close(&custom->link);
+  free(custom);
+  return true;
+}
+
+static bool count_custom(tide_session_t *session, tide_link_counters_t *counters) {
+  (void)pthread_mutex_lock(&customs_mutex);
+  const custom_t *custom = *custom_of(session);
+  if (custom != NULL) {
+    const tide_platform_t *platform = session->daemon.platform;
+    const uintptr_t state = platform->critical_enter(platform->context);
+    const tide_custom_counters_t *known = &custom->link.counters;
+    *counters = (tide_link_counters_t){.opens = 1u,
+                                       .messages_sent = known->messages_sent,
+                                       .messages_lost = known->messages_lost,
+                                       .bytes_received = known->bytes_received,
+                                       .thread_priority = custom->scheduling.thread_priority,
+                                       .thread_status = custom->scheduling.thread_status};
+    platform->critical_exit(platform->context, state);
+  }
+  (void)pthread_mutex_unlock(&customs_mutex);
+  return custom != NULL;
+}
+
+/* ---- the port's functions: which links there are, and their memory ---- */
+
+static const kind_t *kind_of(const tide_link_address_t *address) {
+  if (address->kind == TIDE_LINK_SERIAL && address->device != NULL && address->baud > 0u) return &serial_kind;
+  if (address->host == NULL || address->port == 0u || address->busy_poll_us > TIDE_BUSY_POLL_MAXIMUM_US) return NULL;
+  if (address->kind == TIDE_LINK_UDP) return &udp_kind;
+  return address->kind == TIDE_LINK_TCP ? &tcp_kind : NULL;
+}
+
+/* take: out of the list, for good, once nobody holds it. */
+static link_t *find(tide_session_t *session, bool take) {
+  (void)pthread_mutex_lock(&links_mutex);
+  link_t **place = &links;
+  while (*place != NULL && (*place)->session != session) place = &(*place)->next;
+  link_t *link = *place;
+  if (take && link != NULL) {
+    *place = link->next;
+    atomic_store(&link->stop, true);
+  }
+  while (take && link != NULL && link->holders > 0u) (void)pthread_cond_wait(&link_let_go, &links_mutex);
+  (void)pthread_mutex_unlock(&links_mutex);
+  return link;
+}
+
+static void destroy(link_t *link) {
+  if (link->wake_descriptor >= 0) (void)close(link->wake_descriptor);
+  (void)pthread_mutex_destroy(&link->mutex);
+  (void)pthread_mutex_destroy(&link->receiving);
+  free(link->datagram_storage);
+  free(link->output.frame);
+  free(link);
+}
+
+static link_t *create(tide_session_t *session, const tide_link_address_t *address, const kind_t *kind) {
+  link_t *link = calloc(1u, sizeof *link);
+  /* a line's frame, or a batch of datagrams */
+  const size_t frame_bytes = TIDE_FRAMING_WORST_BYTES((size_t)session->config.mtu);
+  const size_t batch_bytes = (size_t)session->config.mtu + TIDE_DATAGRAM_BATCH_BYTES;
+  const size_t output_bytes = frame_bytes > batch_bytes ? frame_bytes : batch_bytes;
+  uint8_t *storage = malloc(output_bytes);
+  uint8_t *datagrams = address->kind == TIDE_LINK_UDP ? malloc(DATAGRAM_BYTES) : NULL;
+  if (link == NULL || storage == NULL || (address->kind == TIDE_LINK_UDP && datagrams == NULL)) {
+    free(datagrams);
+    free(storage);
+    free(link);
+    return NULL;
+  }
+  pthread_mutexattr_t attributes;
+  (void)pthread_mutexattr_init(&attributes);
+  (void)pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+  (void)pthread_mutex_init(&link->mutex, &attributes);
+  (void)pthread_mutex_init(&link->receiving, &attributes);
+  (void)pthread_mutexattr_destroy(&attributes);
+  const bool serial = address->kind == TIDE_LINK_SERIAL;
+  const uint8_t ours = (uint8_t)(address->agent_side ? TIDE_SERIAL_ADDRESS_AGENT : TIDE_SERIAL_ADDRESS_CLIENT);
+  const uint8_t theirs = (uint8_t)(address->agent_side ? TIDE_SERIAL_ADDRESS_CLIENT : TIDE_SERIAL_ADDRESS_AGENT);
+  tide_serial_output_init(&link->output, storage, output_bytes, serial ? address->baud : 0u, ours, theirs);
+  link->datagram_storage = datagrams;
+  link->kind = kind;
+  link->session = session;
+  link->address = *address;
+  link->descriptor = -1;
+  link->wake_descriptor = eventfd(0u, EFD_NONBLOCK | EFD_CLOEXEC);
+  link->gather_until_ns = TIDE_FOREVER;
+  link->times = tide_posix_link_times;
+  atomic_store(&link->asleep_until_ns, TIDE_FOREVER);
+  atomic_store(&link->asked_ns, TIDE_FOREVER);
+  const int32_t poll_us = address->busy_poll_us == 0 ? TIDE_BUSY_POLL_USUAL_US : address->busy_poll_us;
+  tide_busy_poll_init(&link->busy_poll, poll_us < 0 ? 0 : (int64_t)poll_us * 1000);
+  return link;
+}
+
+int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address) {
+  if (session == NULL || address == NULL) return TIDE_ERROR_ARGUMENT;
+  tide_link_counters_t counters;
+  if (tide_port_link_counters(session, &counters) == TIDE_OK) return TIDE_ERROR_EXISTS;
+  if (address->kind == TIDE_LINK_CUSTOM) return open_custom(session, address);
+  const kind_t *kind = kind_of(address);
+  if (kind == NULL) return TIDE_ERROR_ARGUMENT;
+  link_t *link = create(session, address, kind);
+  if (link == NULL) return TIDE_ERROR_LINK;
+  const int descriptor = link->wake_descriptor < 0 ? TIDE_ERROR_LINK : kind->open(link);
+  int status = descriptor < 0 ? descriptor : attach(link, descriptor);
+  if (status == TIDE_OK) status = start_thread(&link->thread, address->thread_priority, run, link, &link->counters);
+  if (status != TIDE_OK) {
+    if (descriptor >= 0) detach(link, false);
+    destroy(link);
+    return status;
+  }
+  (void)pthread_mutex_lock(&links_mutex);
+  link->next = links;
+  links = link;
+  (void)pthread_mutex_unlock(&links_mutex);
+  return TIDE_OK;
+}
+
+void tide_port_close_link(tide_session_t *session) {
+  if (close_custom(session)) return;
+  link_t *link = find(session, true);
+  if (link == NULL) return;
   atomic_store(&link->stop, true);
-  tide_posix_link_wake(link);
+  wake(link);
   tide_posix_thread_join(&link->thread);
   detach(link, false);
+  destroy(link);
+}
+
+void tide_port_wake_link(tide_session_t *session) {
+  const tide_platform_t *platform = session->daemon.platform;
+  const uintptr_t critical = tide_platform_enter(platform);
+  const int64_t due_ns = session->deadline_ns;
+  tide_platform_exit(platform, critical);
+  (void)pthread_mutex_lock(&links_mutex);
+  link_t *link = links;
+  while (link != NULL && link->session != session) link = link->next;
+  if (link != NULL) ask(link, due_ns);
+  (void)pthread_mutex_unlock(&links_mutex);
+  if (link != NULL) return;
+  (void)pthread_mutex_lock(&customs_mutex);
+  custom_t *custom = *custom_of(session);
+  if (custom != NULL) tide_custom_link_wake(&custom->link);
+  (void)pthread_mutex_unlock(&customs_mutex);
+}
+
+const tide_pump_t *tide_port_pump(tide_session_t *session) {
+  (void)session;
+  return NULL;
+}
+
+int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters) {
+  if (count_custom(session, counters)) return TIDE_OK;
+  link_t *link = find(session, false);
+  if (link == NULL) return TIDE_ERROR_NOT_FOUND;
+  (void)pthread_mutex_lock(&link->mutex);
+  *counters = link->counters;
+  (void)pthread_mutex_unlock(&link->mutex);
+  counters->bytes_received = atomic_load_explicit(&link->bytes_received, memory_order_relaxed);
+  counters->messages_oversize = atomic_load_explicit(&link->messages_oversize, memory_order_relaxed);
+  counters->busy_poll_us = (int32_t)(link->busy_poll.limit_ns / 1000);
+  return TIDE_OK;
 }

@@ -13,7 +13,7 @@ extern "C" {
 
 typedef struct tide_posix_link_times {
   int64_t poll_limit_ns; /* the session is polled at least so often, as a program may ask for what submits nothing */
-  /* UDP. A flood: submitters have more messages than one in so long, for a while (link_output.c). */
+  /* UDP. A flood: submitters have more messages than one in so long, for a while. */
   int64_t flood_gap_ns;
   int64_t gather_ns;   /* in a flood a message waits at most so long for others that leave with it */
   void (*pause)(void); /* null, or called by the link's thread wherever a wake-up could get lost */
