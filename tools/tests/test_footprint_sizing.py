@@ -96,12 +96,11 @@ def graph_of(folder: Path, *lines: str) -> Path:
 
 
 def node(name: str, size: int) -> str:
-    return f'node: {{ title: "UNIT:{name}" label: "{name}\\nUNIT:1:1\\n{size} bytes (static)" }}'
+    return f'node: {{ title: "{name}" label: "{name}\\nUNIT:1:1\\n{size} bytes (static)" }}'
 
 
 def edge(caller: str, callee: str, place: str = "UNIT:1:1") -> str:
-    title = callee if callee == "__indirect_call" else f"UNIT:{callee}"
-    return f'edge: {{ sourcename: "UNIT:{caller}" targetname: "{title}" label: "{place}" }}'
+    return f'edge: {{ sourcename: "{caller}" targetname: "{callee}" label: "{place}" }}'
 
 
 def test_bound_is_the_deepest_path(tmp_path: Path) -> None:
@@ -109,6 +108,12 @@ def test_bound_is_the_deepest_path(tmp_path: Path) -> None:
     edges = [edge("main", "flat"), edge("main", "deep"), edge("deep", "leaf")]
     found = bound(read([graph_of(tmp_path, *nodes, *edges)], []), "main")
     assert (found.bytes, found.deepest) == (118, ("main", "deep", "leaf"))
+
+
+def test_static_functions_of_one_name_are_several(tmp_path: Path) -> None:
+    nodes = [node(name, size) for name, size in (("main", 8), ("a.c:begin", 10), ("b.c:begin", 20), ("leaf", 50))]
+    edges = [edge("main", "a.c:begin"), edge("b.c:begin", "leaf")]
+    assert bound(read([graph_of(tmp_path, *nodes, *edges)], []), "main").bytes == 18
 
 
 def test_a_circle_counts_each_function_once(tmp_path: Path) -> None:

@@ -35,24 +35,40 @@ enum { RANK_BITS = 47, SUBMESSAGE_ID_MAXIMUM = TIDE_XRCE_TIMESTAMP_REPLY };
 /* ---- the owner: called by name, or through the configuration ---- */
 
 #if TIDE_STATIC_SESSION
-#define DAEMON_OF(r) ((tide_daemon_t *)((uintptr_t)(r)-offsetof(tide_daemon_t, receiver)))
 #define HAS_PRIORITIES(r) true
 #define HAS_CONTROL(r) true
-#define PRIORITY_OF(r, stream, request, account) \
-  tide_daemon_owner_priority_of(DAEMON_OF(r), (stream), (request), (account))
-#define ON_SUBMESSAGE(r, delivery) tide_daemon_owner_on_submessage(DAEMON_OF(r), (delivery))
-#define ON_CONTROL(r, delivery) tide_daemon_on_control(DAEMON_OF(r), (delivery))
-#define ON_ACKNOWLEDGE(r, stream, first, missing) tide_daemon_on_acknowledge(DAEMON_OF(r), (stream), (first), (missing))
+static tide_daemon_t *daemon_of(const tide_receiver_t *r) {
+  return (tide_daemon_t *)((uintptr_t)r - offsetof(tide_daemon_t, receiver));
+}
+static int32_t ask_priority(const tide_receiver_t *r, uint8_t stream, tide_xrce_request_t request,
+                            tide_account_t **account) {
+  return tide_daemon_owner_priority_of(daemon_of(r), stream, request, account);
+}
+static void report_submessage(const tide_receiver_t *r, const tide_delivery_t *delivery) {
+  tide_daemon_owner_on_submessage(daemon_of(r), delivery);
+}
+static void report_control(const tide_receiver_t *r, const tide_delivery_t *delivery) {
+  tide_daemon_on_control(daemon_of(r), delivery);
+}
+static void report_acknowledge(const tide_receiver_t *r, uint8_t stream, uint16_t first, uint16_t missing) {
+  tide_daemon_on_acknowledge(daemon_of(r), stream, first, missing);
+}
 #else
 #define HAS_PRIORITIES(r) ((r)->config.priority_of != NULL)
 #define HAS_CONTROL(r) ((r)->config.on_control != NULL)
-#define PRIORITY_OF(r, stream, request, account) \
-  (r)->config.priority_of((r)->config.context, (stream), (request), (account))
-#define ON_SUBMESSAGE(r, delivery) (r)->config.on_submessage((r)->config.context, (delivery))
-#define ON_CONTROL(r, delivery) \
-  ((r)->config.on_control ? (r)->config.on_control((r)->config.context, (delivery)) : (void)0)
-#define ON_ACKNOWLEDGE(r, stream, first, missing) \
-  ((r)->config.on_acknowledge ? (r)->config.on_acknowledge((r)->config.context, (stream), (first), (missing)) : (void)0)
+static int32_t ask_priority(const tide_receiver_t *r, uint8_t stream, tide_xrce_request_t request,
+                            tide_account_t **account) {
+  return r->config.priority_of(r->config.context, stream, request, account);
+}
+static void report_submessage(const tide_receiver_t *r, const tide_delivery_t *delivery) {
+  r->config.on_submessage(r->config.context, delivery);
+}
+static void report_control(const tide_receiver_t *r, const tide_delivery_t *delivery) {
+  if (r->config.on_control) r->config.on_control(r->config.context, delivery);
+}
+static void report_acknowledge(const tide_receiver_t *r, uint8_t stream, uint16_t first, uint16_t missing) {
+  if (r->config.on_acknowledge) r->config.on_acknowledge(r->config.context, stream, first, missing);
+}
 #endif
 
 static int16_t distance_from(uint16_t next, uint16_t sequence) { return tide_sequence_distance(sequence, next); }
@@ -402,7 +418,7 @@ static tide_account_t *account_of_message(tide_receiver_t *r, const tide_slot_t 
   if (fragment->body_bytes < 8u || fragment->body[0] != TIDE_XRCE_DATA) return account;
   const uint8_t *ids = fragment->body + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
   const tide_xrce_request_t request = {(uint16_t)(ids[0] << 8 | ids[1]), (uint16_t)(ids[2] << 8 | ids[3])};
-  return PRIORITY_OF(r, slot->stream, request, &account) < 0 ? NULL : account;
+  return ask_priority(r, slot->stream, request, &account) < 0 ? NULL : account;
 }
 
 /* Find the memory for the next FRAGMENT in the slot, if there is one. False: it has to wait. */
@@ -531,7 +547,7 @@ static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t
     r->withheld = r->withheld || stream->withheld;
   }
   stream->acknowledge = false;
-  ON_ACKNOWLEDGE(r, stream->id, stream->next, (uint16_t)missing);
+  report_acknowledge(r, stream->id, stream->next, (uint16_t)missing);
 }
 
 /* A slot came free: what could not be asked for before, or was evicted, may come now. */
@@ -575,7 +591,7 @@ static void hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const t
                             size_t position) {
   tide_delivery_t delivery = {.header = *header, .arrived_ns = slot->arrived_ns, .memory = r->filling};
   while (tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage) == 1)
-    ON_CONTROL(r, &delivery);
+    report_control(r, &delivery);
   TIDE_COUNT(r->counters.answers, 1u);
 }
 
@@ -670,7 +686,7 @@ static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slo
                                 size_t bytes, tide_account_t **account) {
   if (id != TIDE_XRCE_DATA || bytes < 4u || !HAS_PRIORITIES(r)) return priority_of_stream(slot);
   const tide_xrce_request_t request = {request_part(body), request_part(body + 2)};
-  return PRIORITY_OF(r, slot->stream, request, account);
+  return ask_priority(r, slot->stream, request, account);
 }
 
 /* A later fragment says nothing about its message: it is as urgent as the one before it. */
@@ -926,7 +942,7 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
     if (TIDE_RELIABLE_STREAMS && in_session && delivery.submessage.id == TIDE_XRCE_HEARTBEAT)
       apply_heartbeat(r, &delivery.submessage);
     if (in_session && delivery.submessage.id == TIDE_XRCE_RESET) tide_receiver_reset(r);
-    ON_CONTROL(r, &delivery);
+    report_control(r, &delivery);
   }
   if (more < 0) TIDE_COUNT(r->counters.malformed, 1u);
   return 0;
@@ -939,7 +955,7 @@ static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_s
   if (ahead < 0 || find_slot(r, slot->stream, slot->sequence)) {
     TIDE_COUNT(r->counters.duplicates, 1u);
     /* Nothing is asked for here: who sends again at each question would answer each answer with another copy. */
-    if (stream && ahead < 0) ON_ACKNOWLEDGE(r, stream->id, stream->next, 0u);
+    if (stream && ahead < 0) report_acknowledge(r, stream->id, stream->next, 0u);
     return true;
   }
   if (ahead < (int16_t)r->config.window) return false;
@@ -1211,7 +1227,7 @@ static int deliver_message(tide_receiver_t *r, tide_delivery_t delivery, tide_re
       more = TIDE_ERROR_MALFORMED;
       break;
     }
-    ON_SUBMESSAGE(r, &delivery);
+    report_submessage(r, &delivery);
     count++;
   }
   if (more < 0) slot->malformed = true;
@@ -1248,7 +1264,7 @@ int tide_receiver_deliver(tide_receiver_t *r, tide_slot_t *slot) {
   while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage)) == 1) {
     if (delivery.submessage.id != TIDE_XRCE_FRAGMENT) {
       if (!slot->unwanted) {
-        ON_SUBMESSAGE(r, &delivery);
+        report_submessage(r, &delivery);
         count++;
       }
     } else if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) {

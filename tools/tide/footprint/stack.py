@@ -31,6 +31,11 @@ _HANDED_OVER: dict[str, set[str]] = {
     "agrees": {"note_hash", "is_as_it_was"},
     "begin": {"begin_round"},
     "end": {"end_round"},
+    "take": {
+        *("tide_receiver_take_most_urgent_of", "tide_receiver_take_oldest_of"),
+        *("take_most_urgent", "take_oldest"),
+    },
+    "is": {"is_welcome"},
     "tell": set(),  # the program's function for errors
     "keep": {"keep"},
     "step": {"begin_long", "flush_long", "poll_long"},
@@ -50,6 +55,12 @@ class Graph:
 def _plain(title: str) -> str:
     """The function's name: without the file, and without what the compiler adds to copies of it."""
     return title.rsplit(":", 1)[-1].split(".")[0]
+
+
+def _key(title: str) -> str:
+    """The same with the file of a static function: several files have one of that name."""
+    file, colon, name = title.rpartition(":")
+    return f"{Path(file).name}{colon}{name.split('.')[0]}"
 
 
 @cache
@@ -103,22 +114,28 @@ def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] 
     for file in graphs:
         text = file.read_text(encoding="utf-8")
         for title, size in _NODE.findall(text):
-            # of functions of the same name in several files the largest: a bound
-            graph.frames[_plain(title)] = max(int(size), graph.frames.get(_plain(title), 0))
+            # of copies the largest: a bound
+            graph.frames[_key(title)] = max(int(size), graph.frames.get(_key(title), 0))
         for source, target, place, line, column in _EDGE.findall(text):
             indirect = target == _INDIRECT
-            called = _called(place, int(line), int(column)) if indirect and place else _plain(target)
-            edges.append((_plain(source), "pointer" if indirect else "call", called))
-    functions = set(graph.frames)
+            called = _called(place, int(line), int(column)) if indirect and place else _key(target)
+            edges.append((_key(source), "pointer" if indirect else "call", called))
+    named: dict[str, set[str]] = {}
+    for key in graph.frames:
+        named.setdefault(_plain(key), set()).add(key)
+    functions = set(named)
     targets = _targets(sources, functions)
     there = None if linked is None else {_plain(name) for name in linked}
     for caller, kind, called in edges:
-        to = {called} & functions if kind == "call" else _candidates(called, targets, functions)
-        if kind == "pointer" and not to and called not in _HANDED_OVER:  # else those that it names are not linked
+        if kind == "call":
+            graph.calls.setdefault(caller, set()).update({called} & graph.frames.keys())
+            continue
+        to = _candidates(called, targets, functions)
+        if not to and called not in _HANDED_OVER:  # else those that it names are not linked
             graph.unresolved.add(called)
-        if kind == "pointer" and there is not None:
+        if there is not None:
             to = to & there
-        graph.calls.setdefault(caller, set()).update(to)
+        graph.calls.setdefault(caller, set()).update(key for name in to for key in named[name])
     return graph
 
 
