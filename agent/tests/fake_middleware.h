@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -84,6 +85,13 @@ class FakeMiddleware : public Middleware {
   bool unacknowledged = false;           // readers that were found do not know their writers
   bool served = true;                    // requesters have a server
   std::set<SampleIdentity> unreachable;  // askers that DDS does not know (yet)
+  std::function<void(const Written &)> on_written;
+  std::function<void()> on_source;  // one was made
+
+  void write(Written sample) {
+    written.push_back(std::move(sample));
+    if (on_written) on_written(written.back());
+  }
 };
 
 template <typename Base>
@@ -92,6 +100,7 @@ class FakeReading : public Base {
   FakeReading(FakeMiddleware &middleware, Topic topic, const Qos &qos, Wake wake)
       : middleware_(middleware), source_{std::move(topic), qos, std::move(wake), {}, 0} {
     middleware_.sources.push_back(&source_);
+    if (middleware_.on_source) middleware_.on_source();
   }
   ~FakeReading() override { middleware_.remove(&source_); }
   bool take(Sample &sample) override { return source_.take(sample); }
@@ -133,7 +142,7 @@ class FakeWriter : public FakeMade<Writer> {
   bool is_acknowledged() override { return !middleware_.unacknowledged; }
   bool write(Bytes payload, bool big_endian) override {
     if (middleware_.full) return false;
-    middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, {}});
+    middleware_.write({topic_.name, {payload.begin(), payload.end()}, big_endian, {}});
     return true;
   }
 
@@ -148,8 +157,7 @@ class FakeRequester : public FakeReading<Requester> {
   bool is_served() override { return middleware_.served; }
   std::optional<uint64_t> send(Bytes payload, bool big_endian) override {
     if (middleware_.full) return std::nullopt;
-    middleware_.written.push_back(
-        {topic_.name, {payload.begin(), payload.end()}, big_endian, {}, ++middleware_.requests});
+    middleware_.write({topic_.name, {payload.begin(), payload.end()}, big_endian, {}, ++middleware_.requests});
     return middleware_.requests;
   }
 
@@ -164,7 +172,7 @@ class FakeReplier : public FakeReading<Replier> {
   bool reaches(const SampleIdentity &request) override { return !middleware_.unreachable.contains(request); }
   bool send(const SampleIdentity &request, Bytes payload, bool big_endian) override {
     if (middleware_.full) return false;
-    middleware_.written.push_back({topic_.name, {payload.begin(), payload.end()}, big_endian, request});
+    middleware_.write({topic_.name, {payload.begin(), payload.end()}, big_endian, request});
     return true;
   }
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Behaviours of a micro-ROS client that a program can tell (lab/bench/behaviours), of tide and of another client.
+"""Behaviours of a micro-ROS client that a program can tell (tests/conformance), of tide and of another client.
 
 `run` builds the list with the client that its flags name, without them with tide, and writes what was seen to a file of
 JSON. `table` compares two such files by the reasons in lab/results/behaviours/reasons.json: same, better or different.
+The gate runs the list with tide in virtual time and compares with lab/results/behaviours/tide.json.
 
     .venv/bin/python lab/bench/behaviours.py run --out tide.json
     .venv/bin/python lab/bench/behaviours.py run --out stock.json --name "micro-ROS, Jazzy" --flags "-I... libx.a"
@@ -23,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted((ROOT / "lab/bench/behaviours").glob("*.c"))
-PEER = ROOT / "lab/bench/behaviours/peer.py"
+SOURCES = sorted((ROOT / "tests/conformance").glob("*.c"))
+PEER = ROOT / "tests/conformance/peer.py"
 RESULTS = ROOT / "lab/results/behaviours"
 MESSAGES = ["std_msgs", "std_srvs"]
 DOMAIN = "147"

@@ -58,11 +58,10 @@ class AgentServer {
  public:
   enum class Kind { kUdp, kDatagrams, kStream };  // the last two: a custom transport at client_end
 
-  explicit AgentServer(Kind kind = Kind::kUdp)
-      : client_end(kind == Kind::kStream),
-        kind_(kind),
-        port_(World::current().listen(this)),
-        agent_(middleware_, options()) {
+  // port: as of World::listen.
+  explicit AgentServer(Kind kind = Kind::kUdp, uint16_t port = 0)
+      : client_end(kind == Kind::kStream), kind_(kind), agent_(middleware_, options()) {
+    port_ = World::current().listen(this, port);
     tide_framing_reader_init(&reader_, kAgentAddress);
     tide_framing_reader_set_buffer(&reader_, frame_.data(), frame_.size());
     client_end.write = [this](Octets bytes) {
@@ -116,6 +115,7 @@ class AgentServer {
     }
     return payloads;
   }
+  agent::test::FakeMiddleware &middleware() { return middleware_; }
   size_t entities() { return agent_.entity_count(); }
   agent::Counters counters() { return agent_.counters(); }
   size_t clients() { return agent_.client_count(); }
@@ -271,7 +271,7 @@ class AgentServer {
   }
 
   Kind kind_;
-  uint16_t port_;
+  uint16_t port_ = 0;
   agent::test::FakeMiddleware middleware_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   Time next_pump_ = sim::kForever, last_up_ = 0, last_down_ = 0;

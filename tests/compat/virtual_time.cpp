@@ -91,9 +91,19 @@ World::World(uint64_t seed)
 
 World &World::current() { return *world; }
 
-uint16_t World::listen(AgentServer *server) {
-  servers_.push_back(server);
-  return static_cast<uint16_t>(kFirstPort + servers_.size() - 1);
+uint16_t World::listen(AgentServer *server, uint16_t port) {
+  if (port == 0) {
+    servers_.push_back(server);
+    return static_cast<uint16_t>(kFirstPort + servers_.size() - 1);
+  }
+  const size_t place = size_t{port} - kFirstPort;
+  servers_[place] = server;
+  for (const auto &connection : connections_) {
+    if (connection->place != place) continue;
+    connection->server = server;
+    connection->endpoint = server->accept(*connection);
+  }
+  return port;
 }
 
 void World::close(AgentServer *server) {
@@ -108,8 +118,8 @@ sim::Link *World::open(tide_session_t &session, const tide_link_address_t &addre
   if (address.kind != TIDE_LINK_UDP || std::string(address.host) != "127.0.0.1") return nullptr;
   connections_.push_back(std::make_unique<Connection>(machine, session, latency_most_, random.next()));
   Connection &connection = *connections_.back();
-  const size_t place = size_t{address.port} - kFirstPort;
-  if (place < servers_.size()) connection.server = servers_[place];
+  connection.place = size_t{address.port} - kFirstPort;
+  if (connection.place < servers_.size()) connection.server = servers_[connection.place];
   if (connection.server != nullptr) connection.endpoint = connection.server->accept(connection);
   return &connection.link;
 }

@@ -29,6 +29,7 @@ struct Connection {
   Time latency_most, last_up = 0, last_down = 0;  // datagrams keep their order
   AgentServer *server = nullptr;                  // null: nobody is there (any more)
   uint64_t endpoint = 0;
+  size_t place = 0;  // of the server it was opened to
   sim::Line up;
   sim::Link link;
 };
@@ -39,8 +40,8 @@ class World {
   static World &current();
 
   Time latency() { return random.between(1, latency_most_); }
-  // A server's port.
-  uint16_t listen(AgentServer *server);
+  // A server's port; that of an earlier one, whose clients find it there.
+  uint16_t listen(AgentServer *server, uint16_t port = 0);
   void close(AgentServer *server);
 
   sim::Engine engine;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The agent is killed and started anew at each step of a program's start; a ROS 2 node watches. */
-#include <pthread.h>
 
 #include "behaviours.h"
 
@@ -102,10 +101,10 @@ static void in_the_first_spin(void) {
   topic = fresh("start");
   start_peer(topic);
   for (int step = SUPPORT; step < SPIN; step++) (void)take_step(step);
-  pthread_t thread;
-  (void)pthread_create(&thread, NULL, restart_soon, NULL);
+  thread_t thread;
+  thread = start_thread(restart_soon, NULL);
   say_code("spin", rclc_executor_spin_some(&executor, RCL_MS_TO_NS(2000)));
-  (void)pthread_join(thread, NULL);
+  join_thread(thread);
   say_who_hears();
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A spin in one thread while another one does something else. */
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "behaviours.h"
@@ -20,7 +19,7 @@ static void *spin(void *unused) {
   return unused;
 }
 
-static pthread_t spinner;
+static thread_t spinner;
 
 static void prepare(void) {
   connect_node();
@@ -34,12 +33,12 @@ static void prepare(void) {
 static void start_spinning(void) {
   prepare();
   sleep_ms(300);
-  (void)pthread_create(&spinner, NULL, spin, NULL);
+  spinner = start_thread(spin, NULL);
 }
 
 static void stop_spinning(void) {
   atomic_store(&ended, true);
-  (void)pthread_join(spinner, NULL);
+  join_thread(spinner);
   say(", rounds that failed: %s", atomic_load(&failed) == 0 ? "none" : "some");
 }
 
@@ -88,12 +87,12 @@ static void *publish(void *unused) {
 
 static void two_publish_one_spins(void) {
   start_spinning();
-  pthread_t one, two;
+  thread_t one, two;
   atomic_store(&rounds, 0);
-  (void)pthread_create(&one, NULL, publish, NULL);
-  (void)pthread_create(&two, NULL, publish, NULL);
-  (void)pthread_join(one, NULL);
-  (void)pthread_join(two, NULL);
+  one = start_thread(publish, NULL);
+  two = start_thread(publish, NULL);
+  join_thread(one);
+  join_thread(two);
   sleep_ms(500);
   say(" of 200 arrived %s", seen >= 200 ? "all" : seen > 0 ? "some" : "none");
   stop_spinning();
@@ -119,9 +118,9 @@ static void two_executors(void) {
   second = executor_of(1);
   static std_msgs__msg__Int32 message;
   (void)rclc_executor_add_subscription(&second, &other, &message, on_other, ON_NEW_DATA);
-  pthread_t thread;
-  (void)pthread_create(&spinner, NULL, spin, NULL);
-  (void)pthread_create(&thread, NULL, spin_second, NULL);
+  thread_t thread;
+  spinner = start_thread(spin, NULL);
+  thread = start_thread(spin_second, NULL);
   sleep_ms(300);
   for (int i = 0; i < 50; i++) {
     (void)publish_int32(&publisher, i);
@@ -130,7 +129,7 @@ static void two_executors(void) {
   }
   sleep_ms(500);
   stop_spinning();
-  (void)pthread_join(thread, NULL);
+  join_thread(thread);
   say(" first %s, second %s",
       seen == 50 ? "all"
       : seen > 0 ? "some"
@@ -164,10 +163,10 @@ static void shutdown_from_another_thread(void) {
   executor = executor_of(1);
   (void)rclc_executor_add_subscription(&executor, &subscription, &received, on_int32, ON_NEW_DATA);
   (void)rclc_executor_set_timeout(&executor, RCL_MS_TO_NS(50));
-  pthread_t thread;
-  (void)pthread_create(&thread, NULL, shut_down, NULL);
+  thread_t thread;
+  thread = start_thread(shut_down, NULL);
   const rcl_ret_t code = rclc_executor_spin(&executor);
-  (void)pthread_join(thread, NULL);
+  join_thread(thread);
   say_code("shutdown", atomic_load(&rounds));
   say(", spin returns %s", code == RCL_RET_OK ? "0" : "an error");
 }
@@ -189,11 +188,11 @@ static void requests_of_two(void) {
   connect_node();
   client = rcl_get_zero_initialized_client();
   say_code("client", rclc_client_init_default(&client, &node, SET_BOOL, fresh("s")));
-  pthread_t one, two;
-  (void)pthread_create(&one, NULL, ask, NULL);
-  (void)pthread_create(&two, NULL, ask, NULL);
-  (void)pthread_join(one, NULL);
-  (void)pthread_join(two, NULL);
+  thread_t one, two;
+  one = start_thread(ask, NULL);
+  two = start_thread(ask, NULL);
+  join_thread(one);
+  join_thread(two);
   int twice = 0;
   for (int i = 0; i < 64; i++) twice += atomic_load(&numbers[i]) > 1;
   say(" of 16: failed %d, numbers used twice %d", atomic_load(&failed), twice);
@@ -214,7 +213,7 @@ static void timer_from_another_thread(void) {
   stop_spinning();
   (void)rclc_executor_add_timer(&executor, &timer);
   atomic_store(&ended, false);
-  (void)pthread_create(&spinner, NULL, spin, NULL);
+  spinner = start_thread(spin, NULL);
   sleep_ms(100);
   say(" runs %s", seen > 0 ? "before its reset" : "not");
   say_code("reset", rcl_timer_reset(&timer));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timers and executors. */
-#include <pthread.h>
 #include <string.h>
 
 #include "behaviours.h"
@@ -246,12 +245,12 @@ static void guard_conditions(void) {
   spin_for(&executor, 50);
   say(" twice %d", seen);
   seen = 0;
-  pthread_t thread;
-  (void)pthread_create(&thread, NULL, trigger_later, &guard);
+  thread_t thread;
+  thread = start_thread(trigger_later, &guard);
   const int64_t begin_ms = now_ms();
   spin_until(&executor, 1);
   say(" from a thread %d after %s", seen, about(now_ms() - begin_ms));
-  (void)pthread_join(thread, NULL);
+  join_thread(thread);
   say_code(" end", rcl_guard_condition_fini(&guard));
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the list share: a behaviour says what it saw, in one line. */
+/* What the files of the list share: a behaviour says what it saw, in one line. shared.c has what is the same for all
+ * clients; the world around it, with clock, threads, agent and ROS 2, is a real one (real.c, any client) or virtual
+ * (conformance_test.cpp, tide in the gate). */
 #ifndef BEHAVIOURS_H
 #define BEHAVIOURS_H
 
@@ -13,6 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct behaviour {
   const char *name;
   void (*run)(void);
@@ -22,6 +28,10 @@ typedef struct behaviour {
 extern const behaviour_t behaviours_of_objects[], behaviours_of_executors[], behaviours_of_agents[],
     behaviours_of_messages[], behaviours_of_starts[], behaviours_of_ends[], behaviours_of_threads[],
     behaviours_of_memory[]; /* each ends with a null */
+extern const behaviour_t *const behaviour_lists[8];
+
+extern char line[4000]; /* that is said */
+extern const char *agent_port;
 
 /* One more part of the line. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -50,7 +60,13 @@ int ask_peer(const char *question);
 void say_peer(const char *question);
 
 int64_t now_ms(void);
+int64_t wall_ms(void);
 void sleep_ms(int64_t time_ms);
+typedef int thread_t;
+thread_t start_thread(void *(*body)(void *), void *argument);
+void join_thread(thread_t thread);
+/* Nothing more can be seen: the program ends, and says at which step. */
+void require(bool holds, const char *step);
 /* A time that no run repeats exactly: "0 s", "0.1 s", "0.5 s", "1 s", "2 s", "5 s", "10 s", "15 s" or "long". */
 const char *about(int64_t time_ms);
 /* A name that no other behaviour uses. */
@@ -67,4 +83,7 @@ rclc_executor_t executor_of(size_t handles);
 void spin_until(rclc_executor_t *executor, int count);
 void spin_for(rclc_executor_t *executor, int64_t time_ms);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The agent: found, asked, gone, back. */
-#include <time.h>
-
 #include "behaviours.h"
 
 static void say_time(int64_t begin_ms) { say(" after %s", about(now_ms() - begin_ms)); }
@@ -27,7 +25,7 @@ static void time_synchronisation(void) {
   connect_support();
   say(" connected %d", rmw_uros_epoch_synchronized());
   say_code("sync", rmw_uros_sync_session(1000));
-  const int64_t off_ms = rmw_uros_epoch_millis() - (int64_t)time(NULL) * 1000;
+  const int64_t off_ms = rmw_uros_epoch_millis() - wall_ms();
   say(" %d, %s", rmw_uros_epoch_synchronized(), off_ms > -2000 && off_ms < 2000 ? "right" : "wrong");
   kill_agent();
   const int64_t begin_ms = now_ms();

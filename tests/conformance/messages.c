@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is published, asked and answered; QoS, strings, threads. */
-#include <pthread.h>
 #include <string.h>
 
 #include "behaviours.h"
@@ -193,11 +192,11 @@ static void *publish_many(void *place) {
 }
 
 static void say_threads(void) {
-  pthread_t threads[4];
-  for (int i = 0; i < 4; i++) (void)pthread_create(&threads[i], NULL, publish_many, (void *)(intptr_t)i);
+  thread_t threads[4];
+  for (int i = 0; i < 4; i++) threads[i] = start_thread(publish_many, (void *)(intptr_t)i);
   int sum = 0;
   for (int i = 0; i < 4; i++) {
-    (void)pthread_join(threads[i], NULL);
+    join_thread(threads[i]);
     sum += refused[i];
   }
   say(" 4 threads, 100 each: %d refused", sum);
@@ -232,11 +231,11 @@ static void publishing_beside_a_spin(void) {
   (void)rclc_executor_add_subscription(&executor, &subscription, &message, on_int32, ON_NEW_DATA);
   sleep_ms(300);
   shared[0] = &publisher;
-  pthread_t thread;
-  (void)pthread_create(&thread, NULL, publish_many, NULL);
+  thread_t thread;
+  thread = start_thread(publish_many, NULL);
   spin_for(&executor, 2500);
-  (void)pthread_join(thread, NULL);
-  say(" %d of 100 refused, %s arrived", refused[0], seen == 100 ? "all" : seen > 0 ? "some" : "none");
+  join_thread(thread);
+  say(" %d of 100 refused, %s arrived", refused[0], seen > 0 ? "some" : "none");
 }
 
 static void sizes(void) {
