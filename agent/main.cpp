@@ -1,45 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // tide-agent: joins DDS-XRCE clients (tide, micro-ROS) to ROS 2.
 #include <malloc.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
-
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "core/agent.h"
-#include "core/domains.h"
-#include "core/names.h"
 #include "dds/fast_dds.h"
-#include "io/command_words.h"
-#include "io/discovery.h"
-#include "io/loop.h"
+#include "io/arguments.h"
+#include "io/link.h"
+#include "io/network.h"
 #include "io/serial.h"
-#include "io/tcp.h"
-#include "io/trace_file.h"
-#include "io/udp.h"
 #include "tide/port.h"
+#include "tide/status.h"
 #include "version.h"
 
 namespace {
 
 using namespace tide::agent;
+
+// ---- the command line ----
 
 struct Arguments {
   std::vector<uint16_t> udp, tcp;
@@ -169,6 +174,8 @@ void describe(CLI::App &app, Arguments &arguments) {
   app.add_flag("--json-stats", arguments.json_stats, "Print counters as one line of JSON at the end and on SIGUSR1");
 }
 
+// ---- the process ----
+
 Profiles read_profiles(const std::string &path) {
   Profiles profiles;
   if (path.empty()) return profiles;
@@ -179,11 +186,11 @@ Profiles read_profiles(const std::string &path) {
   return profiles;
 }
 
-// Clients that come and go are made, used and deleted by several threads. With a heap for each of them, memory grows
-// for as many rounds of a fleet as it takes until every heap has room for all of it.
+// Several threads create, use and delete clients. With a heap for each thread, memory would grow until every heap could
+// hold the whole fleet.
 void keep_one_heap() {
 #ifdef __GLIBC__
-  constexpr int kLargeBytes = 128 * 1024;  // beyond, memory is given back as it is freed
+  constexpr int kLargeBytes = 128 * 1024;  // larger blocks are returned to the system when freed
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, kLargeBytes);
 #endif
@@ -198,13 +205,69 @@ void raise_priority(int priority) {
   }
 }
 
-// Participants of DDS and connections take some descriptors each.
+// DDS participants and connections take several descriptors each.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
 }
+
+// What a Tracer records goes to a file, on a thread without urgency.
+class TraceFile {
+ public:
+  // Throws std::runtime_error when the file cannot be written. The tracer outlives this.
+  TraceFile(const std::string &path, Tracer &tracer)
+      : path_(path), tracer_(tracer), file_(std::fopen(path.c_str(), "wb")) {
+    if (file_ == nullptr) throw std::runtime_error(path + ": cannot be written: " + std::strerror(errno));
+    thread_ = std::thread([this] { drain_until_end(); });
+  }
+  ~TraceFile() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    ends_.notify_all();
+    thread_.join();
+    drain();
+    if (std::fclose(file_) != 0 && !failed_) std::fprintf(stderr, "%s: not all of it was written\n", path_.c_str());
+  }
+  TraceFile(const TraceFile &) = delete;
+  TraceFile &operator=(const TraceFile &) = delete;
+
+ private:
+  // A full disk is reported once; from then on the rings count what they drop.
+  void drain() {
+    const auto write = [](void *file, const uint8_t *bytes, size_t count) -> int {
+      return std::fwrite(bytes, 1, count, static_cast<std::FILE *>(file)) == count ? TIDE_OK : TIDE_ERROR_FULL;
+    };
+    if (failed_) return;
+    failed_ = !tracer_.drain(write, file_) || std::fflush(file_) != 0;
+    if (failed_) std::fprintf(stderr, "%s: cannot be written any more: %s\n", path_.c_str(), std::strerror(errno));
+  }
+  void drain_until_end() {
+    const sched_param none{};  // this thread must not inherit SCHED_FIFO
+    (void)pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
+    std::unique_lock lock(mutex_);
+    while (!ended_) {
+      (void)ends_.wait_for(lock, std::chrono::milliseconds(50));
+      lock.unlock();
+      drain();
+      lock.lock();
+    }
+  }
+
+  std::string path_;
+  Tracer &tracer_;
+  std::FILE *file_;
+  bool failed_ = false;
+  std::mutex mutex_;  // of ended_
+  std::condition_variable ends_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+// ---- options of the agent, of its links and of single clients ----
 
 int domain_of(const std::string &text) {
   int domain = 0;
@@ -215,7 +278,7 @@ int domain_of(const std::string &text) {
   return domain;
 }
 
-// What is given once holds for all lines.
+// A value given once is that of all serial lines.
 template <typename Value>
 Value of_line(const std::vector<Value> &values, size_t line) {
   return values.size() == 1 ? values.front() : values[line];
@@ -253,31 +316,29 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
 
 void print_statistics(const Agent &agent, const Loop &loop) {
   const Counters counters = agent.counters();
-  LinkCounters links;
-  for (const auto &link : loop.links()) {
-    links.checksum_errors += link->counters().checksum_errors;
-    links.send_dropped += link->counters().send_dropped;
-    links.receive_dropped += link->counters().receive_dropped;
-    links.reopened += link->counters().reopened;
-    links.connections_refused += link->counters().connections_refused;
-    links.connections_timed_out += link->counters().connections_timed_out;
-  }
+  const auto sum_of = [&loop](uint64_t LinkCounters::*counter) {
+    uint64_t sum = 0;
+    for (const auto &link : loop.links()) sum += link->counters().*counter;
+    return sum;
+  };
   std::cout << "{\"clients\": " << agent.client_count() << ", \"entities\": " << agent.entity_count()
             << ", \"requesters_unserved\": " << agent.unserved_requesters();
 #define TIDE_AGENT_COUNTER(name) std::cout << ", \"" #name "\": " << counters.name;
   TIDE_AGENT_COUNTERS(TIDE_AGENT_COUNTER)
 #undef TIDE_AGENT_COUNTER
-  std::cout << ", \"checksum_errors\": " << links.checksum_errors << ", \"send_dropped\": " << links.send_dropped
-            << ", \"receive_dropped\": " << links.receive_dropped << ", \"reopened\": " << links.reopened
-            << ", \"connections_refused\": " << links.connections_refused
-            << ", \"connections_timed_out\": " << links.connections_timed_out
+  std::cout << ", \"checksum_errors\": " << sum_of(&LinkCounters::checksum_errors)
+            << ", \"send_dropped\": " << sum_of(&LinkCounters::send_dropped)
+            << ", \"receive_dropped\": " << sum_of(&LinkCounters::receive_dropped)
+            << ", \"reopened\": " << sum_of(&LinkCounters::reopened)
+            << ", \"connections_refused\": " << sum_of(&LinkCounters::connections_refused)
+            << ", \"connections_timed_out\": " << sum_of(&LinkCounters::connections_timed_out)
             << ", \"busy_poll_us\": " << loop.busy_poll().limit_ns / 1000
             << ", \"busy_poll_hits\": " << loop.busy_poll().hits
             << ", \"busy_poll_misses\": " << loop.busy_poll().misses
             << ", \"busy_polled_ns\": " << loop.busy_poll().polled_ns << "}" << std::endl;
 }
 
-// "WHO=VALUE" or "VALUE": whom a value is for, unset: all; and the value. A remap has an = of its own, in ":=".
+// Of "WHO=VALUE" or "VALUE": the clients, unset: all; and the value. A remap has an = of its own, in ":=".
 std::pair<std::optional<Who>, std::string> who_and_value(const std::string &option, const std::string &text) {
   const size_t at = text.find('=');
   if (at == std::string::npos || (at != 0 && text[at - 1] == ':')) return {std::nullopt, text};
@@ -293,8 +354,8 @@ Time seconds_of(const std::string &text) {
   throw std::runtime_error("--client-timeout: '" + text + "' is not a number of seconds");
 }
 
-// What options say of some clients. Of several rules that name a client the first counts, and those that name all come
-// last; remaps are all of those that name it.
+// Options for some clients. Of several rules that name a client the first is used, those for all clients last; remaps
+// of all its rules are used.
 class ClientOptions {
  public:
   explicit ClientOptions(const Arguments &arguments) {
@@ -314,7 +375,7 @@ class ClientOptions {
     return usual_ns;
   }
 
-  // Null: none. The same for each session of a client, and as long as this.
+  // Null: none. The same for each session of a client; valid as long as this object.
   const Renaming *names(const Peer &peer, uint32_t key) {
     if (rules_.empty()) return nullptr;
     Renaming names;
@@ -343,7 +404,7 @@ class ClientOptions {
 
   std::vector<std::pair<std::optional<Who>, Time>> timeouts_;
   std::vector<Rule> rules_;
-  std::set<Renaming> made_;  // as many as there are different sets of rules that name a client
+  std::set<Renaming> made_;  // one for each set of rules that names a client
 };
 
 TcpLimits tcp_limits(const Arguments &arguments) {
@@ -359,9 +420,10 @@ TcpLimits tcp_limits(const Arguments &arguments) {
 AccessList access_list(const Arguments &arguments) {
   AccessList list;
   for (const std::string &rule : arguments.allow) list.add(rule);
-  for (const std::string &device : list.devices()) {
-    if (std::find(arguments.serial.begin(), arguments.serial.end(), device) != arguments.serial.end()) continue;
-    throw std::runtime_error("--allow " + device + ": no --serial serves this device");
+  for (const Who &who : list.rules()) {
+    const std::vector<std::string> &served = arguments.serial;
+    if (who.device().empty() || std::find(served.begin(), served.end(), who.device()) != served.end()) continue;
+    throw std::runtime_error("--allow " + who.device() + ": no --serial serves this device");
   }
   return list;
 }
@@ -386,7 +448,7 @@ void open_links(const Arguments &arguments, const AccessList &access, Agent &age
                                            access));
 }
 
-// One line of what is open, for users and for scripts that wait for it.
+// One line of the open links, for users and for scripts that wait for it.
 void print_ready(const Arguments &arguments, const Loop &loop) {
   std::string open;
   for (const auto &link : loop.links()) {
@@ -454,7 +516,7 @@ void run(const Arguments &arguments) {
   if (arguments.json_stats) print_statistics(agent, loop);
 }
 
-// What to type instead; empty: nothing is known that would help.
+// What to type instead; empty: unknown.
 std::string advice(const CLI::App &app, int argc, char **argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string ours = stock_command_in_our_words(words); !ours.empty()) {

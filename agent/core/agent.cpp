@@ -2,22 +2,28 @@
 #include "core/agent.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
-#include "core/answers.h"
-#include "core/submessage.h"
+#include "core/streams.h"
 #include "tide/invariant.h"
 #include "tide/platform.h"
 #include "tide/status.h"
 
 namespace tide::agent {
+
 namespace {
 
 int64_t system_wall_clock_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void count_in(Counters &counters, size_t bytes) {
+  counters.messages_in++;
+  counters.bytes_in += bytes;
 }
 
 }  // namespace
@@ -46,13 +52,13 @@ Counters Agent::counters() const {
   return sum;
 }
 
-const std::vector<ClientVitals> &Agent::vitals(Time now) {
+AgentVitals Agent::vitals(Time now) {
   vitals_.clear();
   for (const auto &[key, slot] : clients_) {
     vitals_.push_back(slot.client->vitals(now));
     vitals_.back().place = name_of(slot.client->endpoint());
   }
-  return vitals_;
+  return {vitals_, counters(), options_.limits};
 }
 
 size_t Agent::entity_count() const {
@@ -111,11 +117,6 @@ void Agent::input(Endpoint endpoint, Bytes message, Time now) {
   counters_.clients_deleted++;
   erase(client->key(), "left", now);
   check(endpoint);
-}
-
-void Agent::count_in(Counters &counters, size_t bytes) const {
-  counters.messages_in++;
-  counters.bytes_in += bytes;
 }
 
 Client *Agent::find(Endpoint endpoint, const tide_xrce_header_t &header) {
@@ -180,8 +181,6 @@ void Agent::create_client(Endpoint endpoint, const tide_xrce_submessage_t &subme
 }
 
 // ---- bookkeeping ----
-
-void Agent::attach(Endpoint endpoint, uint32_t key) { places_[endpoint].keys.push_back(key); }
 
 void Agent::detach(Endpoint endpoint, uint32_t key) {
   const auto place = places_.find(endpoint);
@@ -317,7 +316,7 @@ Time Agent::poll(Time now) {
     mark(signal->key);
   }
   const Time noticed = notices_.poll(now);
-  // Only those that have something to do: with many clients the others would take most of the time.
+  // Only clients that have something to do: with many clients the others would take most of the time.
   due_.clear();
   due_.swap(dirty_);
   for (auto place = deadlines_.begin(); place != deadlines_.end() && place->first <= now; place++) {
@@ -346,13 +345,11 @@ Time Agent::poll(Time now) {
     diagnostics_.lost(key, name_of(clients_.at(key).client->endpoint()), now);
     erase(key, "is gone: it answers no more", now);
   }
-  const Time told = diagnostics_.poll(now, [this, now] {
-    return AgentVitals{vitals(now), counters(), options_.limits};
-  });
-  const Time next = std::min(noticed, told);
+  const Time next = std::min(noticed, diagnostics_.poll(now, [this, now] { return vitals(now); }));
   return deadlines_.empty() ? next : std::min(next, deadlines_.begin()->first);
 }
 
+// The endpoint's keys and replies agree with clients_, deadlines_ and reply_count_.
 void Agent::check(Endpoint endpoint) const {
 #if TIDE_INVARIANTS
   const auto place = places_.find(endpoint);
@@ -383,21 +380,18 @@ bool Agent::next(Endpoint endpoint, Time now, tide_frame_parts_t &frame) {
   }
   for (size_t tries = place.keys.size(); tries != 0; tries--) {
     place.turn = (place.turn + 1) % place.keys.size();
-    if (next_of_client(place, place.keys[place.turn], now, frame)) return true;
+    const uint32_t key = place.keys[place.turn];
+    Client &client = *clients_.at(key).client;
+    if (!client.has_output() || client.is_paused()) continue;
+    client.serve(now);
+    if (tide_transmitter_next(&client.output().transmitter(), now, &frame) != 1) continue;
+    place.sending_key = key;
+    place.sending_epoch = client.epoch();
+    client.sending(now);
+    client.count_out(frame.head_bytes + frame.body_bytes + frame.tail_bytes);
+    return true;
   }
   return false;
-}
-
-bool Agent::next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame) {
-  Client &client = *clients_.at(key).client;
-  if (!client.has_output() || client.is_paused()) return false;
-  client.serve(now);
-  if (tide_transmitter_next(&client.output().transmitter(), now, &frame) != 1) return false;
-  place.sending_key = key;
-  place.sending_epoch = client.epoch();
-  client.sending(now);
-  client.count_out(frame.head_bytes + frame.body_bytes + frame.tail_bytes);
-  return true;
 }
 
 void Agent::sent(Endpoint endpoint, Time now) {
@@ -419,6 +413,156 @@ void Agent::sent(Endpoint endpoint, Time now) {
   slot->second.client->sent(now);
   tide_transmitter_sent(&slot->second.client->output().transmitter(), now);
   mark_dirty(slot->first, slot->second);
+}
+
+// ---- admission: who may begin a session, whose session it continues, and which client is evicted for it ----
+
+namespace {
+
+constexpr uint32_t kMessageBytesMinimum = 64;
+constexpr std::string_view kLivelinessProperty = "uxr_hl";
+// A CREATE_CLIENT for the session that began so recently is a copy or a repetition; later, the device was restarted.
+constexpr Time kRepetition = 300'000'000;
+// Longer than any network keeps a message of a session that is over.
+constexpr Time kLateCopy = 3'000'000'000;
+
+// Clients of tide number their sessions from here, without and with their key in each header.
+bool is_first_session(uint8_t session) { return session == 0x81 || session == 0x01; }
+
+// Silence after which the client wants to be probed; 0: never.
+Time liveliness_of(const tide_xrce_create_client_t &body) {
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, body.properties, body.properties_bytes, false);
+  for (uint32_t property = 0; property < body.property_count && cdr.status == TIDE_OK; property++) {
+    size_t name_length = 0, value_length = 0;
+    const char *name = tide_cdr_get_string(&cdr, &name_length);
+    const char *value = tide_cdr_get_string(&cdr, &value_length);
+    if (cdr.status != TIDE_OK || std::string_view(name, name_length) != kLivelinessProperty) continue;
+    uint32_t milliseconds = 0;
+    std::from_chars(value, value + value_length, milliseconds);
+    return static_cast<Time>(milliseconds) * 1'000'000;
+  }
+  return 0;
+}
+
+}  // namespace
+
+// A late copy of a CREATE_CLIENT: clients of tide number their sessions. Stock clients always ask for the same id, and
+// mean it.
+bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now) const {
+  const auto existing = clients_.find(body.key);
+  if (body.vendor != TIDE_XRCE_VENDOR || existing == clients_.end()) return false;
+  const Client &client = *existing->second.client;
+  return client.former_session() == body.session && now - client.began() < kLateCopy;
+}
+
+// False: no answer at all, so that a thief learns nothing. A stock client repeats its request for ten seconds: the
+// owner of a key that has moved is let in as soon as its former endpoint has been silent for long enough.
+bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
+  if (options_.allows && !options_.allows(endpoint, key)) {
+    counters_.not_allowed++;
+    refuse(endpoint, key, "not let in: no --allow names it", now);
+    return false;
+  }
+  const auto existing = clients_.find(key);
+  if (existing == clients_.end() || may_take_over(*existing->second.client, endpoint, now)) return true;
+  counters_.takeovers_refused++;
+  existing->second.client->ask(now);
+  mark(key);
+  refuse(endpoint, key, "not let in: a client with this key is alive elsewhere; give each client a key of its own",
+         now);
+  return false;
+}
+
+// A request from the owner's host, from whatever port or connection, is the owner's: it may have been restarted. From
+// elsewhere a session can be taken over only when its owner has been silent and has not answered a probe.
+bool Agent::may_take_over(const Client &client, Endpoint endpoint, Time now) const {
+  if (client.endpoint() == endpoint || clients_.at(client.key()).host == host_of(endpoint)) return true;
+  const Limits &limits = options_.limits;
+  const Time slow = client.timeout_ns() != 0 ? client.timeout_ns() : limits.takeover_slow_ns;
+  return now - client.last_heard() >= (client.answers_probes() ? limits.takeover_ns : slow);
+}
+
+uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now) {
+  if (!body.cookie_valid || body.key == 0 || tide_xrce_is_no_session(body.session))
+    return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
+  if (body.version_major != kVersionMajor) return TIDE_XRCE_STATUS_ERR_INCOMPATIBLE;
+  if (body.mtu < kMessageBytesMinimum) return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
+  const auto existing = clients_.find(body.key);
+  const bool known = existing != clients_.end();
+  const bool same = known && existing->second.client->session() == body.session;
+  const bool numbered = body.vendor == TIDE_XRCE_VENDOR;
+  const Client::Announcement announcement = {
+      .key = body.key,
+      .session = body.session,
+      .message_bytes = body.mtu,
+      .liveliness_ns = liveliness_of(body),
+      .timeout_ns = options_.client_timeout_ns ? options_.client_timeout_ns(endpoint, body.key)
+                                               : options_.limits.client_timeout_ns,
+      .may_be_forged = options_.may_be_forged && options_.may_be_forged(endpoint),
+      .names = options_.names ? options_.names(endpoint, body.key) : nullptr,
+      .continues = numbered && !is_first_session(body.session)};
+  if (same && numbered && existing->second.client->endpoint() == endpoint &&
+      now - existing->second.client->began() < kRepetition) {
+    counters_.duplicates++;  // a copy, or a repetition of a request that was answered
+    return TIDE_XRCE_STATUS_OK;
+  }
+  if (same || (known && numbered)) {
+    detach(existing->second.client->endpoint(), body.key);
+    displace(endpoint, body, now);
+    existing->second.client->resume(endpoint, announcement, now);
+    counters_.clients_resumed++;
+  } else {
+    if (known) erase(body.key, nullptr, now);
+    displace(endpoint, body, now);
+    if (clients_.size() >= options_.limits.clients && !make_room(now)) {
+      refuse(endpoint, body.key, "not let in: as many clients as --max-clients allows are in", now);
+      return TIDE_XRCE_STATUS_ERR_RESOURCES;
+    }
+    clients_[body.key].client = std::make_unique<Client>(context_, endpoint, announcement, now);
+    counters_.clients_created++;
+  }
+  clients_.at(body.key).host = host_of(endpoint);
+  places_[endpoint].keys.push_back(body.key);
+  tell(body.key, known ? "connected again" : "connected", now);
+  mark(body.key);
+  return TIDE_XRCE_STATUS_OK;
+}
+
+// Two sessions with one id at one endpoint cannot be told apart unless their headers carry the key. So a new key at an
+// endpoint is a device that was restarted, and its old session ends.
+void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now) {
+  if (tide_xrce_session_has_key(body.session)) return;
+  tide_xrce_header_t header{};
+  header.session = body.session;
+  const Client *former = find(endpoint, header);
+  if (former == nullptr || former->key() == body.key) return;
+  counters_.clients_displaced++;
+  erase(former->key(), "gave way to another key at its place", now);
+}
+
+// Evicts one client for a new one: first those that have sent nothing since their CREATE_CLIENT, which a flood of
+// invented keys leaves behind; then silent ones without entities; then silent ones that never answered anything. Among
+// these the one heard least recently.
+bool Agent::make_room(Time now) {
+  const auto rank = [&](const Client &client) {
+    if (client.is_half_open()) return 3;
+    if (client.entity_count() == 0 && now - client.last_heard() >= options_.limits.idle_ns) return 2;
+    return client.liveness() == Liveness::State::kSilent ? 1 : 0;
+  };
+  const Client *chosen = nullptr;
+  for (const auto &[key, slot] : clients_) {
+    const Client &client = *slot.client;
+    const int its = rank(client), best = chosen == nullptr ? 1 : rank(*chosen);
+    if (its < best) continue;
+    if (chosen == nullptr || its > best || client.last_heard() < chosen->last_heard()) chosen = &client;
+  }
+  if (chosen == nullptr) return false;
+  counters_.clients_lost++;
+  notices_.tell("gave way to a new client, as many are in as --max-clients allows",
+                name_of(chosen->key(), chosen->endpoint()), now);
+  erase(chosen->key(), "gave way to a new client", now);
+  return true;
 }
 
 }  // namespace tide::agent

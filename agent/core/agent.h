@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent without I/O and without DDS: messages and time in, frames and deadlines out. One thread calls it; data
-// of DDS is announced through the middleware's Wake from any thread and fetched in poll.
+// The agent without I/O and without DDS: messages and time in, frames and deadlines out. One thread calls it; news of
+// DDS comes through the middleware's Wake, from any thread, and is processed in poll.
 //
-//   input(endpoint, message, now)      a message came
-//   poll(now) -> deadline              timers and data that waits; call it after input, after wake and at the deadline
+//   input(endpoint, message, now)      a message was received
+//   poll(now) -> deadline              timers and waiting data; call it after input, after wake and at the deadline
 //   take_ready(endpoints)              endpoints that may have frames since the last call
 //   next(endpoint, now, frame)         the most urgent frame; copy it before the next call of anything
-//   sent(endpoint, now)                its last byte has left: only now the next one is chosen
+//   sent(endpoint, now)                its last byte has left: only then the next one is chosen
 //
 // Any bytes may be fed in: what is not understood is counted and dropped.
 #pragma once
@@ -26,7 +26,6 @@
 #include "core/diagnostics.h"
 #include "core/limits.h"
 #include "core/middleware.h"
-#include "core/notices.h"
 #include "core/tracer.h"
 
 namespace tide::agent {
@@ -34,24 +33,23 @@ namespace tide::agent {
 struct Options {
   Limits limits;
   Profiles profiles;
-  std::optional<int> domain;                         // overrides what clients ask for
+  std::optional<int> domain;                         // overrides those of clients
   int default_domain = 0;                            // for clients that ask for 0
   std::function<int64_t()> wall_clock_ns;            // for time synchronisation; unset: the system's
   std::function<Time(Endpoint)> heartbeat_delay_ns;  // of a client there, as tide_transmitter_config_t; unset: -1
   std::function<Host(Endpoint)> host_of;             // unset: each endpoint is a host of its own
-  std::function<bool(Endpoint)> may_be_forged;       // the address of what comes from there; unset: no
-  // Client timeout of a client there; unset: limits.client_timeout_ns.
-  std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;
-  // What the names of a client there become; outlives the agent. Unset, or null: they stay.
+  std::function<bool(Endpoint)> may_be_forged;       // the sender's address; unset: no
+  std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;  // unset: limits.client_timeout_ns
+  // Namespace and remaps of a client there; outlives the agent. Unset, or null: names stay.
   std::function<const Renaming *(Endpoint, uint32_t key)> names;
-  std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: any at all there; unset: everything
+  std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: some client there; unset: all
   Wake wake;                                                          // poll is needed; from any thread
-  std::function<void(const std::string &)> log;                       // what clients do, a line each; unset: silence
-  std::function<void(const std::string &)> warn;                      // limits and refusals, few lines; unset: silence
-  bool tells_events = false;  // warn also hears of each client that comes, leaves or is refused something
-  std::function<std::string(Endpoint)> name_of;  // of an endpoint, for such lines; unset: its number
-  Tracer *tracer = nullptr;                      // null, or what records messages; outlives the agent
-  DiagnosticsOptions diagnostics;                // what it tells ROS 2 of itself; usual: nothing
+  std::function<void(const std::string &)> log;                       // each creation, a line each; unset: none
+  std::function<void(const std::string &)> warn;                      // limits and refusals, few lines; unset: none
+  bool tells_events = false;  // warn also gets a line for each client that connects, leaves or is refused an entity
+  std::function<std::string(Endpoint)> name_of;  // for such lines; unset: the endpoint's number
+  Tracer *tracer = nullptr;                      // records messages, or null; outlives the agent
+  DiagnosticsOptions diagnostics;
 };
 
 class Agent {
@@ -61,18 +59,18 @@ class Agent {
   void input(Endpoint endpoint, Bytes message, Time now);
   Time poll(Time now);
   void take_ready(std::vector<Endpoint> &endpoints);
-  // Sends what has been written into DDS and waits there: before the caller waits (middleware.h).
+  // Sends what has been written to DDS and is batched there: to be called before the caller waits (middleware.h).
   void flush() { context_.middleware.flush(); }
   bool next(Endpoint endpoint, Time now, tide_frame_parts_t &frame);
   void sent(Endpoint endpoint, Time now);
-  // The endpoint is no more: answers that wait for it are dropped. Its clients may come back from another one.
+  // The endpoint is gone: answers that wait for it are dropped. Its clients may come back from another endpoint.
   void forget(Endpoint endpoint);
 
-  // Of all clients that are and were there. O(clients).
+  // Sums over present and former clients. O(clients).
   Counters counters() const;
   Notices &notices() { return notices_; }
   bool has_client(Endpoint endpoint) const;
-  // Of a client there that has said something in its session.
+  // A client there has sent something in its session.
   bool has_used_session(Endpoint endpoint) const;
   bool allows(Endpoint endpoint) const { return !options_.allows || options_.allows(endpoint, std::nullopt); }
   void warn(const std::string &line) const {
@@ -80,7 +78,7 @@ class Agent {
   }
   size_t client_count() const { return clients_.size(); }
   size_t entity_count() const;
-  size_t output_count() const;         // clients that something has been sent to in their session
+  size_t output_count() const;         // clients that were sent something in their session
   size_t unserved_requesters() const;  // service clients whose server DDS has not found
 
  private:
@@ -117,34 +115,31 @@ class Agent {
   void reply(Endpoint endpoint, uint8_t session, uint32_t key, uint8_t id, Bytes body);
   void reply_status(Endpoint endpoint, uint8_t session, uint32_t key, tide_xrce_request_t related);
   Client *find(Endpoint endpoint, const tide_xrce_header_t &header);
-  void attach(Endpoint endpoint, uint32_t key);
   void detach(Endpoint endpoint, uint32_t key);
-  // what: for the user; null: nothing.
+  // what: event for the user; null: none.
   void erase(uint32_t key, const char *what, Time now);
   void refuse(Endpoint endpoint, uint32_t key, const char *cause, Time now);
-  // A client has come, has gone or was refused something.
+  // An event of a client, for the user.
   void tell(uint32_t key, const std::string &what, Time now);
   void mark(uint32_t key);
   void mark_dirty(uint32_t key, Slot &slot);
   void mark_ready(Endpoint endpoint);
   void forget_if_empty(Endpoint endpoint);
-  void count_in(Counters &counters, size_t bytes) const;
-  const std::vector<ClientVitals> &vitals(Time now);
-  void check(Endpoint endpoint) const;  // what is kept of it in two places
-  bool next_of_client(Place &place, uint32_t key, Time now, tide_frame_parts_t &frame);
+  AgentVitals vitals(Time now);
+  void check(Endpoint endpoint) const;
 
   Options options_;
-  Counters counters_;  // of clients that are gone, and of what is no client's
+  Counters counters_;  // of former clients, and of messages of no client
   Notices notices_;
   std::shared_ptr<SignalQueue> signals_;
   Context context_;
   Diagnostics diagnostics_;
-  std::map<uint32_t, Slot> clients_;  // in order: a run is repeatable
+  std::map<uint32_t, Slot> clients_;  // by key; ordered, so that a run is repeatable
   std::unordered_map<Endpoint, Place> places_;
   std::vector<Endpoint> ready_;
   std::vector<std::shared_ptr<Signal>> woken_;
   std::vector<uint32_t> dirty_;                    // keys of clients to poll, whatever their deadline
-  std::set<std::pair<Time, uint32_t>> deadlines_;  // of all others
+  std::set<std::pair<Time, uint32_t>> deadlines_;  // of the others
   std::vector<uint32_t> due_;
   std::vector<ClientVitals> vitals_;
   size_t reply_count_ = 0;

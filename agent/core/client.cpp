@@ -2,32 +2,96 @@
 #include "core/client.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
+#include <string>
 #include <utility>
 
-#include "core/answers.h"
-#include "core/submessage.h"
-#include "tide/platform.h"
 #include "tide/priority.h"
 #include "tide/status.h"
 
 namespace tide::agent {
+
+size_t answer_get_info(const tide_xrce_submessage_t &question, bool known, std::span<uint8_t> answer) {
+  tide_cdr_t cdr = reader_of(question);
+  tide_xrce_get_info_body_t body;
+  tide_xrce_get_get_info(&cdr, &body);
+  if (cdr.status != TIDE_OK) return 0;
+  const tide_xrce_info_t info = {.related = body.request,
+                                 .status = TIDE_XRCE_STATUS_OK,
+                                 .implementation_status = known ? uint8_t{1} : uint8_t{0},
+                                 .vendor = kVendor,
+                                 .version_major = kVersionMajor,
+                                 .version_minor = kVersionMinor};
+  tide_cdr_t writer;
+  tide_cdr_writer(&writer, answer.data(), answer.size());
+  tide_xrce_put_info(&writer, &info);
+  return writer.status == TIDE_OK ? writer.position : 0;
+}
+
+// ---- liveness ----
+
+void Liveness::restart(Time announced_ns, Time timeout_ns, Time now) {
+  announced_ns_ = announced_ns;
+  timeout_ns_ = timeout_ns;
+  last_heard_ = now;
+  answers_ = false;
+}
+
+void Liveness::heard(Time now) {
+  last_heard_ = now;
+  unanswered_ = 0;
+  state_ = State::kAlive;
+}
+
+Time Liveness::poll(Output *output, Time now) {
+  if (!is_watched()) return TIDE_FOREVER;
+  const Time due = last_heard_ + silence_ns() + static_cast<Time>(unanswered_) * limits_.probe_period_ns;
+  if (now < due) return due;
+  if (unanswered_ < limits_.probes) {
+    if (output != nullptr) probe(*output);
+    unanswered_++;
+    return due + limits_.probe_period_ns;
+  }
+  state_ = answers_probes() ? State::kGone : State::kSilent;
+  return TIDE_FOREVER;
+}
+
+void Liveness::ask(Output &output, Time now) {
+  if (now - asked_ns_ < limits_.probe_period_ns && asked_ns_ != 0) return;
+  asked_ns_ = now;
+  probe(output);
+}
+
+// A client that announces liveliness answers GET_INFO; every client answers a HEARTBEAT of a reliable stream it has.
+void Liveness::probe(Output &output) {
+  constexpr uint8_t kProbedStream = TIDE_STREAM_RELIABLE(0);
+  counters_.probes_sent++;
+  std::array<uint8_t, 8> storage;
+  tide_cdr_t body;
+  tide_cdr_writer(&body, storage.data(), storage.size());
+  const tide_xrce_get_info_body_t question = {{0, TIDE_XRCE_OBJECT_CLIENT}, 1};
+  tide_xrce_put_get_info(&body, &question);
+  output.submit_control(TIDE_XRCE_GET_INFO, {storage.data(), body.position});
+  if (announced_ns_ != 0 || !answers_) return;
+  const tide_transmitter_config_t &config = output.transmitter().config;
+  for (const tide_output_stream_t &stream : std::span(config.streams, config.stream_count)) {
+    if (stream.id != kProbedStream) continue;
+    tide_cdr_writer(&body, storage.data(), storage.size());
+    const tide_xrce_heartbeat_t heartbeat = {stream.first_unacknowledged,
+                                             static_cast<uint16_t>(stream.next_to_send - 1), kProbedStream};
+    tide_xrce_put_heartbeat(&body, &heartbeat);
+    output.submit_control(TIDE_XRCE_HEARTBEAT, {storage.data(), body.position});
+  }
+}
+
+// ---- sessions ----
+
 namespace {
 
-constexpr size_t kRequestBytes = 4;
-
-// As clients of tide count their sessions.
+// As clients of tide number their sessions.
 uint8_t session_after(uint8_t session) {
   if (session == 0xFE) return 0x81;
   return session == 0x7F ? uint8_t{0x01} : static_cast<uint8_t>(session + 1);
-}
-
-std::string line_of(uint32_t key, const tide_xrce_create_t &body, uint8_t status, const std::string &fault) {
-  std::array<char, 96> line;
-  std::snprintf(line.data(), line.size(), "client %08X: create object 0x%04X, status 0x%02X", key, body.request.object,
-                status);
-  return fault.empty() ? line.data() : std::string(line.data()) + ": " + fault;
 }
 
 }  // namespace
@@ -55,7 +119,7 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
   endpoint_ = endpoint;
   if (announcement.session == session_after(session())) {
     if (has_output()) readings_.keep(*output_);
-  } else {  // a program that has started anew, or may have: its request ids are others', and it missed nothing
+  } else {  // it was restarted, or may have been: request ids begin anew, and it waits for nothing
     services_.forget();
     entities_.begin_anew();
   }
@@ -73,7 +137,10 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
 
 void Client::reset_streams() {
   epoch_ = context_.next_epoch++;
-  keep_counts();
+  if (input_ != nullptr) {
+    past_gaps_ += input_->gaps();
+    if (has_output()) past_repeated_ += output_->transmitter().counters.retransmissions;
+  }
   creation_.forget();
   write_retry_ns_ = TIDE_FOREVER;
   readings_.forget_nodes();
@@ -82,7 +149,12 @@ void Client::reset_streams() {
       [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
         return stream_submessage(stream, submessage);
       },
-      [this](uint8_t stream, const tide_xrce_submessage_t &submessage) { refuse_fragments(stream, submessage); });
+      // The client learns of it by a STATUS that it did not wait for; the stream goes on.
+      [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
+        tide_cdr_t cdr = reader_of(submessage);
+        const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
+        if (cdr.status == TIDE_OK) send_status(stream, request, TIDE_XRCE_STATUS_ERR_RESOURCES);
+      });
   output_.reset();
 }
 
@@ -90,16 +162,12 @@ Output &Client::output() {
   if (has_output()) return *output_;
   const Time heartbeat_delay_ns = context_.heartbeat_delay_ns ? context_.heartbeat_delay_ns(endpoint_) : -1;
   output_ = std::make_unique<Output>(context_.limits, session(), key(), announcement_.message_bytes, heartbeat_delay_ns,
-                                     [this](void *owner, tide_node_outcome_t outcome) { node_done(owner, outcome); });
+                                     [this](void *owner, tide_node_outcome_t outcome) {
+                                       if (outcome == TIDE_NODE_EVICTED) counters_.nodes_evicted++;
+                                       readings_.node_done(owner);
+                                     });
   if (trace_ != nullptr) output_->keep_times();
   return *output_;
-}
-
-// What the streams counted that end here.
-void Client::keep_counts() {
-  if (input_ == nullptr) return;
-  past_gaps_ += input_->gaps();
-  if (has_output()) past_repeated_ += output_->transmitter().counters.retransmissions;
 }
 
 ClientVitals Client::vitals(Time now) const {
@@ -161,7 +229,7 @@ void Client::message(const tide_xrce_header_t &header, Bytes message, Time now) 
   size_t position = tide_xrce_header_bytes(header.session);
   tide_xrce_submessage_t submessage;
   int more = 0;
-  // A RESET or DELETE among them ends the state that the rest belongs to, so look after each.
+  // A RESET or DELETE among them ends the state that the rest belongs to.
   while (!closing_ && (more = tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage)) == 1) {
     control_submessage(submessage, now);
   }
@@ -196,16 +264,26 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
       reset_streams();
       return;
     case TIDE_XRCE_GET_INFO:
-      answer(TIDE_XRCE_INFO, answer_get_info(submessage, true, answer_));
+      answer_get_info(submessage);
       return;
-    case TIDE_XRCE_TIMESTAMP:
-      answer(TIDE_XRCE_TIMESTAMP_REPLY, answer_timestamp(submessage, context_.wall_clock_ns, answer_));
+    case TIDE_XRCE_TIMESTAMP: {
+      tide_xrce_timestamp_reply_t reply{};
+      reply.receive = tide_xrce_time_from_ns(context_.wall_clock_ns());
+      reply.originate = tide_xrce_get_timestamp(&cdr);
+      if (cdr.status != TIDE_OK) break;
+      reply.transmit = tide_xrce_time_from_ns(context_.wall_clock_ns());
+      std::array<uint8_t, 36> storage;
+      tide_cdr_t writer;
+      tide_cdr_writer(&writer, storage.data(), storage.size());
+      tide_xrce_put_timestamp_reply(&writer, &reply);
+      submit_answer(TIDE_XRCE_TIMESTAMP_REPLY, {storage.data(), writer.position});
       return;
+    }
     case TIDE_XRCE_INFO:
       liveness_.answered();
       return;
     case TIDE_XRCE_CREATE_CLIENT:
-      return;  // some clients answer a probe with zero octets, which read like this
+      return;  // some clients answer a probe with zeros, which read as this
     default:
       input_->submessage(TIDE_XRCE_STREAM_NONE, submessage);
       return;
@@ -213,7 +291,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
   counters_.malformed++;
 }
 
-// False: offer it again later.
+// False: to be offered again later.
 bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &submessage) {
   if (closing_) return true;
   switch (submessage.id) {
@@ -228,7 +306,7 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
       on_read(stream, submessage);
       break;
     case TIDE_XRCE_GET_INFO:
-      answer(TIDE_XRCE_INFO, answer_get_info(submessage, true, answer_));
+      answer_get_info(submessage);
       break;
     default:
       counters_.malformed++;
@@ -237,20 +315,18 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
   return true;
 }
 
-// No reason for the stream to stand still for ever; the client hears of it by a STATUS that it did not wait for.
-void Client::refuse_fragments(uint8_t stream, const tide_xrce_submessage_t &submessage) {
-  tide_cdr_t cdr = reader_of(submessage);
-  const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
-  if (cdr.status != TIDE_OK) return;
-  send_status(stream, request, TIDE_XRCE_STATUS_ERR_RESOURCES);
-}
-
-void Client::answer(uint8_t id, size_t length) {
+void Client::answer_get_info(const tide_xrce_submessage_t &question) {
+  std::array<uint8_t, 36> storage;
+  const size_t length = agent::answer_get_info(question, true, storage);
   if (length == 0) {
     counters_.malformed++;
-  } else if (output().submit_control(id, {answer_.data(), length}) < 0) {
-    counters_.replies_dropped++;
+  } else {
+    submit_answer(TIDE_XRCE_INFO, {storage.data(), length});
   }
+}
+
+void Client::submit_answer(uint8_t id, Bytes body) {
+  if (output().submit_control(id, body) < 0) counters_.replies_dropped++;
 }
 
 void Client::send_status(uint8_t stream, tide_xrce_request_t related, uint8_t status) {
@@ -278,67 +354,69 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
     counters_.malformed++;
     return true;
   }
-  std::string fault;
   if (creation_.is_begun() && creation_.stream() != stream && input_->is_stalled(creation_.stream())) return false;
-  const bool returns = creation_.is_of(stream, body.request);
-  if (!returns && cdr.status == TIDE_OK && !may_create(body, submessage.flags)) return false;
-  if (!returns) creation_.forget();  // or there was no room to keep what asked for it
-  std::optional<uint8_t> outcome = uint8_t{TIDE_XRCE_STATUS_ERR_INVALID_DATA};
-  if (returns) {
-    outcome = creation_.finish(fault);
-  } else if (cdr.status == TIDE_OK) {
-    outcome = creation_.begin(body, submessage.flags, stream, fault);
+  std::string fault;
+  uint8_t status = TIDE_XRCE_STATUS_ERR_INVALID_DATA;
+  if (creation_.is_of(stream, body.request)) {
+    status = creation_.finish(fault);
+  } else if (cdr.status != TIDE_OK) {
+    creation_.forget();
+    cdr = reader_of(submessage);
+    body.request = tide_xrce_get_request(&cdr);
   } else {
-    tide_cdr_t ids = reader_of(submessage);
-    body.request = tide_xrce_get_request(&ids);
+    if (!may_create(body, submessage.flags)) return false;
+    creation_.forget();  // a CREATE of a best-effort stream that could not be kept does not come back
+    const std::optional<uint8_t> outcome = creation_.begin(body, submessage.flags, stream, fault);
+    if (!outcome) return false;
+    status = *outcome;
   }
-  if (!outcome) return false;
-  const uint8_t status = *outcome;
   if (status == TIDE_XRCE_STATUS_OK) {
     counters_.entities_created++;
-    on_created(body.request.object);
+    Entity &entity = *entities_.find(body.request.object);
+    if (Delivery *delivery = entity.delivery()) readings_.adds(*delivery);
+    const Qos &qos = entity.definition.qos;
+    auto *writer = entity.as<WriterPart>();
+    if (announcement_.continues && writer != nullptr && qos.reliable && !qos.transient_local) {
+      writer->reader_deadline_ns = now_ + context_.limits.reader_wait_ns;
+    }
   } else if (status != TIDE_XRCE_STATUS_OK_MATCHED) {
     counters_.entities_refused++;
   }
   if (!tide_xrce_is_error(status)) {
     entities_.renew(body.request.object);
-    if (entities_.former_count() != 0) sweep_ns_ = now_ + context_.limits.settle_ns;
+    if (entities_.has_former()) sweep_ns_ = now_ + context_.limits.settle_ns;
   }
   if (!fault.empty() && context_.event) context_.event(key(), "is refused a " + fault, now_);
-  if (context_.log) context_.log(line_of(key(), body, status, fault));
+  if (context_.log) {
+    std::array<char, 96> line;
+    std::snprintf(line.data(), line.size(), "client %08X: create object 0x%04X, status 0x%02X", key(),
+                  body.request.object, status);
+    context_.log(fault.empty() ? line.data() : std::string(line.data()) + ": " + fault);
+  }
   send_status(stream, body.request, status);
   return true;
 }
 
-// What DDS makes nothing for is free: topics, publishers, subscribers, and what exists already.
+// Each creation in DDS costs a discovery in every participant of the domain, so a client that creates and deletes
+// without end would take the processor from all others. A burst, as a starting program needs it, is free; then one
+// creation in each period. A creation beyond that waits in its stream, nothing is refused. Topics, publishers,
+// subscribers and what exists already cost nothing.
 bool Client::may_create(const tide_xrce_create_t &body, uint8_t flags) {
+  const Limits &limits = context_.limits;
   const uint8_t kind = body.request.object & 0x0Fu;
   const bool is_free =
       kind == TIDE_XRCE_KIND_TOPIC || kind == TIDE_XRCE_KIND_PUBLISHER || kind == TIDE_XRCE_KIND_SUBSCRIBER;
   const bool exists = (flags & TIDE_XRCE_FLAG_REPLACE) == 0 && entities_.find(body.request.object) != nullptr;
-  if (is_free || exists || creation_budget_.take(context_.limits, now_)) return true;
-  if (creation_ns_ <= now_) counters_.creations_waited++;
-  creation_ns_ = creation_budget_.next_ns();
-  return false;
-}
-
-// The program that runs now has made what it has.
-void Client::sweep() {
-  if (creation_.is_begun() || input_->is_stalled()) {
-    sweep_ns_ = now_ + context_.limits.settle_ns;
-    return;
+  if (is_free || exists) return true;
+  const Time paid_ns = std::max(creations_paid_ns_, now_) + limits.creation_period_ns;
+  const Time allowed_ns = paid_ns - static_cast<Time>(limits.creations_at_once) * limits.creation_period_ns;
+  if (allowed_ns <= now_) {
+    creations_paid_ns_ = paid_ns;
+    return true;
   }
-  sweep_ns_ = TIDE_FOREVER;
-  entities_.remove_former();
-}
-
-void Client::on_created(uint16_t object) {
-  Entity &entity = *entities_.find(object);
-  if (Delivery *delivery = entity.delivery()) readings_.adds(*delivery);
-  const Qos &qos = entity.definition.qos;
-  auto *writer = entity.as<WriterPart>();
-  const bool forgets = writer != nullptr && qos.reliable && !qos.transient_local;
-  if (announcement_.continues && forgets) writer->reader_deadline_ns = now_ + context_.limits.reader_wait_ns;
+  if (creation_ns_ <= now_) counters_.creations_waited++;
+  creation_ns_ = allowed_ns;
+  return false;
 }
 
 void Client::on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage) {
@@ -350,7 +428,7 @@ void Client::on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage)
   }
   if (body.object == TIDE_XRCE_OBJECT_CLIENT) {
     closing_ = true;
-    closing_request_ = body;  // the agent answers: this client's output ends here
+    closing_request_ = body;  // answered by the agent, as this client's output ends here
     return;
   }
   const bool known = entities_.find(body.object) != nullptr;
@@ -372,14 +450,25 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
     counters_.write_unknown++;
     return true;
   }
-  if (waits_for_reader(*entity, stream)) return offer_again();
+  auto *writer = entity->as<WriterPart>();
+  if (waits_for_reader(writer, stream)) return offer_again();
   if ((submessage.flags & TIDE_XRCE_FORMAT_MASK) == TIDE_XRCE_FORMAT_DATA) {
     const Bytes payload{submessage.body + kRequestBytes, submessage.body_bytes - kRequestBytes};
     if (write(*entity, request.request, payload, is_big_endian(submessage))) {
-      trace_write(stream, request.object);
+      if (trace_ != nullptr) {
+        trace_->received(request.object, stream, input_->sequence(stream), now_, trace_now_ns());
+      }
       return true;
     }
-    if (may_wait(*entity, stream)) return offer_again();
+    // DDS refuses for a moment when its lock is taken or its history is full of samples that readers have not
+    // acknowledged. Until it takes the sample the client's stream is blocked, and with it the client; but not for ever.
+    if (TIDE_STREAM_IS_RELIABLE(stream) && writer != nullptr && entity->definition.qos.reliable) {
+      if (writer->refused_since_ns == 0) {
+        writer->refused_since_ns = now_;
+        counters_.write_waited++;
+      }
+      if (now_ - writer->refused_since_ns < context_.limits.write_wait_ns) return offer_again();
+    }
     counters_.write_failed++;
     return true;
   }
@@ -402,23 +491,10 @@ bool Client::offer_again() {
   return false;
 }
 
-// DDS refuses for a moment when its lock is taken or its history is full of what readers have not acknowledged. Until
-// it takes the sample the client's stream waits, and with it the client; but not for ever.
-bool Client::may_wait(Entity &entity, uint8_t stream) {
-  auto *writer = entity.as<WriterPart>();
-  if (!TIDE_STREAM_IS_RELIABLE(stream) || writer == nullptr || !entity.definition.qos.reliable) return false;
-  if (writer->refused_since_ns == 0) {
-    writer->refused_since_ns = now_;
-    counters_.write_waited++;
-  }
-  return now_ - writer->refused_since_ns < context_.limits.write_wait_ns;
-}
-
-// What the client kept for an agent that was started again comes before DDS has found the writers' readers again, and
-// before those have found the writers. Each side finds the other on its own, on a busy machine a second apart. One
-// sample is sent to the readers that were found, and the others wait until it is acknowledged.
-bool Client::waits_for_reader(Entity &entity, uint8_t stream) const {
-  auto *writer = entity.as<WriterPart>();
+// After a restart of the agent, the samples that a client has kept arrive before DDS has discovered the readers of its
+// writers, and before those have discovered the writers: each side finds the other by itself, on a busy machine a
+// second apart. One sample is sent to the first reader, and the others wait until it is acknowledged.
+bool Client::waits_for_reader(WriterPart *writer, uint8_t stream) const {
   if (writer == nullptr || writer->reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
   if (now_ < writer->reader_deadline_ns) {
     if (!writer->dds->has_reader()) return true;
@@ -427,11 +503,6 @@ bool Client::waits_for_reader(Entity &entity, uint8_t stream) const {
   }
   writer->reader_deadline_ns = 0;
   return false;
-}
-
-void Client::trace_write(uint8_t stream, uint16_t object) {
-  if (trace_ == nullptr) return;
-  trace_->received(object, stream, input_->sequence(stream), now_, trace_now_ns());
 }
 
 bool Client::write(Entity &entity, uint16_t request, Bytes payload, bool big_endian) {
@@ -486,14 +557,9 @@ void Client::sent(Time now) {
   if (trace_ != nullptr) trace_->sent(now);
 }
 
-void Client::node_done(void *owner, tide_node_outcome_t outcome) {
-  if (outcome == TIDE_NODE_EVICTED) counters_.nodes_evicted++;
-  readings_.node_done(owner);
-}
-
 // ---- time ----
 
-// When what stands still is tried again.
+// When blocked streams are tried again.
 Time Client::next_offer_ns(Time now) const {
   if (creation_.is_under_way()) return write_retry_ns_;
   return creation_ns_ > now ? std::min(creation_ns_, write_retry_ns_) : now;
@@ -522,14 +588,18 @@ Time Client::poll(Time now) {
     write_retry_ns_ = TIDE_FOREVER;
     input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
   }
-  if (now >= sweep_ns_) sweep();
+  if (now >= sweep_ns_) {
+    const bool is_busy = creation_.is_begun() || input_->is_stalled();  // the client may still be creating
+    sweep_ns_ = is_busy ? now + context_.limits.settle_ns : TIDE_FOREVER;
+    if (!is_busy) entities_.remove_former();
+  }
   services_.poll(now);
   const bool sends = !is_paused();
   if (sends) serve(now);
   const bool polls = sends && has_output();
   const Time transmitter_next = polls ? tide_transmitter_poll(&output_->transmitter(), now) : TIDE_FOREVER;
   const Time reading_next = sends ? readings_.next_ns() : TIDE_FOREVER;
-  if (announcement_.liveliness_ns != 0) output();  // to ask with
+  if (announcement_.liveliness_ns != 0) output();  // to probe with
   const Time probe_next = liveness_.poll(output_.get(), now);
   Time next = std::min({transmitter_next, reading_next, services_.next_ns(), probe_next, sweep_ns_});
   if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));

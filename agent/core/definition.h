@@ -1,24 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an entity is, independent of the representation (XML, binary, reference) in which the client described it.
+// What a client asks the agent to create, independent of the representation (XML, binary, reference) of its
+// description; and the names that it may use in DDS.
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/middleware.h"
-#include "core/xml.h"
 #include "tide/xrce.h"
 
 namespace tide::agent {
+
+// ---- names ----
+// ROS 2 tools decode every name that they discover, so one client's bad name breaks them all: rclpy raises
+// UnicodeDecodeError for octets that are not UTF-8. The *_fault functions return what is wrong, or an empty text.
+
+// With a prefix of ROS 2 (rt/, rq/, rr/, rs/, rp/, ra/) the rest must be a full ROS 2 name: letters, digits, _ and /,
+// no empty part, no part that starts with a digit. Without one it is a topic of plain DDS: printable ASCII without
+// spaces. Names by which DDS and ROS 2 describe themselves are refused.
+std::string topic_fault(std::string_view name);
+std::string type_fault(std::string_view name);         // must be printable ASCII without spaces
+std::string participant_fault(std::string_view name);  // must be printable ASCII
+// Whether a participant's name is that of a ROS 2 node: node, or /namespace/node.
+bool is_node_name(std::string_view name);
+// For messages: what is not printable ASCII becomes \xNN, and a long text is cut.
+std::string quoted(std::string_view text);
+
+// Namespace and remaps of one client, so that one image serves many robots. Names as in ROS 2: /cmd_vel.
+struct Renaming {
+  std::string space;                          // /robot1, before every name without a remap; empty: none
+  std::map<std::string, std::string> remaps;  // of topics, services and actions, whole names
+
+  // The new name of a topic in DDS (rt/cmd_vel, rq/sumRequest, rr/sumReply). Topics of plain DDS stay as they are, and
+  // a namespace leaves out those that all robots share (/tf, /tf_static, /rosout, /clock, /diagnostics,
+  // /parameter_events).
+  std::string topic(const std::string &name) const;
+  std::string node(const std::string &name) const;
+  // FROM:=TO, both /with/words. Returns what is wrong with it, as set_space does; empty: it was added.
+  std::string add(const std::string &remap);
+  std::string set_space(const std::string &name);
+  auto operator<=>(const Renaming &) const = default;
+};
+
+// ---- XML ----
+// The small documents that describe DDS entities: elements, attributes, text, comments, the five predefined entities.
+// No document types, no namespaces, no processing instructions beyond the declaration.
+
+struct XmlElement {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> attributes;
+  std::string text;  // of this element itself, without surrounding space
+  std::vector<XmlElement> children;
+
+  // The first child of this name, or null.
+  const XmlElement *child(std::string_view wanted) const;
+  // Text of the element at this path of first children; empty when there is none.
+  std::string text_at(std::initializer_list<std::string_view> path) const;
+  std::string attribute(std::string_view wanted) const;
+};
+
+struct XmlLimits {
+  size_t depth = 16;
+  size_t elements = 256;
+};
+
+// The root element; nothing when the text is not well-formed or exceeds a limit.
+std::optional<XmlElement> parse_xml(std::string_view text, const XmlLimits &limits = {});
+
+// ---- definitions ----
 
 struct Definition {
   uint8_t kind = TIDE_XRCE_KIND_INVALID;
   uint16_t parent = 0;        // participant, publisher or subscriber
   int domain = 0;             // participant
   std::string name;           // participant
-  uint16_t topic_object = 0;  // datawriter, datareader in binary form: the topic is looked up by the client
+  uint16_t topic_object = 0;  // datawriter, datareader in binary form: the object id of its topic
   Topic topic;                // topic, datawriter, datareader; the type may be empty when the topic exists by name
   Qos qos;                    // datawriter, datareader, requester, replier
   Service service;            // requester, replier
@@ -28,7 +90,7 @@ struct Definition {
 // Named descriptions that clients may refer to.
 class Profiles {
  public:
-  // Add every element with a profile_name of an XML document (<profiles> alone or in <dds>). False: not well-formed.
+  // Adds every element with a profile_name of an XML document (<profiles> alone or in <dds>). False: not well-formed.
   bool add(std::string_view xml);
   // The element of this tag ("participant", "data_writer", ...) and name, or null.
   const XmlElement *find(std::string_view tag, std::string_view name) const;
@@ -37,12 +99,12 @@ class Profiles {
   std::map<std::pair<std::string, std::string>, XmlElement> elements_;
 };
 
-// For the user: "writer of 'rt/chatter', type 'std_msgs::msg::dds_::String_'".
+// For messages: "publisher of 'rt/chatter', type 'std_msgs::msg::dds_::String_'".
 std::string described(const Definition &definition);
 
-// Fill in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE,
-// ERR_INVALID_DATA (a kind, name or domain that cannot be; ERR_DDS when XML says so). fault: what is wrong with a name
-// or domain, for a message.
+// Fills in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE,
+// ERR_INVALID_DATA (an impossible kind, name or domain; ERR_DDS when given by XML). fault: what is wrong with a name or
+// domain, for a message.
 uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition, std::string &fault);
 
 }  // namespace tide::agent

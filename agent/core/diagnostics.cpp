@@ -1,13 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/diagnostics.h"
 
-#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 
 #include "tide/platform.h"
+#include "tide/status.h"
 
 namespace tide::agent {
+
+// ---- notices ----
+
+namespace {
+
+constexpr Time kPeriod = 10'000'000'000;
+
+}  // namespace
+
+void Notices::tell(const char *cause, const std::string &who, Time now) {
+  if (!sink_) return;
+  const auto [place, first] = told_.try_emplace(cause);
+  if (!first) {
+    place->second.more++;
+    return;
+  }
+  place->second.since_ns = now;
+  sink_(who + ": " + cause);
+}
+
+void Notices::event(const std::string &line, Time now) {
+  if (!sink_) return;
+  if (lines_.empty()) lines_since_ns_ = now;
+  if (lines_.contains(line)) return;
+  if (lines_.size() >= kEventLines) {
+    more_lines_++;
+    return;
+  }
+  lines_.insert(line);
+  sink_(line);
+}
+
+Time Notices::poll(Time now) {
+  Time next = TIDE_FOREVER;
+  if (!lines_.empty() && now >= lines_since_ns_ + kPeriod) {
+    if (more_lines_ != 0) {
+      sink_(std::to_string(more_lines_) + " lines more in " + std::to_string((now - lines_since_ns_) / kSecond) +
+            " s of clients that came, left or were refused something");
+    }
+    lines_.clear();
+    more_lines_ = 0;
+  }
+  if (!lines_.empty()) next = lines_since_ns_ + kPeriod;
+  for (auto place = told_.begin(); place != told_.end();) {
+    Told &told = place->second;
+    if (now < told.since_ns + kPeriod) {
+      next = std::min(next, told.since_ns + kPeriod);
+      ++place;
+    } else if (told.more == 0) {
+      place = told_.erase(place);
+    } else {
+      sink_(std::to_string(told.more) + " times more in " + std::to_string((now - told.since_ns) / kSecond) +
+            " s: " + place->first);
+      told = {0, now};
+      next = std::min(next, now + kPeriod);
+      ++place;
+    }
+  }
+  return next;
+}
+
+// ---- /diagnostics ----
+
+void DiagnosticArray::put_count(size_t position, uint32_t count) {
+  for (unsigned octet = 0; octet < 4; octet++) bytes_[position + octet] = static_cast<uint8_t>(count >> 8 * octet);
+}
+
+void DiagnosticArray::begin(int64_t wall_clock_ns) {
+  tide_cdr_writer(&cdr_, bytes_.data(), bytes_.size());
+  tide_cdr_put_u32(&cdr_, static_cast<uint32_t>(wall_clock_ns / kSecond));
+  tide_cdr_put_u32(&cdr_, static_cast<uint32_t>(wall_clock_ns % kSecond));
+  put("");  // frame_id
+  tide_cdr_align(&cdr_, sizeof(uint32_t));
+  count_at_ = cdr_.position;
+  tide_cdr_put_u32(&cdr_, 0);
+  count_ = 0;
+}
+
+void DiagnosticArray::status(Level level, std::string_view name, std::string_view message, std::string_view hardware) {
+  status_at_ = cdr_.position;
+  tide_cdr_put_u8(&cdr_, static_cast<uint8_t>(level));
+  put(name);
+  put(message);
+  put(hardware);
+  tide_cdr_align(&cdr_, sizeof(uint32_t));
+  values_at_ = cdr_.position;
+  tide_cdr_put_u32(&cdr_, 0);
+  values_ = 0;
+}
+
+void DiagnosticArray::value(std::string_view key, uint64_t value) {
+  std::array<char, 24> text;
+  const char *end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  this->value(key, std::string_view(text.data(), static_cast<size_t>(end - text.data())));
+}
+
+void DiagnosticArray::value(std::string_view key, std::string_view value) {
+  put(key);
+  put(value);
+  values_++;
+}
+
+bool DiagnosticArray::end_status() {
+  if (cdr_.status != TIDE_OK) {
+    cdr_.status = TIDE_OK;
+    cdr_.position = status_at_;
+    return false;
+  }
+  put_count(values_at_, values_);
+  count_++;
+  return true;
+}
+
+Bytes DiagnosticArray::end() {
+  put_count(count_at_, count_);
+  return {bytes_.data(), cdr_.position};
+}
+
 namespace {
 
 constexpr Time kRetry = 10 * kSecond;
@@ -25,7 +144,7 @@ std::string name_of_key(uint32_t key) {
 
 constexpr size_t kMostServices = 6;  // of one client, in its status
 
-// rq/NAMERequest is how DDS calls it.
+// Of rq/NAMERequest, its name in DDS.
 std::string name_of_service(const std::string &topic) {
   constexpr size_t kPrefixBytes = 3, kSuffixBytes = 7;
   const bool fits = topic.starts_with("rq/") && topic.ends_with("Request");
@@ -42,7 +161,7 @@ std::string seconds_of(Time duration) { return std::to_string(duration / kSecond
 
 Level worst(std::initializer_list<Level> levels) { return std::max(levels); }
 
-// "3 messages lost, 1 request refused"; empty: nothing of the kind in the last ten periods.
+// "3 messages lost, 1 request refused lately": of the last ten periods.
 class Sentence {
  public:
   void add(uint64_t count, const char *what) {
@@ -56,7 +175,7 @@ class Sentence {
   std::string text_;
 };
 
-// What the agent did not let in, or not let be made.
+// Clients and entities that the agent refused.
 uint64_t turned_away(const Counters &counters) {
   return counters.clients_refused + counters.not_allowed + counters.takeovers_refused + counters.entities_refused;
 }
@@ -96,17 +215,18 @@ void Diagnostics::update(const AgentVitals &vitals, Time now) {
   tell_agent(vitals);
   for (size_t number = 0; number < std::min(links_.size(), kLinksShown); number++) tell_link(number);
   for (const Lost &lost : lost_) tell_lost(lost, now);
-  for (const size_t place : chosen_) {
-    if (!tell_client(vitals.clients[place])) break;
+  for (const size_t index : chosen_) {
+    if (!tell_client(vitals.clients[index])) break;
   }
   writer_->write(array_->end(), false);
 }
 
-// ---- DDS ----
-
 bool Diagnostics::is_ready(Time now) {
   if (writer_ == nullptr && now < retry_ns_) return false;
-  if (writer_ == nullptr) make_writer();
+  if (writer_ == nullptr) {
+    participant_ = middleware_.create_participant(domain_, options_.name);
+    if (participant_ != nullptr) writer_ = participant_->create_writer({kTopic, kType}, Qos{});
+  }
   if (writer_ == nullptr || participant_->state() == Made::State::kRefused ||
       writer_->state() == Made::State::kRefused) {
     writer_.reset();
@@ -117,13 +237,6 @@ bool Diagnostics::is_ready(Time now) {
   }
   return participant_->state() == Made::State::kMade && writer_->state() == Made::State::kMade;
 }
-
-void Diagnostics::make_writer() {
-  participant_ = middleware_.create_participant(domain_, options_.name);
-  if (participant_ != nullptr) writer_ = participant_->create_writer({kTopic, kType}, Qos{});
-}
-
-// ---- levels ----
 
 void Diagnostics::update_alarms(const AgentVitals &vitals, Time now) {
   round_++;
@@ -149,14 +262,14 @@ void Diagnostics::update_alarms(const AgentVitals &vitals, Time now) {
   }
 }
 
-// Those that are not well first; where not all have room, in turns.
+// Clients that are not well first; where not all fit, in turns.
 void Diagnostics::choose(const std::vector<ClientVitals> &clients) {
   unwell_.clear();
   well_.clear();
   chosen_.clear();
-  for (size_t place = 0; place < clients.size(); place++) {
-    const ClientVitals &client = clients[place];
-    (alarms_.at(client.key).level(client) == Level::kOk ? well_ : unwell_).push_back(place);
+  for (size_t index = 0; index < clients.size(); index++) {
+    const ClientVitals &client = clients[index];
+    (alarms_.at(client.key).level(client) == Level::kOk ? well_ : unwell_).push_back(index);
   }
   for (const std::vector<size_t> *group : {&unwell_, &well_}) {
     const size_t room = std::min(options_.clients - chosen_.size(), group->size());
@@ -165,8 +278,6 @@ void Diagnostics::choose(const std::vector<ClientVitals> &clients) {
     if (room < group->size() && room > 0) turn_ += room;
   }
 }
-
-// ---- statuses ----
 
 void Diagnostics::tell_agent(const AgentVitals &vitals) {
   const Level level = std::min(worst({turned_away_.level(), given_up_.level()}), Level::kWarning);

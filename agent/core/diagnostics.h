@@ -1,47 +1,200 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent tells ROS 2 of itself: /diagnostics (diagnostic_msgs/msg/DiagnosticArray), as rqt and Foxglove show
-// it. Each period one array, while somebody reads it: a status of the agent, one of each link, one of each client. Of
-// many clients those that are not well come first, and all others in turns: an array has `clients` of them at most, and
-// 60,000 bytes. The status of the agent counts all. Nothing grows but with the clients that are there.
+// What the agent reports of itself, its links and its clients: notices for the user, and /diagnostics of ROS 2
+// (diagnostic_msgs/msg/DiagnosticArray) for rqt and Foxglove.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "core/alarm.h"
-#include "core/diagnostic_array.h"
+#include "core/limits.h"
 #include "core/middleware.h"
-#include "core/notices.h"
-#include "core/vitals.h"
+#include "tide/cdr.h"
 
 namespace tide::agent {
 
-struct DiagnosticsOptions {
-  Time period_ns = 0;               // 0: nothing is told, and no participant is made for it
-  std::string name = "tide_agent";  // of its node, and what names of statuses begin with
-  std::string instance;             // what tells this agent from others
-  size_t clients = 64;              // in one array, at most
-  LinksVitals links;                // unset: none
+// ---- vitals: the state that is reported. Counts are since the agent's start, of a client since it came ----
+
+// Response times of a service that a client uses: from the request's acceptance by DDS until its reply is taken from
+// there. Of a service that it provides: from taking the request from DDS until DDS accepts the reply.
+struct ServiceVitals {
+  std::string name;
+  bool serves = false;
+  uint64_t replies = 0;
+  Time last_ns = 0, greatest_ns = 0;
 };
 
-// Of an agent, at the end of a period.
+struct ClientVitals {
+  uint32_t key = 0;
+  std::string place;    // name of its endpoint
+  bool silent = false;  // it was probed and has not answered
+  Time silence_ns = 0;  // since its last message
+  size_t entities = 0;
+  size_t queued = 0, queue = 0;  // nodes of its transmitter: in use, and all
+  uint64_t messages_in = 0, bytes_in = 0, messages_out = 0, bytes_out = 0;
+  uint64_t repeated = 0;                // retransmissions to it
+  uint64_t lost_from = 0;               // messages from it that were never received, or were dropped here
+  uint64_t lost_to = 0;                 // samples for it that DDS or the agent dropped
+  uint64_t refused = 0;                 // requests
+  uint64_t limited = 0;                 // times a limit of the agent was reached
+  std::vector<ServiceVitals> services;  // with replies
+};
+
+struct LinkCounters {
+  uint64_t bytes_in = 0, bytes_out = 0;  // on the wire
+  uint64_t frames_in = 0, frames_out = 0, checksum_errors = 0, send_dropped = 0, receive_dropped = 0, reopened = 0;
+  uint64_t connections_refused = 0, connections_timed_out = 0;
+};
+
+struct LinkVitals : LinkCounters {
+  std::string name{};            // as in the agent's "ready" line
+  uint64_t bits_per_second = 0;  // 0: not known
+};
+using LinksVitals = std::function<void(std::vector<LinkVitals> &links)>;
+
+// At the end of a period.
 struct AgentVitals {
   const std::vector<ClientVitals> &clients;
   Counters counters;
   const Limits &limits;
 };
 
+// ---- notices ----
+
+// For the user: one line when a cause first occurs and, while it goes on, one line with the count for each ten seconds.
+// Clients that connect, leave or are refused something get a line each, up to kEventLines different ones in ten
+// seconds.
+class Notices {
+ public:
+  using Sink = std::function<void(const std::string &)>;
+  explicit Notices(Sink sink) : sink_(std::move(sink)) {}
+
+  // cause: a constant text, which also says what to do. who: of this occurrence.
+  void tell(const char *cause, const std::string &who, Time now);
+  // A line of its own, at most once in ten seconds.
+  void event(const std::string &line, Time now);
+  static constexpr size_t kEventLines = 64;
+  // Reports what was counted. Returns when to call again.
+  Time poll(Time now);
+
+ private:
+  struct Told {
+    uint64_t more = 0;  // since the last line
+    Time since_ns = 0;
+  };
+  Sink sink_;
+  std::map<std::string, Told> told_;  // by cause
+  std::set<std::string> lines_;       // of events since lines_since_ns_
+  Time lines_since_ns_ = 0;
+  uint64_t more_lines_ = 0;
+};
+
+// ---- levels that do not flicker ----
+
+enum class Level : uint8_t { kOk = 0, kWarning = 1, kError = 2 };  // as in diagnostic_msgs/DiagnosticStatus
+
+// For a count that should not grow: a warning while it grew in one of the last ten periods, an error from eight of them
+// on until four.
+class CountAlarm {
+ public:
+  // total: as it is at the end of a period.
+  void update(uint64_t total) {
+    history_ = static_cast<uint16_t>((history_ << 1u | (total != total_ ? 1u : 0u)) & kMask);
+    recent_ = recent_ - ring_[place_] + (total - total_);
+    ring_[place_] = total - total_;
+    place_ = (place_ + 1) % kPeriods;
+    total_ = total;
+    const int bad = std::popcount(history_);
+    failing_ = bad >= (failing_ ? kStay : kRaise);
+  }
+  Level level() const {
+    if (failing_) return Level::kError;
+    return history_ == 0 ? Level::kOk : Level::kWarning;
+  }
+  uint64_t recent() const { return recent_; }  // of the last ten periods
+
+  static constexpr size_t kPeriods = 10;
+
+ private:
+  static constexpr uint16_t kMask = (1u << kPeriods) - 1;
+  static constexpr int kRaise = 8, kStay = 5;
+
+  uint64_t total_ = 0, recent_ = 0;
+  uint64_t ring_[kPeriods]{};
+  size_t place_ = 0;
+  uint16_t history_ = 0;
+  bool failing_ = false;
+};
+
+// For a queue that fills up: a warning from 80 % on until below 60 %, an error from 95 % on until below 80 %.
+class FillAlarm {
+ public:
+  void update(size_t used, size_t all) {
+    const size_t percent = all == 0 ? 0 : 100 * used / all;
+    const bool error = percent >= (level_ == Level::kError ? 80u : 95u);
+    const bool warning = percent >= (level_ == Level::kOk ? 80u : 60u);
+    level_ = error ? Level::kError : warning ? Level::kWarning : Level::kOk;
+  }
+  Level level() const { return level_; }
+
+ private:
+  Level level_ = Level::kOk;
+};
+
+// ---- /diagnostics ----
+
+// A DiagnosticArray that is serialised as it is put together, in memory that is allocated once. A status that does not
+// fit is left out as a whole.
+class DiagnosticArray {
+ public:
+  static constexpr size_t kBytesMaximum = 60'000;  // fits one datagram
+
+  void begin(int64_t wall_clock_ns);
+  void status(Level level, std::string_view name, std::string_view message, std::string_view hardware);
+  // Key and value of the last status.
+  void value(std::string_view key, uint64_t value);
+  void value(std::string_view key, std::string_view value);
+  // The last status is complete. False: it did not fit and was left out.
+  bool end_status();
+  // The array, valid until the next begin.
+  Bytes end();
+
+ private:
+  void put(std::string_view text) { tide_cdr_put_string(&cdr_, text.data(), text.size()); }
+  void put_count(size_t position, uint32_t count);
+
+  std::vector<uint8_t> bytes_ = std::vector<uint8_t>(kBytesMaximum);
+  tide_cdr_t cdr_{};
+  size_t count_at_ = 0, status_at_ = 0, values_at_ = 0;
+  uint32_t count_ = 0, values_ = 0;
+};
+
+struct DiagnosticsOptions {
+  Time period_ns = 0;               // 0: off, without a participant
+  std::string name = "tide_agent";  // of the node, and prefix of status names
+  std::string instance;             // hardware_id: which of several agents this is
+  size_t clients = 64;              // in one array, at most
+  LinksVitals links;                // unset: no links
+};
+
+// While somebody reads the topic, publishes one array each period: a status of the agent, of each link, of each client.
+// Of many clients, those that are not well come first and the others take turns; the agent's status counts all.
 class Diagnostics {
  public:
   Diagnostics(Middleware &middleware, const DiagnosticsOptions &options, int domain, Notices &notices,
               std::function<int64_t()> wall_clock_ns);
 
-  // Publishes when it is time. look: asked for then. Returns when to call again.
+  // Publishes when it is time, what `look` returns then. Returns when to call again.
   template <typename Look>
   Time poll(Time now, const Look &look) {
     if (now < next_ns_) return next_ns_;
@@ -49,14 +202,14 @@ class Diagnostics {
     update(look(), now);
     return next_ns_;
   }
-  // A client was given up.
+  // A client is gone.
   void lost(uint32_t key, const std::string &place, Time now);
 
  private:
   struct ClientAlarms {
     CountAlarm lost, refused, limited;
     FillAlarm queue;
-    uint32_t round = 0;  // that it was seen in last
+    uint32_t round = 0;  // in which it was last seen
     Level level(const ClientVitals &vitals) const;
   };
   struct LinkAlarms {
@@ -72,7 +225,6 @@ class Diagnostics {
   void update(const AgentVitals &vitals, Time now);
   void update_alarms(const AgentVitals &vitals, Time now);
   bool is_ready(Time now);
-  void make_writer();
   void choose(const std::vector<ClientVitals> &clients);
   void tell_agent(const AgentVitals &vitals);
   void tell_link(size_t number);
@@ -93,7 +245,7 @@ class Diagnostics {
   std::vector<LinkAlarms> link_alarms_;
   CountAlarm turned_away_, given_up_;
   std::deque<Lost> lost_;
-  std::vector<size_t> unwell_, well_, chosen_;  // places of clients
+  std::vector<size_t> unwell_, well_, chosen_;  // indexes of clients
   size_t turn_ = 0;
   uint32_t round_ = 0;
   std::unique_ptr<DiagnosticArray> array_;

@@ -1,35 +1,182 @@
 // SPDX-License-Identifier: Apache-2.0
-// A DDS domain as some nodes share it: one participant, their topics and their entry in the ROS 2 graph. Where a topic
-// is there with another type it is made in a spare participant, since Fast DDS has one type for a topic of a
-// participant: no client keeps others from a topic by using it first. Used by the worker's thread only.
+// DDS domains: participants with their topics, shared by the nodes of clients, and what the ROS 2 graph shows of them.
+// All but OpaqueType and Reaper is used by the worker's thread only.
 #pragma once
 
 #include <fastdds/rtps/common/Guid.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <fastdds/dds/domain/DomainParticipant.hpp>
+#include <fastdds/dds/publisher/DataWriter.hpp>
+#include <fastdds/dds/subscriber/qos/DataReaderQos.hpp>
+#include <fastdds/dds/topic/TopicDataType.hpp>
 #include <functional>
+#include <list>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "dds/graph.h"
-#include "dds/owner.h"
+#include "core/middleware.h"
+#include "dds/transport.h"
 #include "dds/worker.h"
 
 namespace tide::agent {
 
+constexpr int kOkay = 0;  // a ReturnCode_t of DDS
+using DdsGuid = eprosima::fastrtps::rtps::GUID_t;
+
+// ---- samples ----
+
+struct OutgoingSample {
+  Bytes payload;
+  bool big_endian;
+};
+
+struct IncomingSample {
+  std::vector<uint8_t> payload;
+  bool big_endian;
+};
+
+// A DDS type whose samples are octets that were serialised elsewhere.
+class OpaqueType : public eprosima::fastdds::dds::TopicDataType {
+ public:
+  explicit OpaqueType(const std::string &name);
+
+  bool serialize(void *data, eprosima::fastrtps::rtps::SerializedPayload_t *payload) override;
+  bool deserialize(eprosima::fastrtps::rtps::SerializedPayload_t *payload, void *data) override;
+  std::function<uint32_t()> getSerializedSizeProvider(void *data) override;
+  void *createData() override { return new IncomingSample{}; }
+  void deleteData(void *data) override { delete static_cast<IncomingSample *>(data); }
+  bool getKey(void *, eprosima::fastrtps::rtps::InstanceHandle_t *, bool) override { return false; }
+};
+
+eprosima::fastdds::dds::DataWriterQos writer_qos(const Qos &qos);
+eprosima::fastdds::dds::DataReaderQos reader_qos(const Qos &qos);
+
+// ---- participants ----
+
+// Numbers the process's participants and deletes them. A participant's ports follow from its number: left to itself,
+// Fast DDS takes a new number for each participant and ends the process when a port is too high, so numbers are reused.
+// Deletion takes Fast DDS up to a few hundred milliseconds, so it has a thread of its own.
+class Reaper {
+ public:
+  Reaper() : thread_([this] { run(); }) {}
+  ~Reaper();  // waits until all are deleted
+  Reaper(const Reaper &) = delete;
+  Reaper &operator=(const Reaper &) = delete;
+
+  // The lowest number that is free, if it is below the limit.
+  std::optional<int> take_number(size_t limit);
+  void give_back(int number);
+  // Deletes the participant and gives its number back. When many wait already, the caller waits too.
+  void bury(eprosima::fastdds::dds::DomainParticipant *participant);
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<eprosima::fastdds::dds::DomainParticipant *> waiting_;
+  std::set<int> numbers_;  // in use
+  bool ending_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+// A DDS participant with its topics, which all its users share: Fast DDS knows one topic of a name for each
+// participant, and one type for each topic.
+class Owner {
+ public:
+  // contacts: of its transport.
+  Owner(eprosima::fastdds::dds::DomainParticipant *participant, std::shared_ptr<Contacts> contacts, Reaper &reaper);
+  ~Owner() { reaper_.bury(participant_); }
+  Owner(const Owner &) = delete;
+  Owner &operator=(const Owner &) = delete;
+
+  eprosima::fastdds::dds::DomainParticipant *participant() const { return participant_; }
+  eprosima::fastdds::dds::Publisher *publisher() const { return publisher_; }
+  eprosima::fastdds::dds::Subscriber *subscriber() const { return subscriber_; }
+  Contacts &contacts() const { return *contacts_; }
+
+  enum class Fit { kThere, kFree, kOtherType };
+  Fit find(const Topic &topic) const;
+  // Null: it exists with another type, or DDS refuses.
+  eprosima::fastdds::dds::Topic *acquire(const Topic &topic);
+  void release(const Topic &topic);
+
+ private:
+  struct Shared {
+    eprosima::fastdds::dds::Topic *topic;
+    std::string type;
+    size_t users;
+  };
+  eprosima::fastdds::dds::DomainParticipant *participant_;
+  std::shared_ptr<Contacts> contacts_;
+  Reaper &reaper_;
+  eprosima::fastdds::dds::Publisher *publisher_;
+  eprosima::fastdds::dds::Subscriber *subscriber_;
+  std::map<std::string, Shared> topics_;
+  std::map<std::string, size_t> types_;
+};
 using OwnerPointer = std::shared_ptr<Owner>;
 
+// ---- domains and nodes ----
+
+// Shows the nodes of a participant to the ROS 2 graph, with their readers and writers, as rmw_fastrtps shows those of a
+// process: a rmw_dds_common/msg/ParticipantEntitiesInfo on ros_discovery_info with all of them, and a new one after
+// changes, but not for each of many. Tools learn names and types of the topics from DDS itself.
+class Graph {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Schedule = std::function<void(Clock::time_point)>;
+  enum class Side { kReader, kWriter };
+  struct Node {
+    std::string space, name;
+    std::set<DdsGuid> readers, writers;
+  };
+  using Place = std::list<Node>::iterator;
+
+  // gid_bytes 0: nothing is shown. schedule: publish is to be called at that time; once for each call.
+  Graph(eprosima::fastdds::dds::DomainParticipant *participant, size_t gid_bytes, Schedule schedule);
+
+  // name: node, or /namespace/node; a node without a name is not shown. Several may have the same name.
+  Place add(const std::string &name);
+  void remove(Place node);
+  void change(Place node, Side side, const DdsGuid &endpoint, bool add);
+  void publish();
+
+ private:
+  static bool is_shown(const Node &node);
+  void changed();
+
+  DdsGuid participant_;
+  size_t gid_bytes_;
+  Schedule schedule_;
+  std::list<Node> nodes_;
+  eprosima::fastdds::dds::DataWriter *writer_ = nullptr;  // the participant's; null: nothing is shown
+  bool scheduled_ = false;
+  Clock::time_point free_{};  // no sample is published before
+};
+
+// A DDS domain as several nodes share it: one participant, their topics and their entry in the ROS 2 graph. A topic
+// that exists with another type is created in a spare participant, so that no client blocks a topic for others by using
+// it first.
 class Domain : public std::enable_shared_from_this<Domain> {
  public:
-  // Null: DDS refuses.
-  using MakeOwner = std::function<OwnerPointer()>;
+  using MakeOwner = std::function<OwnerPointer()>;  // null: DDS refuses
 
   // Null: DDS refuses.
   static std::shared_ptr<Domain> make(const MakeOwner &make_owner, size_t gid_bytes, Worker &worker);
 
-  // Who has the topic with this type, or may get it; null: too many types of one topic, or DDS refuses.
+  // A participant that has the topic with this type, or can create it; null: too many types of one topic, or DDS
+  // refuses.
   OwnerPointer find_owner(const Topic &topic);
   Graph &graph() { return graph_; }
   // A participant of this domain for one user. Null: DDS refuses.
@@ -38,11 +185,9 @@ class Domain : public std::enable_shared_from_this<Domain> {
 
  private:
   Domain(MakeOwner make_owner, OwnerPointer owner, size_t gid_bytes, Worker &worker);
-  void publish_at(Worker::Clock::time_point time);
 
   MakeOwner make_owner_;
   size_t gid_bytes_;
-  Worker &worker_;
   OwnerPointer owner_;
   std::vector<std::weak_ptr<Owner>> spares_;  // kept by their readers and writers
   Graph graph_;
@@ -51,7 +196,7 @@ class Domain : public std::enable_shared_from_this<Domain> {
 // One node of a domain, of one client.
 class Node {
  public:
-  // left: its domain is one node less; called when it lets go of it.
+  // left: called when the node has left its domain.
   Node(std::shared_ptr<Domain> domain, const std::string &name, std::function<void()> left)
       : domain_(std::move(domain)), place_(domain_->graph().add(name)), left_(std::move(left)) {}
   ~Node() {
@@ -63,10 +208,9 @@ class Node {
   Node &operator=(const Node &) = delete;
 
   Domain &domain() { return *domain_; }
-  void add_reader(const Graph::Guid &reader) { domain_->graph().add_reader(place_, reader); }
-  void add_writer(const Graph::Guid &writer) { domain_->graph().add_writer(place_, writer); }
-  void remove_reader(const Graph::Guid &reader) { domain_->graph().remove_reader(place_, reader); }
-  void remove_writer(const Graph::Guid &writer) { domain_->graph().remove_writer(place_, writer); }
+  void change(Graph::Side side, const DdsGuid &endpoint, bool add) {
+    domain_->graph().change(place_, side, endpoint, add);
+  }
 
  private:
   std::shared_ptr<Domain> domain_;
@@ -74,5 +218,14 @@ class Node {
   std::function<void()> left_;
 };
 using NodePointer = std::shared_ptr<Node>;
+
+// ---- the graph for clients ----
+
+// A client that reads ros_to_microros_graph, as in micro-ROS, receives a micro_ros_msgs/Graph with all nodes of the
+// domain, their topics and services, and a new one after changes.
+bool is_graph(const Topic &topic);
+// Watches with a participant of its own, as long as the source exists. wake: there is a new graph; from any thread.
+// Null: DDS refuses.
+std::unique_ptr<Source> make_watch(const NodePointer &node, Worker &worker, Wake wake);
 
 }  // namespace tide::agent

@@ -1,69 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dds/endpoints.h"
 
+#include <fastdds/rtps/common/WriteParams.h>
+
 #include <algorithm>
+#include <deque>
+#include <fastdds/dds/publisher/DataWriterListener.hpp>
 #include <fastdds/dds/publisher/Publisher.hpp>
+#include <fastdds/dds/subscriber/DataReader.hpp>
+#include <fastdds/dds/subscriber/DataReaderListener.hpp>
+#include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
 #include <fastdds/dds/topic/Topic.hpp>
 
 namespace tide::agent {
-namespace {
 
 namespace dds = eprosima::fastdds::dds;
 namespace rtps = eprosima::fastrtps::rtps;
-using eprosima::fastrtps::Duration_t;
-
-constexpr int32_t kSamplesMaximum = 512;  // in a history, whatever the depth asked for
-// A reader's history has room for what comes before the agent's thread looks, which applies the depth (readings.cpp).
-constexpr uint32_t kReaderSamples = 256;
-constexpr uint32_t kKnownWritersMaximum = 64;
-constexpr size_t kContactsMaximum = 1024;
-
-Duration_t milliseconds(uint32_t count) { return {static_cast<int32_t>(count / 1000), (count % 1000) * 1'000'000u}; }
-
-template <typename Target>
-void apply(const Qos &qos, Target &target) {
-  target.reliability().kind = qos.reliable ? dds::RELIABLE_RELIABILITY_QOS : dds::BEST_EFFORT_RELIABILITY_QOS;
-  target.durability().kind = qos.transient_local ? dds::TRANSIENT_LOCAL_DURABILITY_QOS : dds::VOLATILE_DURABILITY_QOS;
-  const int32_t depth =
-      std::clamp(static_cast<int32_t>(std::min<uint32_t>(qos.depth, kSamplesMaximum)), 1, kSamplesMaximum);
-  target.history().kind = qos.keep_all ? dds::KEEP_ALL_HISTORY_QOS : dds::KEEP_LAST_HISTORY_QOS;
-  target.history().depth = depth;
-  const int32_t samples = qos.keep_all ? kSamplesMaximum : depth;
-  target.resource_limits().max_instances = 1;
-  target.resource_limits().max_samples = samples;
-  target.resource_limits().max_samples_per_instance = samples;
-  target.resource_limits().allocated_samples = 1;
-  if (qos.deadline_ms != 0) target.deadline().period = milliseconds(qos.deadline_ms);
-  if (qos.lifespan_ms != 0) target.lifespan().duration = milliseconds(qos.lifespan_ms);
-  target.data_sharing().off();
-  target.endpoint().history_memory_policy = rtps::DYNAMIC_REUSABLE_MEMORY_MODE;
-}
-
-dds::DataWriterQos writer_qos(const Qos &qos) {
-  dds::DataWriterQos result = dds::DATAWRITER_QOS_DEFAULT;
-  apply(qos, result);
-  result.publish_mode().kind = dds::SYNCHRONOUS_PUBLISH_MODE;
-  result.reliability().max_blocking_time = milliseconds(1);  // the caller serves all clients
-  result.reliable_writer_qos().times.heartbeatPeriod = milliseconds(20);
-  result.reliable_writer_qos().times.nackResponseDelay = milliseconds(0);
-  // Of zero, a timer of DDS would end after each sample: its thread wakes, and takes the lock of the next one.
-  result.reliable_writer_qos().times.nackSupressionDuration = milliseconds(1);
-  return result;
-}
-
-dds::DataReaderQos reader_qos(const Qos &qos) {
-  dds::DataReaderQos result = dds::DATAREADER_QOS_DEFAULT;
-  Qos roomy = qos;
-  // What a transient local writer keeps for a late reader is cut to that reader's depth by DDS alone.
-  if (!qos.transient_local) roomy.depth = std::max(qos.depth, kReaderSamples);
-  apply(roomy, result);
-  result.reliable_reader_qos().times.initialAcknackDelay = milliseconds(1);
-  result.reliable_reader_qos().times.heartbeatResponseDelay = milliseconds(0);
-  return result;
-}
-
-}  // namespace
 
 // ---- peers ----
 
@@ -82,6 +35,7 @@ void Peers::change(const dds::InstanceHandle_t &handle, bool matched) {
 }
 
 void Peers::add_contact(const DdsGuid &peer) {
+  constexpr size_t kContactsMaximum = 1024;
   {
     const std::lock_guard lock(mutex_);
     if (contacts_.size() >= kContactsMaximum || !contacts_.insert(peer).second) return;
@@ -94,146 +48,318 @@ bool Peers::contains(const DdsGuid &peer) const {
   return peers_.contains(peer);
 }
 
-std::map<DdsGuid, Peers::Clock::time_point> Peers::get() const {
-  const std::lock_guard lock(mutex_);
-  return peers_;
-}
-
-std::set<DdsGuid> Peers::get_contacts() const {
-  const std::lock_guard lock(mutex_);
-  return contacts_;
-}
-
 bool Peers::meets(const Peers &other) const {
-  const auto here = get(), there = other.get();
-  const std::set<DdsGuid> contacts = other.get_contacts();
+  const std::scoped_lock lock(mutex_, other.mutex_);
   const Clock::time_point limit = Clock::now() - other.contact_limit_;
-  return std::any_of(there.begin(), there.end(), [&](const auto &peer) {
-    if (peer.second > limit && !contacts.contains(peer.first)) return false;
-    return std::any_of(here.begin(), here.end(),
+  return std::any_of(other.peers_.begin(), other.peers_.end(), [&](const auto &peer) {
+    if (peer.second > limit && !other.contacts_.contains(peer.first)) return false;
+    return std::any_of(peers_.begin(), peers_.end(),
                        [&](const auto &one) { return one.first.guidPrefix == peer.first.guidPrefix; });
   });
 }
 
+namespace {
+
 // ---- writers ----
 
-DdsWriter::DdsWriter(NodePointer node, OwnerPointer owner, Topic topic, Peers *peers)
-    : node_(std::move(node)), owner_(std::move(owner)), topic_(std::move(topic)), listener_(peers) {}
-
-std::unique_ptr<DdsWriter> DdsWriter::make(const NodePointer &node, const Topic &topic, const Qos &qos, Peers *peers) {
-  const OwnerPointer owner = node->domain().find_owner(topic);
-  dds::Topic *shared = owner == nullptr ? nullptr : owner->acquire(topic);
-  if (shared == nullptr) return nullptr;
-  auto result = std::unique_ptr<DdsWriter>(new DdsWriter(node, owner, topic, peers));
-  const dds::StatusMask mask = peers == nullptr ? dds::StatusMask::none() : dds::StatusMask::publication_matched();
-  result->writer_ = owner->publisher()->create_datawriter(shared, writer_qos(qos),
-                                                          peers == nullptr ? nullptr : &result->listener_, mask);
-  if (result->writer_ == nullptr) return nullptr;
-  node->add_writer(result->guid());
-  return result;
-}
-
-DdsWriter::~DdsWriter() {
-  if (writer_ != nullptr) {
-    node_->remove_writer(guid());
-    writer_->set_listener(nullptr);
-    owner_->publisher()->delete_datawriter(writer_);
+class DdsWriter : public Writer, private dds::DataWriterListener {
+ public:
+  // peers: null, or kept up to date; outlives the writer. Null when DDS refuses.
+  static std::unique_ptr<DdsWriter> make(const NodePointer &node, const Topic &topic, const Qos &qos,
+                                         Peers *peers = nullptr) {
+    const OwnerPointer owner = node->domain().find_owner(topic);
+    dds::Topic *shared = owner == nullptr ? nullptr : owner->acquire(topic);
+    if (shared == nullptr) return nullptr;
+    auto result = std::unique_ptr<DdsWriter>(new DdsWriter(node, owner, topic, peers));
+    const dds::StatusMask mask = peers == nullptr ? dds::StatusMask::none() : dds::StatusMask::publication_matched();
+    result->writer_ =
+        owner->publisher()->create_datawriter(shared, writer_qos(qos), peers == nullptr ? nullptr : result.get(), mask);
+    if (result->writer_ == nullptr) return nullptr;
+    node->change(Graph::Side::kWriter, result->guid(), true);
+    return result;
   }
-  owner_->release(topic_);
-}
+  ~DdsWriter() override {
+    if (writer_ != nullptr) {
+      node_->change(Graph::Side::kWriter, guid(), false);
+      writer_->set_listener(nullptr);
+      owner_->publisher()->delete_datawriter(writer_);
+    }
+    owner_->release(topic_);
+  }
+  DdsWriter(const DdsWriter &) = delete;
+  DdsWriter &operator=(const DdsWriter &) = delete;
 
-bool DdsWriter::write(Bytes payload, bool big_endian) {
-  OutgoingSample sample{payload, big_endian};
-  return writer_->write(&sample);
-}
+  bool write(Bytes payload, bool big_endian) override {
+    OutgoingSample sample{payload, big_endian};
+    return writer_->write(&sample);
+  }
+  bool write(Bytes payload, bool big_endian, rtps::WriteParams &parameters) {
+    OutgoingSample sample{payload, big_endian};
+    return writer_->write(&sample, parameters);
+  }
+  bool has_reader() const override {
+    dds::PublicationMatchedStatus status;
+    return writer_->get_publication_matched_status(status)() == kOkay && status.current_count > 0;
+  }
+  bool is_acknowledged() override { return writer_->wait_for_acknowledgments({0, 0})() == kOkay; }
+  DdsGuid guid() const { return writer_->guid(); }
 
-bool DdsWriter::has_reader() const {
-  dds::PublicationMatchedStatus status;
-  return writer_->get_publication_matched_status(status)() == kOkay && status.current_count > 0;
-}
+ private:
+  DdsWriter(NodePointer node, OwnerPointer owner, Topic topic, Peers *peers)
+      : node_(std::move(node)), owner_(std::move(owner)), topic_(std::move(topic)), peers_(peers) {}
+  void on_publication_matched(dds::DataWriter *, const dds::PublicationMatchedStatus &status) override {
+    peers_->change(status.last_subscription_handle, status.current_count_change > 0);
+  }
 
-bool DdsWriter::is_acknowledged() { return writer_->wait_for_acknowledgments({0, 0})() == kOkay; }
-
-bool DdsWriter::write(Bytes payload, bool big_endian, rtps::WriteParams &parameters) {
-  OutgoingSample sample{payload, big_endian};
-  return writer_->write(&sample, parameters);
-}
-
-void DdsWriter::Listener::on_publication_matched(dds::DataWriter *, const dds::PublicationMatchedStatus &status) {
-  peers_->change(status.last_subscription_handle, status.current_count_change > 0);
-}
+  NodePointer node_;
+  OwnerPointer owner_;
+  Topic topic_;
+  Peers *peers_;
+  dds::DataWriter *writer_ = nullptr;
+};
 
 // ---- readers ----
 
-DdsReader::DdsReader(NodePointer node, OwnerPointer owner, Topic topic, Arrival arrival, Peers *peers)
-    : node_(std::move(node)),
-      owner_(std::move(owner)),
-      topic_(std::move(topic)),
-      listener_(std::move(arrival), peers) {}
+class DdsReader : public Source, private dds::DataReaderListener {
+ public:
+  using Arrival = std::function<void(dds::DataReader &reader)>;
 
-std::unique_ptr<DdsReader> DdsReader::make(const NodePointer &node, const Topic &topic, const Qos &qos, Arrival arrival,
-                                           Peers *peers) {
-  const OwnerPointer owner = node->domain().find_owner(topic);
-  dds::Topic *shared = owner == nullptr ? nullptr : owner->acquire(topic);
-  if (shared == nullptr) return nullptr;
-  auto result = std::unique_ptr<DdsReader>(new DdsReader(node, owner, topic, std::move(arrival), peers));
-  dds::StatusMask mask = dds::StatusMask::data_available();
-  if (peers != nullptr) mask << dds::StatusMask::subscription_matched();
-  const auto create = [&] {
-    result->reader_ = owner->subscriber()->create_datareader(shared, reader_qos(qos), &result->listener_, mask);
-    return result->reader_ == nullptr ? Contacts::Entity::unknown() : result->guid().entityId;
-  };
-  if (peers == nullptr) {
-    create();
-  } else {
-    result->has_contacts_ = true;
-    owner->contacts().watch(create, [peers](const DdsGuid &writer) { peers->add_contact(writer); });
+  // arrival: new data; by a thread of DDS, also before this returns. peers: as a writer's, with their contacts.
+  static std::unique_ptr<DdsReader> make(const NodePointer &node, const Topic &topic, const Qos &qos, Arrival arrival,
+                                         Peers *peers = nullptr) {
+    const OwnerPointer owner = node->domain().find_owner(topic);
+    dds::Topic *shared = owner == nullptr ? nullptr : owner->acquire(topic);
+    if (shared == nullptr) return nullptr;
+    auto result = std::unique_ptr<DdsReader>(new DdsReader(node, owner, topic, std::move(arrival), peers));
+    dds::StatusMask mask = dds::StatusMask::data_available();
+    if (peers != nullptr) mask << dds::StatusMask::subscription_matched();
+    const auto create = [&] {
+      result->reader_ = owner->subscriber()->create_datareader(shared, reader_qos(qos), result.get(), mask);
+      return result->reader_ == nullptr ? Contacts::Entity::unknown() : result->guid().entityId;
+    };
+    if (peers == nullptr) {
+      create();
+    } else {
+      owner->contacts().watch(create, [peers](const DdsGuid &writer) { peers->add_contact(writer); });
+    }
+    if (result->reader_ == nullptr) return nullptr;
+    node->change(Graph::Side::kReader, result->guid(), true);
+    return result;
   }
-  if (result->reader_ == nullptr) return nullptr;
-  node->add_reader(result->guid());
+  ~DdsReader() override {
+    if (reader_ != nullptr) {
+      node_->change(Graph::Side::kReader, guid(), false);
+      if (peers_ != nullptr) owner_->contacts().forget(guid().entityId);
+      reader_->set_listener(nullptr);
+      owner_->subscriber()->delete_datareader(reader_);
+    }
+    owner_->release(topic_);
+  }
+  DdsReader(const DdsReader &) = delete;
+  DdsReader &operator=(const DdsReader &) = delete;
+
+  bool take(Sample &sample) override {
+    dds::SampleInfo info;
+    return take(sample, info);
+  }
+  bool take(Sample &sample, dds::SampleInfo &info) {
+    IncomingSample incoming;
+    while (reader_->take_next_sample(&incoming, &info)() == kOkay) {
+      if (!info.valid_data) continue;
+      sample.payload = std::move(incoming.payload);
+      sample.big_endian = incoming.big_endian;
+      sample.skipped = skipped(info.sample_identity);
+      return true;
+    }
+    return false;
+  }
+  DdsGuid guid() const { return reader_->guid(); }
+
+ private:
+  DdsReader(NodePointer node, OwnerPointer owner, Topic topic, Arrival arrival, Peers *peers)
+      : node_(std::move(node)),
+        owner_(std::move(owner)),
+        topic_(std::move(topic)),
+        arrival_(std::move(arrival)),
+        peers_(peers) {}
+  void on_data_available(dds::DataReader *reader) override { arrival_(*reader); }
+  void on_subscription_matched(dds::DataReader *, const dds::SubscriptionMatchedStatus &status) override {
+    peers_->change(status.last_publication_handle, status.current_count_change > 0);
+  }
+
+  // How many samples of this writer were lost before this one, by the numbers that DDS gives them.
+  uint32_t skipped(const rtps::SampleIdentity &identity) {
+    constexpr size_t kKnownWritersMaximum = 64;
+    const uint64_t number = identity.sequence_number().to64long();
+    if (last_.size() >= kKnownWritersMaximum && !last_.contains(identity.writer_guid())) last_.clear();
+    const auto [place, first] = last_.try_emplace(identity.writer_guid(), number);
+    if (first) return 0;
+    const uint64_t expected = place->second + 1;
+    place->second = std::max(place->second, number);
+    return number > expected ? static_cast<uint32_t>(std::min<uint64_t>(number - expected, UINT32_MAX)) : 0;
+  }
+
+  NodePointer node_;
+  OwnerPointer owner_;
+  Topic topic_;
+  Arrival arrival_;
+  Peers *peers_;
+  dds::DataReader *reader_ = nullptr;
+  std::map<DdsGuid, uint64_t> last_;
+};
+
+// ---- services ----
+
+// The replies to all clients of a service come on one topic. They are sorted as they arrive, so that those of others do
+// not push this client's replies out of DDS while its line is slow.
+class DdsRequester : public Requester {
+ public:
+  static std::unique_ptr<DdsRequester> make(const NodePointer &node, const Service &service, const Qos &qos,
+                                            const Wake &wake) {
+    auto result = std::unique_ptr<DdsRequester>(new DdsRequester(wake));
+    result->writer_ = DdsWriter::make(node, service.request, qos, &result->request_readers_);
+    if (result->writer_ == nullptr) return nullptr;
+    result->writer_guid_ = result->writer_->guid();
+    DdsRequester *self = result.get();
+    result->reader_ = DdsReader::make(
+        node, service.reply, qos, [self](dds::DataReader &reader) { self->sort(reader); }, &result->reply_writers_);
+    return result->reader_ == nullptr ? nullptr : std::move(result);
+  }
+
+  bool is_served() override { return request_readers_.meets(reply_writers_); }
+
+  std::optional<uint64_t> send(Bytes payload, bool big_endian) override {
+    rtps::WriteParams parameters;
+    parameters.related_sample_identity().writer_guid(reader_->guid());  // where a ROS 2 server sends the reply
+    if (!writer_->write(payload, big_endian, parameters)) return std::nullopt;
+    return parameters.sample_identity().sequence_number().to64long();
+  }
+
+  bool take(Sample &sample) override {
+    const std::lock_guard lock(mutex_);
+    if (replies_.empty()) return false;
+    sample = std::move(replies_.front());
+    replies_.pop_front();
+    return true;
+  }
+
+ private:
+  explicit DdsRequester(const Wake &wake) : wake_(wake), request_readers_(wake), reply_writers_(wake) {}
+
+  // By a thread of DDS.
+  void sort(dds::DataReader &reader) {
+    constexpr size_t kRepliesMaximum = 256;  // not taken yet; the oldest is dropped
+    IncomingSample incoming;
+    dds::SampleInfo info;
+    bool any = false;
+    while (reader.take_next_sample(&incoming, &info)() == kOkay) {
+      const rtps::SampleIdentity &related = info.related_sample_identity;
+      const DdsGuid &asker = related.writer_guid();
+      if (!info.valid_data || (asker != reader.guid() && asker != writer_guid_)) continue;
+      any = true;
+      Sample sample;
+      sample.payload = std::move(incoming.payload);
+      sample.big_endian = incoming.big_endian;
+      sample.request = related.sequence_number().to64long();
+      const std::lock_guard lock(mutex_);
+      if (replies_.size() >= kRepliesMaximum) replies_.pop_front();
+      replies_.push_back(std::move(sample));
+    }
+    if (any) wake_();
+  }
+
+  Wake wake_;
+  Peers request_readers_, reply_writers_;  // of servers
+  std::mutex mutex_;
+  std::deque<Sample> replies_;
+  DdsGuid writer_guid_;
+  std::unique_ptr<DdsWriter> writer_;
+  std::unique_ptr<DdsReader> reader_;  // last, so that it ends first
+};
+
+void put_identity(const DdsGuid &guid, const rtps::SequenceNumber_t &number, SampleIdentity &identity) {
+  auto place = std::copy_n(guid.guidPrefix.value, sizeof guid.guidPrefix.value, identity.begin());
+  place = std::copy_n(guid.entityId.value, sizeof guid.entityId.value, place);
+  for (const uint32_t word : {static_cast<uint32_t>(number.high), number.low}) {
+    for (uint32_t shift = 0; shift < 32; shift += 8) *place++ = static_cast<uint8_t>(word >> shift);
+  }
+}
+
+rtps::SampleIdentity get_identity(const SampleIdentity &identity) {
+  const auto word_at = [&identity](size_t at) {
+    uint32_t word = 0;
+    for (size_t octet = 4; octet-- != 0;) word = word << 8 | identity[at + octet];
+    return word;
+  };
+  DdsGuid guid;
+  std::copy_n(identity.begin(), sizeof guid.guidPrefix.value, guid.guidPrefix.value);
+  std::copy_n(identity.begin() + sizeof guid.guidPrefix.value, sizeof guid.entityId.value, guid.entityId.value);
+  rtps::SampleIdentity result;
+  result.writer_guid(guid);
+  result.sequence_number(rtps::SequenceNumber_t(static_cast<int32_t>(word_at(16)), word_at(20)));
   return result;
 }
 
-DdsReader::~DdsReader() {
-  if (reader_ != nullptr) {
-    node_->remove_reader(guid());
-    if (has_contacts_) owner_->contacts().forget(guid().entityId);
-    reader_->set_listener(nullptr);
-    owner_->subscriber()->delete_datareader(reader_);
+class DdsReplier : public Replier {
+ public:
+  static std::unique_ptr<DdsReplier> make(const NodePointer &node, const Service &service, const Qos &qos,
+                                          const Wake &wake) {
+    auto result = std::unique_ptr<DdsReplier>(new DdsReplier(wake));
+    result->writer_ = DdsWriter::make(node, service.reply, qos, &result->reply_readers_);
+    if (result->writer_ == nullptr) return nullptr;
+    result->reader_ = DdsReader::make(node, service.request, qos, [wake](dds::DataReader &) { wake(); });
+    return result->reader_ == nullptr ? nullptr : std::move(result);
   }
-  owner_->release(topic_);
-}
 
-bool DdsReader::take(Sample &sample) {
-  dds::SampleInfo info;
-  return take(sample, info);
-}
-
-bool DdsReader::take(Sample &sample, dds::SampleInfo &info) {
-  IncomingSample incoming;
-  while (reader_->take_next_sample(&incoming, &info)() == kOkay) {
-    if (!info.valid_data) continue;
-    sample.payload = std::move(incoming.payload);
-    sample.big_endian = incoming.big_endian;
-    sample.skipped = skipped(info.sample_identity);
+  bool take(Sample &sample) override {
+    dds::SampleInfo info;
+    if (!reader_->take(sample, info)) return false;
+    // A ROS 2 client names the reader that waits for the reply; others are answered at their writer's name.
+    const DdsGuid &named = info.related_sample_identity.writer_guid();
+    const DdsGuid &writer = info.sample_identity.writer_guid();
+    put_identity(named != DdsGuid::unknown() ? named : writer, info.sample_identity.sequence_number(), sample.identity);
     return true;
   }
-  return false;
+
+  bool reaches(const SampleIdentity &request) override {
+    constexpr uint8_t kReaderEntity = 0x04;  // RTPS, table 9.1: this bit of an entity's kind is set in readers only
+    const DdsGuid asker = get_identity(request).writer_guid();
+    const bool is_reader = (asker.entityId.value[3] & kReaderEntity) != 0;
+    return !is_reader || reply_readers_.contains(asker);
+  }
+
+  bool send(const SampleIdentity &request, Bytes payload, bool big_endian) override {
+    rtps::WriteParams parameters;
+    parameters.related_sample_identity(get_identity(request));
+    return writer_->write(payload, big_endian, parameters);
+  }
+
+ private:
+  explicit DdsReplier(const Wake &wake) : reply_readers_(wake) {}
+
+  Peers reply_readers_;
+  std::unique_ptr<DdsWriter> writer_;
+  std::unique_ptr<DdsReader> reader_;
+};
+
+}  // namespace
+
+std::unique_ptr<Writer> make_writer(const NodePointer &node, const Topic &topic, const Qos &qos) {
+  return DdsWriter::make(node, topic, qos);
 }
 
-// How many samples of this writer never came, by the numbers that DDS gives them.
-uint32_t DdsReader::skipped(const rtps::SampleIdentity &identity) {
-  const uint64_t number = identity.sequence_number().to64long();
-  if (last_.size() >= kKnownWritersMaximum && !last_.contains(identity.writer_guid())) last_.clear();
-  const auto [place, first] = last_.try_emplace(identity.writer_guid(), number);
-  if (first) return 0;
-  const uint64_t expected = place->second + 1;
-  place->second = std::max(place->second, number);
-  return number > expected ? static_cast<uint32_t>(std::min<uint64_t>(number - expected, UINT32_MAX)) : 0;
+std::unique_ptr<Source> make_reader(const NodePointer &node, const Topic &topic, const Qos &qos, const Wake &wake) {
+  return DdsReader::make(node, topic, qos, [wake](dds::DataReader &) { wake(); });
 }
 
-void DdsReader::Listener::on_subscription_matched(dds::DataReader *, const dds::SubscriptionMatchedStatus &status) {
-  peers_->change(status.last_publication_handle, status.current_count_change > 0);
+std::unique_ptr<Requester> make_requester(const NodePointer &node, const Service &service, const Qos &qos,
+                                          const Wake &wake) {
+  return DdsRequester::make(node, service, qos, wake);
+}
+
+std::unique_ptr<Replier> make_replier(const NodePointer &node, const Service &service, const Qos &qos,
+                                      const Wake &wake) {
+  return DdsReplier::make(node, service, qos, wake);
 }
 
 }  // namespace tide::agent

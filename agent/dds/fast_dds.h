@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The middleware by Fast DDS. Payloads pass through untouched, so any type works without generated code; only the
-// four octets of the encapsulation are added and taken away. Participants use UDPv4 only.
+// The middleware by Fast DDS. Payloads pass through untouched, so any type works without generated code; only the four
+// octets of the encapsulation are added and removed. Participants use UDPv4 only.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace tide::agent {
 
-// How many octets rmw_dds_common/msg/Gid has: since Iron, and in Humble.
+// Octets of a rmw_dds_common/msg/Gid: since Iron, and in Humble.
 constexpr size_t kGidBytes = 16, kGidBytesOfHumble = 24;
 
 struct DdsOptions {
   bool loopback_only = true;        // false: all interfaces of this machine
   bool verbose = false;             // let the library report more than errors
   bool shared_participants = true;  // one for each domain; false: one for each participant of a client
-  size_t gid_bytes = kGidBytes;     // of the ROS 2 that clients are shown to as nodes; 0: they are not shown
+  size_t gid_bytes = kGidBytes;     // of the ROS 2 that shows clients as nodes; 0: they are not shown
 };
 
 std::unique_ptr<Middleware> make_fast_dds(const DdsOptions &options);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dds/worker.h"
 
-#include <utility>
-
 namespace tide::agent {
 
 Worker::Worker() : thread_([this] { run(); }) {}
@@ -33,35 +31,29 @@ void Worker::add_at(Clock::time_point time, Job job) {
   changed_.notify_all();
 }
 
-// Waits for a job; none: the end. lane: where it came from, if from one.
-Worker::Job Worker::next(std::unique_lock<std::mutex> &lock, std::shared_ptr<Lane> &lane) {
-  for (;;) {
-    if (!later_.empty() && !ending_ && later_.begin()->first <= Clock::now()) {
-      return std::move(later_.extract(later_.begin()).mapped());
-    }
-    if (!lanes_.empty()) {
-      lane = std::move(lanes_.front());
-      lanes_.pop_front();
-      return std::move(lane->jobs_.front());
-    }
-    if (ending_) return {};
-    if (later_.empty()) {
-      changed_.wait(lock);
-    } else {
-      changed_.wait_until(lock, later_.begin()->first);
-    }
-  }
-}
-
 void Worker::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     std::shared_ptr<Lane> lane;
-    Job job = next(lock, lane);
-    if (!job) return;
+    Job job;
+    if (!later_.empty() && !ending_ && later_.begin()->first <= Clock::now()) {
+      job = std::move(later_.extract(later_.begin()).mapped());
+    } else if (!lanes_.empty()) {
+      lane = std::move(lanes_.front());
+      lanes_.pop_front();
+      job = std::move(lane->jobs_.front());
+    } else if (ending_) {
+      return;
+    } else if (later_.empty()) {
+      changed_.wait(lock);
+      continue;
+    } else {
+      changed_.wait_until(lock, later_.begin()->first);
+      continue;
+    }
     lock.unlock();
     job();
-    job = {};  // what it held is let go of outside the lock
+    job = {};  // what it held is released outside the lock
     lock.lock();
     if (lane == nullptr) continue;
     lane->jobs_.pop_front();

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread for what takes DDS long, creating and deleting, so that the agent's own goes on carrying messages. The
-// jobs of a lane run in the order in which they came; lanes take turns, so that a job waits for at most one of each
-// other lane, however many those have.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
+
+#include "core/middleware.h"
+#include "dds/transport.h"
 
 namespace tide::agent {
 
+// One thread for what takes DDS long, creating and deleting, so that the agent's own thread goes on carrying messages.
+// Jobs of a lane run in order; lanes take turns, so that a job waits for at most one job of each other lane.
 class Worker {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,22 +27,21 @@ class Worker {
 
   class Lane {
     friend class Worker;
-    std::deque<Job> jobs_;  // not empty: it stands in the queue, or its first one runs
+    std::deque<Job> jobs_;  // not empty: the lane is queued, or its first job runs
   };
 
   Worker();
-  ~Worker();  // runs what is left, but nothing that is due later
+  ~Worker();  // runs all jobs but those of add_at
   Worker(const Worker &) = delete;
   Worker &operator=(const Worker &) = delete;
 
   // From any thread.
   void add(const std::shared_ptr<Lane> &lane, Job job);
-  // Before the next job, once this time has come. From any thread.
+  // At this time, before the next job. From any thread.
   void add_at(Clock::time_point time, Job job);
 
  private:
   void run();
-  Job next(std::unique_lock<std::mutex> &lock, std::shared_ptr<Lane> &lane);
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -45,6 +49,72 @@ class Worker {
   std::multimap<Clock::time_point, Job> later_;
   bool ending_ = false;
   std::thread thread_;  // last: it uses the others
+};
+
+// An object that the worker creates and deletes, while its owner, the agent's thread, goes on. The owner may destroy
+// this at any time; the worker then deletes the object, even one that is still being created.
+template <typename Object>
+class Later {
+ public:
+  using Make = std::function<std::unique_ptr<Object>()>;  // null: refused
+
+  Later(Worker &worker, Outbox &outbox, std::shared_ptr<Worker::Lane> lane, Make make)
+      : worker_(worker), outbox_(outbox), lane_(std::move(lane)), shared_(std::make_shared<Shared>()) {
+    worker_.add(lane_, [shared = shared_, make = std::move(make)] { shared->make(make); });
+  }
+  ~Later() {
+    shared_->abandoned = true;
+    outbox_.flush();  // so that nothing of it waits when the worker deletes it, perhaps with its participant
+    worker_.add(lane_, [shared = std::move(shared_)] { shared->object.reset(); });
+  }
+  Later(const Later &) = delete;
+  Later &operator=(const Later &) = delete;
+
+  Made::State state() const { return shared_->state; }
+  void await(Wake wake) { shared_->await(std::move(wake)); }
+  // Only once it is made.
+  Object &operator*() const { return *shared_->object; }
+  Object *operator->() const { return shared_->object.get(); }
+
+ private:
+  struct Shared {
+    std::atomic<Made::State> state{Made::State::kUnderWay};
+    std::atomic<bool> abandoned{false};
+    std::unique_ptr<Object> object;  // the worker's, and the owner's once it is made
+    std::mutex mutex;                // of wake, and of the change of state
+    Wake wake;
+
+    void make(const Make &how) {
+      if (!abandoned) try {
+          object = how();
+        } catch (const std::exception &) {
+          object = nullptr;  // an exception about a client's arguments is a refusal of its entity
+        }
+      Wake told;
+      {
+        const std::lock_guard lock(mutex);
+        state = object != nullptr ? Made::State::kMade : Made::State::kRefused;
+        told.swap(wake);
+      }
+      if (told) told();
+    }
+
+    void await(Wake whom) {
+      {
+        const std::lock_guard lock(mutex);
+        if (state == Made::State::kUnderWay) {
+          wake = std::move(whom);
+          return;
+        }
+      }
+      whom();
+    }
+  };
+
+  Worker &worker_;
+  Outbox &outbox_;
+  std::shared_ptr<Worker::Lane> lane_;
+  std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace tide::agent

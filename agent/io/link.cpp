@@ -2,16 +2,20 @@
 #include "io/link.h"
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <system_error>
 
 namespace tide::agent {
+
 namespace {
 
 epoll_event event_of(uint64_t token, bool writable) {
@@ -64,59 +68,115 @@ void Poller::wait(Time until_ns, std::vector<Event> &events) {
   }
 }
 
-LinkVitals Link::vitals() const {
-  LinkVitals vitals;
-  vitals.name = describe();
-  vitals.bits_per_second = bits_per_second();
-  vitals.frames_in = counters_.frames_in;
-  vitals.bytes_in = counters_.bytes_in;
-  vitals.frames_out = counters_.frames_out;
-  vitals.bytes_out = counters_.bytes_out;
-  vitals.checksum_errors = counters_.checksum_errors;
-  vitals.send_dropped = counters_.send_dropped;
-  vitals.receive_dropped = counters_.receive_dropped;
-  vitals.reopened = counters_.reopened;
-  vitals.connections_refused = counters_.connections_refused;
-  vitals.connections_timed_out = counters_.connections_timed_out;
-  return vitals;
-}
-
 Time monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * kSecond + now.tv_nsec;
 }
 
-std::string text_of_address(uint32_t address) {
-  std::string text = std::to_string(address >> 24);
-  for (const unsigned shift : {16u, 8u, 0u}) text += "." + std::to_string(address >> shift & 0xFF);
-  return text;
-}
-
-std::string text_of_bind_error(const std::string &protocol, const std::string &address, uint16_t port, int reason) {
-  const std::string place = address + ":" + std::to_string(port);
-  std::string text = protocol + " " + place + ": " + std::generic_category().message(reason);
-  if (reason == EADDRINUSE) {
-    text += "; ss -lp" + protocol.substr(0, 1) + "n sport = :" + std::to_string(port) +
-            " names the process that has it, tide doctor --agent " + place + " says whether that is an agent";
-  } else if (reason == EADDRNOTAVAIL) {
-    text += ": this machine has no such address; 0.0.0.0 is all that it has";
-  } else if (reason == EACCES) {
-    text += ": ports below 1024 need rights; take 8888";
-  }
-  return text;
-}
-
 size_t copy_frame(const tide_frame_parts_t &frame, uint8_t *bytes) {
   uint8_t *place = bytes;
-  const auto append = [&place](const uint8_t *part, size_t length) {
-    if (length != 0) std::memcpy(place, part, length);
-    place += length;
-  };
-  append(frame.head, frame.head_bytes);
-  append(frame.body, frame.body_bytes);
-  append(frame.tail, frame.tail_bytes);
+  place = std::copy_n(frame.head, frame.head_bytes, place);
+  place = std::copy_n(frame.body, frame.body_bytes, place);
+  place = std::copy_n(frame.tail, frame.tail_bytes, place);
   return static_cast<size_t>(place - bytes);
+}
+
+// ---- the loop ----
+
+namespace {
+
+constexpr uint64_t kWakerToken = uint64_t{0xFF} << kLinkShift;
+constexpr uint64_t kSignalToken = uint64_t{0xFE} << kLinkShift;
+
+}  // namespace
+
+Waker::Waker() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+}
+Waker::~Waker() { close(descriptor_); }
+
+void Waker::wake() const {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);  // full counts as set
+}
+
+void Waker::clear() const {
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = read(descriptor_, &count, sizeof count);
+}
+
+int open_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
+  // A closed terminal ends the agent in order, too. Under nohup SIGHUP is ignored, which blocking would undo.
+  struct sigaction hangup {};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+Loop::Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::function<void()> on_report)
+    : agent_(agent), poller_(poller), waker_(waker), signals_(signals), on_report_(std::move(on_report)) {
+  poller_.watch(waker_.descriptor(), kWakerToken);
+  poller_.watch(signals_, kSignalToken);
+}
+
+void Loop::run() {
+  while (!ending_) {
+    if (pump(monotonic_ns())) continue;
+    Time until = deadline_ns_;
+    for (const auto &link : links_) until = std::min(until, link->deadline());
+    wait(until);
+    const Time now = monotonic_ns();
+    for (const Poller::Event &event : events_) dispatch(event, now);
+    for (const auto &link : links_) link->turn(now);
+  }
+}
+
+void Loop::wait(Time until) {
+  const Time start = monotonic_ns();
+  events_.clear();
+  tide_busy_poll_start(&busy_poll_, start);
+  Time now = start;
+  while (events_.empty() && now < until && tide_busy_poll_goes_on(&busy_poll_, now)) {
+    poller_.wait(now, events_);
+    now = monotonic_ns();
+  }
+  tide_busy_poll_looked(&busy_poll_, now, !events_.empty());
+  if (events_.empty()) poller_.wait(until, events_);
+  now = monotonic_ns();
+  tide_busy_poll_end(&busy_poll_, now - start, now, !events_.empty());
+}
+
+// True: frames left or were completed, so there may be more.
+bool Loop::pump(Time now) {
+  deadline_ns_ = agent_.poll(now);
+  agent_.flush();  // before acknowledgments leave: what a client has deleted is in DDS, whatever ends this program
+  agent_.take_ready(ready_);
+  for (const Endpoint endpoint : ready_) links_[endpoint >> kLinkShift]->write(endpoint, now);
+  bool sent = false;
+  for (const auto &link : links_) sent = link->flush(now) || sent;
+  return sent;
+}
+
+void Loop::dispatch(const Poller::Event &event, Time now) {
+  if (event.token == kWakerToken) {
+    waker_.clear();
+  } else if (event.token == kSignalToken) {
+    signalfd_siginfo signal{};
+    if (read(signals_, &signal, sizeof signal) != static_cast<ssize_t>(sizeof signal)) return;
+    if (signal.ssi_signo == SIGUSR1) {
+      on_report_();
+    } else {
+      ending_ = true;
+    }
+  } else {
+    links_[event.token >> kLinkShift]->event(event, now);
+  }
 }
 
 }  // namespace tide::agent

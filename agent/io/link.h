@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carries messages between the agent's core and its clients. The loop calls everything from one thread.
+// Links carry messages between the agent's core and its clients; one thread, the loop, serves them all: events in,
+// frames out, deadlines kept.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "busy_poll.h"
 #include "core/agent.h"
-#include "io/access.h"
+#include "io/arguments.h"
 #include "tide/platform.h"
 
 namespace tide::agent {
 
-struct LinkCounters {
-  uint64_t bytes_in = 0, bytes_out = 0;  // as they travel on the link
-  uint64_t frames_in = 0, frames_out = 0, checksum_errors = 0, send_dropped = 0, receive_dropped = 0, reopened = 0;
-  uint64_t connections_refused = 0, connections_timed_out = 0;
-};
-
-// Who waits for which file descriptors.
+// File descriptors and who waits for them.
 class Poller {
  public:
   Poller();
@@ -34,14 +32,14 @@ class Poller {
     uint64_t token;
     bool readable, writable;
   };
-  // Until something happens or until_ns. The events replace those of the vector.
+  // Until an event or until_ns. The events replace those of the vector.
   void wait(Time until_ns, std::vector<Event> &events);
 
  private:
   int epoll_;
 };
 
-// Of an endpoint and of a token, the upper 8 bits are the number of the link; the rest is the link's.
+// The upper 8 bits of an endpoint and of a token are the number of the link; the rest is the link's.
 constexpr unsigned kLinkShift = 56;
 constexpr uint64_t kLinkMask = (uint64_t{1} << kLinkShift) - 1;
 
@@ -53,29 +51,29 @@ class Link {
   Link(const Link &) = delete;
   Link &operator=(const Link &) = delete;
 
-  // One line for the user: what is open, or is to be.
+  // One line for the user: what is open, or will be.
   virtual std::string describe() const = 0;
   virtual bool is_open() const { return true; }
   virtual void event(const Poller::Event &event, Time now) = 0;
   // The endpoint may have frames.
   virtual void write(Endpoint endpoint, Time now) = 0;
-  // All that was gathered by write goes out. True: frames left or reached their end, so ask the agent again.
+  // Sends all that write has gathered. True: frames left or were completed, so the agent may have more.
   virtual bool flush(Time now) = 0;
-  // When turn is to be called next.
+  // When to call turn next.
   virtual Time deadline() const { return TIDE_FOREVER; }
-  // Who is there; nobody: address 0 and no device.
+  // Address 0 and no device: nobody is there.
   virtual Peer peer(Endpoint endpoint) const = 0;
   virtual std::string name_of(Endpoint endpoint) const = 0;
-  // The same for all that one machine, or one line, opens on this link one after the other.
+  // The same for all endpoints that one machine, or one line, uses on this link one after the other.
   Host host_of(Endpoint endpoint) const { return base_ | peer(endpoint).address; }
-  // Whether who sends from an address need not be there.
+  // Whether the sender's address can be forged.
   virtual bool may_be_forged() const { return false; }
-  // After the events, each time: goes on with what has been received and waits.
+  // Called after the events of each turn: processes what was received and waits.
   virtual void turn(Time) {}
   const LinkCounters &counters() const { return counters_; }
   // 0: not known.
   virtual uint64_t bits_per_second() const { return 0; }
-  LinkVitals vitals() const;
+  LinkVitals vitals() const { return {counters_, describe(), bits_per_second()}; }
 
  protected:
   const uint64_t base_;
@@ -85,10 +83,55 @@ class Link {
 };
 
 Time monotonic_ns();
-std::string text_of_address(uint32_t address);
-// Why a port cannot be served, and what to do. protocol: "udp" or "tcp".
-std::string text_of_bind_error(const std::string &protocol, const std::string &address, uint16_t port, int reason);
-// All octets of a frame after each other; returns their count.
+// All octets of a frame in one block; returns their count.
 size_t copy_frame(const tide_frame_parts_t &frame, uint8_t *bytes);
+
+// Ends the loop's wait, from other threads.
+class Waker {
+ public:
+  Waker();
+  ~Waker();
+  Waker(const Waker &) = delete;
+  Waker &operator=(const Waker &) = delete;
+  void wake() const;
+  void clear() const;
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// To be called before any other thread is started: the signals are blocked for all of them.
+int open_signals();
+
+// Ends on SIGINT, SIGTERM or SIGHUP.
+class Loop {
+ public:
+  // on_report: called on SIGUSR1.
+  Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::function<void()> on_report);
+  void add(std::unique_ptr<Link> link) { links_.push_back(std::move(link)); }
+  const std::vector<std::unique_ptr<Link>> &links() const { return links_; }
+  // How long a wait may look for events before it sleeps (busy_poll.h). From the thread that calls run.
+  void set_busy_poll(Time limit_ns) { tide_busy_poll_init(&busy_poll_, limit_ns); }
+  const tide_busy_poll_t &busy_poll() const { return busy_poll_; }
+  void run();
+
+ private:
+  bool pump(Time now);
+  void wait(Time until);
+  void dispatch(const Poller::Event &event, Time now);
+
+  Agent &agent_;
+  Poller &poller_;
+  const Waker &waker_;
+  int signals_;
+  std::function<void()> on_report_;
+  std::vector<std::unique_ptr<Link>> links_;  // by number
+  std::vector<Endpoint> ready_;
+  std::vector<Poller::Event> events_;
+  tide_busy_poll_t busy_poll_{};
+  Time deadline_ns_ = 0;
+  bool ending_ = false;
+};
 
 }  // namespace tide::agent

@@ -17,16 +17,8 @@ namespace tide::agent {
 namespace {
 
 constexpr Time kRetry = 100'000'000;
-constexpr Time kBitsOfOctet = 10;  // 8N1
 constexpr size_t kMessageBytesMaximum = 65535;
 constexpr uint8_t kAgentAddress = 0;
-
-// Of the speeds that this system knows, for a message.
-std::string known_speeds() {
-  std::string text;
-  for (const tide_serial_speed &entry : tide_serial_speeds) text += " " + std::to_string(entry.baud);
-  return text;
-}
 
 bool make_raw(int descriptor, uint32_t baud) {
   termios settings{};
@@ -50,7 +42,9 @@ SerialLink::SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::
       frame_(TIDE_FRAMING_WORST_BYTES(kMessageBytesMaximum)) {
   termios settings{};
   if (!tide_serial_set_speed(&settings, baud)) {
-    throw std::runtime_error("no such baud rate: " + std::to_string(baud) + "; there are" + known_speeds());
+    std::string known;
+    for (const tide_serial_speed &entry : tide_serial_speeds) known += " " + std::to_string(entry.baud);
+    throw std::runtime_error("no such baud rate: " + std::to_string(baud) + "; there are" + known);
   }
   tide_framing_reader_init(&reader_, kAgentAddress);
   open_device(monotonic_ns());
@@ -90,13 +84,13 @@ void SerialLink::open_device(Time now) {
 void SerialLink::wait_for_device(int reason) {
   if (reason == waits_because_) return;
   waits_because_ = reason;
-  if (reason == ENOTTY || reason == EISDIR) return;  // it never will be one
+  if (reason == ENOTTY || reason == EISDIR) return;  // the constructor throws
   std::string line = "waiting for " + device_ + ": " + std::generic_category().message(reason);
   if (reason == EACCES) line += "; the user of the agent needs the right to it (often the group dialout)";
   agent_.warn(line);
 }
 
-// What was on the wire is lost; reliable streams repair that once the device is back.
+// The frame on the wire is lost; reliable streams repeat it once the device is back.
 void SerialLink::close_device(Time now) {
   poller_.forget(descriptor_);
   close(descriptor_);
@@ -127,33 +121,20 @@ void SerialLink::receive(Time now) {
   for (size_t used = 0; used < static_cast<size_t>(count);) {
     int complete = 0;
     used += tide_framing_reader_input(&reader_, chunk.data() + used, static_cast<size_t>(count) - used, &complete);
-    if (complete != 0) message_complete(now);
+    if (complete == 0) continue;
+    counters_.frames_in++;
+    const Bytes message(reader_.buffer, reader_.length);
+    if (tide_crc16(0, message.data(), message.size()) == reader_.crc) {
+      agent_.input(base_ | reader_.source, message, now);
+    } else {
+      counters_.checksum_errors++;
+    }
+    tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
   }
-}
-
-void SerialLink::message_complete(Time now) {
-  counters_.frames_in++;
-  const Bytes message(reader_.buffer, reader_.length);
-  if (tide_crc16(0, message.data(), message.size()) == reader_.crc) {
-    agent_.input(base_ | reader_.source, message, now);
-  } else {
-    counters_.checksum_errors++;
-  }
-  tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
 }
 
 void SerialLink::write(Endpoint endpoint, Time) {
   if (std::find(ready_.begin(), ready_.end(), endpoint) == ready_.end()) ready_.push_back(endpoint);
-}
-
-// The next frame is handed over one octet early, as a driver with a holding register does: the line never pauses.
-bool SerialLink::is_idle(Time now) {
-  if (!on_the_wire_) return true;
-  const Time octet_ns = kBitsOfOctet * kSecond / static_cast<Time>(baud_);
-  if (frame_written_ < frame_bytes_ || now < line_free_at_ns_ - octet_ns) return false;
-  on_the_wire_ = false;
-  agent_.sent(sending_, now);
-  return true;
 }
 
 bool SerialLink::flush(Time now) {
@@ -162,8 +143,13 @@ bool SerialLink::flush(Time now) {
     return false;
   }
   const bool was_busy = on_the_wire_;
-  if (!is_idle(now)) return false;
-  return start_frame(now) || was_busy;  // the end of a frame starts the time limit of its acknowledgment: poll again
+  if (was_busy) {
+    // One octet early, as a driver with a holding register does, so that the line never pauses.
+    if (frame_written_ < frame_bytes_ || now < line_free_at_ns_ - octet_ns()) return false;
+    on_the_wire_ = false;
+    agent_.sent(sending_, now);
+  }
+  return start_frame(now) || was_busy;  // the end of a frame starts the timeout of its acknowledgment: poll again
 }
 
 bool SerialLink::start_frame(Time now) {
@@ -214,7 +200,7 @@ void SerialLink::put_bytes(Time now) {
 Time SerialLink::deadline() const {
   if (!is_open()) return retry_at_ns_;
   if (!on_the_wire_ || frame_written_ < frame_bytes_) return TIDE_FOREVER;
-  return line_free_at_ns_ - kBitsOfOctet * kSecond / static_cast<Time>(baud_);
+  return line_free_at_ns_ - octet_ns();
 }
 
 }  // namespace tide::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A serial line (tty or pty) with the stream framing of XRCE. The next frame is chosen when the previous one has left
-// the line, which is computed from the baud rate (8N1), so that an urgent frame waits for one frame at most.
+// the line, at a time computed from the baud rate (8N1): an urgent frame waits for one frame at most.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ namespace tide::agent {
 
 class SerialLink : public Link {
  public:
-  // A device that is missing or vanishes is opened again as soon as it is there, and the user is told; one that is no
-  // terminal, and a speed that this system does not know, throw.
+  // A device that is missing or vanishes is reported, and opened again as soon as it appears. Throws when it is no
+  // terminal or this system does not support the speed.
   SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::string &device, uint32_t baud);
   ~SerialLink() override;
 
@@ -36,24 +36,25 @@ class SerialLink : public Link {
   std::string name_of(Endpoint) const override { return "serial " + device_; }
 
  private:
+  static constexpr Time kBitsOfOctet = 10;  // 8N1
+
   void open_device(Time now);
   void wait_for_device(int reason);
   void close_device(Time now);
   void receive(Time now);
-  void message_complete(Time now);
   bool start_frame(Time now);
   void put_bytes(Time now);
-  bool is_idle(Time now);
+  Time octet_ns() const { return kBitsOfOctet * kSecond / static_cast<Time>(baud_); }
 
   std::string device_;
   uint32_t baud_;
   std::function<void(const SerialLink &)> on_first_open_;
   int descriptor_ = -1;
   Time retry_at_ns_ = 0;
-  int waits_because_ = 0;  // an errno that the user knows of; 0: the device is there
+  int waits_because_ = 0;  // an errno that was reported; 0: the device is there
   tide_framing_reader_t reader_{};
   std::vector<uint8_t> message_;
-  std::vector<uint8_t> frame_;  // on its way
+  std::vector<uint8_t> frame_;  // that is being sent
   size_t frame_bytes_ = 0, frame_written_ = 0;
   bool on_the_wire_ = false;
   bool watches_writable_ = false;

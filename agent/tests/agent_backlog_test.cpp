@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "io/backlog.h"
+#include "io/network.h"
 #include "tide/xrce.h"
 
 namespace tide::agent::test {

@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/domains.h"
+#include "core/limits.h"
 #include "dds/fast_dds.h"
 #include "sequences.h"
 #include "shared_middleware.h"

@@ -8,7 +8,7 @@ namespace tide::agent::test {
 namespace agent_creation_test {
 
 constexpr uint16_t kSecondWriter = 0x0025;
-constexpr const char *kWriterXml = "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>";
+const std::string kWriterXml = writer_xml("t");
 constexpr int kNoAnswer = -1;
 
 struct World {
@@ -61,9 +61,7 @@ TEST(Creation, ThatDdsRefusesLaterIsRefused) {
 TEST(Creation, HoldsUpItsStreamAndNothingElse) {
   World world;
   world.driver.middleware.later = false;
-  TestClient other(world.driver, 2, 0x61);
-  ASSERT_EQ(other.connect(), 0);
-  other.create_all();
+  ReadyClient other(world.driver, 2, 0x61);
   world.driver.middleware.later = true;
   EXPECT_EQ(world.begin(), kNoAnswer);
   world.client.write(0x0015, {1}, 0x80);
@@ -168,14 +166,10 @@ TEST(Creation, BeyondTheBudgetWaitsForItsPeriodAndNothingElseDoes) {
     ASSERT_EQ(world.client.remove(kSecondWriter), 0);
   }
   EXPECT_EQ(world.begin(), kNoAnswer);
-  EXPECT_EQ(world.client.create_xml(0x0032, 0x0011, "<dds><topic><name>u</name><dataType>T</dataType></topic></dds>"),
-            kNoAnswer)
-      << "in the same stream";
+  EXPECT_EQ(world.client.create_xml(0x0032, 0x0011, topic_xml("u", "T")), kNoAnswer) << "in the same stream";
   world.client.write(0x0015, {1}, 0x81);
   EXPECT_EQ(world.driver.middleware.written.size(), 1u);
-  TestClient other(world.driver, 2, 0x61);
-  ASSERT_EQ(other.connect(), 0);
-  other.create_all();
+  ReadyClient other(world.driver, 2, 0x61);
   EXPECT_EQ(world.driver.agent.counters().creations_waited, 1u);
   world.client.acknowledge(0x80);
   world.driver.run_until(world.driver.now() + kPeriod - 1);
@@ -261,12 +255,12 @@ TEST(Renaming, EachClientHasItsOwn) {
     return place == names.end() ? nullptr : &place->second;
   };
   Driver driver(options);
-  const std::string topic = "<dds><topic><name>rt/scan</name><dataType>T</dataType></topic></dds>";
-  const std::string writer = "<dds><data_writer><topic><name>rt/scan</name></topic></data_writer></dds>";
+  const std::string topic = topic_xml("rt/scan", "T");
+  const std::string writer = writer_xml("rt/scan");
   for (const Endpoint endpoint : {1u, 2u, 3u}) {
     TestClient client(driver, endpoint, static_cast<uint32_t>(endpoint));
     ASSERT_EQ(client.connect(), 0);
-    EXPECT_EQ(client.create_xml(0x0011, 0, "<dds><participant><rtps><name>p</name></rtps></participant></dds>"), 0);
+    EXPECT_EQ(client.create_xml(0x0011, 0, TestClient::kParticipant), 0);
     EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic), 0);
     EXPECT_EQ(client.create_xml(0x0013, 0x0011, ""), 0);
     EXPECT_EQ(client.create_xml(0x0015, 0x0013, writer), 0);

@@ -11,12 +11,6 @@ namespace agent_data_test {
 
 constexpr Time kMillisecond = 1'000'000;
 
-Sample sample_of(Octets payload) {
-  Sample sample;
-  sample.payload = std::move(payload);
-  return sample;
-}
-
 class Data : public testing::Test {
  protected:
   void SetUp() override {
@@ -306,8 +300,7 @@ TEST_F(KeepLast, WhatWasUnderWayIsNotCut) {
   begin(1);
   client.read(kReader, 0x80);
   offer(20);
-  TestClient next{driver, 1, 0x11, 0x82};
-  next.vendor = TIDE_XRCE_VENDOR;
+  TideClient next(driver, 1, 0x11, 0x82);
   driver.sent.clear();
   ASSERT_EQ(next.connect(), 0);
   driver.run_until(driver.now() + kSecond);
@@ -323,9 +316,7 @@ TEST_F(KeepLast, WhatWasUnderWayIsNotCut) {
 // A line that takes nothing for a while: urgent data pass what waits.
 TEST(Priority, TheMoreUrgentStreamLeavesFirst) {
   Driver driver;
-  TestClient client(driver, 1, 0x11);
-  ASSERT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   EXPECT_EQ(client.create_xml(0x0026, 0x0014, TestClient::kReader), 0);
   client.read(0x0016, TIDE_STREAM_BEST_EFFORT(1));
   client.read(0x0026, TIDE_STREAM_BEST_EFFORT(9));
@@ -344,10 +335,8 @@ TEST(Services, IdentitiesTravelBothWays) {
   TestClient client(driver, 1, 0x11);
   ASSERT_EQ(client.connect(), 0);
   ASSERT_EQ(client.create_xml(0x0011, 0, ""), 0);
-  const std::string_view requester = "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>";
-  const std::string_view replier = "<dds><replier service_name='s' request_type='Q' reply_type='R'/></dds>";
-  ASSERT_EQ(client.create_xml(0x0017, 0x0011, requester), 0);
-  ASSERT_EQ(client.create_xml(0x0018, 0x0011, replier), 0);
+  ASSERT_EQ(client.create_xml(0x0017, 0x0011, TestClient::kRequester), 0);
+  ASSERT_EQ(client.create_xml(0x0018, 0x0011, TestClient::kReplier), 0);
   FakeSource &replies = *driver.middleware.sources[0], &requests = *driver.middleware.sources[1];
   client.read(0x0017, 0x80);
   client.read(0x0018, 0x80);
@@ -396,8 +385,7 @@ TEST(Services, UnansweredRequestsAreBounded) {
   TestClient client(driver, 1, 0x11);
   ASSERT_EQ(client.connect(), 0);
   ASSERT_EQ(client.create_xml(0x0011, 0, ""), 0);
-  ASSERT_EQ(
-      client.create_xml(0x0017, 0x0011, "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>"), 0);
+  ASSERT_EQ(client.create_xml(0x0017, 0x0011, TestClient::kRequester), 0);
   client.read(0x0017, 0x80);
   for (int number = 0; number < 10; number++) client.write(0x0017, {1});
   driver.sent.clear();
@@ -415,10 +403,8 @@ class Asking : public testing::Test {
   void SetUp() override {
     ASSERT_EQ(client.connect(), 0);
     ASSERT_EQ(client.create_xml(0x0011, 0, ""), 0);
-    const std::string_view requester = "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>";
-    ASSERT_EQ(client.create_xml(0x0017, 0x0011, requester), 0);
-    ASSERT_EQ(
-        client.create_xml(0x0018, 0x0011, "<dds><replier service_name='s' request_type='Q' reply_type='R'/></dds>"), 0);
+    ASSERT_EQ(client.create_xml(0x0017, 0x0011, TestClient::kRequester), 0);
+    ASSERT_EQ(client.create_xml(0x0018, 0x0011, TestClient::kReplier), 0);
     client.read(0x0017, 0x80);
     driver.middleware.served = false;
   }
@@ -592,8 +578,7 @@ TEST_F(Asking, AWakeBeforeTheRequestIsNotLost) {
 TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   serve();
   client.write(0x0017, {1});
-  TestClient reconnected{driver, 1, 0x11, 0x82};
-  reconnected.vendor = TIDE_XRCE_VENDOR;
+  TideClient reconnected(driver, 1, 0x11, 0x82);
   ASSERT_EQ(reconnected.connect(), 0);
   reconnected.read(0x0017, 0x80);
   answer(1);
@@ -601,8 +586,7 @@ TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   reconnected.write(0x0017, {2});
   driver.run_until(driver.now() + 20 * kSecond);  // until no copy of the first session's beginning can come
   driver.sent.clear();
-  TestClient anew{driver, 1, 0x11, 0x81};
-  anew.vendor = TIDE_XRCE_VENDOR;
+  TideClient anew(driver, 1, 0x11, 0x81);
   ASSERT_EQ(anew.connect(), 0);
   anew.read(0x0017, 0x80);
   driver.sent.clear();
@@ -622,8 +606,7 @@ TEST_F(Asking, RepliesUnderWayGoOnAndRequestsDoNot) {
   driver.middleware.sources[1]->offer(sample_of({9}));
   driver.pump();
   ASSERT_EQ(client.all(TIDE_XRCE_DATA).size(), 2u);
-  TestClient next{driver, 1, 0x11, 0x82};
-  next.vendor = TIDE_XRCE_VENDOR;
+  TideClient next(driver, 1, 0x11, 0x82);
   driver.sent.clear();
   ASSERT_EQ(next.connect(), 0);
   next.read(0x0018, 0x80);
@@ -646,9 +629,7 @@ TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
     Driver driver;
-    TestClient client(driver, 1, 0x11);
-    ASSERT_EQ(client.connect(), 0);
-    client.create_all();
+    ReadyClient client(driver, 1, 0x11);
     uint16_t sequence = 6;
     std::vector<Octets> expected;
     std::vector<Piece> pieces;
@@ -707,9 +688,7 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
     SCOPED_TRACE(std::to_string(one.payload_bytes) + " octets, announced " + std::to_string(one.announced_more) +
                  " more");
     Driver driver;
-    TestClient client(driver, 1, 0x11);
-    ASSERT_EQ(client.connect(), 0);
-    client.create_all();
+    ReadyClient client(driver, 1, 0x11);
     driver.sent.clear();
     const uint16_t request = client.next_request();
     Octets body = TestClient::ids(request, 0x0015);
@@ -742,9 +721,7 @@ TEST(Streams, ASampleLongerThanAHeaderCanSayIsTakenUpToItsLimit) {
   for (const size_t payload_bytes : {size_t{299'999}, size_t{300'000}, size_t{300'001}}) {
     const bool good = payload_bytes <= options.limits.sample_bytes;
     Driver driver(options);
-    TestClient client(driver, 1, 0x11);
-    ASSERT_EQ(client.connect(), 0);
-    client.create_all();
+    ReadyClient client(driver, 1, 0x11);
     const uint16_t request = client.next_request();
     const Octets ids = TestClient::ids(request, 0x0015);
     Octets whole = {TIDE_XRCE_WRITE_DATA, 1, 0, 0};
@@ -775,9 +752,7 @@ TEST(Streams, ReassemblyIsBounded) {
   Options options;
   options.limits.reassembly_bytes = 1000;
   Driver driver(options);
-  TestClient client(driver, 1, 0x11);
-  ASSERT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   for (int number = 0; number < 5; number++) client.submit(0x80, TIDE_XRCE_FRAGMENT, number == 4 ? 3 : 1, Octets(300));
   client.write(0x0015, {1});
   EXPECT_EQ(driver.middleware.written.size(), 1u);
@@ -790,9 +765,7 @@ TEST(Streams, ReassemblyIsBounded) {
 
 TEST(Streams, AGapThatIsGivenUpEndsTheMessageItTore) {
   Driver driver;
-  TestClient client(driver, 1, 0x11);
-  ASSERT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, from_hex("07010a000100001500"));
   client.send(0x81, 0x80, 8, TIDE_XRCE_FRAGMENT, 3, from_hex("0102030405"));
   client.send(0x81, 0x80, 9, TIDE_XRCE_WRITE_DATA, 1, from_hex("0001001509"));
@@ -812,9 +785,7 @@ TEST(Streams, EarlyMessagesAreBounded) {
   Options options;
   options.limits.held_bytes = 1000;
   Driver driver(options);
-  TestClient client(driver, 1, 0x11);
-  ASSERT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   Octets body = TestClient::ids(1, 0x0015);
   body.resize(400);
   for (uint16_t sequence = 7; sequence < 12; sequence++)
@@ -832,14 +803,77 @@ TEST(Streams, EarlyMessagesAreBounded) {
   EXPECT_EQ(driver.agent.counters().held_dropped, 3u);
 }
 
-TEST(Streams, TheNumberOfInputStreamsIsBounded) {
+// ---- many chains: each level has streams of its own, both ways and in both modes ----
+
+constexpr uint8_t kChains = 50;
+
+uint16_t reader_of(uint8_t level) { return static_cast<uint16_t>((0x100 + level) << 4 | 0x6); }
+
+TEST(Streams, OfFiftyChainsInBothModesHavePlaces) {
   Driver driver;
-  TestClient client(driver, 1, 0x11);
-  ASSERT_EQ(client.connect(), 0);
-  client.create_all();
-  for (int stream = 1; stream < 256; stream++) client.write(0x0015, {1}, static_cast<uint8_t>(stream));
-  const Limits limits;
-  EXPECT_EQ(driver.agent.counters().streams_refused, 255u - limits.input_streams);
+  ReadyClient client(driver, 1, 0x50);
+  for (uint8_t level = 1; level <= kChains; level++) {
+    ASSERT_EQ(client.create_xml(reader_of(level), 0x0014, TestClient::kReader), 0);
+    ASSERT_EQ(client.create_xml(static_cast<uint16_t>(reader_of(level) + 0x1000), 0x0014, TestClient::kReader), 0);
+    client.acknowledge(0x80);
+    client.read(reader_of(level), TIDE_STREAM_RELIABLE(level));
+    client.read(static_cast<uint16_t>(reader_of(level) + 0x1000), TIDE_STREAM_BEST_EFFORT(level));
+  }
+  ASSERT_EQ(driver.middleware.sources.size(), 1u + 2u * kChains);
+  driver.sent.clear();
+  for (uint8_t round = 0; round < 3; round++) {
+    for (uint8_t level = 1; level <= kChains; level++) {
+      client.write(0x0015, {level, round}, TIDE_STREAM_RELIABLE(level));
+      client.write(0x0015, {level, round}, TIDE_STREAM_BEST_EFFORT(level));
+    }
+    for (FakeSource *source : driver.middleware.sources) source->offer({{round}, false, {}, 0, 0});
+    driver.pump();
+    for (uint8_t level = 1; level <= kChains; level++) client.acknowledge(TIDE_STREAM_RELIABLE(level));
+  }
+  EXPECT_EQ(driver.middleware.written.size(), 3u * 2u * kChains);
+  std::map<uint8_t, size_t> of_stream;
+  for (const Sent &message : driver.sent) of_stream[message.bytes[1]]++;
+  for (uint8_t level = 1; level <= kChains; level++) {
+    EXPECT_EQ(of_stream[TIDE_STREAM_RELIABLE(level)], 3u) << int{level};
+    EXPECT_EQ(of_stream[TIDE_STREAM_BEST_EFFORT(level)], 3u) << int{level};
+  }
+  std::set<uint8_t> acknowledged;
+  for (const Octets &body : client.all(TIDE_XRCE_ACKNACK)) acknowledged.insert(body[4]);
+  EXPECT_EQ(acknowledged.size(), size_t{kChains});
+  EXPECT_EQ(driver.agent.counters().streams_refused, 0u);
+  EXPECT_EQ(driver.agent.counters().entities_refused, 0u);
+}
+
+TEST(Streams, OfReadersThatAreNotAcknowledgedLeaveANodeForEachOther) {
+  Driver driver;
+  ReadyClient client(driver, 1, 0x52);
+  for (uint8_t level = 1; level <= kChains; level++) {
+    ASSERT_EQ(client.create_xml(reader_of(level), 0x0014, TestClient::kReader), 0);
+    client.read(reader_of(level), TIDE_STREAM_RELIABLE(level));
+    client.acknowledge(0x80);
+  }
+  std::vector<FakeSource *> sources = driver.middleware.sources;
+  FakeSource *urgent = sources.back();
+  for (FakeSource *source : sources) {
+    for (uint8_t number = 0; number < 30 && source != urgent; number++) source->offer({{number}, false, {}, 0, 0});
+  }
+  driver.pump();
+  driver.sent.clear();
+  urgent->offer({{7}, false, {}, 0, 0});
+  driver.pump();
+  EXPECT_EQ(client.all(TIDE_XRCE_DATA).size(), 1u);
+}
+
+TEST(Streams, BeyondTheLimitAreRefusedAndDisturbNobody) {
+  Options options;
+  options.limits.input_streams = 4;
+  Driver driver(std::move(options));
+  ReadyClient client(driver, 1, 0x51);
+  for (uint8_t level = 0; level < 10; level++) client.write(0x0015, {level}, TIDE_STREAM_BEST_EFFORT(level));
+  EXPECT_EQ(driver.middleware.written.size(), 3u);  // the fourth stream carried the creations
+  EXPECT_EQ(driver.agent.counters().streams_refused, 7u);
+  client.write(0x0015, {9}, TIDE_STREAM_BEST_EFFORT(1));
+  EXPECT_EQ(driver.middleware.written.size(), 4u);
 }
 
 }  // namespace agent_data_test

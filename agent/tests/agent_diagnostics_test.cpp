@@ -49,7 +49,7 @@ std::vector<Status> array_of(const Octets &payload) {
   return statuses;
 }
 
-Options telling(Time period_ns = kSecond) {
+Options reporting(Time period_ns = kSecond) {
   Options options;
   options.diagnostics.period_ns = period_ns;
   options.diagnostics.instance = "robot process 7";
@@ -88,7 +88,7 @@ TEST(Diagnostics, NothingIsMadeWithoutAPeriod) {
 }
 
 TEST(Diagnostics, TheDomainIsTheAgents) {
-  Options options = telling();
+  Options options = reporting();
   options.default_domain = 7;
   Driver usual(options);
   usual.run_until(kSecond);
@@ -100,7 +100,7 @@ TEST(Diagnostics, TheDomainIsTheAgents) {
 }
 
 TEST(Diagnostics, OneArrayEachPeriodWhileSomebodyReads) {
-  Driver driver(telling(kSecond / 2));
+  Driver driver(reporting(kSecond / 2));
   driver.run_until(10 * kSecond);
   EXPECT_EQ(arrays_of(driver).size(), 21u);
   driver.middleware.unread = true;
@@ -109,7 +109,7 @@ TEST(Diagnostics, OneArrayEachPeriodWhileSomebodyReads) {
 }
 
 TEST(Diagnostics, AReaderFindsTheAgentAndItsClients) {
-  Options options = telling();
+  Options options = reporting();
   options.name_of = [](Endpoint endpoint) { return "place " + std::to_string(endpoint); };
   Driver driver(options);
   TestClient client(driver, 4, 0xAB);
@@ -134,7 +134,7 @@ TEST(Diagnostics, AReaderFindsTheAgentAndItsClients) {
 }
 
 TEST(Diagnostics, ALinkIsToldWithItsCounts) {
-  Options options = telling();
+  Options options = reporting();
   LinkVitals link;
   link.name = "serial /dev/ttyX 115200";
   link.bits_per_second = 115200;
@@ -153,7 +153,7 @@ TEST(Diagnostics, ALinkIsToldWithItsCounts) {
 
 // A gap in a best-effort stream is a loss of that client, and of no other.
 TEST(Diagnostics, ALossIsAWarningForTenPeriods) {
-  Driver driver(telling());
+  Driver driver(reporting());
   TestClient good(driver, 1, 0xA), bad(driver, 2, 0xB);
   for (TestClient *one : {&good, &bad}) {
     one->connect();
@@ -225,7 +225,7 @@ TEST(Diagnostics, AQueueThatFillsWarnsBeforeItIsFullAndDoesNotFlicker) {
 }
 
 TEST(Diagnostics, AClientThatIsGoneIsShownForAWhile) {
-  Options options = telling();
+  Options options = reporting();
   options.limits.client_timeout_ns = 2 * kSecond;
   options.limits.probe_period_ns = kSecond / 2;
   Driver driver(options);
@@ -248,7 +248,7 @@ TEST(Diagnostics, AClientThatIsGoneIsShownForAWhile) {
 }
 
 TEST(Diagnostics, CountersOutliveTheirClient) {
-  Driver driver(telling());
+  Driver driver(reporting());
   TestClient client(driver, 1, 0xA);
   client.connect();
   client.create_all();
@@ -262,20 +262,13 @@ TEST(Diagnostics, CountersOutliveTheirClient) {
   EXPECT_EQ(next_array(driver).size(), 1u) << "one that took its leave is not missed";
 }
 
-Sample sample_of(Octets payload) {
-  Sample sample;
-  sample.payload = std::move(payload);
-  return sample;
-}
-
 TEST(Diagnostics, TimesOfServicesAreThoseBetweenRequestAndReply) {
-  Driver driver(telling());
+  Driver driver(reporting());
   TestClient client(driver, 1, 0xA);
   client.connect();
   ASSERT_EQ(client.create_xml(0x0011, 0, ""), 0);
-  const std::string_view both = "service_name='s' request_type='Q' reply_type='R'/></dds>";
-  ASSERT_EQ(client.create_xml(0x0017, 0x0011, "<dds><requester " + std::string(both)), 0);
-  ASSERT_EQ(client.create_xml(0x0018, 0x0011, "<dds><replier " + std::string(both)), 0);
+  ASSERT_EQ(client.create_xml(0x0017, 0x0011, TestClient::kRequester), 0);
+  ASSERT_EQ(client.create_xml(0x0018, 0x0011, TestClient::kReplier), 0);
   FakeSource &replies = *driver.middleware.sources[0], &requests = *driver.middleware.sources[1];
   client.read(0x0017, 0x80);
   client.read(0x0018, 0x80);
@@ -311,7 +304,7 @@ TEST(Diagnostics, TimesOfServicesAreThoseBetweenRequestAndReply) {
 
 TEST(Diagnostics, AThousandClientsHaveRoomInTurnsAndThoseWithFaultsFirst) {
   constexpr uint32_t kClients = 1000;
-  Driver driver(telling());
+  Driver driver(reporting());
   std::vector<TestClient> clients;
   for (uint32_t n = 0; n < kClients; n++) {
     clients.emplace_back(driver, n, 0x1000 + n);
@@ -356,8 +349,8 @@ TEST(Diagnostics, WhatHasNoRoomIsLeftOutAsAWhole) {
 
 TEST(Diagnostics, WhenDdsRefusesItIsAskedAgainAndTheUserHears) {
   std::vector<std::string> lines;
-  Options options = telling();
-  options.warn = [&lines](const std::string &line) { lines.push_back(line); };
+  Options options = reporting();
+  options.warn = telling(lines).warn;
   Driver driver(options);
   driver.middleware.refuse = true;
   driver.run_until(5 * kSecond);
@@ -370,8 +363,8 @@ TEST(Diagnostics, WhenDdsRefusesItIsAskedAgainAndTheUserHears) {
 
 TEST(Diagnostics, AWriterThatTheWorkerCannotMakeIsTriedAgain) {
   std::vector<std::string> lines;
-  Options options = telling();
-  options.warn = [&lines](const std::string &line) { lines.push_back(line); };
+  Options options = reporting();
+  options.warn = telling(lines).warn;
   Driver driver(options);
   driver.middleware.later = true;
   driver.run_until(kSecond);

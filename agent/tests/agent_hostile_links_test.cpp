@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links whose peers mean harm or are not there: connections that nobody uses, messages that nobody finishes, lists of
-// who is let in, devices that are missing. Time is virtual.
+// Links whose peers mean harm or are not there: connections that nobody uses, messages that nobody finishes,
+// devices that are missing. Time is virtual.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,10 +13,8 @@
 #include <fstream>
 
 #include "client_messages.h"
-#include "io/access.h"
-#include "io/discovery.h"
+#include "io/network.h"
 #include "io/serial.h"
-#include "io/tcp.h"
 
 namespace tide::agent::test {
 namespace agent_hostile_links_test {
@@ -194,66 +192,13 @@ TEST(Discovery, NobodyIsToldToConnectTo0000) {
   EXPECT_EQ(address_told(known, from)->s_addr, known.s_addr);
 }
 
-// ---- who is let in ----
-
-TEST(Access, RulesSayWhoIsLetIn) {
-  AccessList list;
-  const Peer near = {0xC0A80107, {}}, far = {0x0A000001, {}}, line = {0, "/dev/ttyUSB0"};
-  EXPECT_TRUE(list.allows(far, 7));
-  list.add("192.168.1.0/24");
-  EXPECT_TRUE(list.allows(near, 7));
-  EXPECT_TRUE(list.allows(near, std::nullopt));
-  EXPECT_FALSE(list.allows(far, 7));
-  EXPECT_FALSE(list.allows(line, 7));
-  list.add("/dev/ttyUSB0");
-  EXPECT_TRUE(list.allows(line, 7));
-  list.add("0A0B0C0D@10.0.0.1");
-  EXPECT_FALSE(list.allows(far, 7));
-  EXPECT_TRUE(list.allows(far, 0x0A0B0C0D));
-  EXPECT_TRUE(list.allows(far, std::nullopt));
-  list.add("0xFF");
-  EXPECT_TRUE(list.allows({0x01020304, {}}, 0xFF));
-  AccessList all;
-  all.add("0.0.0.0/0");
-  EXPECT_TRUE(all.allows(far, 7));
-  EXPECT_FALSE(all.allows(line, 7));
-}
-
-TEST(Access, ABadRuleIsNamedWithWhatIsWrong) {
-  for (const auto &[rule, why] : std::vector<std::pair<std::string, std::string>>{
-           {"192.168.1.0/33", "number of bits"},
-           {"192.168.1.0/", "number of bits"},
-           {"192.168.1.0/8x", "number of bits"},
-           {"192.168.1.7/24", "beyond the first 24"},
-           {"192.168.1", "not an IPv4 address"},
-           {"1.2.3.400", "not an IPv4 address"},
-           {"hello", "neither an address"},
-           {"", "neither an address"},
-           {"0", "neither an address"},
-           {"123456789", "neither an address"},
-           {"G1@10.0.0.1", "before @"},
-           {"@10.0.0.1", "before @"},
-           {"7@", "not an IPv4 address"},
-       }) {
-    AccessList list;
-    try {
-      list.add(rule);
-      ADD_FAILURE() << rule;
-    } catch (const std::runtime_error &error) {
-      EXPECT_EQ(std::string(error.what()).rfind("--allow " + rule + ": ", 0), 0u) << error.what();
-      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
-    }
-  }
-}
-
 // ---- serial devices ----
 
 TEST(MissingDevice, IsWaitedForAndTheUserIsTold) {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("tide_agent_device_" + std::to_string(getpid()));
   std::vector<std::string> lines;
-  Options options;
-  options.warn = [&lines](const std::string &line) { lines.push_back(line); };
+  Options options = telling(lines);
   FakeMiddleware middleware;
   Agent agent(middleware, options);
   Poller poller;

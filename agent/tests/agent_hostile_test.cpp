@@ -6,6 +6,7 @@
 #include <random>
 
 #include "client_messages.h"
+#include "sequences.h"
 
 namespace tide::agent::test {
 namespace agent_hostile_test {
@@ -97,17 +98,13 @@ class Mutator {
   std::vector<std::vector<Octets>> scripts_;
 };
 
-class Hostile : public testing::TestWithParam<unsigned> {};
-
-TEST_P(Hostile, BytesDisturbNobody) {
-  SCOPED_TRACE("seed " + std::to_string(GetParam()));
-  Mutator mutator(GetParam());
+void disturb(unsigned seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Mutator mutator(seed);
   Options options;
   options.limits.clients = 16;
   Driver driver(std::move(options));
-  TestClient good(driver, 1, 0x600DC0DE, 0x95);
-  ASSERT_EQ(good.connect(), 0);
-  good.create_all();
+  ReadyClient good(driver, 1, 0x600DC0DE, 0x95);
   ASSERT_EQ(driver.middleware.sources.size(), 1u);
   FakeSource *source = driver.middleware.sources[0];
   good.read(0x0016, 0x01);
@@ -145,7 +142,42 @@ TEST_P(Hostile, BytesDisturbNobody) {
   EXPECT_GT(driver.agent.counters().samples_to_client, writes + 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Hostile, testing::Values(1u, 20240611u), testing::PrintToStringParamName());
+TEST(Hostile, BytesDisturbNobody) {
+  for (const unsigned seed : {1u, 20240611u}) disturb(seed);
+}
+
+// ---- well-formed operations that fail half-way (sequences.h) ----
+
+// Brings each sample to all readers of its topic at once, as DDS does within a process.
+class Echo : public FakeMiddleware {
+ public:
+  void bring() {
+    while (!written.empty()) {
+      const std::vector<Written> news = std::exchange(written, {});
+      for (const Written &one : news) {
+        for (FakeSource *source : std::vector<FakeSource *>(sources)) {
+          if (source->topic.name == one.topic)
+            source->offer({one.payload, one.big_endian, one.identity, one.number, 0});
+        }
+      }
+    }
+  }
+};
+
+TEST(Sequences, DisturbNobody) {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    announce_seed(seed);
+    Echo middleware;
+    Sequences sequences(middleware, 3);
+    sequences.before_poll = [&middleware] { middleware.bring(); };
+    Choices choices(seed);
+    for (int sequence = 0; sequence < 20; sequence++) sequences.run(choices, 32);
+    sequences.clear(choices);
+    EXPECT_GE(sequences.exchanged(), 20u);
+    EXPECT_GT(sequences.counters().entities_created, 50u);
+    EXPECT_GT(sequences.counters().samples_to_client, 20u);
+  }
+}
 
 }  // namespace agent_hostile_test
 }  // namespace tide::agent::test

@@ -7,9 +7,8 @@
 #include <random>
 #include <thread>
 
-#include "dds/contacts.h"
 #include "dds/endpoints.h"
-#include "dds/outbox.h"
+#include "dds/transport.h"
 
 namespace tide::agent::test {
 namespace agent_outbox_test {

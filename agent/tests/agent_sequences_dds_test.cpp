@@ -8,9 +8,9 @@
 #include <cstring>
 #include <thread>
 
-#include "core/domains.h"
+#include "core/limits.h"
+#include "dds/domain.h"
 #include "dds/fast_dds.h"
-#include "dds/opaque_type.h"
 #include "sequences.h"
 #include "shared_middleware.h"
 

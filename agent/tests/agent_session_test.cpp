@@ -55,9 +55,7 @@ TEST(Session, EachClientMayHaveItsOwnTimeout) {
   };
   Driver driver(options);
   for (const uint32_t key : {0x11u, 0x22u, 0x33u}) {
-    TestClient client(driver, key, key);
-    ASSERT_EQ(client.connect(), 0);
-    client.create_all();
+    ReadyClient client(driver, key, key);
     client.acknowledge(0x80);
   }
   driver.run_until(30 * kSecond);
@@ -101,18 +99,16 @@ TEST_F(Told, AFloodOfClientsIsCounted) {
 }
 
 TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
-  TestClient client(*driver, 1, 0x11);
-  ASSERT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(*driver, 1, 0x11);
   lines.clear();
-  client.create_xml(0x0022, 0x0011, "<dds><topic><name>t</name><dataType>Other</dataType></topic></dds>");
-  client.create_xml(0x0025, 0x0013, "<dds><data_writer><topic><name>u</name></topic></data_writer></dds>");
-  client.create_xml(0x0035, 0x0993, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>");
+  client.create_xml(0x0022, 0x0011, topic_xml("t", "Other"));
+  client.create_xml(0x0025, 0x0013, writer_xml("u"));
+  client.create_xml(0x0035, 0x0993, writer_xml("t"));
   client.create_xml(0x0045, 0x0013, "<dds><data_writer>");
   client.create_xml(0x0055, 0x0013, "<dds><data_writer><topic><name>rt/\n0</name></topic></data_writer></dds>");
   client.create_xml(0x0011, 0, "");  // a client that reconnects does so, and has what it wants
   driver->middleware.refuse = true;
-  client.create_xml(0x0065, 0x0013, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>");
+  client.create_xml(0x0065, 0x0013, writer_xml("t"));
   const std::string start = "client 00000011 at endpoint 1 is refused a ";
   const std::vector<std::string> expected = {
       start + "topic 't', type 'Other': this node uses the topic with another type",
@@ -145,8 +141,7 @@ TEST(Session, MemoryToSendInIsTakenWhenSomethingIsSent) {
 // Its readers stay with a board of tide, so all that it says in its next session may be a READ_DATA.
 TEST(Session, TheFirstThingThatIsAskedInTheNextSessionIsAnswered) {
   Driver driver;
-  TestClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
-  before.vendor = after.vendor = TIDE_XRCE_VENDOR;
+  TideClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
   ASSERT_EQ(before.connect(), 0);
   before.create_all();
   ASSERT_EQ(after.connect(), 0);
@@ -174,9 +169,8 @@ TEST(Session, KeysTravelBelow0x80AndShareAnEndpoint) {
 
 TEST(Session, ADeviceThatRestartsWithAnotherKeyTakesItsOldPlace) {
   Driver driver;
-  TestClient first(driver, 1, 0x11), second(driver, 1, 0x22);
-  EXPECT_EQ(first.connect(), 0);
-  first.create_all();
+  ReadyClient first(driver, 1, 0x11);
+  TestClient second(driver, 1, 0x22);
   EXPECT_EQ(second.connect(), 0);
   EXPECT_EQ(driver.agent.client_count(), 1u);
   EXPECT_EQ(driver.middleware.participants, 0);
@@ -185,9 +179,8 @@ TEST(Session, ADeviceThatRestartsWithAnotherKeyTakesItsOldPlace) {
 
 TEST(Session, AnotherSessionOfTheSameKeyStartsAnew) {
   Driver driver;
-  TestClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
-  EXPECT_EQ(before.connect(), 0);
-  before.create_all();
+  ReadyClient before(driver, 1, 0x11, 0x81);
+  TestClient after(driver, 1, 0x11, 0x82);
   EXPECT_EQ(after.connect(), 0);
   EXPECT_EQ(driver.agent.client_count(), 1u);
   EXPECT_EQ(driver.middleware.participants, 0);
@@ -227,12 +220,10 @@ TEST(Session, ATopicWhoseTypeChangedIsReplacedOnTheFirstStart) {
   constexpr uint8_t kAnew = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
   for (const uint16_t place : {uint16_t{0x0010}, uint16_t{0x0020}}) {  // the same object ids, and others
     std::vector<std::string> told;
-    Options options;
+    Options options = telling(told);
     options.tells_events = true;
-    options.warn = [&](const std::string &line) { told.push_back(line); };
     Driver driver(options);
-    TestClient client(driver, 1, 0x11);
-    client.vendor = TIDE_XRCE_VENDOR;
+    TideClient client(driver, 1, 0x11);
     EXPECT_EQ(client.connect(), 0);
     EXPECT_EQ(client.create_xml(0x0011, 0, TestClient::kParticipant, kAnew), 0);
     EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic("Int32"), kAnew), 0);
@@ -254,8 +245,7 @@ TEST(Session, ATopicWhoseTypeChangedIsReplacedOnTheFirstStart) {
 // A client of ours counts its sessions, so that nothing late is taken for the present one.
 TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
   Driver driver;
-  TestClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
-  before.vendor = after.vendor = TIDE_XRCE_VENDOR;
+  TideClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
   EXPECT_EQ(before.connect(), 0);
   before.create_all();
   before.read(0x0016, 0x80);
@@ -356,17 +346,14 @@ TEST(Session, LateCopiesOfACreateClientDoNotTouchTheSession) {
   EXPECT_EQ(copy.connect(), 0);
   EXPECT_EQ(copy.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
   driver.run_until(driver.now() + 400'000'000);
-  TestClient restarted(driver, 1, 0x11, 0x81);
-  restarted.vendor = TIDE_XRCE_VENDOR;
+  TideClient restarted(driver, 1, 0x11, 0x81);
   EXPECT_EQ(restarted.connect(), 0);
   EXPECT_EQ(restarted.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
 }
 
 TEST(Session, ResetStartsStreamsAnewAndKeepsEntities) {
   Driver driver;
-  TestClient client(driver, 1, 0x11);
-  EXPECT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   client.submit(0, TIDE_XRCE_RESET, 1, {});
   TestClient again(driver, 1, 0x11);
   EXPECT_EQ(again.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
@@ -375,9 +362,7 @@ TEST(Session, ResetStartsStreamsAnewAndKeepsEntities) {
 
 TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
   Driver driver;
-  TestClient client(driver, 1, 0x11);
-  EXPECT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   client.read(0x0016, 0x80);
   const Wake wake = driver.middleware.sources.at(0)->wake;
   wake();
@@ -395,16 +380,13 @@ TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
 
 // DDS may announce something of an entity and then refuse it, and the client may leave before the agent looks.
 TEST(Session, NewsOfAnEntityThatNeverCameAboutAreIgnored) {
-  static constexpr const char *kRequester = "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>";
-  static constexpr const char *kReplier = "<dds><replier service_name='s' request_type='Q' reply_type='R'/></dds>";
-  const std::vector<std::tuple<uint16_t, uint16_t, const char *>> kinds = {
-      {0x0026, 0x0014, TestClient::kReader}, {0x0017, 0x0011, kRequester}, {0x0018, 0x0011, kReplier}};
+  const std::vector<std::tuple<uint16_t, uint16_t, const char *>> kinds = {{0x0026, 0x0014, TestClient::kReader},
+                                                                           {0x0017, 0x0011, TestClient::kRequester},
+                                                                           {0x0018, 0x0011, TestClient::kReplier}};
   for (const auto &[object, parent, xml] : kinds) {
     for (const bool leaves : {false, true}) {
       Driver driver;
-      TestClient client(driver, 1, 0x11);
-      EXPECT_EQ(client.connect(), 0);
-      client.create_all();
+      ReadyClient client(driver, 1, 0x11);
       driver.middleware.wake_and_refuse = true;
       driver.pumps = false;
       client.create_xml(object, parent, xml);
@@ -421,10 +403,9 @@ TEST(Entities, StatusesByRule) {
   Driver driver;
   TestClient client(driver, 1, 0x11);
   EXPECT_EQ(client.connect(), 0);
-  const std::string_view topic = "<dds><topic><name>t</name><dataType>T</dataType></topic></dds>";
-  const std::string_view other = "<dds><topic><name>u</name><dataType>T</dataType></topic></dds>";
+  const std::string topic = topic_xml("t", "T"), other = topic_xml("u", "T");
   EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
-  EXPECT_EQ(client.create_xml(0x0011, 0, "<dds><participant><rtps><name>p</name></rtps></participant></dds>"), 0);
+  EXPECT_EQ(client.create_xml(0x0011, 0, TestClient::kParticipant), 0);
   EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic), 0);
   EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
   EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic, TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_OK_MATCHED);
@@ -432,22 +413,17 @@ TEST(Entities, StatusesByRule) {
   EXPECT_EQ(client.create_xml(0x0012, 0x0011, other, TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE), 0);
   EXPECT_EQ(client.create_xml(0x0012, 0x0011, topic, TIDE_XRCE_FLAG_REPLACE), 0);
   EXPECT_EQ(client.create_xml(0x0023, 0x0011, ""), 0);
-  EXPECT_EQ(client.create_xml(0x0025, 0x0023, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>"),
-            0);
-  EXPECT_EQ(client.create_xml(0x0022, 0x0011, "<dds><topic><name>t</name><dataType>X</dataType></topic></dds>"),
-            TIDE_XRCE_STATUS_ERR_DDS);
+  EXPECT_EQ(client.create_xml(0x0025, 0x0023, writer_xml("t")), 0);
+  EXPECT_EQ(client.create_xml(0x0022, 0x0011, topic_xml("t", "X")), TIDE_XRCE_STATUS_ERR_DDS);
   EXPECT_EQ(client.create_xml(0x0013, 0x0012, ""), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);  // a topic is no parent
   EXPECT_EQ(client.remove(0x0092), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
   driver.middleware.refuse = true;
-  EXPECT_EQ(client.create_xml(0x0021, 0, "<dds><participant><rtps><name>p</name></rtps></participant></dds>"),
-            TIDE_XRCE_STATUS_ERR_DDS);
+  EXPECT_EQ(client.create_xml(0x0021, 0, TestClient::kParticipant), TIDE_XRCE_STATUS_ERR_DDS);
 }
 
 TEST(Entities, AWriterInBinaryFormFindsItsTopic) {
   Driver driver;
-  TestClient client(driver, 1, 0x11);
-  EXPECT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   tide_xrce_object_t writer{};
   writer.representation = TIDE_XRCE_BY_BINARY;
   writer.parent = 0x0013;
@@ -463,9 +439,7 @@ TEST(Entities, AWriterInBinaryFormFindsItsTopic) {
 
 TEST(Entities, DeletingAParentDeletesWhatItContains) {
   Driver driver;
-  TestClient client(driver, 1, 0x11);
-  EXPECT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   EXPECT_EQ(driver.agent.entity_count(), 6u);
   EXPECT_EQ(client.remove(0x0013), 0);
   EXPECT_EQ(driver.middleware.writers, 0);
@@ -551,9 +525,7 @@ TEST(Entities, DomainsAreOverridden) {
 
 TEST(Liveliness, ASilentClientIsAskedAndThenGone) {
   Driver driver;
-  TestClient client(driver, 1, 0x11);
-  EXPECT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   client.acknowledge(0x80);  // has shown that it answers
   driver.sent.clear();
   driver.run_until(29 * kSecond);
@@ -572,9 +544,7 @@ TEST(Liveliness, ASilentClientIsAskedAndThenGone) {
 
 TEST(Liveliness, AnAnswerKeepsAClient) {
   Driver driver;
-  TestClient client(driver, 1, 0x11);
-  EXPECT_EQ(client.connect(), 0);
-  client.create_all();
+  ReadyClient client(driver, 1, 0x11);
   for (Time t_ns = 0; t_ns < 200 * kSecond; t_ns += kSecond) {
     driver.run_until(t_ns);
     if (client.all(TIDE_XRCE_HEARTBEAT).empty() && t_ns != 0) continue;

@@ -18,9 +18,8 @@ Options hosts_of_ten() {
 
 TEST(Takeover, ALiveSessionIsKeptFromEveryOtherHost) {
   Driver driver(hosts_of_ten());
-  TestClient owner(driver, 10, 0x11), thief(driver, 20, 0x11);
-  ASSERT_EQ(owner.connect(), 0);
-  owner.create_all();
+  ReadyClient owner(driver, 10, 0x11);
+  TestClient thief(driver, 20, 0x11);
   owner.acknowledge(0x80);
   for (Time t_ns = 0; t_ns < 100 * kSecond; t_ns += kSecond) {
     driver.run_until(t_ns);
@@ -115,9 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Streams, Silent, testing::Values(uint8_t{0x01}, uint8_t
 // Whoever only reads is not silent either: it answers when it is asked.
 TEST(Takeover, TheOwnerIsAskedBeforeItLosesItsSession) {
   Driver driver(hosts_of_ten());
-  TestClient owner(driver, 10, 0x11), thief(driver, 20, 0x11);
-  ASSERT_EQ(owner.connect(), 0);
-  owner.create_all();
+  ReadyClient owner(driver, 10, 0x11);
+  TestClient thief(driver, 20, 0x11);
   owner.acknowledge(0x80);
   uint64_t asked = 0;
   for (Time t_ns = kSecond; t_ns < 60 * kSecond; t_ns += kSecond) {
@@ -134,9 +132,8 @@ TEST(Takeover, TheOwnerIsAskedBeforeItLosesItsSession) {
 TEST(Takeover, AnOwnerThatMovedIsInAfterFiveSeconds) {
   for (const bool answers : {true, false}) {
     Driver driver(hosts_of_ten());
-    TestClient before(driver, 10, 0x11), after(driver, 20, 0x11);
-    ASSERT_EQ(before.connect(), 0);
-    before.create_all();
+    ReadyClient before(driver, 10, 0x11);
+    TestClient after(driver, 20, 0x11);
     if (answers) before.acknowledge(0x80);
     const Time heard = driver.now(), silence = (answers ? 5 : 30) * kSecond;
     driver.run_until(heard + silence - 1);
@@ -153,9 +150,8 @@ TEST(Takeover, AnOwnerThatMovedIsInAfterFiveSeconds) {
 // A program that was started again has another port, or another connection, on the same host.
 TEST(Takeover, AnOwnerThatWasStartedAgainIsInAtOnce) {
   Driver driver(hosts_of_ten());
-  TestClient before(driver, 10, 0x11), after(driver, 11, 0x11);
-  ASSERT_EQ(before.connect(), 0);
-  before.create_all();
+  ReadyClient before(driver, 10, 0x11);
+  TestClient after(driver, 11, 0x11);
   EXPECT_EQ(after.connect(), 0);
   EXPECT_EQ(driver.agent.client_count(), 1u);
   EXPECT_EQ(after.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
@@ -188,10 +184,9 @@ TEST(Allowed, OnlyThoseThatAreNamedAreAnswered) {
 }
 
 TEST(Crowd, InventedKeysGiveWayToClientsThatWork) {
-  Options options;
-  options.limits.clients = 64;
   std::vector<std::string> lines;
-  options.warn = [&lines](const std::string &line) { lines.push_back(line); };
+  Options options = telling(lines);
+  options.limits.clients = 64;
   Driver driver(options);
   std::vector<std::unique_ptr<TestClient>> clients;
   for (uint32_t number = 0; number < 20; number++) {
@@ -216,10 +211,9 @@ TEST(Crowd, InventedKeysGiveWayToClientsThatWork) {
 }
 
 TEST(Crowd, ThoseThatWorkStay) {
-  Options options;
-  options.limits.clients = 3;
   std::vector<std::string> lines;
-  options.warn = [&lines](const std::string &line) { lines.push_back(line); };
+  Options options = telling(lines);
+  options.limits.clients = 3;
   Driver driver(options);
   for (uint32_t key = 1; key <= 3; key++) {
     TestClient client(driver, key, key);

@@ -9,8 +9,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "dds/later.h"
-
 namespace tide::agent::test {
 namespace agent_worker_test {
 

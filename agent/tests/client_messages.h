@@ -3,8 +3,10 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "driver.h"
@@ -14,13 +16,34 @@ namespace tide::agent::test {
 
 inline tide_text_t text(std::string_view characters) { return {characters.data(), characters.size()}; }
 
+inline Sample sample_of(Octets payload, uint64_t request = 0) {
+  Sample sample;
+  sample.payload = std::move(payload);
+  sample.request = request;
+  return sample;
+}
+
+inline std::string topic_xml(const std::string &name, const std::string &type) {
+  return "<dds><topic><name>" + name + "</name><dataType>" + type + "</dataType></topic></dds>";
+}
+inline std::string writer_xml(const std::string &topic) {
+  return "<dds><data_writer><topic><name>" + topic + "</name></topic></data_writer></dds>";
+}
+
+// Options of an agent whose lines for the user are kept.
+inline Options telling(std::vector<std::string> &lines) {
+  Options options;
+  options.warn = [&lines](const std::string &line) { lines.push_back(line); };
+  return options;
+}
+
 // A client of one endpoint that keeps its sequence numbers and reads its answers.
 class TestClient {
  public:
-  TestClient(Driver &driver, Endpoint endpoint, uint32_t key, uint8_t session = 0x81)
-      : driver_(driver), endpoint_(endpoint), key_(key), session_(session) {}
+  TestClient(Driver &driver, Endpoint endpoint, uint32_t key, uint8_t session = 0x81, uint16_t vendor_id = 0x010F)
+      : vendor(vendor_id), driver_(driver), endpoint_(endpoint), key_(key), session_(session) {}
 
-  uint16_t vendor = 0x010F;
+  uint16_t vendor;
 
   // The status of STATUS_AGENT, or -1: no answer.
   int connect(uint16_t mtu = 508, std::string_view liveliness_ms = {}) {
@@ -88,13 +111,15 @@ class TestClient {
   // Participant, topic, publisher, writer 0x0015, subscriber, reader 0x0016.
   void create_all() {
     EXPECT_EQ(create_xml(0x0011, 0, kParticipant), 0);
-    EXPECT_EQ(create_xml(0x0012, 0x0011, "<dds><topic><name>t</name><dataType>T</dataType></topic></dds>"), 0);
+    EXPECT_EQ(create_xml(0x0012, 0x0011, topic_xml("t", "T")), 0);
     EXPECT_EQ(create_xml(0x0013, 0x0011, ""), 0);
-    EXPECT_EQ(create_xml(0x0015, 0x0013, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>"), 0);
+    EXPECT_EQ(create_xml(0x0015, 0x0013, writer_xml("t")), 0);
     EXPECT_EQ(create_xml(0x0014, 0x0011, ""), 0);
     EXPECT_EQ(create_xml(0x0016, 0x0014, kReader), 0);
   }
   static constexpr const char *kParticipant = "<dds><participant><rtps><name>p</name></rtps></participant></dds>";
+  static constexpr const char *kRequester = "<dds><requester service_name='s' request_type='Q' reply_type='R'/></dds>";
+  static constexpr const char *kReplier = "<dds><replier service_name='s' request_type='Q' reply_type='R'/></dds>";
   static constexpr const char *kReader =
       "<dds><data_reader><topic><name>t</name><historyQos><kind>KEEP_ALL</kind></historyQos></topic></data_reader></"
       "dds>";
@@ -188,6 +213,23 @@ class TestClient {
   uint8_t session_;
   uint16_t request_ = 10;
   std::map<uint8_t, uint16_t> sequences_;
+};
+
+// A client of tide, which numbers its sessions.
+class TideClient : public TestClient {
+ public:
+  TideClient(Driver &driver, Endpoint endpoint, uint32_t key, uint8_t session = 0x81)
+      : TestClient(driver, endpoint, key, session, TIDE_XRCE_VENDOR) {}
+};
+
+// A client that is connected and has all its entities.
+class ReadyClient : public TestClient {
+ public:
+  ReadyClient(Driver &driver, Endpoint endpoint, uint32_t key, uint8_t session = 0x81, uint16_t vendor_id = 0x010F)
+      : TestClient(driver, endpoint, key, session, vendor_id) {
+    EXPECT_EQ(connect(), 0);
+    create_all();
+  }
 };
 
 }  // namespace tide::agent::test

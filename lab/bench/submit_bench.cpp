@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "core/agent.h"
-#include "io/udp.h"
+#include "io/network.h"
 #include "tide/port.h"
 #include "tide/rclc.h"
 #include "tide/status.h"

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "fake_middleware.h"
-#include "io/discovery.h"
+#include "io/network.h"
 #include "tide/port.h"
 #include "tide/status.h"
 

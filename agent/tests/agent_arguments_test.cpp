@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user of the stock agent types, and words that are almost right.
-#include "io/command_words.h"
+// The command line: rules that name clients, commands of the stock agent, words that are almost right.
+#include "io/arguments.h"
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <sstream>
+#include <stdexcept>
 
 namespace tide::agent::test {
-namespace agent_command_words_test {
+namespace agent_arguments_test {
 
 std::string ours(const std::string &line) {
   std::istringstream stream(line);
@@ -15,6 +17,60 @@ std::string ours(const std::string &line) {
   for (std::string word; stream >> word;) words.push_back(word);
   return stock_command_in_our_words(words);
 }
+
+// ---- who is let in ----
+
+TEST(Access, RulesSayWhoIsLetIn) {
+  AccessList list;
+  const Peer near = {0xC0A80107, {}}, far = {0x0A000001, {}}, line = {0, "/dev/ttyUSB0"};
+  EXPECT_TRUE(list.allows(far, 7));
+  list.add("192.168.1.0/24");
+  EXPECT_TRUE(list.allows(near, 7));
+  EXPECT_TRUE(list.allows(near, std::nullopt));
+  EXPECT_FALSE(list.allows(far, 7));
+  EXPECT_FALSE(list.allows(line, 7));
+  list.add("/dev/ttyUSB0");
+  EXPECT_TRUE(list.allows(line, 7));
+  list.add("0A0B0C0D@10.0.0.1");
+  EXPECT_FALSE(list.allows(far, 7));
+  EXPECT_TRUE(list.allows(far, 0x0A0B0C0D));
+  EXPECT_TRUE(list.allows(far, std::nullopt));
+  list.add("0xFF");
+  EXPECT_TRUE(list.allows({0x01020304, {}}, 0xFF));
+  AccessList all;
+  all.add("0.0.0.0/0");
+  EXPECT_TRUE(all.allows(far, 7));
+  EXPECT_FALSE(all.allows(line, 7));
+}
+
+TEST(Access, ABadRuleIsNamedWithWhatIsWrong) {
+  for (const auto &[rule, why] : std::vector<std::pair<std::string, std::string>>{
+           {"192.168.1.0/33", "number of bits"},
+           {"192.168.1.0/", "number of bits"},
+           {"192.168.1.0/8x", "number of bits"},
+           {"192.168.1.7/24", "beyond the first 24"},
+           {"192.168.1", "not an IPv4 address"},
+           {"1.2.3.400", "not an IPv4 address"},
+           {"hello", "neither an address"},
+           {"", "neither an address"},
+           {"0", "neither an address"},
+           {"123456789", "neither an address"},
+           {"G1@10.0.0.1", "before @"},
+           {"@10.0.0.1", "before @"},
+           {"7@", "not an IPv4 address"},
+       }) {
+    AccessList list;
+    try {
+      list.add(rule);
+      ADD_FAILURE() << rule;
+    } catch (const std::runtime_error &error) {
+      EXPECT_EQ(std::string(error.what()).rfind("--allow " + rule + ": ", 0), 0u) << error.what();
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  }
+}
+
+// ---- hints ----
 
 TEST(CommandWords, TheStockAgentsLineIsAnsweredWithOurs) {
   const std::string udp = "tide agent --udp 8888 --bind 0.0.0.0 --ros-network";
@@ -48,5 +104,5 @@ TEST(CommandWords, TheOptionThatWasMeantIsFound) {
   EXPECT_EQ(option_meant("-x", known), "");
 }
 
-}  // namespace agent_command_words_test
+}  // namespace agent_arguments_test
 }  // namespace tide::agent::test

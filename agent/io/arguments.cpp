@@ -1,15 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/command_words.h"
+#include "io/arguments.h"
+
+#include <arpa/inet.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <numeric>
 #include <sstream>
+#include <stdexcept>
+#include <string_view>
 
 namespace tide::agent {
+
+// ---- rules ----
+
 namespace {
 
-// Of the stock agent's options those that have an argument; ours for them, empty: there is nothing like it.
+std::optional<uint32_t> key_of(std::string_view text) {
+  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+  uint32_t key = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key, 16);
+  const bool whole = error == std::errc{} && end == text.data() + text.size() && text.size() <= 8;
+  return whole && key != 0 ? std::optional(key) : std::nullopt;
+}
+
+}  // namespace
+
+Who Who::parse(const std::string &option, const std::string &rule) {
+  const auto fail = [&](const std::string &why) { throw std::runtime_error(option + " " + rule + ": " + why); };
+  Who result;
+  std::string place = rule;
+  const size_t at = rule.find('@');
+  if (at != std::string::npos) {
+    result.key_ = key_of(std::string_view(rule).substr(0, at));
+    if (!result.key_) fail("before @ a client's key is needed, 1 to 8 hexadecimal digits and not 0");
+    place = rule.substr(at + 1);
+  } else if (rule.find_first_of("./") == std::string::npos) {
+    result.key_ = key_of(rule);
+    if (!result.key_) fail("is neither an address (192.168.1.0/24), a device (/dev/ttyUSB0) nor a key (0A0B0C0D)");
+    result.any_place_ = true;
+    return result;
+  }
+  if (place.starts_with('/')) {
+    result.device_ = place;
+    return result;
+  }
+  const size_t slash = place.find('/');
+  unsigned bits = 32;
+  if (slash != std::string::npos) {
+    const std::string_view text = std::string_view(place).substr(slash + 1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
+    if (error != std::errc{} || end != text.data() + text.size() || bits > 32) {
+      fail("after / a number of bits from 0 to 32 is needed");
+    }
+  }
+  in_addr address{};
+  if (inet_pton(AF_INET, place.substr(0, slash).c_str(), &address) != 1) {
+    fail("'" + place.substr(0, slash) + "' is not an IPv4 address");
+  }
+  result.mask_ = bits == 0 ? 0 : ~uint32_t{0} << (32 - bits);
+  result.network_ = ntohl(address.s_addr);
+  if ((result.network_ & ~result.mask_) != 0) fail("the address has bits beyond the first " + std::to_string(bits));
+  return result;
+}
+
+bool Who::names(const Peer &peer, std::optional<uint32_t> key) const {
+  if (key_ && key && *key_ != *key) return false;
+  if (any_place_) return true;
+  if (!device_.empty() || !peer.device.empty()) return device_ == peer.device;
+  return (peer.address & mask_) == network_;
+}
+
+bool AccessList::allows(const Peer &peer, std::optional<uint32_t> key) const {
+  return rules_.empty() ||
+         std::any_of(rules_.begin(), rules_.end(), [&](const Who &rule) { return rule.names(peer, key); });
+}
+
+// ---- hints ----
+
+namespace {
+
+// Options of the stock agent that this agent has, too.
 struct StockOptions {
   std::vector<std::string> devices;
   std::string port, baud, references, discovery;
@@ -18,7 +90,7 @@ struct StockOptions {
 
 bool is_option(const std::string &word) { return word.size() > 1 && word.front() == '-'; }
 
-// A value may stand in the same word: --port=8888, -p8888, -v6.
+// A value may be part of the word: --port=8888, -p8888, -v6.
 StockOptions parse(const std::vector<std::string> &words) {
   StockOptions options;
   for (size_t number = 1; number < words.size(); number++) {

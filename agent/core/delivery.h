@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between one client's streams and DDS: Services passes requests and replies to DDS once ROS 2 can receive them,
+// Readings fetches samples from DDS when the client's streams can take them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/entities.h"
+#include "core/streams.h"
+#include "tide/platform.h"
+
+namespace tide::agent {
+
+class Services {
+ public:
+  Services(Context &context, Counters &counters, Entities &entities)
+      : context_(context), counters_(counters), entities_(entities) {}
+
+  // A request or reply of the client, by a requester or replier. False: malformed.
+  bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian, Time now);
+  // The entity's peers may have been discovered.
+  void flush(Entity &entity, Time now);
+  // Timers of all entities.
+  void poll(Time now);
+  Time next_ns() const { return next_ns_; }  // when to call poll
+  // A sample of the entity was taken from DDS. A reply means that the server can receive one more waiting request.
+  void took(Entity &entity, Time now);
+  // The client was restarted: nothing waits any longer.
+  void forget();
+
+ private:
+  bool send(Entity &entity, const WaitingMessage &message, Time now);
+
+  Context &context_;
+  Counters &counters_;
+  Entities &entities_;
+  Time next_ns_ = TIDE_FOREVER;
+};
+
+class Readings {
+ public:
+  Readings(Context &context, Counters &counters, Entities &entities, Services &services)
+      : context_(context), counters_(counters), entities_(entities), services_(services) {}
+
+  // A READ_DATA. Returns a TIDE_XRCE_STATUS_*; unset: the data is the answer.
+  std::optional<uint8_t> begin(const tide_xrce_read_data_t &body, Time now);
+  // An entity was created, is about to be removed, may have new data.
+  void adds(Delivery &delivery) { delivery.generation = ++generation_; }
+  void removes(uint16_t object, Entity &entity);
+  void wake(Entity &entity, Time now);
+  // The client has an active READ_DATA.
+  bool is_active() const { return !readers_.empty(); }
+  // Delivers what is possible.
+  void serve(Output &output, Time now);
+  Time next_ns() const { return is_active() ? next_ns_ : TIDE_FOREVER; }  // when to call serve
+  // Before the session's output ends: keeps for the next session the samples and replies that were not acknowledged on
+  // reliable streams. Not requests, which end with the session: no server is to work twice.
+  void keep(Output &output);
+  // The output begins anew: its nodes do not come back.
+  void forget_nodes();
+  // The session ends, and with it every READ_DATA.
+  void end_all();
+  // A node has come back from the output.
+  void node_done(void *owner);
+  // The reader whose message a node carries; 0: none.
+  static uint16_t object_of(void *owner);
+
+ private:
+  void rank();
+  void check() const;
+  void serve_entity(Entity &entity, uint16_t object, Output &output, Time now);
+  bool fetch(Entity &entity, Time now);
+  void drain(Entity &entity, Time now);
+  int deliver(Entity &entity, uint16_t object, Output &output, Time now);
+
+  Context &context_;
+  Counters &counters_;
+  Entities &entities_;
+  Services &services_;
+  std::vector<uint16_t> readers_;  // active ones, most urgent stream first
+  uint64_t turns_ = 0;             // samples given to the output
+  bool behind_ = false;            // a reader's stream is not clear: serve at each opportunity
+  uint32_t generation_ = 0;
+  size_t data_nodes_ = 0;
+  uint64_t replies_kept_ = 0;  // they are numbered downwards from the highest number
+  Time next_ns_ = 0;
+};
+
+}  // namespace tide::agent

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The streams of one client's session: Input receives (order, early messages, reassembly), Output sends (a transmitter
+// and its memory). All of it is bounded.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/limits.h"
+#include "core/middleware.h"
+#include "tide/stream.h"
+#include "tide/transmitter.h"
+#include "tide/xrce.h"
+
+namespace tide::agent {
+
+constexpr size_t kRequestBytes = 4;  // request id and object id, with which most bodies begin
+
+inline bool is_big_endian(const tide_xrce_submessage_t &submessage) {
+  return (submessage.flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0;
+}
+
+// Reads the body in the byte order that the flags name.
+inline tide_cdr_t reader_of(const tide_xrce_submessage_t &submessage) {
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, submessage.body, submessage.body_bytes, is_big_endian(submessage));
+  return cdr;
+}
+
+// A submessage that cannot be processed now blocks its stream: a reliable stream is not acknowledged, so the client
+// waits; on a best-effort stream, later messages are kept as long as there is memory.
+class Input {
+ public:
+  // Returns false when the submessage cannot be processed now; resume offers it again.
+  using OnSubmessage = std::function<bool(uint8_t stream, const tide_xrce_submessage_t &)>;
+  // A reassembled submessage that is too long or whose length contradicts its header, as far as it was received.
+  using OnRefused = std::function<void(uint8_t stream, const tide_xrce_submessage_t &)>;
+  using OnProgress = std::function<void(const tide_input_stream_t &)>;
+
+  Input(const Limits &limits, Counters &counters, OnSubmessage on_submessage, OnRefused on_refused);
+
+  // A message of a stream (not 0). Returns the reliable stream to acknowledge, or null (best effort, no memory for the
+  // stream).
+  const tide_input_stream_t *message(const tide_xrce_header_t &header, Bytes message);
+  const tide_input_stream_t *heartbeat(const tide_xrce_heartbeat_t &heartbeat);
+  // A submessage of no stream, processed as if it had come on this best-effort stream.
+  void submessage(uint8_t stream, const tide_xrce_submessage_t &submessage);
+
+  // Offers blocked submessages again. on_progress: a stream is to be acknowledged.
+  void resume(const OnProgress &on_progress);
+  bool is_stalled() const { return stalled_streams_ != 0; }
+  bool is_stalled(uint8_t stream) const;
+  // Messages of best-effort streams that were never received.
+  uint64_t gaps() const;
+  // Sequence number of the message that is being processed.
+  uint16_t sequence(uint8_t stream) const;
+
+ private:
+  struct Stream {
+    tide_input_stream_t state{};
+    std::array<std::vector<uint8_t>, TIDE_STREAM_WINDOW_MAXIMUM> held;
+    std::vector<uint8_t> fragments;
+    bool skip_fragments = false;                // until the next message starts
+    std::vector<std::vector<uint8_t>> waiting;  // the rest of message state.next, in order; empty: not blocked
+  };
+
+  Stream *find(uint8_t id);
+  void deliver(Stream &stream, Bytes message);
+  void deliver_held(Stream &stream);
+  void process(Stream &stream, Bytes submessages);
+  void offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest);
+  void wait(Stream &stream, std::vector<uint8_t> rest);
+  void fragment(Stream &stream, const tide_xrce_submessage_t &submessage);
+  void refuse_fragments(Stream &stream);
+  void check() const;
+
+  const Limits &limits_;
+  Counters &counters_;
+  OnSubmessage on_submessage_;
+  OnRefused on_refused_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  size_t held_bytes_ = 0;
+  size_t fragment_bytes_ = 0;
+  size_t stalled_streams_ = 0;
+};
+
+class Output {
+ public:
+  using OnDone = std::function<void(void *owner, tide_node_outcome_t outcome)>;
+
+  // message_bytes: announced by the client, 64 or more. heartbeat_delay_ns: -1 or more.
+  Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t message_bytes, Time heartbeat_delay_ns,
+         OnDone on_done);
+  Output(const Output &) = delete;
+  Output &operator=(const Output &) = delete;
+
+  tide_transmitter_t &transmitter() { return transmitter_; }
+  const tide_transmitter_t &transmitter() const { return transmitter_; }
+  // Records from now on when messages are submitted.
+  void keep_times() { submitted_ns_.resize(nodes_.size()); }
+  // When this node's message was submitted; after keep_times.
+  Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
+  size_t node_count() const { return nodes_.size(); }
+  // A message submitted now would be the stream's next to leave and need not wait for an acknowledgment.
+  bool is_clear(uint8_t stream) const;
+
+  // A submessage of two parts on a stream. on_done gets the owner. Returns a tide_status_t.
+  int submit(uint8_t stream, uint8_t id, uint8_t flags, Bytes head, Bytes body, void *owner, Time now);
+  // A short submessage on stream 0.
+  int submit_control(uint8_t id, Bytes body);
+
+  struct Unacknowledged {
+    void *owner;
+    Bytes submessage;  // with its header; valid as long as the output
+  };
+  // Ends all streams and returns what was submitted to reliable ones and not acknowledged, in order.
+  std::vector<Unacknowledged> take_back();
+
+ private:
+  OnDone on_done_;
+  // The transmitter works in one block of memory, so that clients that come and go do not fragment the heap. It begins
+  // with the arrays below and ends with the nodes' octets, whose pages are touched only as nodes come into use.
+  std::unique_ptr<uint8_t[]> memory_;
+  std::span<tide_node_t> nodes_;
+  std::span<tide_output_stream_t> streams_;
+  std::vector<Time> submitted_ns_;  // by node; empty: not recorded
+  std::vector<tide_size_class_t> classes_;
+  tide_transmitter_t transmitter_{};
+};
+
+}  // namespace tide::agent

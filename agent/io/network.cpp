@@ -1,0 +1,662 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/network.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "tide/xrce.h"
+
+namespace tide::agent {
+
+// ---- sockets ----
+
+namespace {
+
+in_addr parse_address(const std::string &text) {
+  in_addr address{};
+  if (inet_pton(AF_INET, text.c_str(), &address) != 1) throw std::runtime_error("not an IPv4 address: " + text);
+  return address;
+}
+
+std::string text_of_address(uint32_t address) {
+  std::string text = std::to_string(address >> 24);
+  for (const unsigned shift : {16u, 8u, 0u}) text += "." + std::to_string(address >> shift & 0xFF);
+  return text;
+}
+
+sockaddr_in socket_address(uint32_t address, uint16_t port) {
+  sockaddr_in result{};
+  result.sin_family = AF_INET;
+  result.sin_addr.s_addr = htonl(address);
+  result.sin_port = htons(port);
+  return result;
+}
+
+using Step = bool (*)(int descriptor, in_addr interface);
+
+// A socket bound to `bound`, by default to this address, with options set by `prepare`. port: 0: any; receives the port
+// that was chosen. finish: after binding; false: errno says why not. Throws one line for the user.
+int open_socket(const std::string &protocol, int type, const std::string &address, uint16_t &port, Step prepare,
+                Step finish, const char *bound = nullptr) {
+  const in_addr interface = parse_address(address);
+  sockaddr_in local = socket_address(ntohl(bound == nullptr ? interface.s_addr : parse_address(bound).s_addr), port);
+  socklen_t length = sizeof local;
+  const int descriptor = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), protocol);
+  prepare(descriptor, interface);
+  if (bind(descriptor, reinterpret_cast<sockaddr *>(&local), sizeof local) == 0 &&
+      getsockname(descriptor, reinterpret_cast<sockaddr *>(&local), &length) == 0 && finish(descriptor, interface)) {
+    port = ntohs(local.sin_port);
+    return descriptor;
+  }
+  const int reason = errno;
+  close(descriptor);
+  const std::string place = address + ":" + std::to_string(port);
+  std::string text = protocol + " " + place + ": " + std::generic_category().message(reason);
+  if (reason == EADDRINUSE) {
+    text += "; ss -lp" + std::string(type == SOCK_STREAM ? "t" : "u") + "n sport = :" + std::to_string(port) +
+            " names the process that has it, tide doctor --agent " + place + " says whether that is an agent";
+  } else if (reason == EADDRNOTAVAIL) {
+    text += ": this machine has no such address; 0.0.0.0 is all that it has";
+  } else if (reason == EACCES) {
+    text += ": ports below 1024 need rights; take 8888";
+  }
+  throw std::runtime_error(text);
+}
+
+void set_option(int descriptor, int level, int option, int value) {
+  setsockopt(descriptor, level, option, &value, sizeof value);
+}
+
+}  // namespace
+
+// ---- messages that wait for the agent ----
+
+namespace {
+
+using Length = uint32_t;
+
+// A sample of a best-effort stream: its sender does not repeat it, as it does all other messages.
+bool is_lost_for_good(Bytes message) {
+  tide_xrce_header_t header;
+  return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && header.stream != TIDE_XRCE_STREAM_NONE &&
+         !TIDE_STREAM_IS_RELIABLE(header.stream);
+}
+
+// A request for a session or a question about the agent: it takes long to answer, and a client has one at a time.
+bool is_outside_sessions(Bytes message) {
+  tide_xrce_header_t header;
+  return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && tide_xrce_is_no_session(header.session);
+}
+
+}  // namespace
+
+Backlog::Backlog(Deliver deliver, const BacklogLimits &limits, StandingOf standing_of, Clock clock)
+    : deliver_(std::move(deliver)), limits_(limits), standing_of_(std::move(standing_of)), clock_(std::move(clock)) {}
+
+void Backlog::push(Endpoint endpoint, Bytes message) {
+  const size_t length = sizeof(Length) + message.size();
+  const Standing standing = standing_of(endpoint);
+  const bool is_stranger = standing == Standing::kStranger;
+  auto place = lines_.find(endpoint);
+  Class &own = class_of(standing);
+  if (place == lines_.end()) {
+    if (total_bytes_ + length > limits_.total_bytes || lines_.size() >= limits_.endpoints ||
+        (is_stranger && own.turns.size() >= limits_.strangers)) {
+      dropped_++;
+      return;
+    }
+    // An endpoint that comes back after a while has saved up no time.
+    const Class &other = classes_[1 - static_cast<size_t>(standing)];
+    if (own.turns.empty() && !other.turns.empty()) own.served_ns = std::max(own.served_ns, other.served_ns);
+    place = lines_.try_emplace(endpoint).first;
+    place->second.standing = standing;
+    own.turns.push_back(endpoint);
+  }
+  Line &line = place->second;
+  if (line.messages >= limits_.stranger_messages && (is_stranger || is_outside_sessions(message))) {
+    dropped_++;
+    return;
+  }
+  // The oldest samples are evicted until there is room; when the oldest message is none, the new message is dropped.
+  while (line.messages != 0 && (line.messages >= limits_.messages || line.used() + length > limits_.bytes ||
+                                total_bytes_ + length > limits_.total_bytes)) {
+    dropped_++;
+    if (!is_lost_for_good(front(line))) return;
+    pop(line);
+  }
+  const auto count = static_cast<Length>(message.size());
+  const size_t end = line.bytes.size();
+  line.bytes.resize(end + length);
+  std::memcpy(line.bytes.data() + end, &count, sizeof count);
+  std::copy(message.begin(), message.end(), line.bytes.begin() + static_cast<std::ptrdiff_t>(end + sizeof count));
+  line.messages++;
+  total_bytes_ += length;
+}
+
+void Backlog::serve(size_t messages, size_t bytes, Time time_ns) {
+  const Time began = now(), until = time_ns > INT64_MAX - began ? INT64_MAX : began + time_ns;
+  const auto is_over = [&](Time time) { return messages == 0 || bytes == 0 || time >= until; };
+  auto &[sessions, strangers] = classes_;
+  while (!lines_.empty() && !is_over(now())) {
+    const bool prefers_sessions = strangers.turns.empty() || sessions.served_ns <= strangers.served_ns;
+    Class &served = !sessions.turns.empty() && prefers_sessions ? sessions : strangers;
+    const Endpoint endpoint = served.turns.front();
+    served.turns.pop_front();
+    const auto place = lines_.find(endpoint);
+    Line &line = place->second;
+    const Time start = now();
+    Time end = start;
+    for (size_t left = limits_.messages_a_turn;
+         left != 0 && line.messages != 0 && line.debt_ns + end - start < limits_.turn_ns && !is_over(end); left--) {
+      const Bytes message = front(line);
+      deliver_(endpoint, message);
+      bytes -= std::min(bytes, message.size());
+      messages--;
+      pop(line);
+      end = now();
+    }
+    line.debt_ns = std::max(line.debt_ns + end - start - limits_.turn_ns, -limits_.turn_ns);
+    served.served_ns += (end - start) * (line.standing == Standing::kSession ? 1 : limits_.session_weight);
+    if (line.messages == 0) {
+      lines_.erase(place);
+      continue;
+    }
+    line.standing = standing_of(endpoint);
+    class_of(line.standing).turns.push_back(endpoint);
+  }
+}
+
+Bytes Backlog::front(const Line &line) const {
+  Length length = 0;
+  std::memcpy(&length, line.bytes.data() + line.first, sizeof length);
+  return {line.bytes.data() + line.first + sizeof length, length};
+}
+
+void Backlog::pop(Line &line) {
+  const size_t length = sizeof(Length) + front(line).size();
+  line.first += length;
+  line.messages--;
+  total_bytes_ -= length;
+  if (line.first * 2 < line.bytes.size()) return;  // so that each octet is moved once at most, on average
+  line.bytes.erase(line.bytes.begin(), line.bytes.begin() + static_cast<std::ptrdiff_t>(line.first));
+  line.first = 0;
+}
+
+// ---- UDP ----
+
+namespace {
+
+constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // of one endpoint, before the next one's
+constexpr size_t kReceiveRounds = 64;                      // at once; more waits in the kernel
+// What is processed before its results leave and the kernel is asked again. A reader in DDS usually has a socket with
+// 200 kB: samples that the agent writes faster than it reads are lost, and the agent's time with them.
+constexpr size_t kMessagesPerTurn = 256, kBytesPerTurn = 32768;
+constexpr Time kTimePerTurn = 2'000'000;
+constexpr int kReceiveBytes = 8 * 1024 * 1024;
+constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // the longest message in pieces takes more than its length
+
+bool prepare_udp(int descriptor, in_addr) {
+  if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0) {
+    set_option(descriptor, SOL_SOCKET, SO_RCVBUF, kReceiveBytes);
+  }
+  set_option(descriptor, SOL_SOCKET, SO_SNDBUF, kSendBytes);
+  return true;
+}
+
+}  // namespace
+
+UdpLink::UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port)
+    : Link(number, agent, poller),
+      address_(address),
+      port_(port),
+      socket_(open_socket("udp", SOCK_DGRAM, address, port_, prepare_udp, [](int, in_addr) { return true; })),
+      in_storage_(TIDE_DATAGRAM_PLACES_MAXIMUM * TIDE_DATAGRAM_BYTES_MAXIMUM),
+      out_storage_(TIDE_DATAGRAM_BYTES_MAXIMUM + TIDE_DATAGRAM_BATCH_BYTES),
+      backlog_([this](Endpoint endpoint, Bytes message) { agent_.input(endpoint, message, now_); }, {},
+               [this](Endpoint endpoint) { return standing_of(endpoint); }, monotonic_ns) {
+  tide_datagram_input_init(&in_, socket_, in_storage_.data(), in_storage_.size());
+  tide_datagram_output_init(&out_, socket_, out_storage_.data(), out_storage_.size());
+  poller_.watch(socket_, base_);
+}
+
+UdpLink::~UdpLink() { close(socket_); }
+
+std::string UdpLink::describe() const { return "udp " + address_ + ":" + std::to_string(port_); }
+
+// The endpoint has the address and the port.
+Peer UdpLink::peer(Endpoint endpoint) const { return {static_cast<uint32_t>((endpoint & kLinkMask) >> 16), {}}; }
+
+std::string UdpLink::name_of(Endpoint endpoint) const {
+  return "udp " + text_of_address(peer(endpoint).address) + ":" + std::to_string(endpoint & 0xFFFF);
+}
+
+void UdpLink::event(const Poller::Event &event, Time now) {
+  now_ = now;
+  behind_ = !backlog_.empty();
+  turn_messages_ = turn_bytes_ = 0;
+  const auto received = [](void *link, const uint8_t *bytes, size_t length, const sockaddr_in *from) {
+    static_cast<UdpLink *>(link)->receive({bytes, length}, *from);
+  };
+  for (size_t round = 0; event.readable && round < kReceiveRounds; round++) {
+    if (!tide_datagram_input_take(&in_, received, this)) break;
+    behind_ = true;
+  }
+  if (!event.writable) return;
+  send();  // the kernel accepts frames again
+  if (out_.blocked) return;
+  const std::vector<Endpoint> endpoints = std::exchange(waiting_, {});
+  for (const Endpoint endpoint : endpoints) write(endpoint, now);
+  sent_ = sent_ || !endpoints.empty();
+}
+
+void UdpLink::receive(Bytes message, const sockaddr_in &from) {
+  counters_.frames_in++;
+  counters_.bytes_in += message.size();
+  const Endpoint endpoint = base_ | uint64_t{ntohl(from.sin_addr.s_addr)} << 16 | ntohs(from.sin_port);
+  if (behind_ || standing_of(endpoint) == Standing::kStranger) {
+    behind_ = true;
+    backlog_.push(endpoint, message);
+  } else {
+    agent_.input(endpoint, message, now_);
+    turn_bytes_ += message.size();
+    behind_ = ++turn_messages_ >= kMessagesPerTurn || turn_bytes_ >= kBytesPerTurn;
+  }
+}
+
+void UdpLink::turn(Time now) {
+  now_ = now;
+  if (backlog_.empty()) return;
+  backlog_.serve(kMessagesPerTurn, kBytesPerTurn, kTimePerTurn);
+  if (!backlog_.empty()) sched_yield();  // on a busy processor readers go first, or samples written now are lost
+  counters_.receive_dropped = backlog_.dropped();
+}
+
+Standing UdpLink::standing_of(Endpoint endpoint) const {
+  return agent_.has_used_session(endpoint) ? Standing::kSession : Standing::kStranger;
+}
+
+void UdpLink::write(Endpoint endpoint, Time now) {
+  const sockaddr_in to = socket_address(peer(endpoint).address, static_cast<uint16_t>(endpoint));
+  tide_frame_parts_t frame;
+  for (size_t turn = 0; turn < kFramesPerTurn && !out_.blocked && agent_.next(endpoint, now, frame); turn++) {
+    const size_t length = frame.head_bytes + frame.body_bytes + frame.tail_bytes;
+    if (uint8_t *place = tide_datagram_output_place(&out_, length); place != nullptr) {
+      tide_datagram_output_add(&out_, copy_frame(frame, place), &to);
+      counters_.bytes_out += length;
+    } else {
+      counters_.send_dropped++;  // no message is that long
+    }
+    agent_.sent(endpoint, now);
+    sent_ = true;
+    if (tide_datagram_output_is_full(&out_)) send();
+  }
+  if (out_.blocked && std::find(waiting_.begin(), waiting_.end(), endpoint) == waiting_.end()) {
+    waiting_.push_back(endpoint);
+  }
+}
+
+bool UdpLink::flush(Time) {
+  if (!out_.blocked) send();
+  return std::exchange(sent_, false);
+}
+
+void UdpLink::send() {
+  const bool was_blocked = out_.blocked;
+  const uint64_t sent = out_.sent, lost = out_.lost;
+  tide_datagram_output_flush(&out_);
+  counters_.frames_out += out_.sent - sent;
+  counters_.send_dropped += out_.lost - lost;
+  if (out_.blocked != was_blocked) poller_.rewatch(socket_, base_, out_.blocked);
+}
+
+// ---- TCP ----
+
+namespace {
+
+constexpr size_t kLengthBytes = 2;
+// The quantum: while more octets than that have not left, here and in the kernel, the next frame is not chosen.
+constexpr size_t kOutMaximum = 16384;
+constexpr int kUnsentBytes = 16384;
+constexpr size_t kFramesPerConnection = 32;
+
+bool prepare_tcp(int descriptor, in_addr) {
+  set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
+  return true;
+}
+
+}  // namespace
+
+TcpLink::TcpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
+                 const TcpLimits &limits)
+    : Link(number, agent, poller),
+      address_(address),
+      port_(port),
+      listener_(open_socket("tcp", SOCK_STREAM, address, port_, prepare_tcp,
+                            [](int descriptor, in_addr) { return listen(descriptor, 16) == 0; })),
+      limits_(limits) {
+  poller_.watch(listener_, base_);
+}
+
+TcpLink::~TcpLink() {
+  for (const auto &[number, connection] : connections_) close(connection.descriptor);
+  close(listener_);
+}
+
+std::string TcpLink::describe() const { return "tcp " + address_ + ":" + std::to_string(port_); }
+
+void TcpLink::event(const Poller::Event &event, Time now) {
+  const uint64_t number = event.token & kLinkMask;
+  if (number == 0) {
+    accept_connection(now);
+    return;
+  }
+  const auto place = connections_.find(number);
+  if (place == connections_.end()) return;
+  if (event.writable) write(event.token, now);
+  if (event.readable && connections_.contains(number)) receive(number, place->second, now);
+}
+
+Peer TcpLink::peer(Endpoint endpoint) const {
+  const auto place = connections_.find(endpoint & kLinkMask);
+  return {place == connections_.end() ? 0 : place->second.address, {}};
+}
+
+std::string TcpLink::name_of(Endpoint endpoint) const { return "tcp " + text_of_address(peer(endpoint).address); }
+
+void TcpLink::accept_connection(Time now) {
+  sockaddr_in from{};
+  socklen_t length = sizeof from;
+  const int descriptor = accept4(listener_, reinterpret_cast<sockaddr *>(&from), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (descriptor < 0 && (errno == EMFILE || errno == ENFILE)) {
+    agent_.notices().tell("connections wait: no file descriptor is left; raise the limit (ulimit -n)", describe(), now);
+    if (!paused_) poller_.forget(listener_);
+    paused_ = true;
+    next_check_ns_ = std::min(next_check_ns_, now + kSecond);
+  }
+  if (descriptor < 0) return;
+  const uint64_t number = next_number_++;
+  const uint32_t address = ntohl(from.sin_addr.s_addr);
+  const char *reason = reason_to_refuse(address, now);
+  connections_[number] = {.descriptor = descriptor, .address = address, .heard_ns = now};
+  if (reason == nullptr && !agent_.allows(base_ | number)) reason = "not let in: no --allow names it";
+  if (reason != nullptr) {
+    agent_.notices().tell(reason, name_of(base_ | number), now);
+    counters_.connections_refused++;
+    close(descriptor);
+    connections_.erase(number);
+    return;
+  }
+  set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentBytes);
+  poller_.watch(descriptor, base_ | number);
+  next_check_ns_ = std::min(next_check_ns_, now + limits_.session_wait_ns);
+}
+
+// Null: none.
+const char *TcpLink::reason_to_refuse(uint32_t address, Time now) {
+  const auto same = std::count_if(connections_.begin(), connections_.end(),
+                                  [address](const auto &entry) { return entry.second.address == address; });
+  if (static_cast<size_t>(same) >= limits_.per_address && !make_room(address, now)) {
+    return "connection refused: this address has as many as --max-tcp-per-address allows";
+  }
+  if (connections_.size() >= limits_.connections && !make_room({}, now)) {
+    return "connection refused: all are taken by clients; see --max-clients";
+  }
+  return nullptr;
+}
+
+// Closes a connection without a session, from this address if one is given.
+bool TcpLink::make_room(std::optional<uint32_t> address, Time now) {
+  auto chosen = connections_.end();
+  for (auto place = connections_.begin(); place != connections_.end(); ++place) {
+    if ((address && place->second.address != *address) || agent_.has_client(base_ | place->first)) continue;
+    if (chosen == connections_.end() || place->second.heard_ns < chosen->second.heard_ns) chosen = place;
+  }
+  if (chosen == connections_.end()) return false;
+  agent_.notices().tell("connection without a session closed, to make room for another one",
+                        name_of(base_ | chosen->first), now);
+  counters_.connections_timed_out++;
+  close_connection(chosen->first);
+  return true;
+}
+
+// Closes connections that are not used.
+void TcpLink::check(Time now) {
+  next_check_ns_ = TIDE_FOREVER;
+  if (paused_) poller_.watch(listener_, base_);
+  paused_ = false;
+  std::vector<std::pair<uint64_t, const char *>> over;
+  for (const auto &[number, connection] : connections_) {
+    Time limit = TIDE_FOREVER;
+    const char *reason = "connection closed: no session within five seconds";
+    if (!agent_.has_client(base_ | number)) limit = connection.heard_ns + limits_.session_wait_ns;
+    if (connection.half_ns != 0 && connection.half_ns + limits_.message_wait_ns < limit) {
+      limit = connection.half_ns + limits_.message_wait_ns;
+      reason = "connection closed: a message was not finished within five seconds";
+    }
+    if (now >= limit) {
+      over.emplace_back(number, reason);
+    } else {  // a session may end, so its connection is looked at again, too
+      next_check_ns_ = std::min({next_check_ns_, limit, now + limits_.session_wait_ns});
+    }
+  }
+  for (const auto &[number, reason] : over) {
+    agent_.notices().tell(reason, name_of(base_ | number), now);
+    counters_.connections_timed_out++;
+    close_connection(number);
+  }
+}
+
+void TcpLink::receive(uint64_t number, Connection &connection, Time now) {
+  std::array<uint8_t, 16384> chunk;
+  const ssize_t count = recv(connection.descriptor, chunk.data(), chunk.size(), 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) {
+    close_connection(number);
+    return;
+  }
+  counters_.bytes_in += static_cast<size_t>(count);
+  std::vector<uint8_t> &in = connection.in;
+  in.insert(in.end(), chunk.begin(), chunk.begin() + count);
+  size_t position = 0;
+  while (in.size() - position >= kLengthBytes) {
+    const size_t length = static_cast<size_t>(in[position]) | static_cast<size_t>(in[position + 1]) << 8;
+    if (in.size() - position - kLengthBytes < length) break;
+    counters_.frames_in++;
+    agent_.input(base_ | number, {in.data() + position + kLengthBytes, length}, now);
+    position += kLengthBytes + length;
+    connection.heard_ns = now;
+    connection.half_ns = 0;
+  }
+  in.erase(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(position));
+  if (in.empty() || connection.half_ns != 0) return;
+  connection.half_ns = now;
+  next_check_ns_ = std::min(next_check_ns_, now + limits_.message_wait_ns);
+}
+
+void TcpLink::write(Endpoint endpoint, Time now) {
+  const uint64_t number = endpoint & kLinkMask;
+  const auto place = connections_.find(number);
+  if (place == connections_.end()) {
+    agent_.forget(endpoint);
+    return;
+  }
+  Connection &connection = place->second;
+  if (!put_bytes(number, connection)) return;  // makes room
+  tide_frame_parts_t frame;
+  for (size_t turn = 0;
+       turn < kFramesPerConnection && connection.out.size() < kOutMaximum && agent_.next(endpoint, now, frame);
+       turn++) {
+    const size_t length = frame.head_bytes + frame.body_bytes + frame.tail_bytes;
+    const size_t start = connection.out.size();
+    connection.out.resize(start + kLengthBytes + length);
+    connection.out[start] = static_cast<uint8_t>(length);
+    connection.out[start + 1] = static_cast<uint8_t>(length >> 8);
+    copy_frame(frame, connection.out.data() + start + kLengthBytes);
+    agent_.sent(endpoint, now);
+    counters_.frames_out++;
+    counters_.bytes_out += kLengthBytes + length;
+    sent_ = true;
+  }
+  put_bytes(number, connection);
+}
+
+bool TcpLink::flush(Time now) {
+  if (now >= next_check_ns_) check(now);
+  return std::exchange(sent_, false);
+}
+
+// False: the connection is closed.
+bool TcpLink::put_bytes(uint64_t number, Connection &connection) {
+  std::vector<uint8_t> &out = connection.out;
+  if (!out.empty()) {
+    const ssize_t count = send(connection.descriptor, out.data(), out.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) {
+      close_connection(number);
+      return false;
+    }
+    if (count > 0) out.erase(out.begin(), out.begin() + count);
+  }
+  const bool wants = !out.empty();
+  if (wants != connection.watches_writable) poller_.rewatch(connection.descriptor, base_ | number, wants);
+  connection.watches_writable = wants;
+  return true;
+}
+
+void TcpLink::close_connection(uint64_t number) {
+  const auto place = connections_.find(number);
+  poller_.forget(place->second.descriptor);
+  close(place->second.descriptor);
+  connections_.erase(place);
+  agent_.forget(base_ | number);
+}
+
+// ---- discovery ----
+
+namespace {
+
+constexpr size_t kQuestionsPerTurn = 16;  // boards repeat questions beyond that
+
+bool prepare_group(int descriptor, in_addr) {
+  set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);  // DDS uses the same port for another group
+  set_option(descriptor, IPPROTO_IP, IP_PKTINFO, 1);
+  return true;
+}
+
+bool join(int descriptor, in_addr interface) {
+  const ip_mreq group = {.imr_multiaddr = parse_address(TIDE_XRCE_DISCOVERY_GROUP), .imr_interface = interface};
+  return setsockopt(descriptor, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group) == 0;
+}
+
+bool join_group(int descriptor, in_addr interface) {
+  if (interface.s_addr != INADDR_ANY) return join(descriptor, interface);
+  ifaddrs *first = nullptr;
+  if (getifaddrs(&first) != 0) return false;
+  bool joined = false;
+  for (const ifaddrs *one = first; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    joined = join(descriptor, reinterpret_cast<const sockaddr_in *>(one->ifa_addr)->sin_addr) || joined;
+  }
+  const int reason = errno;
+  freeifaddrs(first);
+  errno = reason;
+  return joined;
+}
+
+// The own address on the interface by which the question came in.
+in_addr interface_of(msghdr &message) {
+  for (cmsghdr *item = CMSG_FIRSTHDR(&message); item != nullptr; item = CMSG_NXTHDR(&message, item)) {
+    if (item->cmsg_level != IPPROTO_IP || item->cmsg_type != IP_PKTINFO) continue;
+    in_pktinfo info{};
+    std::memcpy(&info, CMSG_DATA(item), sizeof info);
+    return info.ipi_spec_dst;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from) {
+  if (received_at.s_addr != INADDR_ANY) return received_at;
+  // With a route of its own for the group, the kernel does not say which address the question came to; then it is the
+  // address from which this machine sends to the asker.
+  const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in own{};
+  socklen_t length = sizeof own;
+  const bool known = connect(descriptor, reinterpret_cast<const sockaddr *>(&from), sizeof from) == 0 &&
+                     getsockname(descriptor, reinterpret_cast<sockaddr *>(&own), &length) == 0;
+  if (descriptor >= 0) close(descriptor);
+  return known && own.sin_addr.s_addr != INADDR_ANY ? std::optional(own.sin_addr) : std::nullopt;
+}
+
+DiscoveryLink::DiscoveryLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
+                             uint16_t served, const AccessList &access)
+    : Link(number, agent, poller),
+      access_(access),
+      port_(port),
+      served_(served),
+      socket_(
+          open_socket("discovery", SOCK_DGRAM, address, port_, prepare_group, join_group, TIDE_XRCE_DISCOVERY_GROUP)) {
+  poller_.watch(socket_, base_);
+}
+
+DiscoveryLink::~DiscoveryLink() { close(socket_); }
+
+std::string DiscoveryLink::describe() const { return "discovery " + std::to_string(port_); }
+
+void DiscoveryLink::event(const Poller::Event &event, Time) {
+  for (size_t turn = 0; event.readable && turn < kQuestionsPerTurn && answer_next(); turn++) {
+  }
+}
+
+// False: there is no question.
+bool DiscoveryLink::answer_next() {
+  std::array<uint8_t, 64> bytes;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(in_pktinfo))> control;
+  sockaddr_in from{};
+  iovec part = {bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_name = &from;
+  message.msg_namelen = sizeof from;
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t count = recvmsg(socket_, &message, 0);
+  if (count < 0) return false;
+  counters_.frames_in++;
+  tide_xrce_request_t request{};
+  const bool asks = tide_xrce_get_discovery_question(bytes.data(), static_cast<size_t>(count), &request);
+  const bool let_in = access_.allows({ntohl(from.sin_addr.s_addr), {}}, std::nullopt);
+  const std::optional<in_addr> own = asks && let_in ? address_told(interface_of(message), from) : std::nullopt;
+  if (!own) return true;
+  const tide_xrce_info_t info = {.related = {request.request, TIDE_XRCE_OBJECT_AGENT},
+                                 .status = TIDE_XRCE_STATUS_OK,
+                                 .implementation_status = 0,
+                                 .vendor = kVendor,
+                                 .version_major = kVersionMajor,
+                                 .version_minor = kVersionMinor};
+  tide_xrce_locator_t locator{};
+  std::memcpy(locator.address, &*own, sizeof locator.address);
+  locator.port = served_;
+  std::array<uint8_t, TIDE_XRCE_DISCOVERY_ANSWER_BYTES> answer;
+  const size_t length = tide_xrce_put_discovery_answer(answer.data(), &info, locator);
+  const ssize_t sent =
+      sendto(socket_, answer.data(), length, 0, reinterpret_cast<const sockaddr *>(&from), sizeof from);
+  (sent == static_cast<ssize_t>(length) ? counters_.frames_out : counters_.send_dropped)++;
+  return true;
+}
+
+}  // namespace tide::agent

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links over IPv4: UDP, TCP, and the answers to boards that look for the agent.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "io/link.h"
+#include "link_datagrams.h"
+
+namespace tide::agent {
+
+// ---- messages that wait for the agent ----
+
+enum class Standing : uint8_t { kSession, kStranger };
+
+struct BacklogLimits {
+  size_t messages = 16384;         // of an endpoint: what the agent processes in about 30 ms
+  size_t bytes = size_t{2} << 20;  // the same
+  size_t total_bytes = size_t{32} << 20;
+  size_t endpoints = 1024;
+  size_t messages_a_turn = 64;    // of an endpoint
+  Time turn_ns = 200'000;         // the same; an endpoint that took longer skips turns
+  size_t stranger_messages = 32;  // of a stranger, and messages outside of sessions of any endpoint
+  size_t strangers = 512;
+  Time session_weight = 8;  // share of endpoints with a session, to 1 of all strangers together
+};
+
+// Messages that arrive faster than they are processed. A link takes all of them out of the kernel, whose one queue for
+// all clients would delay them for seconds and then drop any. Here each endpoint has a queue, and the queues are served
+// in turns of equal time, so that no client waits behind another one's flood or behind requests that take long.
+// Endpoints without a session in use are strangers, which get a small share of the time while others wait. A full queue
+// loses the oldest samples of its own best-effort streams, then new messages, which their sender repeats.
+class Backlog {
+ public:
+  using Deliver = std::function<void(Endpoint endpoint, Bytes message)>;
+  using StandingOf = std::function<Standing(Endpoint endpoint)>;
+  using Clock = std::function<Time()>;
+
+  // deliver: called in the order of arrival for each endpoint; must not call this object. standing_of: unset:
+  // everybody has a session. clock: measures deliveries; unset: they take no time.
+  explicit Backlog(Deliver deliver, const BacklogLimits &limits = {}, StandingOf standing_of = {}, Clock clock = {});
+
+  bool empty() const { return lines_.empty(); }
+  // Copies the message, or drops one.
+  void push(Endpoint endpoint, Bytes message);
+  // Delivers at most so many messages, and none after so many octets or so much time.
+  void serve(size_t messages, size_t bytes = SIZE_MAX, Time time_ns = INT64_MAX);
+  uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Line {
+    std::vector<uint8_t> bytes;  // messages, each after its length
+    size_t first = 0, messages = 0;
+    Time debt_ns = 0;  // what its turns took beyond turn_ns; negative: time left over
+    Standing standing = Standing::kSession;
+    size_t used() const { return bytes.size() - first; }
+  };
+  struct Class {
+    std::deque<Endpoint> turns;  // endpoints that have a line
+    Time served_ns = 0;          // weighted
+  };
+
+  Bytes front(const Line &line) const;
+  void pop(Line &line);
+  Standing standing_of(Endpoint endpoint) const { return standing_of_ ? standing_of_(endpoint) : Standing::kSession; }
+  Time now() const { return clock_ ? clock_() : 0; }
+  Class &class_of(Standing standing) { return classes_[static_cast<size_t>(standing)]; }
+
+  Deliver deliver_;
+  BacklogLimits limits_;
+  StandingOf standing_of_;
+  Clock clock_;
+  std::unordered_map<Endpoint, Line> lines_;
+  std::array<Class, 2> classes_;
+  size_t total_bytes_ = 0;
+  uint64_t dropped_ = 0;
+};
+
+// ---- UDP ----
+
+// One socket; each source address is an endpoint. Frames leave in batches (link_datagrams.h): a frame that becomes the
+// most urgent one waits for the batch under way, at most kFramesPerTurn frames for each endpoint. While the kernel
+// accepts no more, no frame is chosen.
+class UdpLink : public Link {
+ public:
+  UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port);
+  ~UdpLink() override;
+
+  uint16_t port() const { return port_; }
+  std::string describe() const override;
+  void event(const Poller::Event &event, Time now) override;
+  void write(Endpoint endpoint, Time now) override;
+  bool flush(Time now) override;
+  Peer peer(Endpoint endpoint) const override;
+  std::string name_of(Endpoint endpoint) const override;
+  Time deadline() const override { return backlog_.empty() ? TIDE_FOREVER : 0; }
+  void turn(Time now) override;
+  bool may_be_forged() const override { return true; }
+
+ private:
+  void receive(Bytes message, const sockaddr_in &from);
+  Standing standing_of(Endpoint endpoint) const;
+  void send();
+
+  std::string address_;
+  uint16_t port_;
+  int socket_;
+  std::vector<uint8_t> in_storage_, out_storage_;
+  tide_datagram_input_t in_{};
+  tide_datagram_output_t out_{};
+  Backlog backlog_;
+  bool behind_ = false;                        // new messages wait behind others
+  size_t turn_messages_ = 0, turn_bytes_ = 0;  // processed as they came
+  std::vector<Endpoint> waiting_;              // have frames, and the kernel accepts none
+  Time now_ = 0;                               // of the call in progress
+  bool sent_ = false;
+};
+
+// ---- TCP ----
+
+struct TcpLimits {
+  size_t connections = 80;  // more than clients: a new client needs one to be let in
+  size_t per_address = 80;
+  Time session_wait_ns = 5'000'000'000;  // after the last whole message, without a session
+  Time message_wait_ns = 5'000'000'000;  // from the first octet of a message to the last
+};
+
+// Each message follows its length (u16, little-endian); each connection is an endpoint. A frame that becomes the most
+// urgent one waits for those that were chosen before it and have not left: 16 KiB and a message here, 16 KiB in the
+// kernel, and what is on its way. A connection that opens no session, or does not finish a message, is closed after
+// some seconds; when all are in use, the one that has waited longest without a session is closed for a new one.
+class TcpLink : public Link {
+ public:
+  TcpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
+          const TcpLimits &limits = {});
+  ~TcpLink() override;
+
+  uint16_t port() const { return port_; }
+  std::string describe() const override;
+  void event(const Poller::Event &event, Time now) override;
+  void write(Endpoint endpoint, Time now) override;
+  bool flush(Time now) override;
+  Time deadline() const override { return next_check_ns_; }
+  Peer peer(Endpoint endpoint) const override;
+  std::string name_of(Endpoint endpoint) const override;
+
+ private:
+  struct Connection {
+    int descriptor = -1;
+    uint32_t address = 0;
+    Time heard_ns = 0;  // last whole message, or the connection itself
+    Time half_ns = 0;   // since when a message is unfinished; 0: none is
+    std::vector<uint8_t> in{}, out{};
+    bool watches_writable = false;
+  };
+
+  void accept_connection(Time now);
+  const char *reason_to_refuse(uint32_t address, Time now);
+  bool make_room(std::optional<uint32_t> address, Time now);
+  void check(Time now);
+  void receive(uint64_t number, Connection &connection, Time now);
+  bool put_bytes(uint64_t number, Connection &connection);
+  void close_connection(uint64_t number);
+
+  std::string address_;
+  uint16_t port_;
+  int listener_;
+  TcpLimits limits_;
+  Time next_check_ns_ = TIDE_FOREVER;
+  bool paused_ = false;  // no descriptor is left: nothing is accepted until the next check
+  std::map<uint64_t, Connection> connections_;
+  uint64_t next_number_ = 1;
+  bool sent_ = false;
+};
+
+// ---- discovery ----
+
+// The own address to answer a question with that came to `received_at` (0.0.0.0: not known); unset: there is none.
+std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from);
+
+// Answers boards that ask the whole network where the agent is. It serves no clients.
+class DiscoveryLink : public Link {
+ public:
+  // address: of the interface to listen on, 0.0.0.0 for all; port: of the group, 0: any; served: the UDP port that
+  // answers name. Who is not let in gets no answer.
+  DiscoveryLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
+                uint16_t served, const AccessList &access);
+  ~DiscoveryLink() override;
+
+  uint16_t port() const { return port_; }
+  std::string describe() const override;
+  void event(const Poller::Event &event, Time now) override;
+  void write(Endpoint, Time) override {}
+  bool flush(Time) override { return false; }
+  Peer peer(Endpoint) const override { return {}; }
+  std::string name_of(Endpoint) const override { return describe(); }
+
+ private:
+  bool answer_next();
+
+  const AccessList &access_;
+  uint16_t port_, served_;
+  int socket_;
+};
+
+}  // namespace tide::agent
