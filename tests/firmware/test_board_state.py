@@ -10,11 +10,10 @@ import pytest
 from board import ROOT
 
 from tide.programs.child import Children, RunError
-from tide.run.board_image import image
-from tide.run.board_state import Symbols, describe, summary
+from tide.run.board_image import Symbols, describe, image, summary
 from tide.run.exchange import Exchange
-from tide.run.experiment import Settings
-from tide.run.live_board import open_pipes, start_board
+from tide.run.qemu import open_pipes, start_board
+from tide.run.robot import Settings
 from tide.system.load import load
 
 pytestmark = pytest.mark.full

@@ -28,7 +28,7 @@ def test_execution_times_of_what_is_played_are_not_the_users(tmp_path: Path) -> 
         parts = {part["name"]: part["slowest_ns"] for part in chain["parts"]}
         assert sum(parts.values()) == chain["max_ns"] and "elsewhere" not in parts, parts
     assert {one["verdict"] for one in run["answers"]} <= {"held", "broken", "not observable here"}
-    assert run["counters"]["line"]["a_to_b"]["frames_dropped"] == 0
+    assert run["counters"]["lines"]["client"]["a_to_b"]["frames_dropped"] == 0
     assert "--measured" not in done.stdout
     times = (tmp_path / "tide/execution_times.txt").read_text(encoding="utf-8").splitlines()
     for chain in run["chains"]:

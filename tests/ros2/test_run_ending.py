@@ -48,7 +48,7 @@ def test_an_observer_that_is_shut_down_in_between_tells_what_it_saw() -> None:
 def test_what_goes_wrong_before_the_end_is_told() -> None:
     script = """
 import rclpy
-from tide.run.ending import until_shut_down
+from tide.run.nodes import until_shut_down
 rclpy.init()
 try:
     with until_shut_down():

@@ -9,11 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.run.exchange import GONE_S, Account, Exchange, Outage, Way, period_ns
-from tide.run.exchange_tables import verdict
-from tide.run.experiment import Settings
+from tide.run.exchange import GONE_S, Account, Exchange, Outage, Way, period_ns, verdict
 from tide.run.numbers import number_in, text_of
 from tide.run.plan import run_chains, serial_link
+from tide.run.robot import Settings
 from tide.system.load import load
 
 EXAMPLE = Path(__file__).parents[2] / "examples/three_chains/system.toml"

@@ -25,7 +25,6 @@ from tide.programs.child import Children
 from tide.programs.patience import Patience
 from tide.system.load import load
 from tide.system.model import System
-from tide.system.servers import servers_of
 from tide_test_support import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -97,11 +96,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         if chain.reliability == "reliable":
             assert seen["lost"] == 0, done.stdout
     measured = run["evidence"]["executions"]
-    # A service of a board is one callback, whoever asks: its executions are those of the first chain.
-    later = {id(one) for several in servers_of(system).values() for one in several[1:] if system.where(one) == "mcu"}
-    assert measured.keys() == {
-        f"{chain.name}/{one.name}" for chain in system.chains for one in chain.callbacks if id(one) not in later
-    }
+    assert measured.keys() == {f"{chain.name}/{one.name}" for chain in system.chains for one in chain.callbacks}
     crossed = [
         sum(before.executor != after.executor for before, after in pairwise(path))
         for chain in system.chains
@@ -217,7 +212,7 @@ execution_ms = 0.1
 """
 PLAN = """
 chain count 1 100000000 0 100000 reliable
-callback tick 100000 - counter std_msgs/msg/Int32 u32 0 message.cdr
+callback tick 100000 0 100000 - counter std_msgs/msg/Int32 u32 0 message.cdr
 """
 UDP = f'kind = "udp"\nport = {EXAMPLES_PORT}'
 SERIAL = 'kind = "serial"\nbaud = 460_800'
@@ -475,7 +470,7 @@ def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
         )
         board = [str(find_binary("chain_client")), "--plan", str(tmp_path / "plan.txt"), "--device", ends["a"]]
         while run.poll() is None:  # as a board that is reset until it finds its agent
-            client = children.start("board", [*board, "--baud", "460800", "--stay"], tmp_path / "board.log")
+            client = children.start("board", [*board, "--baud", "460800"], tmp_path / "board.log")
             ended = lambda client=client: run.poll() is not None or client.process.poll() is not None  # noqa: E731
             eventually(ended, "one of them ends", None, LIMIT_S)
         said, _ = run.communicate()
@@ -531,8 +526,8 @@ def test_a_topic_of_another_type_is_named(publisher: str, tmp_path: Path) -> Non
     assert line.startswith("topic 'counter' is std_msgs/msg/Int32, the description says std_msgs/msg/UInt32"), line
 
 
-TIMER_PLAN = "chain a 1 10 0 5 reliable\ncallback a 1 - -"
-TAKER_PLAN = "chain a 1 10 0 5 reliable\ncallback a 1 s std_msgs/msg/Bool bool 0 - -"
+TIMER_PLAN = "chain a 1 10 0 5 reliable\ncallback a 1 0 1 - -"
+TAKER_PLAN = "chain a 1 10 0 5 reliable\ncallback a 1 0 1 s std_msgs/msg/Bool bool 0 - -"
 JOIN = "join t std_msgs/msg/Bool bool 0 -"
 
 
@@ -540,25 +535,36 @@ JOIN = "join t std_msgs/msg/Bool bool 0 -"
     ("text", "says"),
     [
         ("", "plan.txt:0: is the end, and there was no chain"),
-        ("callback a 1 - -", "plan.txt:1: is a callback before the first chain"),
+        ("callback a 1 0 1 - -", "plan.txt:1: is a callback before the first chain"),
         ("chain a 1 10 0 5 reliable", "plan.txt:1: is the end, and a chain has no callback"),
         ("chain a 127 10 0 5 reliable", "plan.txt:1: has a level outside 1..126"),
         ("chain a 1 10 0 5 often", "plan.txt:1: is neither reliable nor best_effort"),
         ("chain a 1 10 0 5 reliable more", "plan.txt:1: does not have the six fields of a chain"),
         (
-            "chain a 1 10 0 5 reliable\ncallback a 1 t std_msgs/msg/Bool i7 0 - -",
+            "chain a 1 10 0 5 reliable\ncallback a 1 0 1 t std_msgs/msg/Bool i7 0 - -",
             "plan.txt:2: has a number that is none",
         ),
-        ("chain a 1 10 0 5 reliable\ncallback a 1 - -\ncallback b 1 - -", "plan.txt:3: is a timer that does not begin"),
-        ("chain a 1 10 0 5 reliable\ncallback a 1 - t std_msgs/msg/Bool bool 0", "plan.txt:2: lacks a field"),
         (
-            "chain a 1 10 0 5 reliable\ncallback a 1 s a/srv/B none 0 - s a/srv/B none 0 f\n"
-            "chain b 1 10 0 5 reliable\ncallback b 1 s a/srv/B none 0 - s a/srv/B none 0 f",
+            "chain a 1 10 0 5 reliable\ncallback a 1 0 1 - -\ncallback b 1 0 1 - -",
+            "plan.txt:3: is a timer that does not begin",
+        ),
+        ("chain a 1 10 0 5 reliable\ncallback a 1 0 1 - t std_msgs/msg/Bool bool 0", "plan.txt:2: lacks a field"),
+        (
+            "chain a 1 10 0 5 reliable\ncallback a 1 0 1 s a/srv/B none 0 - s a/srv/B none 0 f\n"
+            "chain b 1 10 0 5 reliable\ncallback b 1 0 1 s a/srv/B none 0 - s a/srv/B none 0 f",
             "plan.txt:4: serves what another callback serves, and a mark is missing",
         ),
         (
-            "chain a 1 10 0 5 reliable\ncallback a 1 s a/srv/B none 0 - s a/srv/B none 0 f u8 0",
+            "chain a 1 10 0 5 reliable\ncallback a 1 0 1 s a/srv/B none 0 - s a/srv/B none 0 f u8 0",
             "plan.txt:2: lacks a field of a mark",
+        ),
+        ("chain a 1 10 -1 5 reliable", "plan.txt:1: has an impossible time"),
+        ("chain a 1 10 0 0 reliable", "plan.txt:1: has an impossible number of instances"),
+        ("chain a 1 10 0 5 reliable\ncallback a 1 x 1 - -", "plan.txt:2: does not begin as a callback"),
+        ("chain a 1 10 0 5 reliable\ncallback a 1 0 -1 - -", "plan.txt:2: has an impossible time"),
+        (
+            "chain a 1 10 0 5 reliable\ncallback a 1 0 1 - t std_msgs/msg/Bool bool -4 f",
+            "plan.txt:2: has its number behind the largest message",
         ),
         ("surprise", "plan.txt:1: begins with none of chain, callback and join"),
         ("join t std_msgs/msg/Bool bool 0 -", "plan.txt:1: is a join of no callback"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from ros import START_LIMIT_S, free_port, program, start_agent
 from tide.programs.child import Child, Children
-from tide.run.experiment import last_json
+from tide.run.robot import last_json
 
 BAUD = "921600"
 LOSS = "0.01"

@@ -4,9 +4,7 @@ trace that its own writer made; the recording is one of tide run."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -20,8 +18,6 @@ from tide.describe.draft import write_draft
 from tide.describe.ros2 import from_ros2
 from tide.describe.trace import TraceError, parse
 from tide.main import app
-from tide.run.names import NAMES, write_names
-from tide.run.plan import run_chains, write_plan
 from tide.system.load import load
 from tide.system.load import parse as parse_system
 from tide.system.model import System
@@ -205,75 +201,15 @@ def test_a_folder_is_read_by_babeltrace2(tmp_path: Path, monkeypatch: pytest.Mon
     assert (status, output.strip()) == (2, f"{folder}: babeltrace2 cannot read it: no such trace")
 
 
-def test_a_recorded_run_becomes_its_system(tmp_path: Path) -> None:
-    system = described(tmp_path, DATA / "recording", "--margin", "0")
-    assert [(chain.name, chain.priority) for chain in system.chains] == [("brake", 3), ("steer", 2), ("battery", 1)]
-    brake = system.chain("brake")
-    assert (brake.period_ns, brake.deadline_ns, brake.reliability) == (500_000_000, 60_000_000, "reliable")
-    for callback in (brake.callbacks[0], brake.callbacks[2]):
-        assert 10_000_000 <= callback.least_ns <= callback.execution_ns < 11_000_000
-    (line,) = system.links
-    assert line.kind == "serial" and line.baud == 115_200
-    assert 0 < line.agent_ms < 5 and 0 <= line.return_ms < 5
-    assert all(chain.bound_ns for chain in bounds_of(system).chains)
-
-
 @pytest.mark.parametrize(
     ("words", "what"),
     [
         (("absent.txt",), "cannot be read"),
-        ((str(DATA / "recording"), "--executor", "batch_stock"), "give a folder of tide run"),
-        ((str(DATA / "recording/results.json"),), "no timer's callback ran"),
-        ((str(TRACE), "--out", "/absent/out.toml"), "cannot be written"),
+        ((str(DATA / "ros2_trace.txt"), "--out", "/absent/out.toml"), "cannot be written"),
+        ((str(Path(__file__)),), "no timer's callback ran"),
     ],
 )
 def test_what_cannot_be_described_is_one_line(words: tuple[str, ...], what: str) -> None:
     status, output = run(*words)
     assert status == 2
     assert what in output and len(output.strip().splitlines()) == 1
-
-
-def test_offsets_and_late_starts_of_a_run_are_described(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    shutil.copytree(DATA / "recording", folder)
-    plan = folder / "tide/plan.txt"
-    plan.write_text(plan.read_text().replace(" 500000000 0 7 ", " 500000000 7000000 7 "))
-    results = json.loads((folder / "results.json").read_text())
-    for run in results["runs"]:
-        run["evidence"] = {"start_late_ns": {"brake": 250_000}}
-    (folder / "results.json").write_text(json.dumps(results))
-    system = described(tmp_path, folder, "--margin", "0")
-    assert {(chain.offset_ns, chain.jitter_ns) for chain in system.chains} == {(7_000_000, 250_000)}
-
-
-def test_a_run_keeps_the_names_of_its_description(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "examples/three_chains/system.toml").read_text(encoding="utf-8")
-    for old, new in (
-        ("client", "base_mcu"),
-        ("ros2", "nav"),
-        ("sample", "bumper"),
-        ("decide", "plan"),
-        ("act", "drive"),
-    ):
-        text = re.sub(rf'"{old}"', f'"{new}"', text)
-    system = parse_system(text)
-    run = tmp_path / "run"
-    shutil.copytree(DATA / "recording", run)
-    write_names(system, run_chains(system), run / "tide" / NAMES)
-    write_plan(run_chains(system), run / "tide/plan.txt", 7)  # as tide run does, whose logs are kept here
-    out = tmp_path / "seen.toml"
-    done = CliRunner().invoke(app, ["describe", str(run), "--out", str(out)])
-    assert done.exit_code == 0, done.output
-    seen = load(out)
-    assert {(one.name, one.where) for one in seen.executors} == {("base_mcu", "mcu"), ("nav", "host")}
-    assert [one.name for one in seen.links] == [system.links[0].name]
-    for chain in seen.chains:
-        wanted = system.chain(chain.name)
-        assert [(one.name, one.executor) for one in chain.callbacks] == [
-            (one.name, one.executor) for one in wanted.callbacks
-        ]
-        for one, other in zip(chain.callbacks[:2], wanted.callbacks[:2], strict=True):
-            assert (one.publishes.topic, one.publishes.payload_bytes) == (
-                other.publishes.topic,
-                other.publishes.payload_bytes,
-            )

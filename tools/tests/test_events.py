@@ -12,9 +12,9 @@ from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.main import app
 from tide.report.verdict import State
+from tide.run.results import outcome_of
 from tide.run.robot import Recorded
-from tide.run.robot_results import outcome_of
-from tide.run.robot_times import seen_of
+from tide.run.seen import seen_of
 from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System

@@ -34,8 +34,7 @@ from tide.recorded.traces import (
     read_traces,
     write_traces,
 )
-from tide.run.robot_plans import plan_of
-from tide.run.traces import FIRST_KEY, traces_of_robot
+from tide.run.plan import FIRST_KEY, plan_of, traces_of
 from tide.system.load import load
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -115,7 +114,7 @@ class Run:
         at_ns = START_NS + index * PERIOD_NS + chain * 10_000
         self.callback(chain, index, TIMER, at_ns + 5, at_ns + 50)
         given_ns = self.up(chain, index, at_ns + 50, lost_up)
-        told = {"chain": CHAINS[chain], "answer": index, "start_ns": given_ns + 30, "end_ns": given_ns + 90}
+        told = {"chain": CHAINS[chain], "callback": "think", "runs": [[index, given_ns + 30, given_ns + 90, 60]]}
         self.nodes.append(json.dumps(told))
         taken_ns = self.down(chain, given_ns + 95, lost_down)
         self.callback(chain, index, SUBSCRIPTION, taken_ns + 5, taken_ns + 60)
@@ -126,10 +125,10 @@ class Run:
         client = [(0, FIRST_KEY, 0, trace.CLIENT, 0), *self.agent]
         stranger = [(0, 77, 0, trace.CLIENT, 0), *self.agent]
         (folder / AGENT_TRACE).write_bytes(block(stranger, 0) + block(client, 1))
-        (folder / "echo.log").write_text("\n".join(['{"event": "matched"}', *self.nodes]) + "\n")
+        (folder / "nodes.log").write_text("\n".join(['{"event": "matched"}', *self.nodes]) + "\n")
         chains = tuple(TracedChain(CHAINS[place], 3 - place, own) for place, own in enumerate(self.plan))
         board = TracedBoard("client", "uart", FIRST_KEY, "client.trace", chains)
-        host = TracedHost("echo.log", {name: {"decide": ("nodes", "think")} for name in CHAINS})
+        host = TracedHost("nodes.log", {name: {"think": ("nodes", "think")} for name in CHAINS})
         timings = {name: Timing(PERIOD_NS, place * 10_000) for place, name in enumerate(CHAINS)}
         written = Traces(START_NS, AGENT_TRACE, (board,), (host,), timings)
         write_traces(written, folder)
@@ -228,7 +227,7 @@ def test_subscriptions_services_and_clients_have_numbers_of_their_own(tmp_path: 
 def test_a_run_leaves_what_starts_each_callback() -> None:
     system = load(Path(__file__).parents[2] / "examples/systems/tool_changer.toml")
     plans = {name: ("uart", plan_of(system, system.executor(name), 1)) for name in ("wrist", "gripper")}
-    traces = traces_of_robot(system, plans, {}, {"wrist": 1, "gripper": 2}, START_NS)
+    traces = traces_of(system, plans, {}, {"wrist": 1, "gripper": 2}, START_NS)
     roles = {
         callback.name: callback.role for board in traces.boards for one in board.chains for callback in one.callbacks
     }

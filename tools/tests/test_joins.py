@@ -13,7 +13,7 @@ from tide.analysis.bounds import bounds_of
 from tide.optimise.choice import only
 from tide.play.host import PROGRAM, HostPlayer
 from tide.play.server import Server
-from tide.run.robot_plans import nodes_of, plan_of
+from tide.run.plan import nodes_of, plan_of
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System
 

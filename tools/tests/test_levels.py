@@ -23,7 +23,7 @@ from tide.optimise.search import Search
 from tide.play.board import UnplayableError
 from tide.play.boards import BoardsPlayer
 from tide.play.host import HostPlayer
-from tide.run.robot_plans import plan_of
+from tide.run.plan import plan_of
 from tide.system.check import check
 from tide.system.fields import CHAIN_PRIORITY_MAXIMUM
 from tide.system.levels import levels, levels_of_boards, meetings, names_by_level, priorities_of

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import host_document
-from tide.run.experiment import Settings, Variant
-from tide.run.live_board import live_plan
-from tide.run.plan import run_chains, serial_link, write_plan
-from tide.run.qemu import board_plan
+from tide.run.plan import Variant, plan_of, run_chains, serial_link, write_board_plan
+from tide.run.qemu import board_plan, live_plan
+from tide.run.robot import Settings
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System
 
@@ -147,7 +146,7 @@ def compared(system: System, executor: str, jitter_ms: dict[str, int], offset: i
 
 def test_offsets_reach_client_board_and_simulator(tmp_path: Path) -> None:
     system = with_releases(EXAMPLE, {"steer": 2}, 7)
-    write_plan(run_chains(system), tmp_path / "plan.txt", 3)
+    write_board_plan(plan_of(system, system.executor("client"), 3), tmp_path / "plan.txt")
     plan = [line.split() for line in (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()]
     assert [fields[4] for fields in plan if fields[0] == "chain"] == ["7000000"] * 3
     live = live_plan(run_chains(system), serial_link(system), 3, True).splitlines()

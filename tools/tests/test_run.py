@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run: the plan, the children and the whole command, with stand-ins for the built programs, real ROS 2 nodes."""
+"""tide run: the plan, the frames of the line, the children and what the command refuses."""
 
 from __future__ import annotations
 
@@ -22,18 +22,15 @@ from tide.programs import patience
 from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling
 from tide.programs.patience import Patience
-from tide.report.results import Run, summarise
-from tide.run.budgets import Budget, board_budget, budget_of, client_options
-from tide.run.experiment import Settings, Variant, _link_options, _median_period
-from tide.run.frames import Frame, data_object, frame_spans
-from tide.run.kernel_work import kept_off
-from tide.run.live_board import live_plan
-from tide.run.plan import run_chains, serial_link, write_plan
-from tide.run.qemu import board_plan
+from tide.run.evidence import Frame, Instance, frame_of, frame_spans, median_period
+from tide.run.plan import Variant, plan_of, run_chains, serial_link, write_board_plan
+from tide.run.qemu import board_budget, board_plan, live_plan
+from tide.run.robot import Settings, client_options, kept_off
 from tide.system.check import check
 from tide.system.load import load, parse
+from tide.system.model import System
+from tide.system.places import Executor
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
-from tide_test_support import eventually
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
@@ -44,25 +41,39 @@ SYSTEM = load(EXAMPLE)
 # ---- the plan ----
 
 
+def client(system: System) -> Executor:
+    return system.executor("client")
+
+
 def test_plan_file_has_a_line_for_each_chain(tmp_path: Path) -> None:
-    write_plan(run_chains(SYSTEM), tmp_path / "plan.txt", 39)
+    write_board_plan(plan_of(SYSTEM, client(SYSTEM), 36), tmp_path / "plan.txt")
     lines = (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()
     text = "std_msgs/msg/String digits 4"
     assert lines[2] == "chain brake 3 500000000 0 39 reliable"
-    assert lines[3] == f"callback sample 10000000 - brake/request {text} plan_0.cdr"
-    assert lines[4] == f"callback act 10000000 brake/answer {text} - -"
+    assert lines[3] == f"callback sample 10000000 10000000 10000000 - brake/request {text} plan_0.cdr"
+    assert lines[4] == f"callback act 10000000 10000000 10000000 brake/answer {text} - -"
     assert [line.split()[1] for line in lines if line.startswith("chain")] == ["brake", "steer", "battery"]
     assert (tmp_path / "plan_0.cdr").read_bytes() == bytes([96, 0, 0, 0]) + b"0" * 95 + b"\0"
 
 
-def test_the_client_is_told_who_holds_the_line_and_when_to_ask() -> None:
-    assert _link_options(run_chains(SYSTEM), serial_link(SYSTEM)) == ["--baud", "115200"]
-    text = TEXT.replace('name = "steer"', 'name = "steer"\nhold = true')
+BUDGET = 'where = "mcu"\nbudget_ms = 5\nbudget_period_ms = 100'
+
+
+def test_the_client_is_told_what_the_description_says() -> None:
+    assert client_options(SYSTEM, client(SYSTEM), serial_link(SYSTEM))[:2] == ["--executor", "tide"]
+    lanes = Variant("tide-preemptive", "asynchronous").of(SYSTEM)
+    assert client_options(lanes, client(lanes), serial_link(lanes))[:2] == ["--executor", "tide-preemptive"]
+    for send, words in (("stock", "batch_stock"), ("blocking", "batch_blocking"), ("asynchronous", "batch")):
+        varied = Variant("batch", send).of(SYSTEM)
+        assert client(varied).policy == words
+        assert client_options(varied, client(varied), serial_link(SYSTEM)) == ["--executor", "batch", "--send", send]
+    text = TEXT.replace('name = "steer"', 'name = "steer"\nhold = true').replace('where = "mcu"', BUDGET)
     text = text.replace("baud = 115_200", "baud = 115_200\nheartbeat_delay_ms = 1.5")
-    described = parse(text)
-    held = ["--baud", "115200", "--heartbeat-delay-us", "1500", "--hold-level", "2"]
-    assert _link_options(run_chains(described), serial_link(described)) == held
-    document = link_document(described)
+    described = Variant("tide", "asynchronous").of(parse(text))
+    told = ["--executor", "tide", "--send", "asynchronous", "--heartbeat-delay-us", "1500", "--hold-level", "2"]
+    told += ["--budget-us", "5000", "--budget-period-us", "100000"]
+    assert client_options(described, client(described), serial_link(described)) == told
+    document = link_document(parse(text.replace(BUDGET, 'where = "mcu"')))
     assert document["protocol"]["agent_heartbeat_delay_ns"] == 100_000_000
     assert (document["protocol"]["hold"], document["protocol"]["heartbeat_delay_ns"]) == (True, 1_500_000)
     every = with_heartbeat_delay(with_hold(SYSTEM, True), Decimal(0))
@@ -70,40 +81,29 @@ def test_the_client_is_told_who_holds_the_line_and_when_to_ask() -> None:
     assert serial_link(every).heartbeat_delay_ns == 0
 
 
-BUDGET = 'where = "mcu"\nbudget_ms = 5\nbudget_period_ms = 100'
-
-
-def test_the_board_is_told_what_the_description_says() -> None:
+def test_the_board_in_qemu_is_told_what_the_description_says() -> None:
     text = TEXT.replace('name = "steer"', 'name = "steer"\nhold = true').replace('where = "mcu"', BUDGET)
     system = parse(text.replace("baud = 115_200", "baud = 115_200\nheartbeat_delay_ms = 1.5"))
     plan = board_plan(system, Variant("tide", "asynchronous"), Settings(3, 1, 0.0, 0))
     for line in ("heartbeat_delay_us = 1500", "budget_us = 5000", "budget_period_us = 100000"):
         assert line in plan.splitlines()
     assert [" hold=true" in line for line in plan.splitlines() if line.startswith("chain")] == [False, True, False]
-    live = live_plan(run_chains(system), serial_link(system), 3, True, budget_of(system, "mcu"))
+    live = live_plan(run_chains(system), serial_link(system), 3, True, board_budget(system, ["tide"]))
     assert " heartbeat_delay_ns 1500000 " in live and " budget_ns 5000000 budget_period_ns 100000000 " in live
     assert [line.split()[-2:] for line in live.splitlines()[1:]] == [["0", "0"], ["1", "0"], ["0", "0"]]
 
 
-def test_budgets_reach_the_parts_or_are_refused() -> None:
-    assert client_options(budget_of(SYSTEM, "mcu")) == []
+def test_budgets_that_the_board_in_qemu_cannot_keep_are_refused() -> None:
+    assert board_budget(SYSTEM, ["tide"]) is None
     system = parse(TEXT.replace('where = "mcu"', BUDGET))
-    assert client_options(budget_of(system, "mcu")) == ["--budget-us", "5000", "--budget-period-us", "100000"]
-    assert board_budget(system, ["tide"]) == Budget(5_000_000, 100_000_000, 1)
+    assert board_budget(system, ["tide"]) == (5_000_000, 100_000_000)
     with pytest.raises(PlanError, match="batch executor of the board has no lane"):
         board_budget(system, ["batch", "tide"])
     with pytest.raises(PlanError, match="6 lanes with budgets are too many for the board; use at most 5"):
         board_budget(with_chain_count(system, 6), ["tide-preemptive"])
     on_host = parse(TEXT.replace('where = "host"', BUDGET.replace("mcu", "host")))
-    assert budget_of(on_host, "host") == Budget(5_000_000, 100_000_000, 1)
     with pytest.raises(PlanError, match="simulated host of --on qemu has no budgets"):
         board_budget(on_host, ["tide"])
-    ros2 = '[[executors]]\nname = "ros2"'
-    second = TEXT.replace(ros2, f'[[executors]]\nname = "other"\nwhere = "mcu"\n\n{ros2}')
-    second = second.replace('where = "mcu"', BUDGET, 1)
-    position = second.rindex('executor = "client"')
-    with pytest.raises(PlanError, match="'client' and 'other' have different budgets"):
-        budget_of(parse(second[:position] + second[position:].replace('"client"', '"other"', 1)), "mcu")
 
 
 def test_a_budget_has_no_bound_beside_a_microcontroller() -> None:
@@ -161,12 +161,16 @@ def test_a_chain_of_another_shape_is_refused() -> None:
 # ---- frames of the line ----
 
 
+def data_object(octets: bytes) -> int | None:
+    return frame_of("up", 0, 1, False, octets[:32], len(octets)).object_id
+
+
 def test_recorded_frames_are_told_apart() -> None:
     found: dict[str, set[int | None]] = {"client_to_agent": set(), "agent_to_client": set()}
     for name in ("serial_publish_reliable", "serial_subscribe_best_effort"):
         text = (ROOT / f"runtime/tests/data/xrce/{name}.jsonl").read_text(encoding="utf-8")
         for entry in map(json.loads, text.splitlines()):
-            found[entry["dir"]].add(data_object(bytes.fromhex(entry["hex"])[:32]))
+            found[entry["dir"]].add(data_object(bytes.fromhex(entry["hex"])))
     assert found == {"client_to_agent": {None, 0x0015}, "agent_to_client": {None, 0x0016}}
 
 
@@ -187,17 +191,21 @@ def test_frames_get_the_chain_of_their_object() -> None:
 
 
 def test_escaped_bytes_are_undone() -> None:
-    head = bytes.fromhex("7e01007d5e008180010007017d5d00000a0015")
-    assert data_object(head) == 0x0015
+    assert data_object(bytes.fromhex("7e01007d5e008180010007017d5d00000a0015")) == 0x0015
 
 
-def test_a_run_in_which_the_most_urgent_chain_lost_everything_has_no_picture() -> None:
-    """As on a machine that is too busy: its instances were begun, and none came to its end."""
+def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
     chains = run_chains(SYSTEM)
-    results = [summarise(one.chain.name, 1, "reliable", 1, [], 2) for one in chains]
-    lost = [{"chain": chains[0].chain.name, "index": index, "lost": True} for index in (4, 5)]
-    run = Run(executor="tide", send="asynchronous", periods=2, chains=results, counters={})
-    assert _median_period(chains, run, lost, [], []) is None
+    instances = [
+        Instance(one.chain.name, index, index * 10**9, (index * 10**9 + 1, index * 10**9 + 2), (act, act + 1))
+        for one in chains
+        for index, act in ((3, 3 * 10**9 + 5), (4, 4 * 10**9 + 7))
+    ]
+    period = median_period(chains, 8, 3, instances, [Frame("up", 4 * 10**9 + 3, 4 * 10**9 + 4, False, 0x15)])
+    assert period is not None and (period.index, period.latency_ns) == (1, 8)
+    assert sorted({(one.track, one.start_ns) for one in period.spans}) == [("mcu", 1), ("mcu", 7), ("up", 3)]
+    # As on a machine that is too busy: its instances were begun, and none came to its end.
+    assert median_period(chains, None, 3, [], []) is None
 
 
 # ---- patience ----
@@ -335,102 +343,6 @@ def test_the_mask_of_kernel_workers_is_put_back(tmp_path: Path, before: str, cpu
 # ---- the command ----
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build folder with stand-ins: a line and an agent that only live, a client with ROS 2 endpoints of its own."""
-    folder = tmp_path_factory.mktemp("build")
-    line = 'echo \'{"a": "/dev/null", "b": "/dev/null"}\'\ntrap \'echo "{\\"bytes\\": 5}"; exit 0\' TERM\n'
-    client = f'exec {sys.executable} {ROOT / "tools/tests/run_fakes/client.py"} "$@"\n'
-    wait = "while :; do sleep 0.05; done\n"
-    pauses = '{"event": "pauses", "least_ns": 250000, "awake": true, "processors": [{"pauses": [], "left_out": 0}]}'
-    told = pauses.replace('"', '\\"')
-    watch = f'trap \'echo "{told}"; exit 0\' TERM\necho \'{{"event": "watching"}}\'\n'
-    programs = {"tide-line": line, "tide-agent": "echo ready\n", "tide-pauses": watch}
-    for name, body in (*((name, body + wait) for name, body in programs.items()), ("chain_client", client)):
-        (folder / name).write_text("#!/bin/sh\n" + body, encoding="utf-8")
-        (folder / name).chmod(0o755)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("system") / "system.toml"
-    file.write_text(TEXT.replace("period_ms = 500", "period_ms = 100"), encoding="utf-8")
-    return file
-
-
-def start(build: Path, out: Path, *arguments: str, fake: str = "") -> subprocess.Popen[str]:
-    environment = {**os.environ, "TIDE_BUILD_DIR": str(build), "FAKE_CLIENT": fake, "COLUMNS": "120"}
-    environment["PYTHONPATH"] = f"{ROOT}/tools:{ROOT}/ros"
-    environment.pop("ROS_DOMAIN_ID", None)
-    command = [sys.executable, "-m", "tide.main", "run", *arguments, "--out", str(out)]
-    return subprocess.Popen(
-        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
-
-
-def test_both_executors_give_all_result_files(build: Path, fast: Path, tmp_path: Path) -> None:
-    process = start(
-        build, tmp_path, str(fast), "--periods", "4", "--seed", "9", "--line-loss", "0.25", "--executor", "both"
-    )
-    output, errors = process.communicate()
-    assert process.returncode != 2, output + errors
-    assert "brake" in output and "batch, stock" in output and "verdict" in output
-    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert (data["schema"], data["seed"], data["line_loss"]) == (1, 9, 0.25)
-    assert [(run["executor"], run["send"]) for run in data["runs"]] == [("batch", "stock"), ("tide", "asynchronous")]
-    for run in data["runs"]:
-        assert [chain["samples"] for chain in run["chains"]] == [4, 4, 4]
-        assert all(chain["lost"] == 0 and 0 < chain["min_ns"] <= chain["p50_ns"] for chain in run["chains"])
-        assert run["counters"]["executor"] == {"rounds": 7} and run["counters"]["line"] == {"bytes": 5}
-    options = data["runs"][1]["counters"]["options"]
-    assert (options["executor"], options["send"]) == ("tide", "asynchronous")
-    line = (tmp_path / "tide/line.log").read_text(encoding="utf-8")
-    assert "--frame-loss 0.25" in line and "--seed 9" in line and "--baud 115200" in line
-    for name in ("latency.png", "timeline.png", "report.html", "tide/agent.log", "batch_stock/echo.log"):
-        assert (tmp_path / name).stat().st_size > 0
-    assert "--serial /dev/null" in (tmp_path / "tide/agent.log").read_text(encoding="utf-8")
-
-
-def test_sweep_with_losses(build: Path, fast: Path, tmp_path: Path) -> None:
-    arguments = ["--periods", "4", "--executor", "tide", "--sweep-chains", "4-4", "--reliability", "best_effort"]
-    process = start(build, tmp_path, str(fast), *arguments, fake="lose")
-    output, errors = process.communicate()
-    assert process.returncode == 0, output + errors
-    data = json.loads((tmp_path / "sweep.json").read_text(encoding="utf-8"))
-    (row,) = data["rows"]
-    assert (row["system"], row["x"], row["samples"]) == ("tide", {"chains": 4}, 2)
-    plan = (tmp_path / "tide_4/plan.txt").read_text(encoding="utf-8").splitlines()
-    (chain,) = (line for line in plan if line.startswith("chain battery_2 "))
-    assert chain.split()[2] == "1" and chain.endswith(" 7 best_effort")
-    client = (tmp_path / "tide_4/client.log").read_text(encoding="utf-8")
-    assert '"lost": true' in client
-
-
-def test_a_client_that_dies_is_reported_with_its_log(build: Path, fast: Path, tmp_path: Path) -> None:
-    process = start(build, tmp_path, str(fast), "--periods", "4", "--executor", "tide", fake="die")
-    _, errors = process.communicate()
-    assert process.returncode == 2
-    assert "chain_client ended in the middle" in errors and "fake client: no more" in errors
-    assert "Traceback" not in errors
-
-
-def test_an_interrupted_run_leaves_no_process(build: Path, fast: Path, tmp_path: Path) -> None:
-    process = start(build, tmp_path, str(fast), "--periods", "50", "--executor", "tide", fake="child")
-    log = tmp_path / "unfinished/tide/client.log"
-    runs = lambda: log.exists() and '"pid"' in log.read_text(encoding="utf-8")  # noqa: E731
-    eventually(lambda: runs() or process.poll() is not None, "the client runs")
-    assert process.poll() is None, process.communicate()
-    lines = log.read_text(encoding="utf-8").splitlines()
-    pid = next(json.loads(line)["pid"] for line in lines if '"pid"' in line)
-    process.send_signal(signal.SIGTERM)  # ends as Ctrl-C does
-    process.send_signal(signal.SIGINT)  # an impatient user
-    _, errors = process.communicate()
-    assert process.returncode == 130 and "every part has been stopped" in errors, errors
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-
-
 def test_missing_programs_and_wrong_options_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
     with pytest.raises(MissingBinaryError, match="run `make build`"):
@@ -443,7 +355,7 @@ def test_missing_programs_and_wrong_options_are_one_line(tmp_path: Path, monkeyp
     assert runner.invoke(app, ["agent", "--help"]).exit_code == 1
 
 
-def test_line_and_agent_become_the_built_program(build: Path, tmp_path: Path) -> None:
+def test_line_and_agent_become_the_built_program(tmp_path: Path) -> None:
     program = tmp_path / "tide-line"
     program.write_text('#!/bin/sh\necho "line: $*"\nexit 7\n', encoding="utf-8")
     program.chmod(0o755)

@@ -17,11 +17,8 @@ from tide.main import app
 from tide.report.parts import NAMES
 from tide.report.results import Machine, Results, Run, summarise, write
 from tide.run import evidence
-from tide.run.answers import with_bounds
-from tide.run.frames import Frame, frame_of
-from tide.run.judge import BROKEN, HELD, UNSEEN, judge
-from tide.run.parts import Instance, Way, split
-from tide.run.shares import shares
+from tide.run.evidence import Frame, Instance, Way, frame_of, split
+from tide.run.judge import BROKEN, HELD, UNSEEN, judge, shares, with_bounds
 from tide.system.load import load, parse
 from tide.system.model import System
 
@@ -72,12 +69,11 @@ def test_the_parts_of_an_instance_add_up_to_its_latency(one: Instance, busy: lis
         line.append((at + gap, at + gap + length))
         at += gap + length
     parts = split(one, line, line)
-    assert set(parts.by_name) == set(NAMES)
-    assert sum(parts.by_name.values()) == one.latency_ns
-    assert min(parts.by_name.values()) >= 0
-    assert parts.by_name["return"] <= parts.return_most_ns and parts.by_name["agent"] <= parts.agent_most_ns
+    assert set(parts) == set(NAMES)
+    assert sum(parts.values()) == one.latency_ns
+    assert min(parts.values()) >= 0
     from_start = one.act[1] - one.sample[0]
-    assert one.latency_ns >= from_start and parts.by_name["start"] == one.latency_ns - from_start
+    assert one.latency_ns >= from_start and parts["start"] == one.latency_ns - from_start
 
 
 def test_parts_are_what_they_are_called() -> None:
@@ -86,7 +82,7 @@ def test_parts_are_what_they_are_called() -> None:
         Way(14 * MS, 25 * MS, 35 * MS), (37 * MS, 38 * MS), Way(45 * MS, 45 * MS, 48 * MS),
     )  # fmt: skip
     parts = split(one, [(39 * MS, 44 * MS)], [(36 * MS, 37 * MS)])
-    assert {name: value // MS for name, value in parts.by_name.items() if value} == {
+    assert {name: value // MS for name, value in parts.items() if value} == {
         "start": 1,
         "execution": 20,
         "processor_wait": 1 + 12 + 2,
@@ -152,6 +148,14 @@ def test_questions_and_strangers_are_counted() -> None:
 # ---- answers ----
 
 
+def handed(**changed: Any) -> dict[str, Any]:
+    ways = {
+        "agent": {"sure_ns": 900_000, "upto_us": {"800": 10, "2600": 4}},
+        "return": {"sure_ns": 300_000, "upto_us": {"450": 1, "2200": 13}},
+    }
+    return {"client": ways | changed}
+
+
 def sound() -> dict[str, Any]:
     """A run in which everything held."""
     executions = {
@@ -169,8 +173,7 @@ def sound() -> dict[str, Any]:
         "executions": executions,
         "start_late_ns": {"brake": 60_000},
         "taken_ns": {"1": 40_000, "3": 90_000},
-        "agent": {"sure_ns": 900_000, "upto_us": {"800": 10, "2600": 4}},
-        "return": {"sure_ns": 300_000, "upto_us": {"450": 1, "2200": 13}},
+        "handed": handed(),
         "frames": 100,
         "dropped": 0,
         "lost_by_instance": 0,
@@ -188,7 +191,7 @@ def sound() -> dict[str, Any]:
 
 
 COUNTERS = {
-    "line": {"a_to_b": {"late_maximum_ns": 90_000}, "b_to_a": {"late_maximum_ns": 20_000}},
+    "lines": {"client": {"a_to_b": {"late_maximum_ns": 90_000}, "b_to_a": {"late_maximum_ns": 20_000}}},
     "transmitter": {"retransmissions": 0, "refused_full": 0},
     "receiver": {"checksum_errors": 0},
     "session": {},
@@ -235,8 +238,8 @@ BREAKS: list[tuple[str, str, Any]] = [
     ("shortest_execution", "executions", {"brake/act": {"count": 9, "least_ns": 9 * MS, "most_ns": 10 * MS}}),
     ("digestion", "taken_ns", {"1": 600_000}),
     ("release_jitter", "start_late_ns", {"brake": 1_100_000}),
-    ("agent", "agent", {"sure_ns": 3_100_000, "upto_us": {"800": 10, "3100": 1}}),
-    ("return", "return", {"sure_ns": 1_500_000, "upto_us": {"450": 1, "1500": 13}}),
+    ("agent", "handed", handed(agent={"sure_ns": 3_100_000, "upto_us": {"800": 10, "3100": 1}})),
+    ("return", "handed", handed(**{"return": {"sure_ns": 1_500_000, "upto_us": {"450": 1, "1500": 13}}})),
     ("escapes", "escaped_bytes", 5),
     ("sizes", "sizes", {"messages": {"brake up": {"least": 90, "most": 100}}, "fragments": 0}),
     ("sizes", "sizes", {"messages": {"brake down": {"least": 10, "most": 16}}, "fragments": 0}),
@@ -284,7 +287,7 @@ def test_losses_that_the_bounds_take_are_no_break() -> None:
 
 def test_what_others_hide_is_not_called_held() -> None:
     for way_back in ("return", "agent"):
-        seen = {**sound(), way_back: {"sure_ns": 200_000, "upto_us": {"9000": 14}}}
+        seen = {**sound(), "handed": handed(**{way_back: {"sure_ns": 200_000, "upto_us": {"9000": 14}}})}
         assert verdicts(run_with(seen))[way_back] == UNSEEN
     assert verdicts(run_with({**sound(), "taken_ns": {"3": 1_400_000}}))["digestion"] == UNSEEN
     assert verdicts(run_with({**sound(), "taken_ns": {"3": 1_600_000}}))["digestion"] == BROKEN
@@ -292,7 +295,7 @@ def test_what_others_hide_is_not_called_held() -> None:
 
 def test_a_line_that_was_late_itself_proves_no_early_question() -> None:
     seen = {**sound(), "client_questions": {"count": 1, "soonest_ns": 15 * MS}}
-    late = {"line": {"a_to_b": {"late_maximum_ns": 70 * MS}, "b_to_a": {"late_maximum_ns": 0}}}
+    late = {"lines": {"client": {"a_to_b": {"late_maximum_ns": 70 * MS}, "b_to_a": {"late_maximum_ns": 0}}}}
     (answer,) = [one for one in judge(SYSTEM, bounds_of(SYSTEM), run_with(seen, late)) if one.id == "client_questions"]
     assert answer.verdict == UNSEEN and "itself up to 70.000 ms late" in answer.counter
 
@@ -330,9 +333,9 @@ def test_what_every_bound_supposes_is_answered(premise: str, name: str, value: A
 
 
 def test_a_line_of_this_machine_that_was_late_breaks_its_premise() -> None:
-    late = {"line": {"a_to_b": {"late_maximum_ns": 70 * MS}}}
+    late = {"lines": {"client": {"a_to_b": {"late_maximum_ns": 70 * MS}}}}
     assert verdicts(run_with(sound(), late))["line_on_time"] == BROKEN
-    assert verdicts(run_with(sound(), {"line": None}))["line_on_time"] == UNSEEN
+    assert verdicts(run_with(sound(), {"lines": {}}))["line_on_time"] == UNSEEN
 
 
 def test_programs_of_the_user_may_have_more_than_can_be_seen() -> None:
@@ -360,7 +363,7 @@ def test_shares_of_all_parts_make_up_the_bound() -> None:
 
 
 def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path: Path) -> None:
-    late = run_with({**sound(), "agent": {"sure_ns": 9 * MS, "upto_us": {"9000": 1}}})
+    late = run_with({**sound(), "handed": handed(agent={"sure_ns": 9 * MS, "upto_us": {"9000": 1}})})
     bounded, every = with_bounds(SYSTEM, results(late))
     assert [one.bound_ns for one in every] == [one.bound_ns for one in bounded.runs[0].chains]
     (broken,) = [one for one in bounded.runs[0].answers if one.verdict == BROKEN]

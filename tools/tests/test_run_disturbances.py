@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from tide.programs.binaries import find_binary
 from tide.programs.child import may_use_fifo
 from tide.programs.pauses import Span, pauses_of, pauses_told
-from tide.run.disturbances import UnderWay, reached, undisturbed
-from tide.run.reserve import Reserve
+from tide.run.nodes import Reserve
+from tide.run.plan import WARM_UP_INSTANCES, instances_of
+from tide.run.results import Outcome, outcome_of, sentences, undisturbed_table
 from tide.run.robot import Recorded
-from tide.run.robot_plans import WARM_UP_INSTANCES, instances_of
-from tide.run.robot_results import Outcome, outcome_of, sentences, undisturbed_table
-from tide.run.robot_times import release_ns_of, seen_of
+from tide.run.seen import UnderWay, reached, release_ns_of, seen_of, undisturbed
 from tide.system.load import parse
 from tide.system.model import System
 

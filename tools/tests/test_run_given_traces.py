@@ -15,7 +15,7 @@ from tide.export.numbers import BoardSteps, numbered_alike
 from tide.export.recording import Step
 from tide.export.run_folder import read_run
 from tide.recorded.traces import AGENT_TRACE, Timing, TracedGiven, TracedHost, Traces, read_traces, write_traces
-from tide.run.given_traces import recorded_boards
+from tide.run.robot import recorded_boards
 from tide.system.load import load
 from tide.system.model import System
 from trace_boards import MILLISECOND, PERIOD_NS, Board, described, two_boards, write_boards

@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tide.analysis.bounds import Bounds, bounds_of
+from tide.run.plan import instances_of
+from tide.run.results import Outcome, outcome_of, paths_table, sentences
 from tide.run.robot import Recorded
-from tide.run.robot_paths import SeenPath, paths_of
-from tide.run.robot_plans import instances_of
-from tide.run.robot_results import Outcome, outcome_of, paths_table, sentences
-from tide.run.robot_times import seen_of
+from tide.run.seen import SeenPath, paths_of, seen_of
 from tide.system.load import parse
 from tide.system.model import System
 

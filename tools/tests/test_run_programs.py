@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tide.programs.child import Children
-from tide.run.programs import start_command
+from tide.run.robot import start_command
 from tide.system.places import Executor
 from tide_test_support import eventually
 

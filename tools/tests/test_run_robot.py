@@ -17,13 +17,10 @@ from typer.testing import CliRunner
 from tide.main import app
 from tide.programs.child import Child, RunError
 from tide.programs.patience import Patience
-from tide.run.experiment import stop_echo
 from tide.run.messages import MODULI, MessageError, Number, message_class, sample_of
-from tide.run.plan import Message
+from tide.run.plan import COUNTED, WARM_UP_INSTANCES, Message, instances_of, is_comparison, plan_of, require_board
 from tide.run.robot import Recorded, Robot
-from tide.run.robot_command import is_comparison
-from tide.run.robot_plans import COUNTED, WARM_UP_INSTANCES, instances_of, plan_of, require_board
-from tide.run.robot_times import seen_of
+from tide.run.seen import seen_of
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import Callback, Publication, System
 from tide.system.variants import PlanError
@@ -316,11 +313,3 @@ def test_what_an_observer_saw_is_not_nothing_when_it_failed_to_tell() -> None:
     with pytest.raises(RunError, match=r"observer ended without telling what it saw \(exit code 1\)"):
         run._gather(0, cast(Child, Told(seen)))
     assert run._gather(0, cast(Child, Told(seen, '{"event": "told"}'))).topics == {"/encoders": [7]}
-
-
-def test_what_nodes_answered_is_not_nothing_when_they_failed_to_tell() -> None:
-    answer = '{"chain": "brake", "answer": 0, "start_ns": 1, "end_ns": 2, "cpu_ns": 1}'
-    with pytest.raises(RunError, match=r"ended without telling what it saw \(exit code 1\)"):
-        stop_echo(cast(Child, Told(answer)))
-    answers, budgets = stop_echo(cast(Child, Told(answer, '{"event": "told"}')))
-    assert [one["answer"] for one in answers] == [0] and budgets == []

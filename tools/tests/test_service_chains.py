@@ -17,8 +17,7 @@ from tide.analysis.sections import all_of, sections_of
 from tide.analysis.sizing import client_of, options, pools
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
-from tide.run.plan import ServicePart, write_board_plan
-from tide.run.robot_plans import nodes_of, plan_of
+from tide.run.plan import ServicePart, nodes_of, plan_of, write_board_plan
 from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
@@ -320,9 +319,9 @@ def planned(system: System, name: str, tmp_path: Any) -> str:
 def test_boards_and_nodes_are_told_their_part_of_a_service(tmp_path: Any) -> None:
     system = parse(described(service("c", "mnm", request=4), service("d", "hmh", priority=2, request=4)))
     board = planned(system, "m", tmp_path)
-    assert f"callback ask 1000000 - c/set {SET_BOOL} bool 0 m_plan_" in board
-    assert f"callback go_on 1000000 c/set {SET_BOOL} digits 8 - -" in board
-    assert f"callback serve 2000000 d/set {SET_BOOL} bool 0 - d/set {SET_BOOL} digits 8 m_plan_" in board
+    assert f"callback ask 1000000 0 1000000 - c/set {SET_BOOL} bool 0 m_plan_" in board
+    assert f"callback go_on 1000000 0 1000000 c/set {SET_BOOL} digits 8 - -" in board
+    assert f"callback serve 2000000 0 2000000 d/set {SET_BOOL} bool 0 - d/set {SET_BOOL} digits 8 m_plan_" in board
     host = system.executor("h")
     told = nodes_of(system, host, plan_of(system, host, 5), tmp_path)
     asks, takes = told["chains"][0]["callbacks"]

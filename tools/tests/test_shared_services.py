@@ -15,8 +15,7 @@ from tide.analysis.lower import host_document, link_document
 from tide.analysis.sizing import client_of, pools
 from tide.play.boards import BoardsPlayer
 from tide.run.messages import MODULI, Number
-from tide.run.plan import BoardChain, write_board_plan
-from tide.run.robot_plans import nodes_of, plan_of
+from tide.run.plan import BoardChain, nodes_of, plan_of, write_board_plan
 from tide.system.levels import check_levels, levels, shared_priorities
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System

@@ -15,8 +15,7 @@ from tide.analysis.lower import NoBoundError
 from tide.analysis.trees import ways_of
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
-from tide.run.plan import write_board_plan
-from tide.run.robot_plans import plan_of
+from tide.run.plan import plan_of, write_board_plan
 from tide.system.levels import levels
 from tide.system.load import load, parse
 from tide.system.model import System
@@ -250,5 +249,5 @@ def test_the_plan_of_a_board_has_what_a_callback_joins(tmp_path: Path) -> None:
     write_board_plan(plan_of(system, gate, 3), tmp_path / "gate.plan")
     lines = (tmp_path / "gate.plan").read_text(encoding="utf-8").splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("callback move "))
-    assert lines[place].split()[3] == "gate/size"
+    assert lines[place].split()[5] == "gate/size"
     assert lines[place + 1].split()[:2] == ["join", "gate/colour"]

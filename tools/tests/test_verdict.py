@@ -32,9 +32,9 @@ from tide.report.verdict import (
     unanswered,
     verdict,
 )
+from tide.run.results import Outcome, outcome_of
 from tide.run.robot import Recorded
-from tide.run.robot_results import Outcome, outcome_of
-from tide.run.robot_times import seen_of
+from tide.run.seen import seen_of
 from tide.system.load import load, parse
 from tide.system.model import Callback, Chain, System
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from tide.programs.binaries import ROOT
 from tide.programs.child import RunError
 from tide.report.results import Row
-from tide.run.domain import ros_domain
-from tide.run.experiment import Settings, Variant, run_once
+from tide.run.machine import ros_domain
+from tide.run.plan import Variant
+from tide.run.results import run_once
+from tide.run.robot import Settings
 from tide.system.load import load
 from tide.system.model import Callback, Publication, System
 from tide.system.variants import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
@@ -69,7 +71,8 @@ def run_native_point(
     domain = ros_domain()
     settings = Settings(samples, seed, 0.0, domain, first_loss)
     folder = out / f"{system}_{x}"
-    outcome = run_once(system_of(case, system, x), variant_of(case, system), settings, folder, report)
+    described = variant_of(case, system).of(system_of(case, system, x))
+    outcome = run_once(described, settings, SYSTEM.parent, folder, lambda text: report(text, 0))
     chain = outcome.run.chains[0]
     values = {"min_ms": chain.min_ns, "mean_ms": chain.mean_ns, "max_ms": chain.max_ns, "std_ms": chain.std_ns}
     if chain.samples == 0:

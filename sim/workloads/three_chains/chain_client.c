@@ -5,6 +5,7 @@
  *
  * Latency of an instance: nominal expiry of its timer to completion of its last callback, on CLOCK_MONOTONIC. */
 #define _POSIX_C_SOURCE 200809L
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <rcl/rcl.h>
@@ -13,25 +14,28 @@
 #include <rclc/rclc.h>
 #include <rclc/service.h>
 #include <rmw_microros/rmw_microros.h>
+#include <rosidl_runtime_c/message_type_support_struct.h>
+#include <rosidl_runtime_c/service_type_support_struct.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <tide/budget_posix.h>
+#include <tide/cdr.h>
+#include <tide/executor.h>
+#include <tide/message.h>
+#include <tide/message_memory.h>
 #include <tide/posix.h>
 #include <tide/rclc.h>
 #include <tide/rclc_service.h>
 #include <tide/status.h>
+#include <tide/trace.h>
 #include <time.h>
 
-#include "board_callbacks.h"
-#include "chain_options.h"
-#include "measures.h"
 #include "plan.h"
-#include "raw_message.h"
-#include "recorder.h"
-#include "trace_file.h"
 
 #define TIDE_PUBLISHERS PLAN_CALLBACKS
 #define TIDE_SUBSCRIPTIONS (PLAN_CALLBACKS + PLAN_JOINS)
@@ -51,9 +55,779 @@
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
 
-static chain_options_t options;
-static tide_chain_t priorities[PLAN_CHAINS];
+static plan_t plan;
+static int64_t first_release_ns;
 static volatile sig_atomic_t interrupted;
+
+static int64_t clock_ns(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
+
+/* ---- options ---- */
+
+static const char usage[] =
+    "chain_client: a board of a system.toml, its chains as tide run plans them\n"
+    "\n"
+    "  chain_client --plan out/plan.txt --device out/robot.tty --executor tide\n"
+    "\n"
+    "  --plan FILE          file of the chains, as written by tide run\n"
+    "  --device PATH        serial device of the agent's line\n"
+    "  --udp PORT           UDP port of the agent on this machine, in place of a device\n"
+    "  --baud N             baud rate; default: 115200\n"
+    "  --mtu N              bytes of the largest message of the link; default: 512\n"
+    "  --key N              key of the client; default: any\n"
+    "  --executor NAME      executor: tide | tide-preemptive | batch; default: tide\n"
+    "  --send NAME          way of sending: asynchronous | stock | blocking; default: asynchronous\n"
+    "  --domain N           ROS domain; default: 0\n"
+    "  --cpu N              processor of the executor; default: any\n"
+    "  --link-cpu N         processor of the link's thread; default: any\n"
+    "  --priority N         SCHED_FIFO priority of the executor; 0: normal scheduling. tide-preemptive: of its least\n"
+    "                       urgent lane; the others are above it\n"
+    "  --link-priority N    SCHED_FIFO priority of the link's thread; default: the highest\n"
+    "  --heartbeat-delay-us N  microseconds from a reliable message to the question after it; default: a measured\n"
+    "                       round trip\n"
+    "  --hold-level N       level whose reliable messages keep all that is less urgent until their\n"
+    "                       acknowledgment; may be repeated\n"
+    "  --budget-us N        microseconds of each lane, or of the batch executor, at its priority in each period\n"
+    "  --budget-period-us N microseconds of that period; needs --priority\n"
+    "  --wait               wait for execution times in place of computing, as a board with a processor of its own "
+    "would\n"
+    "                       have them; not with tide-preemptive or a budget\n"
+    "  --wait-for-start     wait with the first release for a line on standard input: start, and when in nanoseconds "
+    "of\n"
+    "                       the monotonic clock; default: release half a second from now\n"
+    "  --trace FILE         file of the trace; read by tide export\n"
+    "\n"
+    "Runs until SIGINT or SIGTERM. Prints a line of JSON for each event and each finished chain instance, and the "
+    "execution times of the "
+    "callbacks.\n";
+
+static struct {
+  const char *plan, *device, *udp, *trace; /* udp: port of the agent on this machine, in place of a device */
+  tide_policy_t policy;
+  bool preemptive; /* a lane for each level */
+  tide_send_t send;
+  int64_t baud, mtu_bytes, key, domain, cpu, link_cpu, priority, link_priority, heartbeat_delay_ns;
+  int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
+  bool hold[TIDE_LEVEL_MAXIMUM + 1];
+  bool wait_for_start, waits; /* waits: for execution times, in place of computing */
+} options = {.policy = TIDE_POLICY_TIDE,
+             .send = TIDE_SEND_ASYNCHRONOUS,
+             .baud = 115200,
+             .mtu_bytes = 512,
+             .cpu = TIDE_POSIX_ANY_CPU,
+             .link_cpu = TIDE_POSIX_ANY_CPU,
+             .heartbeat_delay_ns = -1};
+
+static void refuse(const char *name, const char *value) {
+  fprintf(stderr, "chain_client: %s does not take '%s'; see chain_client --help\n", name, value);
+  exit(2);
+}
+
+static int64_t number(const char *name, const char *text, long least, long most) {
+  char *end = NULL;
+  const long value = strtol(text, &end, 10);
+  if (end == text || *end != '\0' || value < least || value > most) refuse(name, text);
+  return value;
+}
+
+static void take_option(const char *name, const char *value) {
+  static const struct {
+    const char *name;
+    long least, most, unit_ns;
+    int64_t *number;
+  } numbers[] = {{"--baud", 50, 100000000, 1, &options.baud},
+                 {"--mtu", 68, MTU_BYTES_MOST, 1, &options.mtu_bytes},
+                 {"--key", 1, 0x7FFFFFFF, 1, &options.key},
+                 {"--domain", 0, 232, 1, &options.domain},
+                 {"--cpu", 0, 1023, 1, &options.cpu},
+                 {"--link-cpu", 0, 1023, 1, &options.link_cpu},
+                 {"--priority", 0, 99, 1, &options.priority},
+                 {"--link-priority", 0, 99, 1, &options.link_priority},
+                 {"--heartbeat-delay-us", 0, 1000000, 1000, &options.heartbeat_delay_ns},
+                 {"--budget-us", 1, 10000000, 1000, &options.budget_ns},
+                 {"--budget-period-us", 1, 10000000, 1000, &options.budget_period_ns}};
+  static const struct {
+    const char *name, **text;
+  } texts[] = {
+      {"--plan", &options.plan}, {"--device", &options.device}, {"--udp", &options.udp}, {"--trace", &options.trace}};
+  for (size_t index = 0; index < sizeof numbers / sizeof *numbers; index++) {
+    if (strcmp(name, numbers[index].name) != 0) continue;
+    *numbers[index].number = number(name, value, numbers[index].least, numbers[index].most) * numbers[index].unit_ns;
+    return;
+  }
+  for (size_t index = 0; index < sizeof texts / sizeof *texts; index++) {
+    if (strcmp(name, texts[index].name) == 0) {
+      *texts[index].text = value;
+      return;
+    }
+  }
+  if (strcmp(name, "--executor") == 0) {
+    options.preemptive = strcmp(value, "tide-preemptive") == 0;
+    options.policy = strcmp(value, "batch") == 0 ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE;
+    if (options.policy == TIDE_POLICY_TIDE && !options.preemptive && strcmp(value, "tide") != 0) refuse(name, value);
+  } else if (strcmp(name, "--send") == 0) {
+    options.send = strcmp(value, "stock") == 0      ? TIDE_SEND_STOCK
+                   : strcmp(value, "blocking") == 0 ? TIDE_SEND_STOCK_BLOCKING
+                                                    : TIDE_SEND_ASYNCHRONOUS;
+    if (options.send == TIDE_SEND_ASYNCHRONOUS && strcmp(value, "asynchronous") != 0) refuse(name, value);
+  } else if (strcmp(name, "--hold-level") == 0) {
+    options.hold[number(name, value, 0, TIDE_LEVEL_MAXIMUM)] = true;
+  } else {
+    fprintf(stderr, "chain_client: there is no option %s; see chain_client --help\n", name);
+    exit(2);
+  }
+}
+
+/* Ends the program after --help, and with 2 and one line after words that make no sense. */
+static void read_options(int count, char **words) {
+  for (int index = 1; index < count; index++) {
+    if (strcmp(words[index], "--help") == 0) {
+      fputs(usage, stdout);
+      exit(0);
+    } else if (strcmp(words[index], "--wait") == 0) {
+      options.waits = true;
+    } else if (strcmp(words[index], "--wait-for-start") == 0) {
+      options.wait_for_start = true;
+    } else {
+      if (index + 1 == count) refuse(words[index], "");
+      take_option(words[index], words[index + 1]);
+      index++;
+    }
+  }
+  const char *problem = NULL;
+  if (options.plan == NULL || (options.device == NULL) == (options.udp == NULL)) {
+    problem = "needs --plan, and --device or --udp; see chain_client --help";
+  } else if (options.udp != NULL && (atoi(options.udp) < 1 || atoi(options.udp) > 65535)) {
+    problem = "--udp needs a port from 1 to 65535";
+  } else if (options.waits && (options.preemptive || options.budget_ns > 0)) {
+    problem = "--wait has no preemption and no budget; leave out --wait, or these";
+  } else if ((options.budget_ns > 0 || options.budget_period_ns > 0) &&
+             (options.priority == 0 || options.budget_ns == 0 || options.budget_ns > options.budget_period_ns)) {
+    problem = "a budget needs --priority, --budget-us and a --budget-period-us that is not shorter";
+  }
+  if (problem == NULL) return;
+  fprintf(stderr, "chain_client: %s\n", problem);
+  exit(2);
+}
+
+/* ---- messages of any ROS 2 type, as they are on the wire ---- */
+
+typedef struct raw_message {
+  uint8_t *bytes; /* of the serialised message without encapsulation */
+  size_t size, capacity;
+} raw_message_t;
+
+/* A type that is known by name only; its messages are raw_message_t. Must not move. */
+typedef struct raw_type {
+  char package[PLAN_TYPE_BYTES], dds_name[PLAN_TYPE_BYTES + 16];
+  tide_message_type_t type;
+  rosidl_message_type_support_t support;
+} raw_type_t;
+
+/* A service whose requests and responses are raw_message_t. Must not move. */
+typedef struct raw_service {
+  raw_type_t request, response;
+  tide_service_type_t type;
+  rosidl_service_type_support_t support;
+} raw_service_t;
+
+static void encode(tide_cdr_t *cdr, const void *message) {
+  const raw_message_t *raw = message;
+  tide_cdr_put_bytes(cdr, raw->bytes, raw->size);
+}
+
+static void decode(tide_cdr_t *cdr, void *message) {
+  raw_message_t *raw = message;
+  raw->size = tide_cdr_remaining(cdr);
+  if (raw->size > raw->capacity) {
+    raw->size = 0;
+    cdr->status = TIDE_ERROR_CAPACITY_MESSAGE;
+    return;
+  }
+  tide_cdr_get_bytes(cdr, raw->bytes, raw->size);
+}
+
+/* name: as std_msgs/msg/String. False: it is none. */
+static bool raw_type_init(raw_type_t *type, const char *name) {
+  if (strlen(name) >= sizeof type->package) return false;
+  memcpy(type->package, name, strlen(name) + 1);
+  char *kind = strchr(type->package, '/');
+  char *short_name = kind == NULL ? NULL : strchr(kind + 1, '/');
+  if (short_name == NULL) return false;
+  *kind++ = '\0';
+  *short_name++ = '\0';
+  snprintf(type->dds_name, sizeof type->dds_name, "%s::%s::dds_::%s_", type->package, kind, short_name);
+  type->type = (tide_message_type_t){.package = type->package,
+                                     .kind = kind,
+                                     .name = short_name,
+                                     .dds_name = type->dds_name,
+                                     .structure_bytes = sizeof(raw_message_t),
+                                     .encode = encode,
+                                     .decode = decode};
+  type->support = (rosidl_message_type_support_t){TIDE_TYPESUPPORT_IDENTIFIER, &type->type,
+                                                  get_message_typesupport_handle_function};
+  return true;
+}
+
+/* name: as std_srvs/srv/Trigger. False: it is none. */
+static bool raw_service_init(raw_service_t *service, const char *name) {
+  char part[PLAN_TYPE_BYTES + 16];
+  snprintf(part, sizeof part, "%s_Request", name);
+  bool known = raw_type_init(&service->request, part);
+  snprintf(part, sizeof part, "%s_Response", name);
+  known = known && raw_type_init(&service->response, part);
+  service->type = (tide_service_type_t){service->request.package, service->request.type.name, &service->request.type,
+                                        &service->response.type};
+  service->support = (rosidl_service_type_support_t){TIDE_TYPESUPPORT_IDENTIFIER, &service->type,
+                                                     get_service_typesupport_handle_function};
+  return known;
+}
+
+/* Room for any message; false: no memory. */
+static bool raw_message_reserve(raw_message_t *message) {
+  message->bytes = malloc(PLAN_PAYLOAD_BYTES);
+  message->capacity = PLAN_PAYLOAD_BYTES;
+  message->size = 0;
+  return message->bytes != NULL;
+}
+
+/* False, with one line on standard error: the file cannot be read, is empty, or is larger than PLAN_PAYLOAD_BYTES.
+ * The memory is the message's for good. */
+static bool raw_message_read(raw_message_t *message, const char *file) {
+  if (!raw_message_reserve(message)) return false;
+  FILE *stream = fopen(file, "rb");
+  if (stream != NULL) {
+    message->size = fread(message->bytes, 1, message->capacity, stream);
+    const bool more = fgetc(stream) != EOF;
+    fclose(stream);
+    if (message->size > 0 && !more) return true;
+  }
+  fprintf(stderr, "chain_client: %s is no message of 1 to %d bytes; give the plan that tide run wrote\n", file,
+          PLAN_PAYLOAD_BYTES);
+  return false;
+}
+
+/* ---- records: kept by the callbacks, printed by a thread of its own, as real-time threads neither format nor write.
+ * What a board does of a chain's instance is one line of JSON on standard output. ---- */
+
+/* One run of a callback, on CLOCK_MONOTONIC; 0: it did not get to. cpu: its processor time. */
+typedef struct record {
+  int64_t start_ns, end_ns, cpu_ns;
+} record_t;
+
+typedef struct finished {
+  uint32_t chain, index;
+} finished_t;
+
+static struct {
+  record_t *records[PLAN_CALLBACKS]; /* by callback and instance */
+  finished_t *finished;              /* in order of completion; a place for every instance, so it cannot overflow */
+  atomic_size_t finished_count;
+  pthread_mutex_t finishing; /* lanes preempt each other */
+  atomic_bool stopping;
+  pthread_t thread;
+} recorder;
+
+static record_t *recorder_at(const plan_callback_t *callback, uint32_t index) {
+  return &recorder.records[callback - plan.callbacks][index];
+}
+
+static int64_t release_ns(const plan_chain_t *chain, uint32_t index) {
+  return first_release_ns + chain->offset_ns + (int64_t)index * chain->period_ns;
+}
+
+static void print_events(const plan_chain_t *chain, uint32_t index) {
+  const char *separator = "";
+  for (size_t number = chain->first; number < chain->first + chain->count; number++) {
+    const plan_callback_t *callback = &plan.callbacks[number];
+    const record_t *record = recorder_at(callback, index);
+    if (record->end_ns == 0) continue;
+    printf("%s{\"callback\": \"%s\", \"start_ns\": %" PRId64 ", \"end_ns\": %" PRId64 ", \"cpu_ns\": %" PRId64 "}",
+           separator, callback->name, record->start_ns, record->end_ns, record->cpu_ns);
+    separator = ", ";
+  }
+}
+
+static bool ends_here(const plan_chain_t *chain) {
+  return plan.callbacks[chain->first + chain->count - 1].out.topic[0] == '\0';
+}
+
+/* A latency has what begins and ends on this board. */
+static void print_instance(const plan_chain_t *chain, uint32_t index) {
+  const record_t *first = recorder_at(&plan.callbacks[chain->first], index);
+  const record_t *last = recorder_at(&plan.callbacks[chain->first + chain->count - 1], index);
+  const int64_t released_ns = release_ns(chain, index);
+  printf("{\"chain\": \"%s\", \"index\": %" PRIu32 ", \"release_ns\": %" PRId64 ", \"start_ns\": %" PRId64
+         ", \"end_ns\": %" PRId64,
+         chain->name, index, released_ns, first->start_ns, last->end_ns);
+  if (plan_begins(&plan, chain) && ends_here(chain)) {
+    printf(", \"latency_ns\": %" PRId64, last->end_ns - released_ns);
+  }
+  printf(", \"events\": [");
+  print_events(chain, index);
+  printf("]}\n");
+}
+
+static size_t print_from(size_t printed) {
+  const size_t count = atomic_load_explicit(&recorder.finished_count, memory_order_acquire);
+  const bool any = printed < count;
+  for (; printed < count; printed++) {
+    const finished_t *one = &recorder.finished[printed];
+    print_instance(&plan.chains[one->chain], one->index);
+  }
+  if (any) fflush(stdout);
+  return printed;
+}
+
+static void *print_until_stopped(void *argument) {
+  (void)argument;
+  const struct timespec pause = {0, 50000000};
+  size_t printed = 0;
+  while (!atomic_load(&recorder.stopping)) {
+    printed = print_from(printed);
+    nanosleep(&pause, NULL);
+  }
+  print_from(printed);
+  return NULL;
+}
+
+static bool allocate(void) {
+  size_t instances = 0;
+  for (size_t chain = 0; chain < plan.chain_count; chain++) instances += plan.chains[chain].instances;
+  recorder.finished = calloc(instances + 1, sizeof *recorder.finished);
+  bool whole = recorder.finished != NULL;
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    const size_t count = plan.chains[plan.callbacks[index].chain].instances;
+    recorder.records[index] = calloc(count, sizeof *recorder.records[index]);
+    whole = whole && recorder.records[index] != NULL;
+  }
+  return whole;
+}
+
+/* Before the program raises its own priority, which threads inherit. */
+static bool recorder_start(void) {
+  if (!allocate()) return false;
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+  pthread_mutex_init(&recorder.finishing, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+  return pthread_create(&recorder.thread, NULL, print_until_stopped, NULL) == 0;
+}
+
+/* The last callback of the instance on this board has ended; its records do not change any more. */
+static void recorder_finish(size_t chain, uint32_t index) {
+  pthread_mutex_lock(&recorder.finishing);
+  const size_t count = atomic_load_explicit(&recorder.finished_count, memory_order_relaxed);
+  recorder.finished[count] = (finished_t){(uint32_t)chain, index};
+  atomic_store_explicit(&recorder.finished_count, count + 1, memory_order_release);
+  pthread_mutex_unlock(&recorder.finishing);
+}
+
+static uint32_t released(const plan_chain_t *chain, int64_t now_ns) {
+  const int64_t since_ns = now_ns - release_ns(chain, 0);
+  const int64_t count = since_ns < 0 ? 0 : since_ns / chain->period_ns + 1;
+  return count > chain->instances ? chain->instances : (uint32_t)count;
+}
+
+static void print_missing(const plan_chain_t *chain, int64_t now_ns) {
+  const plan_callback_t *first = &plan.callbacks[chain->first];
+  const uint32_t count = released(chain, now_ns);
+  for (uint32_t index = 0; index < count; index++) {
+    if (recorder_at(first + chain->count - 1, index)->end_ns != 0) continue;
+    printf("{\"chain\": \"%s\", \"index\": %" PRIu32 ", \"%s\": true}\n", chain->name, index,
+           recorder_at(first, index)->start_ns != 0 ? "lost" : "skipped");
+  }
+}
+
+/* Prints the rest, then of the chains that begin here a line for each instance that did not finish (lost) or never
+ * started, because its timer had no chance to run in its period (skipped), and ends the thread. */
+static void recorder_stop(int64_t now_ns) {
+  atomic_store(&recorder.stopping, true);
+  pthread_join(recorder.thread, NULL);
+  for (size_t index = 0; index < plan.chain_count; index++) {
+    const plan_chain_t *chain = &plan.chains[index];
+    if (plan_begins(&plan, chain)) print_missing(chain, now_ns);
+  }
+  fflush(stdout);
+  for (size_t index = 0; index < plan.callback_count; index++) free(recorder.records[index]);
+  free(recorder.finished);
+}
+
+/* ---- the trace: drained to a file by a thread without urgency. An instance is TRACE_INSTANCE of its chain's index in
+ * the plan, from 1, and its number: so levels that chains share are told apart, and what is of no chain has none. ----
+ */
+
+#define TRACE_INSTANCE(chain, index) (((uint32_t)(chain) + 1u) << 24 | ((index)&0xFFFFFFu))
+
+enum { RECORDS = 4096, DAEMON = 0, FIRST_LANE = 1, FIRST_BUDGET = FIRST_LANE + PLAN_CHAINS };
+enum { RINGS = FIRST_BUDGET + PLAN_CHAINS };
+
+static struct {
+  FILE *file;
+  tide_trace_ring_t rings[RINGS];
+  tide_trace_record_t records[RINGS][RECORDS];
+  tide_trace_instances_t instances;
+  atomic_bool stopping;
+  bool failed;
+  pthread_t thread;
+} trace;
+
+static int write_block(void *context, const uint8_t *bytes, size_t count) {
+  (void)context;
+  return fwrite(bytes, 1, count, trace.file) == count ? TIDE_OK : TIDE_ERROR_FULL;
+}
+
+/* A disk that is full is told once; from then on the rings count what is dropped. */
+static void drain(void) {
+  for (size_t ring = 0; ring < RINGS && !trace.failed; ring++) {
+    trace.failed = tide_trace_drain(&trace.rings[ring], UINT32_MAX, write_block, NULL) < 0;
+  }
+  if (!trace.failed) trace.failed = fflush(trace.file) != 0;
+}
+
+static void *drain_until_stopped(void *argument) {
+  (void)argument;
+  const struct timespec pause = {.tv_nsec = 50000000};
+  while (!atomic_load(&trace.stopping)) {
+    drain();
+    nanosleep(&pause, NULL);
+  }
+  return NULL;
+}
+
+/* Before the program raises its own priority, which threads inherit. */
+static bool trace_open(const char *path) {
+  trace.file = fopen(path, "wb");
+  if (trace.file == NULL) {
+    fprintf(stderr, "chain_client: %s: cannot be written: %s\n", path, strerror(errno));
+    return false;
+  }
+  for (size_t ring = 0; ring < RINGS; ring++) {
+    (void)tide_trace_init(&trace.rings[ring], trace.records[ring], RECORDS, &trace.instances, 0, (uint16_t)ring);
+  }
+  return pthread_create(&trace.thread, NULL, drain_until_stopped, NULL) == 0;
+}
+
+/* Rings for the daemon and all lanes: when the lanes are chosen, before they run. */
+static void trace_attach(rclc_support_t *support, rclc_executor_t *executor) {
+  if (trace.file == NULL) return;
+  const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
+  for (size_t lane = 0; lane < config->lane_count; lane++) {
+    config->lanes[lane].trace = &trace.rings[FIRST_LANE + lane];
+  }
+  tide_session_t *session = tide_rclc_support_session(support);
+  const uintptr_t state = tide_platform_enter(session->daemon.platform);
+  session->daemon.trace = &trace.rings[DAEMON];
+  tide_platform_exit(session->daemon.platform, state);
+}
+
+/* Rings for the budgets of lanes: when they have them, while they run. */
+static void trace_attach_budgets(rclc_executor_t *executor) {
+  if (trace.file == NULL) return;
+  const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
+  for (size_t lane = 0; lane < config->lane_count; lane++) {
+    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* what tide_posix_budget_hooks has set */
+    if (budget == NULL || budget->owner == NULL) continue;
+    pthread_mutex_lock(&budget->owner->mutex);
+    budget->budget.trace = &trace.rings[FIRST_BUDGET + lane];
+    pthread_mutex_unlock(&budget->owner->mutex);
+  }
+}
+
+static void trace_close(void) {
+  if (trace.file == NULL) return;
+  atomic_store(&trace.stopping, true);
+  pthread_join(trace.thread, NULL);
+  drain();
+  trace.failed = fclose(trace.file) != 0 || trace.failed;
+  trace.file = NULL;
+  if (trace.failed) fprintf(stderr, "chain_client: %s: not all of the trace was written\n", options.trace);
+}
+
+/* ---- budgets ---- */
+
+enum { REPLENISHMENTS = 16 };
+
+static struct {
+  unsigned level;
+  tide_budget_counters_t counters;
+} noted[PLAN_CHAINS];
+static size_t noted_count;
+static tide_posix_budgets_t supervisor;
+static tide_posix_budget_t own;
+static tide_replenishment_t replenishments[REPLENISHMENTS];
+
+/* For the calling thread; where it waits it is taken for one that waits for the processor. */
+static bool take_budget(int priority, int64_t budget_ns, int64_t period_ns) {
+  const tide_budget_config_t config = {.priority = priority,
+                                       .budget_ns = budget_ns,
+                                       .period_ns = period_ns,
+                                       .replenishments = replenishments,
+                                       .maximum_replenishments = REPLENISHMENTS};
+  int status = tide_posix_budgets_start(&supervisor, priority + 1, TIDE_POSIX_ANY_CPU);
+  if (status == TIDE_OK) status = tide_posix_budget_attach(&supervisor, &own, pthread_self(), &config);
+  if (status != TIDE_OK) fprintf(stderr, "chain_client: no budget: %s\n", tide_posix_budget_advice(status));
+  return status == TIDE_OK;
+}
+
+static void note(unsigned level, tide_posix_budget_t *budget) {
+  if (noted_count == PLAN_CHAINS) return;
+  noted[noted_count].level = level;
+  if (tide_posix_budget_counters(budget, &noted[noted_count].counters) == TIDE_OK) noted_count++;
+}
+
+/* Keeps the counters while the lanes have them. */
+static void note_budgets(rclc_executor_t *executor) {
+  const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
+  if (own.owner != NULL) note(0, &own);
+  for (size_t lane = 0; lane < config->lane_count; lane++) {
+    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* what tide_posix_budget_hooks has set */
+    if (budget != NULL) note(config->lanes[lane].settings.least_level, budget);
+  }
+}
+
+static void print_budgets(void) {
+  putchar('[');
+  for (size_t index = 0; index < noted_count; index++) {
+    const tide_budget_counters_t *counters = &noted[index].counters;
+    printf("%s{\"level\": %u, \"exhaustions\": %" PRIu64 ", \"used_ns\": %" PRIu64 ", \"low_ns\": %" PRIu64
+           ", \"overrun_ns\": %" PRIu64 "}",
+           index == 0 ? "" : ", ", noted[index].level, counters->exhaustions, counters->used_ns, counters->low_ns,
+           counters->overrun_ns);
+  }
+  putchar(']');
+}
+
+/* ---- callbacks: what each is described to do, with what it received ---- */
+
+typedef struct callback {
+  const plan_callback_t *plan;
+  raw_type_t in_type, out_type;
+  raw_message_t in, out;
+  raw_message_t reply; /* of a service: where rclc looks for it, whichever of its callbacks made it */
+  rcl_publisher_t publisher;
+  rcl_subscription_t subscription;
+  raw_service_t served, requested;
+  rcl_service_t service;
+  rcl_client_t client; /* of the callback that requests; the one that takes the reply uses it */
+  rcl_timer_t timer;
+  uint32_t taken;  /* messages since the first release */
+  int64_t sent_ns; /* what it took of late to make and send its message, at most */
+  uint8_t *came;   /* of one that joins: by instance a bit for each message that is there */
+} callback_t;
+
+/* What a callback waits for beside its first message. */
+typedef struct join {
+  callback_t *callback;
+  const plan_message_t *plan;
+  unsigned bit;
+  raw_type_t type;
+  raw_message_t in;
+  rcl_subscription_t subscription;
+  uint32_t taken;
+} join_t;
+
+static callback_t callbacks[PLAN_CALLBACKS];
+static join_t joins[PLAN_JOINS];
+static atomic_uint publish_failures, unexpected; /* of all lanes */
+
+enum {
+  WAKE_UP_NS = 30000, /* a sleep may end so late */
+  SPARE_NS = 10000    /* of what it takes to begin and to end */
+};
+static int64_t waited_ns;
+
+/* The processor time of the calling thread, with what it waited for in its place. */
+static int64_t executed_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID) + waited_ns; }
+
+static void wait_ns(int64_t duration_ns) {
+  const int64_t begin_ns = executed_ns(), end_ns = now_ns() + duration_ns, wake_ns = end_ns - WAKE_UP_NS;
+  const struct timespec wake = {.tv_sec = wake_ns / 1000000000, .tv_nsec = wake_ns % 1000000000};
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
+  while (now_ns() < end_ns) {
+  }
+  waited_ns += duration_ns - (executed_ns() - begin_ns);
+}
+
+/* What is described is the worst that occurs, and what surrounds the work is not known before: as much as that took of
+ * late is left free. */
+static int64_t work_of_ns(const callback_t *callback, int64_t spent_ns) {
+  const int64_t execution_ns = callback->plan->execution_ns, needed_ns = callback->plan->least_ns - spent_ns;
+  const int64_t left_ns = callback->plan->limit_ns - callback->sent_ns - spent_ns - SPARE_NS;
+  const int64_t work_ns = left_ns < execution_ns ? left_ns : execution_ns;
+  const int64_t least_ns = needed_ns > execution_ns / 2 ? needed_ns : execution_ns / 2;
+  return work_ns > least_ns ? work_ns : least_ns;
+}
+
+static void keep_sent(callback_t *callback, int64_t sent_ns) {
+  const int64_t known_ns = callback->sent_ns / 16 * 15;
+  callback->sent_ns = sent_ns > known_ns ? sent_ns : known_ns;
+}
+
+static const plan_chain_t *chain_of(const callback_t *callback) { return &plan.chains[callback->plan->chain]; }
+
+static bool subscribes(const callback_t *callback) { return callback->plan->in.topic[0] != '\0'; }
+
+static bool serves(const callback_t *callback) { return callback->plan->role == PLAN_SERVICE; }
+
+/* A service that several chains ask is one, and belongs to the first of its callbacks. */
+static callback_t *server_of(const callback_t *callback) { return &callbacks[callback->plan->server]; }
+
+static bool has_service(const callback_t *callback) { return serves(callback) && server_of(callback) == callback; }
+
+static bool requests(const callback_t *callback) { return callback->plan->requests; }
+
+static bool publishes(const callback_t *callback) {
+  return callback->plan->out.topic[0] != '\0' && !serves(callback) && !requests(callback);
+}
+
+/* That this callback's reply comes through. */
+static rcl_client_t *client_of(callback_t *callback) { return &callbacks[callback->plan->request].client; }
+
+static bool is_last(const callback_t *callback) {
+  const plan_chain_t *chain = chain_of(callback);
+  return callback->plan == &plan.callbacks[chain->first + chain->count - 1];
+}
+
+static int64_t since_first_ns(const plan_chain_t *chain, int64_t at_ns) {
+  return at_ns - first_release_ns - chain->offset_ns;
+}
+
+static rcl_ret_t request(callback_t *callback) {
+  int64_t sequence_number = 0;
+  return rcl_send_request(&callback->client, &callback->out, &sequence_number);
+}
+
+static tide_callback_t *core_of(callback_t *callback) {
+  switch (callback->plan->role) {
+    case PLAN_TIMER:
+      return tide_rclc_timer_callback(&callback->timer);
+    case PLAN_SERVICE:
+      return tide_rclc_service_callback(&server_of(callback)->service);
+    case PLAN_CLIENT:
+      return tide_rclc_client_callback(client_of(callback));
+    default:
+      return tide_rclc_subscription_callback(&callback->subscription);
+  }
+}
+
+/* The whole of a callback: works, sends, and keeps when. What a service replies leaves when it has returned. */
+static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
+  const uint32_t traced = TRACE_INSTANCE(callback->plan->chain, index);
+  if (trace.file != NULL) tide_trace_set_instance(&trace.rings[DAEMON], core_of(callback)->priority, traced);
+  const int64_t work_ns = work_of_ns(callback, executed_ns() - start_cpu_ns);
+  if (options.waits) {
+    wait_ns(work_ns);
+  } else {
+    tide_posix_spin_cpu(work_ns);
+  }
+  const int64_t worked_ns = executed_ns();
+  record_t *record = recorder_at(callback->plan, index);
+  record->start_ns = start_ns;
+  if (callback->plan->out.topic[0] != '\0') number_write(callback->out.bytes, callback->plan->out.number, index);
+  if (publishes(callback) && rcl_publish(&callback->publisher, &callback->out, NULL) != RCL_RET_OK) publish_failures++;
+  if (requests(callback) && request(callback) != RCL_RET_OK) publish_failures++;
+  record->end_ns = now_ns();
+  const int64_t done_ns = executed_ns();
+  record->cpu_ns = done_ns - start_cpu_ns;
+  keep_sent(callback, done_ns - worked_ns);
+  if (is_last(callback)) recorder_finish(callback->plan->chain, index);
+}
+
+/* An instance is that of its expiry: late in its period it may start in the next one. */
+static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
+  (void)since_last_call_ns;
+  const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
+  size_t number = 0;
+  while (&callbacks[number].timer != timer) number++;
+  const plan_chain_t *chain = chain_of(&callbacks[number]);
+  const int64_t since_ns = since_first_ns(chain, tide_rclc_timer_callback(timer)->ready_ns);
+  const int64_t index = since_ns / chain->period_ns;
+  if (since_ns < 0 || index >= chain->instances) return; /* past the last counted period */
+  execute(&callbacks[number], (uint32_t)index, start_ns, start_cpu_ns);
+}
+
+/* The instance that a message is of; -1: of none, or of one that has been here. taken: messages before this one. */
+static int64_t instance_of(callback_t *callback, const raw_message_t *message, number_place_t place, uint32_t *taken,
+                           int64_t at_ns) {
+  const plan_chain_t *chain = chain_of(callback);
+  const int64_t since_ns = since_first_ns(chain, at_ns);
+  if (since_ns < 0) return -1;
+  const int64_t read = number_read(message->bytes, message->size, place);
+  int64_t index = number_instance(read, place, since_ns / chain->period_ns);
+  if (place.kind == NUMBER_COUNT) index = (*taken)++;
+  if (index < 0 || index >= chain->instances) return -1;
+  return recorder_at(callback->plan, (uint32_t)index)->end_ns == 0 ? index : -1;
+}
+
+/* All messages of the instance are there. Those of one callback come in one lane, as they are of one level. */
+static bool is_last_of_join(callback_t *callback, int64_t index, unsigned bit) {
+  if (callback->came == NULL) return true;
+  callback->came[index] |= (uint8_t)(1u << bit);
+  return callback->came[index] == (1u << (callback->plan->join_count + 1u)) - 1u;
+}
+
+static void on_message(const void *message, void *context) {
+  const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
+  callback_t *callback = context;
+  const int64_t index = instance_of(callback, message, callback->plan->in.number, &callback->taken, start_ns);
+  if (index < 0) {
+    unexpected++;
+  } else if (is_last_of_join(callback, index, 0)) {
+    execute(callback, (uint32_t)index, start_ns, start_cpu_ns);
+  }
+}
+
+static void on_join(const void *message, void *context) {
+  const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
+  join_t *join = context;
+  const int64_t index = instance_of(join->callback, message, join->plan->number, &join->taken, start_ns);
+  if (index < 0) {
+    unexpected++;
+  } else if (is_last_of_join(join->callback, index, join->bit)) {
+    execute(join->callback, (uint32_t)index, start_ns, start_cpu_ns);
+  }
+}
+
+/* Of the callbacks of a service; NULL: of none. */
+static callback_t *asked_by(const callback_t *server, const raw_message_t *message) {
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    callback_t *callback = &callbacks[index];
+    const plan_callback_t *described = callback->plan;
+    if (!serves(callback) || server_of(callback) != server) continue;
+    if (described->mark.kind == NUMBER_NONE) return callback;
+    if (number_read(message->bytes, message->size, described->mark) == described->mark_value) return callback;
+  }
+  return NULL;
+}
+
+static void on_request(const void *message, void *response, void *context) {
+  callback_t *asked = asked_by(context, message);
+  if (asked == NULL) {
+    unexpected++;
+    asked = context;
+  } else {
+    on_message(message, asked);
+  }
+  *(raw_message_t *)response = asked->out; /* with the number in it by now */
+}
+
+static void on_reply(const void *message, rmw_request_id_t *request_id) {
+  (void)request_id;
+  size_t number = 0;
+  while (&callbacks[number].in != message) number++;
+  on_message(message, &callbacks[number]);
+}
+
+/* ---- set-up ---- */
+
+static tide_chain_t priorities[PLAN_CHAINS];
 
 static void on_signal(int number) {
   (void)number;
@@ -65,8 +839,6 @@ static void require(rcl_ret_t result, const char *step) {
   fprintf(stderr, "chain_client: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
   exit(1);
 }
-
-/* ---- set-up ---- */
 
 static void require_plan(bool right, const plan_message_t *message) {
   if (right) return;
@@ -256,15 +1028,13 @@ static int64_t wait_for_start(void) {
   printf("{\"event\": \"ready\"}\n");
   fflush(stdout);
   char line[64];
-  if (!options.wait_for_start) return now_ns() + options.offset_ns;
+  if (!options.wait_for_start) return now_ns() + 500000000;
   if (fgets(line, sizeof line, stdin) == NULL) exit(0); /* whoever started this program is gone */
-  const int64_t told_ns = strncmp(line, "start ", 6) == 0 ? strtoll(line + 6, NULL, 10) : 0;
-  return told_ns > 0 ? told_ns : now_ns() + options.offset_ns;
+  return strtoll(line + strcspn(line, " "), NULL, 10);
 }
 
 static void release_timers(int64_t first_ns) {
   first_release_ns = first_ns;
-  recorder_begin(first_ns);
   for (size_t index = 0; index < plan.callback_count; index++) {
     callback_t *callback = &callbacks[index];
     if (subscribes(callback)) continue;
@@ -277,29 +1047,13 @@ static void release_timers(int64_t first_ns) {
 
 /* ---- the run ---- */
 
-static int64_t last_release_ns(void) {
-  int64_t last_ns = 0;
-  for (size_t index = 0; index < plan.chain_count; index++) {
-    const plan_chain_t *chain = &plan.chains[index];
-    const int64_t end_ns = chain->offset_ns + (int64_t)chain->instances * chain->period_ns;
-    if (end_ns > last_ns) last_ns = end_ns;
-  }
-  return first_release_ns + last_ns;
-}
-
-static bool is_over(void) {
-  const int64_t grace_ns = 2000000000;
-  if (interrupted || options.stay) return interrupted != 0;
-  return recorder_is_complete() || now_ns() >= last_release_ns() + grace_ns;
-}
-
 /* Beside the lanes, with the scheduling of main. */
-static void *stop_when_over(void *executor) {
+static void *stop_when_interrupted(void *executor) {
   const struct timespec pause = {.tv_nsec = 50000000};
-  for (bool attached = false; !is_over(); nanosleep(&pause, NULL)) {
-    if (!attached && now_ns() >= first_release_ns) trace_file_attach_budgets(executor), attached = true;
+  for (bool attached = false; !interrupted; nanosleep(&pause, NULL)) {
+    if (!attached && now_ns() >= first_release_ns) trace_attach_budgets(executor), attached = true;
   }
-  measures_note_budgets(executor);
+  note_budgets(executor);
   tide_executor_stop(tide_rclc_executor_core(executor));
   return NULL;
 }
@@ -312,16 +1066,16 @@ static bool has_lanes(void) {
 static void run(rclc_executor_t *executor) {
   if (has_lanes()) {
     pthread_t watcher;
-    if (pthread_create(&watcher, NULL, stop_when_over, executor) != 0) return;
+    if (pthread_create(&watcher, NULL, stop_when_interrupted, executor) != 0) return;
     require(rclc_executor_spin(executor), "starting the lanes");
     pthread_join(watcher, NULL);
     return;
   }
-  if (options.budget_ns > 0 && !measures_take_budget(options.priority, options.budget_ns, options.budget_period_ns)) {
+  if (options.budget_ns > 0 && !take_budget(options.priority, options.budget_ns, options.budget_period_ns)) {
     exit(1);
   }
-  while (!is_over()) rclc_executor_spin_some(executor, RCL_MS_TO_NS(100));
-  measures_note_budgets(executor);
+  while (!interrupted) rclc_executor_spin_some(executor, RCL_MS_TO_NS(100));
+  note_budgets(executor);
 }
 
 static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
@@ -352,7 +1106,7 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
   printf(", \"receiver\": {\"frames\": %" PRIu32 ", \"checksum_errors\": %" PRIu32 ", \"overflow_dropped\": %" PRIu32
          ", \"duplicates\": %" PRIu32 ", \"gaps\": %" PRIu32 "}, \"budgets\": ",
          received->frames, received->checksum_errors, received->overflow_dropped, received->duplicates, received->gaps);
-  measures_print_budgets();
+  print_budgets();
   puts("}");
   fflush(stdout);
 }
@@ -364,14 +1118,6 @@ static void choose_link(rmw_init_options_t *link) {
     require(rmw_uros_options_set_udp_address("127.0.0.1", options.udp, link), "choosing the agent's port");
   } else {
     require(tide_rclc_options_set_serial(link, options.device, options.baud), "choosing the serial device");
-  }
-}
-
-static void measure_callbacks(rclc_executor_t *executor) {
-  for (size_t index = 0; index < plan.callback_count; index++) {
-    const bool is_counted = !serves(&callbacks[index]) || has_service(&callbacks[index]); /* else with the first */
-    if (plan.callbacks[index].join_count > 0) continue; /* its runs tell, which not every message brings */
-    if (is_counted) measures_times_of(executor, index, &plan, core_of(&callbacks[index]));
   }
 }
 
@@ -392,18 +1138,15 @@ static void end_callback(callback_t *callback, rcl_node_t *node) {
 }
 
 int main(int count, char **words) {
-  options = chain_options_of(count, words);
+  read_options(count, words);
   if (!plan_read(options.plan, &plan)) return 2;
-  play_executions(options.waits, options.granted_ns);
-  static measures_clock_t executed = {executed_ns};
-  measures_begin(&executed);
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
-  if (!recorder_start(&plan)) {
+  if (!recorder_start()) {
     fputs("chain_client: no memory for the records; ask for fewer periods\n", stderr);
     return 1;
   }
-  if (options.trace != NULL && !trace_file_open(options.trace)) return 1;
+  if (options.trace != NULL && !trace_open(options.trace)) return 1;
   mlockall(MCL_CURRENT | MCL_FUTURE); /* as good as it gets: without the right to, pages may still be fetched late */
 
   rcl_allocator_t allocator = rcl_get_default_allocator();
@@ -436,15 +1179,13 @@ int main(int count, char **words) {
   if (has_lanes()) choose_lanes(&executor);
   register_handles(&executor);
   if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* the baseline knows nothing of priorities */
-  measure_callbacks(&executor);
 
-  trace_file_attach(&support, &executor);
+  trace_attach(&support, &executor);
   release_timers(wait_for_start());
   run(&executor);
-  trace_file_close();
+  trace_close();
 
   recorder_stop(now_ns());
-  measures_print_times();
   print_summary(&support, &executor);
   require(rclc_executor_fini(&executor), "ending the executor");
   for (size_t index = 0; index < plan.callback_count; index++) end_callback(&callbacks[index], &node);

@@ -4,8 +4,11 @@
  * touches the board, most urgent first, and behind it one for each of its callbacks here, in the order of the chain:
  *
  *   chain NAME LEVEL PERIOD_NS OFFSET_NS INSTANCES reliable|best_effort
- *   callback NAME EXECUTION_NS IN OUT [MARK MARK_OFFSET MARK_VALUE]
+ *   callback NAME EXECUTION_NS LEAST_NS LIMIT_NS IN OUT [MARK MARK_OFFSET MARK_VALUE]
  *   join IN
+ *
+ * A callback works for EXECUTION_NS; less where that and what surrounds it would take more than LIMIT_NS, but all of it
+ * takes LEAST_NS at least.
  *
  * A join belongs to the callback before it, a subscription: it takes this message, too, and runs when the last one of
  * an instance is there. IN is - for a timer, else what the callback subscribes to; OUT is - or what it publishes. Both
@@ -30,7 +33,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "number.h"
+/* The number of a chain's instance in a serialised message of any type. */
+typedef enum number_kind {
+  NUMBER_NONE,
+  NUMBER_BOOL,
+  NUMBER_U8,
+  NUMBER_U16,
+  NUMBER_U32,
+  NUMBER_U64,
+  NUMBER_F32,
+  NUMBER_F64,
+  NUMBER_DIGITS,
+  NUMBER_COUNT /* in no message: that of its place among all */
+} number_kind_t;
+
+typedef struct number_place {
+  number_kind_t kind;
+  size_t offset;
+} number_place_t;
+
+#define NUMBER_KINDS "none, bool, u8, u16, u32, u64, f32, f64, digits, count"
+
+/* Bytes that the number takes. */
+size_t number_bytes(number_kind_t kind);
+/* The place must lie within the message. */
+void number_write(uint8_t *message, number_place_t place, uint32_t index);
+/* -1: the message is too short, or there is no number. */
+int64_t number_read(const uint8_t *message, size_t bytes, number_place_t place);
+/* The latest instance up to `latest` whose number reads like this; negative: there is none. */
+int64_t number_instance(int64_t read, number_place_t place, int64_t latest);
 
 #define PLAN_CHAINS 32
 #define PLAN_CALLBACKS 64
@@ -61,7 +92,7 @@ typedef struct plan_callback {
   number_place_t mark; /* of a service: NUMBER_NONE where all requests are for this callback */
   int64_t mark_value;
   size_t request; /* of a client: the number of the callback that requests */
-  int64_t execution_ns;
+  int64_t execution_ns, least_ns, limit_ns;
   plan_message_t in, out;
   size_t first_join, join_count; /* what it waits for beside in */
 } plan_callback_t;

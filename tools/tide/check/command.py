@@ -276,7 +276,7 @@ def _print_answers(system: System, data: dict[str, Any], losses: int, console: C
     """Parts and assumptions of the runs that recorded them, held against this description."""
     from tide.report.answers import parts_table, print_answers
     from tide.report.results import Results
-    from tide.run.answers import with_bounds
+    from tide.run.judge import with_bounds
 
     try:
         results, _ = with_bounds(system, Results.from_json(to_json(data).decode()), losses)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tide.describe.draft import Draft, write_draft
-from tide.describe.recording import from_recording, is_recording
+from tide.describe.draft import write_draft
 from tide.describe.ros2 import from_ros2
 from tide.describe.trace import TraceError, read_trace
 from tide.outputs import require_file, write_text
@@ -21,8 +20,7 @@ def describe(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Trace of ros2_tracing (its folder, read by babeltrace2, or the text that babeltrace2 prints), or a "
-            "folder that tide run wrote."
+            help="Trace of ros2_tracing: its folder, read by babeltrace2, or the text that babeltrace2 prints."
         ),
     ],
     out: Annotated[
@@ -30,9 +28,6 @@ def describe(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the system. Default: the source's.")] = None,
     margin: Annotated[int, typer.Option(min=0, max=1000, help="Percent to add to the longest execution seen.")] = 20,
-    executor: Annotated[
-        str, typer.Option(help="Executor to read from a recorded run: tide, batch_stock, ...")
-    ] = "tide",
 ) -> None:
     """Build a system description from what was seen: periods, execution times, chains.
 
@@ -44,12 +39,11 @@ def describe(
       tide describe ~/.ros/tracing/session-1 --out system.toml
 
       babeltrace2 --clock-seconds TRACE > trace.txt; tide describe trace.txt | tee system.toml
-
-      tide describe results/three_chains --out seen.toml; tide check seen.toml
     """
     require_file(out)
     try:
-        draft = _draft(source, name, executor)
+        stem = re.sub(r"[^a-z0-9]+", "_", source.resolve().stem.lower()).strip("_")
+        draft = from_ros2(read_trace(source), name or (stem if stem[:1].isalpha() else "traced"))
         text = write_draft(draft, margin)
         if out is None:
             typer.echo(text, nl=False)
@@ -58,12 +52,3 @@ def describe(
     except TraceError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
-
-
-def _draft(source: Path, name: str | None, executor: str) -> Draft:
-    if is_recording(source):
-        draft = from_recording(source, executor)
-        draft.name = name or draft.name
-        return draft
-    stem = re.sub(r"[^a-z0-9]+", "_", source.resolve().stem.lower()).strip("_")
-    return from_ros2(read_trace(source), name or (stem if stem[:1].isalpha() else "traced"))

@@ -15,8 +15,8 @@ from typing import Any
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, json_line
 from tide.run.exchange import GONE_S, Way
-from tide.run.experiment import SETTLE_S
 from tide.run.numbers import WINDOW
+from tide.run.robot import SETTLE_S
 
 CHAINS = ("low", "middle", "high")
 _NAME = "board_exchange"

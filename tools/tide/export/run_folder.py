@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run left of each instance: the traces of its boards and its agent, and what the nodes recorded, on one clock.
-Boards of the user may have published theirs (tide.run.given_traces).
+Boards of the user may have published theirs (tide.run.robot).
 
 A frame of a board and what the agent recorded of it are joined by stream and sequence number. The instance of a message
 to a board is that of the callback which took it. The agent tells for whom it was by an object's id: kind and number."""
@@ -36,7 +36,7 @@ from tide.export.trace import (
 from tide.programs.child import json_line
 from tide.recorded.traces import TRACES, Role, TracedBoard, TracedHost, Traces, read_traces
 
-_CHAIN_SHIFT = 24  # TRACE_INSTANCE of sim/workloads/three_chains/trace_file.h
+_CHAIN_SHIFT = 24  # TRACE_INSTANCE of sim/workloads/three_chains/chain_client.c
 _INDEX_MASK = (1 << _CHAIN_SHIFT) - 1
 _FIRST_LANE, _FIRST_BUDGET = 1, 33  # rings of a board
 _ROLES: tuple[Role, ...] = ("timer", "subscription", "service", "client")  # tide_callback_kind_t of tide/exec.h
@@ -117,12 +117,8 @@ def _host_steps(file: Path, host: TracedHost) -> Iterator[_Found]:
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
         told = json_line(line)
         names = host.names.get(str(told.get("chain", "")), {})
-        if "answer" in told and "decide" in names and str(told["answer"]).isdecimal():
-            runs = [(int(told["answer"]), told["start_ns"], told["end_ns"])]
-            callback = "decide"
-        else:
-            runs = [(index, start_ns, end_ns) for index, start_ns, end_ns, _ in told.get("runs", ())]
-            callback = str(told.get("callback", ""))
+        runs = [(index, start_ns, end_ns) for index, start_ns, end_ns, _ in told.get("runs", ())]
+        callback = str(told.get("callback", ""))
         if callback in names:
             executor, name = names[callback]
             yield from (_Found((told["chain"], index), start, end, executor, name) for index, start, end in runs)

@@ -12,7 +12,7 @@ from tide.errors import UsageError
 from tide.interrupts import shielded
 from tide.outputs import growing_folder
 from tide.record.recorder import Recorder
-from tide.run.domain import DOMAIN_MAXIMUM, ros_domain
+from tide.run.machine import DOMAIN_MAXIMUM, ros_domain
 from tide.system.command import load_or_exit
 
 if TYPE_CHECKING:

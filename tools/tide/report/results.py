@@ -31,8 +31,8 @@ class Machine(_Entry):
 
 
 class PartResult(_Entry):
-    """A part of the latency (tide.run.parts): the most of all instances, that of the slowest one, and its share of the
-    bound where it has one."""
+    """A part of the latency (tide.run.evidence): the most of all instances, that of the slowest one, and its share of
+    the bound where it has one."""
 
     name: str
     most_ns: int
@@ -56,7 +56,7 @@ class Answer(_Entry):
 
 
 class Undisturbed(_Entry):
-    """Instances of a chain that ran where no assumption of the bounds was seen broken (tide.run.disturbances). until:
+    """Instances of a chain that ran where no assumption of the bounds was seen broken (tide.run.seen). until:
     the place that they leave; empty: their end. max_ns: null where there was none."""
 
     until: str = ""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -177,11 +177,11 @@ def print_answer(console: Console, results: Results) -> None:
         print_wrapped(console, f"{one.label}: {one.text}" if several else one.text, rest="  ", style=_STYLES[one.kind])
 
 
-def print_weaknesses(console: Console, results: Results, more: Sequence[str] = ()) -> None:
-    """Of the run that is judged, or of all. more: what no verdict says."""
+def print_weaknesses(console: Console, results: Results, more: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Of the run that is judged, or of all. more: what no verdict says, by the label of the run."""
     several = len(results.runs) > 1
     for run in results.judged_runs:
-        found = [*weaknesses(run), *more]
+        found = [*weaknesses(run), *(more or {}).get(run.label, ())]
         if found:
             console.print(f"What weakens it{f', {run.label}' if several else ''}:", highlight=False)
         for line in found:

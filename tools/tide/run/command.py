@@ -4,6 +4,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
@@ -11,28 +14,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-from tide.analysis.ask import AnalysisError
-from tide.analysis.lower import NoBoundError
-from tide.analysis.observed import Observation, ObservationError, longer
 from tide.interrupts import interruptible
 from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError, may_use_fifo
 from tide.programs.simulator import SimulationError
 from tide.report.verdict import MET, NO_ANSWER, NOT_MET
-from tide.run.budgets import sentences
-from tide.run.domain import DOMAIN_MAXIMUM, ros_domain
-from tide.run.experiment import START_LIMIT_S, Outcome, Settings, Variant, run_once
-from tide.run.plan import run_chains, serial_link
-from tide.run.robot_command import is_comparison, play, require_comparison
+from tide.run.machine import DOMAIN_MAXIMUM, describe, ros_domain
+from tide.run.plan import Variant, is_comparison, require_comparison
+from tide.run.robot import START_LIMIT_S, Settings
 from tide.system.command import load_or_exit
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide.terminal.style import print_whole, print_wrapped
 
 if TYPE_CHECKING:
-    from tide.report.results import Results
+    from tide.report.references import Reference
+    from tide.report.results import Machine, Results
+    from tide.report.timeline import Period
+    from tide.run.results import Outcome
     from tide.system.model import System
 
 app = typer.Typer()
@@ -235,31 +244,28 @@ def run(
             if waits:
                 raise PlanError("--execution wait is for a description as it is, not for comparisons of executors")
             require_comparison(system)
-            compared = True
-        send = send or SendChoice.stock
-        variants = _variants(executor or ExecutorChoice.every, send)
+            system, compared = system.with_chains(tuple(system.by_urgency())), True
         if restart_agent and messages is None:
             raise PlanError("--restart-agent needs --messages")
         if messages is not None and on is not PlaceChoice.qemu:
             raise PlanError("--messages needs --on qemu")
         counts = _range(sweep_chains) if sweep_chains is not None else None
+        every = ExecutorChoice.both if counts is not None else ExecutorChoice.every
+        chosen = every if executor in (None, ExecutorChoice.every) else executor
+        variants = _variants(chosen, send or SendChoice.stock)
+        run = _Run(system, settings, file.resolve().parent)
         status = MET
         with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:
             if not compared:
-                status = play(system, settings, file, place, _command_line(), console).exit_status(require_guarantee)
+                status = run.described(place).exit_status(require_guarantee)
             elif messages is not None:
                 status = MET if _exchange(system, messages, restart_agent, settings, place) else NOT_MET
             elif on is PlaceChoice.qemu:
-                from tide.run.qemu import run_on_qemu
-
-                results = run_on_qemu(system, variants, settings, place, _command_line())
-                status = results.exit_status(require_guarantee)
+                status = run.on_qemu(variants, place).exit_status(require_guarantee)
             elif counts is not None:
-                if executor in (None, ExecutorChoice.every):
-                    variants = _variants(ExecutorChoice.both, send)
-                _sweep(system, variants, settings, place, counts)
+                run.sweep(variants, place, counts)
             else:
-                status = _compare(system, variants, settings, place).exit_status(require_guarantee)
+                status = run.compared(variants, place).exit_status(require_guarantee)
         console.print(f"\n{folder}/: {_files(folder)}, and the logs of every part", highlight=False, soft_wrap=True)
         raise typer.Exit(status)
     except PlanError as error:
@@ -273,11 +279,215 @@ def run(
         raise typer.Exit(130) from None
 
 
+class _Run:
+    """A description that is run once, or once for each executor. folder: of the description."""
+
+    def __init__(self, system: System, settings: Settings, folder: Path) -> None:
+        self.system, self.settings, self.folder = system, settings, folder
+
+    # ---- once, as the description has it ----
+
+    def described(self, place: Path) -> Results:
+        from tide.report.page import write_page
+        from tide.report.results import write
+        from tide.report.table import print_answer, print_weaknesses
+        from tide.run.results import chains_table, paths_table, print_details, sentences, shared_lines
+
+        machine = self._begin(self.system, "")
+        for line in shared_lines(self.system, self.settings.waits):
+            print_wrapped(console, line, rest="  ")
+        outcome = self._once(self.system, place / "parts", "")
+        results = self._results(machine, [outcome], ", ".join(link.name for link in self.system.links))
+        write(results, place / "results.json")
+        write_page(results, [], [], place / "report.html")
+        print_answer(console, results)
+        print_whole(console, chains_table(outcome))
+        if outcome.paths:
+            print_whole(console, paths_table(outcome))
+        print_weaknesses(console, results, {outcome.run.label: sentences(self.system, outcome)})
+        if self.settings.details:
+            print_details(self.system, outcome, console)
+        return results
+
+    def _begin(self, system: System, more: str) -> Machine:
+        """Says what is run, and what the machine makes of it."""
+        from tide.run.results import heading
+
+        console.print(f"{heading(system, self.settings)}{more}", highlight=False, soft_wrap=True)
+        if not may_use_fifo():
+            advice = "no right to real-time priorities: latencies will scatter; run as root or raise ulimit -r"
+            print_wrapped(console, advice)
+        machine = describe(may_use_fifo())
+        if machine.load_average > machine.cores:
+            console.print(f"this machine is busy (load average {machine.load_average:g}): latencies will scatter")
+        return machine
+
+    def _once(self, system: System, place: Path, title: str) -> Outcome:
+        from tide.run.results import run_once
+
+        with _progress(title) as report:
+            return run_once(system, self.settings, self.folder, place, report)
+
+    def _results(self, machine: Machine, outcomes: list[Outcome], link: str) -> Results:
+        from tide.report.results import Results
+
+        return Results(
+            system=self.system.name,
+            on="native",
+            seed=self.settings.seed,
+            command=_command_line(),
+            line_loss=self.settings.line_loss,
+            link=link,
+            machine=machine,
+            runs=[outcome.run for outcome in outcomes],
+        )
+
+    # ---- once for each executor ----
+
+    def _variant(self, variant: Variant, system: System, place: Path, title: str) -> Outcome:
+        outcome = self._once(variant.of(system), place, title)
+        run = outcome.run.model_copy(update={"executor": variant.executor, "send": variant.send})
+        period = outcome.period and replace(outcome.period, label=variant.label)
+        return replace(outcome, run=run, period=period)
+
+    def compared(self, variants: list[Variant], place: Path) -> Results:
+        from tide.report.plots import timeline_plot
+        from tide.report.references import references
+        from tide.run.judge import described_label
+        from tide.run.plan import serial_link
+        from tide.run.results import sentences
+
+        machine = self._begin(self.system, f", for each of {len(variants)} executors" if len(variants) > 1 else "")
+        outcomes = [
+            self._variant(one, self.system, place / one.folder, one.label if len(variants) > 1 else "")
+            for one in variants
+        ]
+        results = self._results(machine, outcomes, f"{serial_link(self.system).baud} baud")
+        results = results.model_copy(update={"judged": described_label(self.system)})
+        more = {
+            outcome.run.label: sentences(variant.of(self.system), outcome)
+            for variant, outcome in zip(variants, outcomes, strict=True)
+        }
+        known = references(self.system, results)
+        self._print_compared(results, known, more)
+        periods = [outcome.period for outcome in outcomes if outcome.period is not None]
+        if periods:
+            timeline_plot(periods, place / "timeline.png")
+        _write_compared(results, known, periods, place)
+        return results
+
+    def _print_compared(self, results: Results, known: list[Reference], more: dict[str, list[str]]) -> None:
+        from tide.report.answers import print_answers, urgent_parts_table
+        from tide.report.table import conclusion, print_answer, print_weaknesses, results_table, verdict_table
+        from tide.run.results import budget_lines
+
+        print_answer(console, results)
+        print_whole(console, verdict_table(results))
+        print_weaknesses(console, results, more)
+        for line in (*budget_lines(self.system, results.runs), *filter(None, [conclusion(results)])):
+            print_wrapped(console, line, rest="  ")
+        if not self.settings.details:
+            return
+        for reference in known:
+            print_wrapped(console, f"{reference.label}: {reference.latency_ms:g} ms ({reference.source})", "  ", "    ")
+        print_whole(console, results_table(results))
+        if any(run.chains and run.chains[0].parts for run in results.runs):
+            print_whole(console, urgent_parts_table(results.runs))
+        for run in (run for run in results.runs if run.answers):
+            print_answers(console, run, len(results.runs) > 1)
+
+    def sweep(self, variants: list[Variant], place: Path, counts: range) -> None:
+        from tide.report.plots import sweep_plot
+        from tide.report.results import Row, Sweep, write
+        from tide.report.table import sweep_table
+
+        rows = []
+        machine = describe(may_use_fifo())
+        for count in counts:
+            system = with_chain_count(self.system, count)
+            for variant in variants:
+                title = f"{count} chains, {variant.label}"
+                run = self._variant(variant, system, place / f"{variant.folder}_{count}", title).run
+                urgent = run.chains[0]
+                median_ms = None if urgent.p50_ns is None else urgent.p50_ns / 1e6
+                row = {"system": run.label, "x": {"chains": count}, "metric": "p50_ms", "published": None}
+                rows.append(Row.model_validate(row | {"measured": median_ms, "samples": urgent.samples}))
+        seed, command = self.settings.seed, _command_line()
+        sweep = Sweep(case="run-chains", on="native", seed=seed, command=command, machine=machine, rows=rows)
+        write(sweep, place / "sweep.json")
+        console.print()
+        print_whole(console, sweep_table(sweep))
+        kinds = " and ".join(sorted({chain.reliability.replace("_", " ") for chain in self.system.chains}))
+        sweep_plot(sweep, f"{self.system.name}, {kinds}", "number of chains", place / "sweep.png")
+
+    # ---- the Cortex-M7 binary ----
+
+    def on_qemu(self, variants: list[Variant], place: Path) -> Results:
+        from tide.analysis.ask import AnalysisError
+        from tide.analysis.lower import NoBoundError
+        from tide.analysis.observed import ObservationError
+        from tide.programs.simulator import Simulator
+        from tide.report.results import Results
+        from tide.run.judge import described_label, with_bounds
+        from tide.run.plan import serial_link
+        from tide.run.qemu import LIVE_PERIODS, board_budget, live_sentence, run_live, run_virtual
+
+        system, settings = self.system, self.settings
+        board_budget(system, [variant.executor for variant in variants])  # refused before anything runs
+        if settings.line_loss > 0:
+            raise RunError("--line-loss needs --on native")
+        with Simulator() as simulator, console.status("the Cortex-M7 binary in exact virtual time"):
+            runs = [run_virtual(simulator, system, one, settings, place / one.folder) for one in variants]
+        results = Results(
+            system=system.name,
+            on="qemu",
+            seed=settings.seed,
+            command=_command_line(),
+            link=f"{serial_link(system).baud} baud",
+            machine=describe(may_use_fifo()),
+            runs=runs,
+            judged=described_label(system),
+        )
+        try:
+            results, _ = with_bounds(system, results)
+        except (ObservationError, NoBoundError, AnalysisError) as error:
+            console.print(f"no bounds to compare with: {error}", highlight=False, soft_wrap=True)
+        self._print_compared(results, [], {})
+        masked, stack = (
+            max(int(run.counters[name]) for run in runs) for name in ("masked_instructions", "stack_bytes")
+        )
+        line = f"longest critical section {masked} instructions, deepest stack {stack} bytes"
+        console.print(line, highlight=False, soft_wrap=True)
+        _write_compared(results, [], [], place)
+        with console.status("the same binary with the agent and ROS 2 nodes"):
+            live = Settings(LIVE_PERIODS, settings.seed, 0.0, settings.domain)
+            line = live_sentence(run_live(system, live, place / "live"))
+        console.print(line, highlight=False, soft_wrap=True)
+        return results
+
+
+def _write_compared(results: Results, known: list[Reference], periods: list[Period], place: Path) -> None:
+    from tide.report.page import write_page
+    from tide.report.plots import latency_plot
+    from tide.report.results import write
+
+    write(results, place / "results.json")
+    latency_plot(results, known, place / "latency.png")
+    write_page(results, known, periods, place / "report.html")
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[str], None]]:
+    """What a run is doing, as long as it does."""
+    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title or "starting", total=None)
+        yield lambda text: progress.update(task, description=f"{title}: {text}" if title else text)
+
+
 def _exchange(system: System, messages: int, restarts: int, settings: Settings, folder: Path) -> bool:
     """Whether nothing was lost that may not be."""
-    from tide.run.exchange import run_exchange
-    from tide.run.exchange_tables import exchange_tables, verdict
-    from tide.run.machine import describe
+    from tide.run.exchange import exchange_tables, run_exchange, verdict
 
     machine = describe(may_use_fifo())
     columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
@@ -328,143 +538,3 @@ def _range(text: str) -> range:
 
 def _command_line() -> str:
     return "tide " + shlex.join(sys.argv[1:])
-
-
-def _run_with_progress(system: System, variant: Variant, settings: Settings, folder: Path, title: str) -> Outcome:
-    total = settings.periods * len(run_chains(system))
-    columns = (
-        TextColumn("{task.fields[title]}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("", total=total, title=title)
-
-        def report(step: str, finished: int) -> None:
-            progress.update(task, description=step, completed=finished)
-
-        outcome = run_once(system, variant, settings, folder, report)
-        progress.update(task, description="done", completed=total)
-    return outcome
-
-
-def _title(variant: Variant) -> str:
-    return f"batch, {variant.send}" if variant.executor == "batch" else variant.executor
-
-
-def _with_bounds(system: System, results: Results) -> tuple[Results, list[Observation]]:
-    """The results with the bound of every chain that has one, and both side by side."""
-    from tide.run.answers import with_bounds
-
-    try:
-        return with_bounds(system, results)
-    except (ObservationError, NoBoundError, AnalysisError, MissingBinaryError) as error:
-        console.print(f"no bounds to compare with: {error}", highlight=False, soft_wrap=True)
-        return results, []
-
-
-def _print_details(results: Results, every: list[Observation]) -> None:
-    from tide.report.answers import print_answers, urgent_parts_table
-    from tide.report.table import results_table
-
-    print_whole(console, results_table(results))
-    if any(run.chains and run.chains[0].parts for run in results.runs):
-        print_whole(console, urgent_parts_table(results.runs))
-    for run in (run for run in results.runs if run.answers):
-        print_answers(console, run, len(results.runs) > 1)
-    for one in longer(every):
-        print_wrapped(console, one.verdict(), rest="  ")
-
-
-def _compare(system: System, variants: list[Variant], settings: Settings, folder: Path) -> Results:
-    from tide.report.page import write_page
-    from tide.report.plots import latency_plot, timeline_plot
-    from tide.report.references import references
-    from tide.report.results import Results, write
-    from tide.report.table import conclusion, print_answer, print_weaknesses, verdict_table
-    from tide.run.answers import described_label
-    from tide.run.machine import describe
-
-    link = serial_link(system)
-    count = len(run_chains(system))
-    expected_s = len(variants) * (settings.periods * max(chain.period_ns for chain in system.chains) / 1e9 + 7)
-    console.print(
-        f"[bold]{system.name}[/bold]: {count} chains over {link.baud} baud, {settings.periods} periods for each of "
-        f"{len(variants)} executors, about {expected_s:.0f} s",
-        highlight=False,
-        soft_wrap=True,
-    )
-    if not may_use_fifo():
-        console.print("no right to real-time priorities: latencies will scatter; run as root or raise ulimit -r")
-    machine = describe(may_use_fifo())
-    if machine.load_average > machine.cores:
-        console.print(f"this machine is busy (load average {machine.load_average:g}): latencies will scatter")
-    outcomes = [
-        _run_with_progress(system, variant, settings, folder / variant.folder, _title(variant)) for variant in variants
-    ]
-    results = Results(
-        system=system.name,
-        on="native",
-        seed=settings.seed,
-        command=_command_line(),
-        line_loss=settings.line_loss,
-        link=f"{link.baud} baud",
-        machine=machine,
-        runs=[outcome.run for outcome in outcomes],
-        judged=described_label(system),
-    )
-    results, every = _with_bounds(system, results)
-    write(results, folder / "results.json")
-    console.print()
-    print_answer(console, results)
-    print_whole(console, verdict_table(results))
-    print_weaknesses(console, results)
-    for line in (*sentences(system, results.runs), *filter(None, [conclusion(results)])):
-        print_wrapped(console, line, rest="  ")
-    known = references(system, results)
-    for reference in known if settings.details else ():
-        print_wrapped(console, f"{reference.label}: {reference.latency_ms:g} ms ({reference.source})", "  ", "    ")
-    if settings.details:
-        _print_details(results, every)
-    latency_plot(results, known, folder / "latency.png")
-    periods = [outcome.period for outcome in outcomes if outcome.period is not None]
-    if periods:
-        timeline_plot(periods, folder / "timeline.png")
-    write_page(results, known, periods, folder / "report.html")
-    return results
-
-
-def _sweep(system: System, variants: list[Variant], settings: Settings, folder: Path, counts: range) -> None:
-    from tide.report.plots import sweep_plot
-    from tide.report.results import Row, Sweep, write
-    from tide.report.table import sweep_table
-    from tide.run.machine import describe
-
-    rows = []
-    machine = describe(may_use_fifo())
-    for count in counts:
-        variation = with_chain_count(system, count)
-        for variant in variants:
-            name = f"{count} chains, {_title(variant)}"
-            outcome = _run_with_progress(variation, variant, settings, folder / f"{variant.folder}_{count}", name)
-            urgent = outcome.run.chains[0]
-            rows.append(
-                Row(
-                    system=outcome.run.label,
-                    x={"chains": count},
-                    metric="p50_ms",
-                    published=None,
-                    measured=None if urgent.p50_ns is None else urgent.p50_ns / 1e6,
-                    samples=urgent.samples,
-                )
-            )
-    sweep = Sweep(
-        case="run-chains", on="native", seed=settings.seed, command=_command_line(), machine=machine, rows=rows
-    )
-    write(sweep, folder / "sweep.json")
-    console.print()
-    print_whole(console, sweep_table(sweep))
-    reliability = " and ".join(sorted({chain.reliability.replace("_", " ") for chain in system.chains}))
-    sweep_plot(sweep, f"{system.name}, {reliability}", "number of chains", folder / "sweep.png")

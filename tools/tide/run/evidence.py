@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run counted that answers the assumptions of its bounds: extremes and counts, as they go into results.json."""
+"""Where the time of each instance went, and what else answers the assumptions of its bounds: from the log of an
+emulated line, what boards and nodes recorded, and the agent's trace, all on the one clock of this machine. Extremes and
+counts go into results.json."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
 
+from tide.export.recording import Step
+from tide.programs.child import json_line
 from tide.report.parts import NAMES
-from tide.run.frames import ACKNACK, FRAGMENT, HEARTBEAT, Frame, owners_of
-from tide.run.parts import Instance, Interval, Parts, overlap_ns, split
-from tide.run.plan import RunChain
+from tide.report.results import PartResult
+from tide.report.timeline import Period, Span
+from tide.run.plan import RunChain, link_of
+from tide.system.model import Callback, System, nanoseconds
 
 Evidence = dict[str, Any]
-_BREAK_NS = 1_000_000  # shorter ones between two callbacks are the executor's
-_STEP_US = 50
-_GET_INFO, _INFO = 2, 6  # whether the other side is there
-_WRITE_DATA, _DATA = 7, 9
-_EXPECTED = {
-    "up": {_WRITE_DATA, FRAGMENT, ACKNACK, HEARTBEAT, _GET_INFO},
-    "down": {_DATA, FRAGMENT, ACKNACK, HEARTBEAT, _INFO},
-}
+Interval = tuple[int, int]
+Runs = Mapping[tuple[str, str], Mapping[int, tuple[int, int, int]]]  # by chain, callback and instance
 
 
 def executions(lines: Iterable[str]) -> Evidence:
@@ -31,6 +34,245 @@ def executions(lines: Iterable[str]) -> Evidence:
         _, name, count, least, most, *_ = line.split()
         found[name] = {"count": int(count), "least_ns": int(least), "most_ns": int(most)}
     return {"executions": found}
+
+
+# ---- frames of the line, from the log of tide-line ----
+
+_GET_INFO, _INFO = 2, 6  # whether the other side is there
+_WRITE_DATA, _DATA = 7, 9
+ACKNACK, HEARTBEAT = 10, 11
+FRAGMENT = 13
+_EXPECTED = {
+    "up": {_WRITE_DATA, FRAGMENT, ACKNACK, HEARTBEAT, _GET_INFO},
+    "down": {_DATA, FRAGMENT, ACKNACK, HEARTBEAT, _INFO},
+}
+_TRACKS = {"a-to-b": "up", "b-to-a": "down"}
+_AROUND_BYTES = 7  # flag, two addresses, two of the length, two of the checksum
+_INDEX_DIGITS = 5  # PLAN_INDEX_DIGITS of sim/workloads/three_chains/plan.h
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame of the line; `object_id` is what its data belongs to, null for everything that is not data. Null is what
+    the first 32 bytes, which are logged, do not tell."""
+
+    track: str
+    start_ns: int
+    end_ns: int
+    dropped: bool
+    object_id: int | None
+    kind: int | None = None  # of its first submessage
+    session: int | None = None
+    stream: int | None = None  # that its data is on, or that it asks about or acknowledges
+    escaped_bytes: int | None = None
+    payload_bytes: int | None = None  # of its data
+    sequence: int | None = None  # of its data; of a HEARTBEAT the first that is not acknowledged
+    index: int | None = None  # of the chain's instance, which the program writes into its messages
+
+
+def _word(text: bytes, place: int) -> int:
+    return int.from_bytes(text[place : place + 2], "little")
+
+
+def frame_of(track: str, start_ns: int, end_ns: int, dropped: bool, head: bytes, frame_bytes: int) -> Frame:
+    """From what was on the line."""
+    plain = _unescaped(head)
+    message = plain[5:]
+    escaped = frame_bytes - _word(plain, 3) - _AROUND_BYTES if len(plain) >= 5 else -1
+    submessage = message[8 if message and message[0] < 0x80 else 4 :]
+    if len(submessage) < 4:
+        return Frame(track, start_ns, end_ns, dropped, None)
+    kind, session, stream = submessage[0], message[0], message[1]
+    about = {"kind": kind, "session": session, "escaped_bytes": escaped if escaped >= 0 else None}
+    if kind in (ACKNACK, HEARTBEAT):
+        stream = submessage[8] if len(submessage) > 8 else 0
+    about["sequence"] = _word(submessage, 4) if kind == HEARTBEAT else _word(message, 2)
+    object_id = (
+        int.from_bytes(submessage[6:8], "big") if len(submessage) >= 8 and kind in (_WRITE_DATA, _DATA) else None
+    )
+    if object_id is None:
+        return Frame(track, start_ns, end_ns, dropped, None, stream=stream, **about)
+    digits = submessage[12 : 12 + _INDEX_DIGITS]
+    index = int(digits) if len(digits) == _INDEX_DIGITS and digits.isdigit() else None
+    payload = _word(submessage, 2) - 4  # behind the ids of request and object
+    return Frame(
+        track, start_ns, end_ns, dropped, object_id, stream=stream, payload_bytes=payload, index=index, **about
+    )
+
+
+def _unescaped(escaped: bytes) -> bytes:
+    plain = bytearray()
+    turn = 0
+    for byte in escaped:
+        if byte == 0x7D:
+            turn = 0x20
+        else:
+            plain.append(byte ^ turn)
+            turn = 0
+    return bytes(plain)
+
+
+def read_frames(log: Path) -> list[Frame]:
+    """Empty when there is no log."""
+    if not log.exists():
+        return []
+    frames = []
+    for line in log.read_text(encoding="utf-8").splitlines():
+        entry = json_line(line)
+        if entry:
+            track = _TRACKS[entry["direction"]]
+            head = bytes.fromhex(entry["head"])
+            frames.append(
+                frame_of(track, entry["start_ns"], entry["end_ns"], entry["dropped"], head, int(entry["bytes"]))
+            )
+    return frames
+
+
+def owners_of(frames: Iterable[Frame], track: str, chains: Sequence[str]) -> dict[int, str]:
+    """The client creates the objects of the chains in their order, so the order of the ids tells the chain."""
+    ids = sorted({frame.object_id for frame in frames if frame.track == track and frame.object_id is not None})
+    return dict(zip(ids, chains, strict=False))
+
+
+def frame_spans(frames: Sequence[Frame], chains: Sequence[str]) -> list[Span]:
+    """For the timeline."""
+    names = {
+        (track, object_id): name
+        for track in ("up", "down")
+        for object_id, name in owners_of(frames, track, chains).items()
+    }
+    spans = []
+    for frame in frames:
+        chain = "" if frame.object_id is None else names.get((frame.track, frame.object_id), "")
+        label = "lost" if frame.dropped else "data" if chain else ""
+        spans.append(Span(frame.track, chain, label, frame.start_ns, frame.end_ns))
+    return spans
+
+
+# ---- parts of a latency ----
+
+
+@dataclass(frozen=True)
+class Way:
+    """The frames of one message: when the first began, when the one that arrived began and ended."""
+
+    first_ns: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance of a chain that came to its end, and what is known of its way."""
+
+    chain: str
+    index: int
+    release_ns: int
+    sample: Interval
+    act: Interval
+    sample_cpu_ns: int | None = None
+    act_cpu_ns: int | None = None
+    up: Way | None = None
+    node: Interval | None = None
+    down: Way | None = None
+
+    @property
+    def latency_ns(self) -> int:
+        return self.act[1] - self.release_ns
+
+
+def overlap_ns(start_ns: int, end_ns: int, busy: Iterable[Interval]) -> int:
+    """How much of start..end the intervals cover, which do not overlap one another."""
+    return sum(max(0, min(end_ns, until) - max(start_ns, since)) for since, until in busy)
+
+
+def split(one: Instance, line_down: Sequence[Interval] = (), nodes: Sequence[Interval] = ()) -> dict[str, int]:
+    """Nanoseconds by name of NAMES, which add up to the latency. line_down: other frames to the client; nodes: other
+    answers of the nodes, which share a processor."""
+    found = dict.fromkeys(NAMES, 0)
+    at_ns = one.release_ns
+
+    def until(time_ns: int) -> int:
+        """Time passes; none of it twice, and none after the end."""
+        nonlocal at_ns
+        passed_ns = max(0, min(time_ns, one.act[1]) - at_ns)
+        at_ns += passed_ns
+        return passed_ns
+
+    def run_until(time_ns: int, cpu_ns: int | None) -> None:
+        wall_ns = until(time_ns)
+        executed_ns = wall_ns if cpu_ns is None else min(cpu_ns, wall_ns)
+        found["execution"] += executed_ns
+        found["processor_wait"] += wall_ns - executed_ns
+
+    def cross(way: Way) -> None:
+        found["repair"] += until(way.start_ns)
+        found["wire"] += until(way.end_ns)
+
+    found["start"] = until(one.sample[0])
+    if one.up is None or one.node is None or one.down is None:
+        run_until(one.sample[1], one.sample_cpu_ns)
+        found["elsewhere"] = until(one.act[0])
+        run_until(one.act[1], one.act_cpu_ns)
+        return found
+    run_until(min(one.sample[1], one.up.first_ns), one.sample_cpu_ns)
+    found["wire_wait"] += until(one.up.first_ns)
+    cross(one.up)
+    since_ns = at_ns
+    agent_ns = until(one.node[0])
+    found["node_wait"] = overlap_ns(since_ns, at_ns, nodes)
+    found["agent"] = agent_ns - found["node_wait"]
+    found["node"] = until(min(one.node[1], one.down.first_ns))
+    since_ns = at_ns
+    return_ns = until(one.down.first_ns)
+    busy_ns = overlap_ns(since_ns, at_ns, line_down)
+    found["wire_wait"] += busy_ns
+    found["return"] = return_ns - busy_ns
+    cross(one.down)
+    found["processor_wait"] += until(one.act[0])
+    run_until(one.act[1], one.act_cpu_ns)
+    return found
+
+
+def _ways(frames: Iterable[Frame], owners: dict[int, str]) -> dict[tuple[str, int], Way]:
+    """By chain and index. A message whose number was not seen, as it is in fragments, has none."""
+    ways: dict[tuple[str, int], Way] = {}
+    first: dict[tuple[str, int], int] = {}
+    for frame in frames:
+        if frame.object_id is None or frame.index is None or frame.object_id not in owners:
+            continue
+        key = (owners[frame.object_id], frame.index)
+        begun_ns = first.setdefault(key, frame.start_ns)
+        if not frame.dropped and key not in ways:
+            ways[key] = Way(begun_ns, frame.start_ns, frame.end_ns)
+    return ways
+
+
+def instances_of(
+    chains: Sequence[RunChain], runs: Runs, start_ns: int, first: int, frames: Sequence[Frame]
+) -> list[Instance]:
+    """Those that came to their end, from number `first` on."""
+    names = [chain.chain.name for chain in chains]
+    ups, downs = (
+        _ways((frame for frame in frames if frame.track == track), owners_of(frames, track, names))
+        for track in ("up", "down")
+    )
+    found = []
+    for chain in chains:
+        one = chain.chain
+        samples, nodes, acts = (runs.get((one.name, of.name), {}) for of in (chain.sample, chain.decide, chain.act))
+        for index in sorted(index for index in acts if index >= first and index in samples):
+            release_ns = start_ns + one.offset_ns + index * one.period_ns
+            sample, act = samples[index], acts[index]
+            node = nodes[index][:2] if index in nodes else None
+            way = ups.get((one.name, index)), node, downs.get((one.name, index))
+            found.append(Instance(one.name, index, release_ns, sample[:2], act[:2], sample[2], act[2], *way))
+    return found
+
+
+# ---- what the frames say ----
+
+_BREAK_NS = 1_000_000  # shorter ones between two callbacks are the executor's
 
 
 def _before(one: Instance, around: Iterable[Instance], time_ns: int, levels: dict[str, int]) -> list[Interval]:
@@ -160,57 +402,202 @@ def lost_by_instance(instances: Sequence[Instance], frames: Sequence[Frame]) -> 
     return max((sum(one.release_ns <= at_ns <= one.act[1] for at_ns in dropped) for one in instances), default=0)
 
 
-def split_all(instances: Sequence[Instance], frames: Sequence[Frame]) -> list[tuple[Instance, Parts]]:
+def of_line(
+    chains: Sequence[RunChain], instances: Sequence[Instance], frames: Sequence[Frame], lanes: bool
+) -> Evidence:
+    """Of the frames that were on the line while the chains ran. lanes: chains preempt each other on the board."""
+    if not instances:
+        return {}
+    since_ns, until_ns = min(one.release_ns for one in instances), max(one.act[1] for one in instances)
+    seen = of_frames(frames, [one.chain.name for one in chains], since_ns, until_ns)
+    if seen:
+        seen["lost_by_instance"] = lost_by_instance(instances, frames)
+        seen |= line_behind(instances, frames)
+    return seen | starts(instances, frames, {one.chain.name: one.chain.priority for one in chains} if lanes else {})
+
+
+def parts_of(instances: Sequence[Instance], frames: Sequence[Frame]) -> dict[str, list[PartResult]]:
+    """By chain and part: the most of all instances, and that of the instance with the longest latency."""
     down = [frame for frame in frames if frame.track == "down"]
-    every = []
     near = _near(instances)
+    every: dict[str, list[tuple[int, dict[str, int]]]] = defaultdict(list)
     for one in instances:
         line = [(frame.start_ns, frame.end_ns) for frame in down if one.release_ns <= frame.end_ns <= one.act[1]]
         around = near[one.release_ns // 10**9] + near[one.act[1] // 10**9]
         nodes = {other.node for other in around if other.node is not None and other is not one}
-        every.append((one, split(one, line, sorted(nodes))))
-    return every
+        every[one.chain].append((one.latency_ns, split(one, line, sorted(nodes))))
+    found: dict[str, list[PartResult]] = {}
+    for chain, of_it in every.items():
+        _, slowest = max(of_it, key=lambda pair: pair[0])
+        most = {name: max(parts[name] for _, parts in of_it) for name in NAMES}
+        found[chain] = [
+            PartResult(name=name, most_ns=most[name], slowest_ns=slowest[name])
+            for name in NAMES
+            if most[name] or name in NAMES[:5]
+        ]
+    return found
 
 
-def _at_most(pairs: Iterable[tuple[int, int]]) -> Evidence:
-    """Of (for sure, with what others kept busy meanwhile): the most for sure, and how many took up to how much in all,
-    in steps."""
-    every = list(pairs)
-    upto_us = Counter(-(-most_ns // (1000 * _STEP_US)) * _STEP_US for _, most_ns in every)
-    return {
-        "sure_ns": max(sure_ns for sure_ns, _ in every),
-        "upto_us": {str(one): upto_us[one] for one in sorted(upto_us)},
-    }
+def median_period(
+    chains: Sequence[RunChain],
+    p50_ns: int | None,
+    first: int,
+    instances: Sequence[Instance],
+    frames: Sequence[Frame],
+) -> Period | None:
+    """What happened around the instance of the most urgent chain whose latency is the median; None: it had none, as can
+    be on a busy machine. first: the number of the first instance that counts."""
+    urgent = chains[0].chain
+    chosen = next((one for one in instances if one.chain == urgent.name and one.latency_ns == p50_ns), None)
+    if chosen is None:
+        return None
+    names = {chain.chain.name: chain for chain in chains}
+    spans = frame_spans(frames, list(names))
+    for one in instances:
+        spans.append(Span("mcu", one.chain, names[one.chain].sample.name, *one.sample))
+        spans.append(Span("mcu", one.chain, names[one.chain].act.name, *one.act))
+        spans += [] if one.node is None else [Span("host", one.chain, "", *one.node)]
+    at_ns = chosen.release_ns
+    inside = [
+        replace(span, start_ns=span.start_ns - at_ns, end_ns=span.end_ns - at_ns)
+        for span in spans
+        if at_ns <= span.start_ns < at_ns + urgent.period_ns
+    ]
+    return Period("", chosen.index - first, chosen.latency_ns, inside)
 
 
-def way_of_the_host(every: Sequence[tuple[Instance, Parts]]) -> Evidence:
-    """What agent and return took; where the node or the line was busy with others, that time does not count."""
-    told = [parts for _, parts in every if not parts.by_name["elsewhere"]]
-    if not told:
-        return {}
-    return {
-        "agent": _at_most((parts.by_name["agent"], parts.agent_most_ns) for parts in told),
-        "return": _at_most((parts.by_name["return"], parts.return_most_ns) for parts in told),
-    }
+# ---- how long agent and DDS took, from the traces ----
+
+_STEP_US = 50
+Direction = Literal["agent", "return"]
+_DIRECTIONS: dict[tuple[str, str], Direction] = {("mcu", "host"): "agent", ("host", "mcu"): "return"}
 
 
-def parts_of(every: Sequence[tuple[Instance, Parts]], chain: str) -> dict[str, dict[str, int]]:
-    """By name: the most of all instances, and that of the instance with the longest latency."""
-    own = [(one, parts.by_name) for one, parts in every if one.chain == chain]
-    if not own:
-        return {}
-    _, slowest = max(own, key=lambda pair: pair[0].latency_ns)
-    found = {name: {"most_ns": max(parts[name] for _, parts in own), "slowest_ns": slowest[name]} for name in NAMES}
-    return {name: values for name, values in found.items() if values["most_ns"] or name in NAMES[:5]}
+@dataclass(frozen=True)
+class Handed:
+    """How long agent and DDS took with a message between a board and a host executor: the agent's trace has when a
+    frame came and went, the node when its callback began and ended. sure_ns: without what may have been a wait for a
+    node whose lanes were all busy, or for a line that was: `agent_ms` and `return_ms` are without it. board: whose link
+    it is."""
+
+    chain: str
+    board: str
+    index: int
+    way: Direction
+    took_ns: int
+    sure_ns: int
+    limit_ns: int
+
+    @property
+    def is_slow(self) -> bool:
+        return self.sure_ns > self.limit_ns
 
 
-def in_time(chains: Sequence[RunChain], recorded: Iterable[dict[str, Any]]) -> Evidence:
-    """How much of a period the longest instance took, and how many did not come to their end."""
-    periods = {chain.chain.name: chain.chain.period_ns for chain in chains}
-    longest, name, missing = 0.0, "", 0
-    for one in recorded:
-        missing += "latency_ns" not in one
-        share = int(one.get("latency_ns", 0)) / periods[one["chain"]]
-        if share > longest:
-            longest, name = share, str(one["chain"])
-    return {"in_time": {"share": longest, "chain": name, "missing": missing}}
+class _Place:
+    """What happened on an executor or a link, in order of time."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = sorted(steps, key=lambda one: one.start_ns)
+        self._starts = [one.start_ns for one in self._steps]
+        self._longest_ns = max((one.end_ns - one.start_ns for one in steps), default=0)
+
+    def during(self, span: Interval) -> list[Step]:
+        first = bisect_left(self._starts, span[0] - self._longest_ns)
+        last = bisect_left(self._starts, span[1])
+        return [one for one in self._steps[first:last] if one.end_ns > span[0]]
+
+
+class _Run:
+    def __init__(self, system: System, steps: Iterable[Step]) -> None:
+        self.system = system
+        self.instances: dict[str, dict[int, list[Step]]] = defaultdict(lambda: defaultdict(list))
+        places: dict[str, list[Step]] = defaultdict(list)
+        for one in sorted(steps, key=lambda one: (one.start_ns, one.end_ns)):
+            self.instances[one.chain][one.instance].append(one)
+            places[one.place].append(one)
+        self.places = {name: _Place(of) for name, of in places.items()}
+
+    def to_node(self, before: Callback, after: Callback, own: Sequence[Step]) -> tuple[Interval, int] | None:
+        """From when the agent had it until the callback began, and for how much of that the node was busy."""
+        made, taken = _of(own, before.executor, before.name), _of(own, after.executor, after.name)
+        came = None if made is None else _of(own, "agent", "to ROS 2", made.start_ns)
+        if came is None or taken is None or taken.start_ns < came.start_ns:
+            return None
+        wait = came.start_ns, taken.start_ns
+        others = self.places[after.executor].during(wait)
+        lanes = self.system.executor(after.executor).lanes
+        alone = _alone(self.system, after)
+        own_spans = [(one.start_ns, one.end_ns) for one in others if one.what in alone]
+        hidden_ns = _busy_ns([(one.start_ns, one.end_ns) for one in others], wait, lanes)
+        return wait, max(hidden_ns, _busy_ns(own_spans, wait, 1))
+
+    def to_line(self, before: Callback, after: Callback, own: Sequence[Step]) -> tuple[Interval, int] | None:
+        """From the end of the callback, which published before, until the agent gave it to the line, and for how much
+        of that the line was busy."""
+        made = _of(own, before.executor, before.name)
+        sent = None if made is None else _of(own, "agent", "to the board", made.start_ns)
+        if made is None or sent is None:
+            return None
+        link = link_of(self.system, self.system.executor(after.executor))
+        wait = made.end_ns, max(made.end_ns, sent.start_ns)
+        lines = [of for name, of in self.places.items() if name.startswith(link.name) and name.endswith("to the board")]
+        others = [one for line in lines for one in line.during(wait)]
+        return wait, _busy_ns([(one.start_ns, one.end_ns) for one in others], wait, 1)
+
+
+def handed(system: System, steps: Iterable[Step]) -> list[Handed]:
+    """Of callbacks that follow each other in a chain, one on a board and one on a host."""
+    run = _Run(system, steps)
+    found = []
+    for chain in system.chains:
+        for before, after in pairwise(chain.callbacks):
+            way = _DIRECTIONS.get((system.where(before), system.where(after)))
+            if way is None:
+                continue
+            board = (before if way == "agent" else after).executor
+            link = link_of(system, system.executor(board))
+            limit_ns = nanoseconds((link.agent_ms if way == "agent" else link.return_ms) or Decimal(0))
+            for index, own in run.instances[chain.name].items():
+                told = run.to_node(before, after, own) if way == "agent" else run.to_line(before, after, own)
+                if told is not None:
+                    took_ns = told[0][1] - told[0][0]
+                    found.append(Handed(chain.name, board, index, way, took_ns, max(0, took_ns - told[1]), limit_ns))
+    return found
+
+
+def _of(own: Sequence[Step], place: str, what: str, from_ns: int = 0) -> Step | None:
+    return next((one for one in own if (one.place, one.what) == (place, what) and one.start_ns >= from_ns), None)
+
+
+def _alone(system: System, callback: Callback) -> set[str]:
+    """Names of the callbacks of its executor that run while it does not."""
+    kinds = {group.name: group.kind for group in system.groups}
+    if callback.group is None or kinds[callback.group] != "exclusive":
+        return {callback.name}
+    return {one.name for chain in system.chains for one in chain.callbacks if one.group == callback.group}
+
+
+def _busy_ns(spans: Iterable[Interval], within: Interval, lanes: int) -> int:
+    """For how long of it so many or more were busy."""
+    edges: Counter[int] = Counter()
+    for start_ns, end_ns in spans:
+        edges[max(start_ns, within[0])] += 1
+        edges[min(end_ns, within[1])] -= 1
+    busy = total_ns = last_ns = 0
+    for at_ns in sorted(edges):
+        total_ns += at_ns - last_ns if busy >= lanes else 0
+        busy, last_ns = busy + edges[at_ns], at_ns
+    return total_ns
+
+
+def evidence_of(every: Sequence[Handed]) -> dict[str, Any]:
+    """By board, as the assumptions are answered (tide.run.judge)."""
+    told: dict[str, dict[str, Any]] = {}
+    for one in every:
+        told.setdefault(one.board, {}).setdefault(one.way, []).append(one)
+    for ways in told.values():
+        for way, own in ways.items():
+            counts = Counter(-(-one.took_ns // (_STEP_US * 1000)) * _STEP_US for one in own)
+            upto = {str(upto_us): count for upto_us, count in sorted(counts.items())}
+            ways[way] = {"sure_ns": max(one.sure_ns for one in own), "upto_us": upto}
+    return {"handed": told} if told else {}

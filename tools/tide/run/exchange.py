@@ -14,13 +14,16 @@ from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 
+from rich.table import Table
+
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, json_line
-from tide.run.experiment import SETTLE_S, START_LIMIT_S, Settings, agent_options, ros_environment
-from tide.run.live_board import ACTED, END, FLOW, READY, Pipes, live_plan, open_pipes, start_board
 from tide.run.plan import RunChain, run_chains, serial_link
+from tide.run.qemu import ACTED, END, FLOW, READY, Pipes, live_plan, open_pipes, start_board
+from tide.run.robot import SETTLE_S, START_LIMIT_S, Settings, agent_options, ros_environment
 from tide.system.model import System
 from tide.system.places import SerialLink
+from tide.terminal.style import empty_table
 
 _EXECUTION, _FLOW = struct.Struct("<IIqq"), struct.Struct("<6I")
 _FRAME_BYTES, _ACKNOWLEDGMENT_BYTES = 19, 20  # around a payload; of the frame that answers the other way
@@ -183,7 +186,7 @@ class Exchange:
     def start_agent(self, children: Children, line: str) -> Child:
         command = [str(find_binary("tide-agent")), "--serial", line, *agent_options(self.link), "--json-stats"]
         log = self.out / f"agent{len(self.killed)}.log"
-        agent: Child = children.start("tide-agent", command, log, None, ros_environment(self.settings))
+        agent: Child = children.start("tide-agent", command, log, None, ros_environment(self.settings.domain))
         agent.wait_line(lambda text: text.startswith("ready"), START_LIMIT_S, "ready")
         return agent
 
@@ -217,7 +220,7 @@ def run_exchange(
     with open_pipes(out, exchange.plan(), "exchange") as pipes, Children() as children:
         report("starting", 0)
         command = [sys.executable, "-m", "tide.run.numbers"]
-        nodes: Child = children.start("ROS 2 nodes", command, out / "nodes.log", None, ros_environment(settings))
+        nodes: Child = children.start("ROS 2 nodes", command, out / "nodes.log", None, ros_environment(settings.domain))
         nodes.say(exchange.task())
         nodes.wait_event("created", START_LIMIT_S)
         board, line = start_board(children, out, "exchange")
@@ -272,3 +275,50 @@ def _let_settle(exchange: Exchange, nodes: Child) -> None:
         exchange.hear_nodes(nodes)
         if len(exchange.came_up) > seen:
             seen, last = len(exchange.came_up), time.monotonic()
+
+
+# ---- for people ----
+
+
+def exchange_tables(account: Account) -> list[Table]:
+    """The messages of each chain and way, and the restarts of the agent if there were some."""
+    tables = [_messages(account)]
+    if account.outages:
+        tables.append(_outages(account))
+    return tables
+
+
+def _messages(account: Account) -> Table:
+    table = empty_table("numbered messages between the image in QEMU and rclpy")
+    for heading in ("way", "chain"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("sent", "got", "lost", "doubled", "swapped", "changed", "retried", "dropped"):
+        table.add_column(heading, justify="right")
+    for way, ways in (("up", account.up), ("down", account.down)):
+        for one in ways:
+            counted = (one.lost, one.doubled, one.disordered, one.wrong, one.refused, one.dropped)
+            numbers = (one.sent, len(one.received), *counted)
+            table.add_row(way, one.chain, *map(str, numbers))
+    return table
+
+
+def _outages(account: Account) -> Table:
+    table = empty_table("restarts of the agent: seconds")
+    for heading in ("restart", "agent away", "nothing came up for", "nothing came down for"):
+        table.add_column(heading, justify="right")
+    for number, outage in enumerate(account.outages, 1):
+        spans = (outage.gone_s, outage.silent_up_s, outage.silent_down_s)
+        table.add_row(str(number), *(f"{span:.2f}" for span in spans))
+    return table
+
+
+def verdict(account: Account) -> str:
+    def total(ways: list[Way], what: str) -> int:
+        return sum(int(getattr(way, what)) for way in ways)
+
+    ways = (("up", account.up), ("down", account.down))
+    lost = ", ".join(f"{total(each, 'lost')} of {total(each, 'sent')} {way}" for way, each in ways)
+    doubled = ", ".join(f"{total(each, 'doubled')} {way}" for way, each in ways)
+    return (
+        f"{len(account.outages)} restarts of the agent in {account.duration_s:.0f} s; lost: {lost}; doubled: {doubled}"
+    )

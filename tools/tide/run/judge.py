@@ -9,17 +9,19 @@ and all that a time may reach, which in nearly every robot is everything, as a b
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, Literal
 
 from tide.analysis.ask import AnalysisError
-from tide.analysis.bounds import Assumption, Bounds, bounds_of
-from tide.analysis.lower import NoBoundError
+from tide.analysis.bounds import Assumption, Bounds, ChainBound, bounds_of
+from tide.analysis.lower import NoBoundError, described_executor
+from tide.analysis.observed import Observation, as_run, bounded_runs, observations
 from tide.analysis.premises import Reach, places_of, reaches_of
-from tide.report.results import Answer, Run
-from tide.run.times import limit_ns
-from tide.system.model import Callback, Chain, System
+from tide.report.results import Answer, ChainResult, Results, Run
+from tide.run.plan import limit_ns
+from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import SerialLink
 
 Word = Literal["held", "broken", "not observable here"]
@@ -266,10 +268,9 @@ class _Judge:
         return _within(late[name], limit_ns, text)
 
     def host(self, way: str, limit_ns: int) -> Verdict:
-        by_board = self.seen.get("handed", {})
-        seen = by_board.get(next(iter(self.at)), {}).get(way) if by_board else self.seen.get(way)
+        seen = self.seen.get("handed", {}).get(next(iter(self.at)), {}).get(way)
         if seen is None:
-            return UNSEEN, "no log of the line tells which frame belongs to which instance", None
+            return UNSEEN, "no trace tells which frame belongs to which instance", None
         counts = {int(upto_us): count for upto_us, count in seen["upto_us"].items()}
         hidden = sum(count for upto_us, count in counts.items() if upto_us * 1000 > limit_ns)
         text = f"{_milliseconds(seen['sure_ns'])} of {_milliseconds(limit_ns)}, {sum(counts.values())} messages"
@@ -361,18 +362,17 @@ class _Judge:
         woken_ns = max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
         return max(woken_ns, int(self.seen.get("line_behind_ns", 0)))
 
-    def serial_links(self) -> list[str]:
-        links = [self.system.link_of_board(board) for board in self.system.boards() if board.name in self.at]
-        return [one.name for one in links if isinstance(one, SerialLink)]
+    def serial_boards(self) -> list[str]:
+        boards = [board for board in self.system.boards() if board.name in self.at]
+        return [board.name for board in boards if isinstance(self.system.link_of_board(board), SerialLink)]
 
     def lines(self) -> list[dict[str, Any]]:
-        """What emulated lines counted: that of a comparison, or those of the boards that are asked about."""
-        counters = self.run.counters
-        own = [counters.get("lines", {}).get(name) for name in self.serial_links()]
-        return [one for one in (counters.get("line"), *own) if isinstance(one, dict)]
+        """What the emulated lines of the boards that are asked about counted."""
+        own = [self.run.counters.get("lines", {}).get(name) for name in self.serial_boards()]
+        return [one for one in own if isinstance(one, dict)]
 
     def line_on_time(self, _: dict[str, int]) -> Verdict:
-        if len(self.lines()) < len(self.serial_links()):
+        if len(self.lines()) < len(self.serial_boards()):
             return UNSEEN, "a line that is not emulated here keeps no times", None
         late_ns = self.line_late_ns()
         return _within(late_ns, _CLOCK_NS, f"{_milliseconds(late_ns)} late at most, {_milliseconds(_CLOCK_NS)} allowed")
@@ -507,3 +507,75 @@ def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
 
 def broken(answers: Iterable[Answer]) -> list[Answer]:
     return [one for one in answers if one.verdict == BROKEN]
+
+
+# ---- a run beside its bounds ----
+
+_PROCESSOR = ("jitter", "client_interference", "client_blocking", "new_data", "lock_blocking", "interrupts")
+_WIRE_WAIT = ("line_interference", "line_blocking", "control", "window")
+
+
+def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
+    """The share of a bound that belongs to each part of a latency, by name of tide.report.parts. `start` has all
+    waiting for the processor, `processor_wait` therefore nothing. Where the way over the line is hidden behind
+    callbacks, nothing of the bound belongs to the wire. What agent, return and node may take is what the description
+    states; the others are as `tide check --explain` divides the bound, where one part may lend to another: only their
+    sum is a bound."""
+    if bound.bound_ns is None:
+        return {}
+    by_kind: dict[str, int] = {}
+    for kind, value_ns, *_ in bound.parts:
+        by_kind[kind] = by_kind.get(kind, 0) + value_ns
+    found = {
+        "start": sum(by_kind.get(kind, 0) for kind in _PROCESSOR),
+        "execution": by_kind.get("execution", 0),
+        "node_wait": by_kind.get("host_wait", 0),
+        "repair": by_kind.get("losses", 0),
+    }
+    if not bound.hidden:
+        found |= {"wire_wait": sum(by_kind.get(kind, 0) for kind in _WIRE_WAIT), "wire": by_kind.get("line", 0)}
+    link = system.link_of(chain)
+    if isinstance(link, SerialLink):
+        hosts = [callback for callback in chain.callbacks if system.where(callback) == "host"]
+        made_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors}
+        found |= {
+            "agent": nanoseconds(link.agent_ms),
+            "return": nanoseconds(link.return_ms),
+            "node": sum(one.execution_ns + (made_ns[one.executor] if one.sends else 0) for one in hosts),
+        }
+    return found
+
+
+def described_label(system: System) -> str:
+    """The label of the run of the executor that the description has."""
+    executor, _, send = described_executor(system).partition("_")
+    return {"lanes": "tide-preemptive", "batch": f"batch, {send or 'asynchronous'}"}.get(executor, executor)
+
+
+def with_bounds(system: System, results: Results, losses: int = 0) -> tuple[Results, list[Observation]]:
+    """The results with all that their bounds say, and both side by side. Raises as `bounded_runs` does."""
+    data = json.loads(results.to_json())
+    known = {(run["executor"], run["send"]): bounds for run, bounds in bounded_runs(system, data, losses, True)}
+    runs = [
+        bounded(as_run(system, data["runs"][number]), run, known.get((run.executor, run.send)))
+        for number, run in enumerate(results.runs)
+    ]
+    return results.model_copy(update={"runs": runs}), observations(system, data, losses, True)
+
+
+def bounded(system: System, run: Run, bounds: Bounds | None) -> Run:
+    """With the bound of each chain and part, and an answer to each assumption."""
+    if bounds is None:
+        return run
+    chains = [_chain(system, one, bounds) for one in run.chains]
+    answers = judge(system, bounds, run) if run.evidence else []
+    return run.model_copy(update={"chains": chains, "answers": answers})
+
+
+def _chain(system: System, result: ChainResult, bounds: Bounds) -> ChainResult:
+    bound = bounds.chain(result.name)
+    if bound is None:
+        return result
+    limits = shares(system, system.chain(result.name), bound)
+    parts = [one.model_copy(update={"bound_ns": limits.get(one.name)}) for one in result.parts]
+    return result.model_copy(update={"bound_ns": bound.bound_ns, "parts": parts})

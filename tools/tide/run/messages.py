@@ -14,7 +14,7 @@ from typing import Any
 
 ENCAPSULATION_BYTES = 4
 _DIGITS = 5
-# Where a number wraps around; the words of sim/workloads/three_chains/number.h.
+# Where a number wraps around; the words of sim/workloads/three_chains/plan.h.
 MODULI = {
     "none": 1,
     "bool": 2,

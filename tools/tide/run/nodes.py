@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One host executor of a description: a real rclpy node with its timers, subscriptions and publishers, of any type.
 
-Run as `python -m tide.run.nodes` with a JSON object on standard input (tide.run.robot_plans.nodes_of). Prints
+Run as `python -m tide.run.nodes` with a JSON object on standard input (tide.run.plan.nodes_of). Prints
 {"event": "created"} when all endpoints exist, and {"event": "matched"} when they have found the others. A line
 `start NS` says when the system starts, on the monotonic clock. At SIGTERM it prints a line for each callback with the
 times of its runs, then {"event": "told"}, and ends; also when standard input is closed."""
@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ import rclpy
 from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.client import Client
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import Executor
+from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -33,24 +34,95 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-from tide.run.ending import END_S, end_within, told_lines, until_shut_down
 from tide.run.messages import ENCAPSULATION_BYTES, Number, message_class, service_class
-from tide.run.reserve import Reserve
 from tide_ros import Budget, Lane, PriorityExecutor
 
+END_S = 10
+_STANDARD_INPUT = 0
 _ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
 _MATCH_CHECK_S = 0.1
 _STEP_NS = 300_000  # longer than one step of the work below
 _WAKE_UP_NS = 50_000  # a sleep may end so late
 
 
-def quality(reliable: bool, depth: int = 10) -> QoSProfile:
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=depth,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.VOLATILE,
-    )
+# ---- standard input and the end ----
+
+
+def told_lines() -> Iterator[str]:
+    """What the run tells a node: lines of standard input, until it is closed. Not by sys.stdin: a thread that
+    waits in it when Python ends aborts it."""
+    rest = b""
+    while octets := os.read(_STANDARD_INPUT, 65536):
+        *lines, rest = (rest + octets).split(b"\n")
+        yield from (line.decode() for line in lines)
+
+
+def end_with(lines: Iterator[str]) -> None:
+    """To be run by a thread: who started the node is gone once nothing more can come."""
+    for _ in lines:
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def until_shut_down() -> Iterator[None]:
+    """SIGTERM shuts rclpy down in the middle of whatever it does: what it raises then ends the body, and nothing else.
+    It is an ExternalShutdownException where rclpy looks, RCLError or InvalidHandle where it prepares to wait."""
+    try:
+        yield
+    except ExternalShutdownException:
+        pass
+    except RuntimeError:
+        if rclpy.ok():
+            raise
+
+
+def end_within(seconds: int) -> None:
+    """The process, which has said all: once in a while DDS stands still at its end. Python may be gone by then."""
+    sys.stdout.flush()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
+
+
+# ---- execution times ----
+
+_PUBLISH_NS = 300_000  # until it is known better
+_SPARE_NS = 100_000  # of the publish
+_LEAD_SPARE_NS = 500_000  # the least that was seen is no worst case
+_SERVICE_LEAD_NS = 1_500_000
+
+
+class Reserve:
+    """How long a callback works, so that all of it takes at most what is described. What a description says of a
+    host's callback is the worst that occurs and contains what the executor spends: until the callback begins, and for
+    the message at its end. Neither is known before, so what was seen of it is left free, and a little more. Not
+    re-entrant: a callback is not its own rival."""
+
+    def __init__(self, execution_ns: int, least_ns: int, sends: bool) -> None:
+        self.execution_ns, self.least_ns = execution_ns, least_ns
+        self._publish_ns = _PUBLISH_NS if sends else 0
+        self._lead_ns: dict[int, int] = {}
+
+    def led(self, place: int, lead_ns: int) -> None:
+        """So long after its cause, a timer's expiry or a message of another host executor, the callback began; place:
+        which of several causes. The least of them is the executor's and DDS's, more may be a wait for others."""
+        lead_ns = max(lead_ns, 0)  # clocks may be set
+        self._lead_ns[place] = min(lead_ns, self._lead_ns.get(place, lead_ns))
+
+    def led_unseen(self, place: int) -> None:
+        """A request or reply, of which nobody here tells when it left."""
+        self._lead_ns[place] = _SERVICE_LEAD_NS
+
+    def published(self, spent_ns: int) -> None:
+        """The greatest of late counts, as the next may be like it."""
+        self._publish_ns = max(spent_ns, self._publish_ns * 15 // 16)
+
+    def work_ns(self, place: int, before_ns: int) -> int:
+        """before_ns: spent already. At least a half remains work, whatever else it takes, and least_ns is kept."""
+        lead_ns = self._lead_ns.get(place)
+        led_ns = 0 if lead_ns is None else lead_ns + _LEAD_SPARE_NS
+        left_ns = self.execution_ns - led_ns - before_ns - self._publish_ns - _SPARE_NS
+        return max(left_ns, self.execution_ns // 2 - before_ns, self.least_ns - before_ns, 0)
 
 
 def _burn(duration_ns: int) -> None:
@@ -81,6 +153,18 @@ class _Clock:
             pass
         waited_ns = max(0, duration_ns) - (self.now_ns() - begin_ns)
         self._of_thread.waited_ns = int(getattr(self._of_thread, "waited_ns", 0)) + waited_ns
+
+
+# ---- callbacks ----
+
+
+def quality(reliable: bool, depth: int = 10) -> QoSProfile:
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.VOLATILE,
+    )
 
 
 class _Play:
@@ -240,9 +324,6 @@ class _Play:
             return False
         return all(one.get_publisher_count() > 0 for one in self._subscriptions)
 
-    def told(self) -> dict[str, Any]:
-        return {"chain": self.chain["name"], "callback": self.name, "runs": self.runs}
-
 
 def _numbered(publisher: Publisher, sends: dict[str, Any]) -> Callable[[int], None]:
     number = Number(sends["kind"], sends["offset"])
@@ -304,14 +385,6 @@ def _group_of(name: str | None, kinds: dict[str, str], groups: dict[str, Callbac
     return groups.setdefault(name, made())
 
 
-def _executor(lanes: int, priority: int, budget: dict[str, int] | None) -> Executor:
-    """That of tide_ros without chains: what became ready first is run first."""
-    if budget is None:
-        return PriorityExecutor(lanes)
-    given = Budget(budget["budget_ns"], budget["period_ns"])
-    return PriorityExecutor([Lane(f"lane {n}", "fifo", priority, budget=given) for n in range(lanes)])
-
-
 def _hurry(priority: int) -> None:
     """All threads of this process, those of DDS too: a host executor of a description does not wait for strangers."""
     for thread in os.listdir("/proc/self/task"):
@@ -345,7 +418,11 @@ def main() -> None:
     task = json.loads(next(lines))
     rclpy.init()  # its SIGTERM handler ends the spin below
     budget, priority = task["budget"], int(task["priority"])
-    executor = _executor(int(task["lanes"]), priority, budget)
+    lanes: list[Lane] = []
+    if budget is not None:
+        given = Budget(budget["budget_ns"], budget["period_ns"])
+        lanes = [Lane(f"lane {n}", "fifo", priority, budget=given) for n in range(int(task["lanes"]))]
+    executor = PriorityExecutor(lanes or int(task["lanes"]))  # without chains: what became ready first is run first
     node = Node(f"{task['executor']}_played", start_parameter_services=False, enable_rosout=False)
     groups: dict[str, CallbackGroup] = {}
     clock = _Clock(bool(task["waits"]))
@@ -366,7 +443,12 @@ def main() -> None:
     with until_shut_down():
         executor.spin()
     for play in plays:
-        say(play.told())
+        say({"chain": play.chain["name"], "callback": play.name, "runs": play.runs})
+    counters = [executor.budget_counters(lane.name) for lane in lanes]
+    if counters:
+        kept = ("exhaustions", "used_ns", "low_ns", "overrun_ns")
+        every = [{name: getattr(one, name) for name in kept} for one in counters]
+        say({"budgets_of": task["executor"], "budgets": every})
     say({"event": "told"})
     end_within(END_S)
     executor.shutdown()

@@ -24,7 +24,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
-from tide.run.ending import told_lines, until_shut_down
+from tide.run.nodes import say, told_lines, until_shut_down
 
 WINDOW = 32
 DIGITS = 5
@@ -70,7 +70,7 @@ class Numbers:
     def _receive(self, message: String) -> None:
         self.heard += 1
         self.heard_s = time.monotonic()
-        _say({"up": [self.index, number_in(message.data, int(self.chain["bytes"]))]})
+        say({"up": [self.index, number_in(message.data, int(self.chain["bytes"]))]})
 
     def start(self) -> None:
         self.node.create_timer(int(self.chain["period_ns"]) / 1e9, self._send)
@@ -90,10 +90,6 @@ class Numbers:
     def is_matched(self) -> bool:
         counts = (self.publisher.get_subscription_count(), self.subscription.get_publisher_count())
         return all(count > 0 for count in counts)
-
-
-def _say(message: dict[str, Any]) -> None:
-    print(json.dumps(message), flush=True)
 
 
 def _listen(lines: Iterator[str], nodes: list[Numbers], started: threading.Event) -> None:
@@ -116,11 +112,11 @@ def main() -> None:
         executor.add_node(one.node)
     started = threading.Event()
     threading.Thread(target=_listen, args=(lines, nodes, started), daemon=True).start()
-    _say({"event": "created"})
+    say({"event": "created"})
     with until_shut_down():
         while not all(one.is_matched() for one in nodes):
             executor.spin_once(timeout_sec=_MATCH_CHECK_S)
-        _say({"event": "matched"})
+        say({"event": "matched"})
         while not started.is_set():
             executor.spin_once(timeout_sec=_MATCH_CHECK_S)
         for one in nodes:

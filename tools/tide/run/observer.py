@@ -20,9 +20,8 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from tide.run.ending import END_S, end_with, end_within, told_lines, until_shut_down
 from tide.run.messages import message_class
-from tide.run.nodes import quality, say
+from tide.run.nodes import END_S, end_with, end_within, quality, say, told_lines, until_shut_down
 
 _LOOK_S = 0.2
 _SETTLE_NS = 1_000_000_000

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole description on real parts: every board and host executor that the user does not give is played, the others
-are started or awaited; one agent serves all lines. Everything ends with the run."""
+"""One run of a description on real parts: every board and host executor that the user does not give is played, the
+others are started or awaited; one agent serves all lines. Everything ends with the run."""
 
 from __future__ import annotations
 
@@ -8,53 +8,77 @@ import contextlib
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tide.interrupts import shielded
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
 from tide.programs.patience import Patience
 from tide.programs.pauses import end_pauses, start_pauses
-from tide.recorded.traces import AGENT_TRACE, TRACES, write_traces
-from tide.run.experiment import START_LIMIT_S, Settings, last_json, ros_environment
-from tide.run.given_traces import end_recorder, recorded_boards, start_recorder
-from tide.run.handed import Handed
-from tide.run.kernel_work import kept_off
+from tide.recorded.folder import is_record, read_record
+from tide.recorded.traces import AGENT_TRACE, TRACES, TracedGiven, write_traces
+from tide.run.board_image import machine
+from tide.run.evidence import Frame, Handed, read_frames
 from tide.run.machine import other_real_time_threads
-from tide.run.missing import missing_text
-from tide.run.plan import write_board_plan
-from tide.run.programs import require_programs, role_of, start_command, start_image
-from tide.run.robot_plans import (
+from tide.run.plan import (
+    FIRST_KEY,
+    budget_of,
+    chains_on_the_line,
     instances_of,
     is_given,
     is_played,
     length_ns,
     link_of,
+    may_wait,
     nodes_of,
     plan_of,
     require_board,
     topics_of,
+    traces_of,
     used_executors,
+    write_board_plan,
 )
-from tide.run.traces import FIRST_KEY, traces_of_robot
-from tide.system.levels import levels
-from tide.system.model import Reply, System, nanoseconds
+from tide.system.levels import levels, names_by_level
+from tide.system.model import System
 from tide.system.places import Executor, SerialLink, UdpLink
 from tide.system.variants import PlanError
 
+START_LIMIT_S = 30.0
+SETTLE_S = 0.3  # both sides of a DDS match learn of it on their own
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40
 _SETTLE_NS = 500_000_000
 _GRACE_S = 1.0
+_LOOK_S = 0.2
 _SERVERS_CHECK_S = 0.1
 _SERVERS_OF_OTHERS_S = 5.0  # DDS tells again what was lost after three
 _REPEATED_S = 3.5
 _END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many seconds to end
-Report = Callable[[str], None]
+_RECORDER_LIMIT_S = 60.0
+_RECORD = "recorded"  # folder of `tide record` until the end of the run
+_FRAMES = "frames.jsonl"
+Report = Callable[[str], None]  # what is being done
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for all runs of one command."""
+
+    periods: int
+    seed: int
+    line_loss: float
+    domain: int
+    first_loss: float = 0.0  # of a reliable message's first transmission, towards the agent
+    start_limit_s: float = START_LIMIT_S  # until all topics are there
+    details: bool = False  # every figure is printed
+    waits: bool = False  # for execution times, in place of computing, where nothing is preempted or has a budget
 
 
 @dataclass
@@ -73,17 +97,50 @@ class Recorded:
     topics: dict[str, list[int]] = field(default_factory=dict)
     missed: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
-    lines: list[str] = field(default_factory=list)  # execution times that the boards counted
     notes: list[str] = field(default_factory=list)  # for people
+    frames: list[Frame] = field(default_factory=list)  # of the line, where they tell their instances
     handed: list[Handed] = field(default_factory=list)  # between boards and hosts, of what is known
     undescribed: list[str] = field(default_factory=list)  # endpoints of the user's nodes beside the described ones
     other_real_time: list[str] | None = None  # threads that are not of the run; null: not visible
     pauses: dict[str, Any] | None = None  # of the machine's processors, as tide-pauses tells them; null: not watched
 
 
+def ros_environment(domain: int) -> dict[str, str]:
+    return {"ROS_DOMAIN_ID": str(domain), "ROS_LOCALHOST_ONLY": "1"}
+
+
+def agent_options(link: SerialLink) -> list[str]:
+    return ["--baud", str(link.baud), "--heartbeat-delay", str(link.agent_heartbeat_ms)]
+
+
+def client_options(system: System, board: Executor, link: SerialLink | UdpLink) -> list[str]:
+    """What the description says of a board, to the program that plays it."""
+    policy, _, send = (board.policy or "tide").partition("_")
+    policy = "tide-preemptive" if policy == "tide" and board.lanes > 1 else policy
+    words = ["--executor", policy, "--send", send or "asynchronous"]
+    if link.heartbeat_delay_ns >= 0:
+        words += ["--heartbeat-delay-us", str(link.heartbeat_delay_ns // 1000)]
+    known = levels(system, board.name)
+    for chain in system.chains:
+        if chain.hold and chain.name in known:
+            words += ["--hold-level", str(known[chain.name])]
+    budget = budget_of(board)
+    if budget is not None:
+        words += ["--budget-us", str(budget[0] // 1000), "--budget-period-us", str(budget[1] // 1000)]
+    return words
+
+
+def last_json(child: Child) -> dict[str, Any]:
+    last: dict[str, Any] = {}
+    for line in child.log.read_text(encoding="utf-8", errors="replace").splitlines():
+        last = json_line(line) or last
+    return last
+
+
 @dataclass(frozen=True)
 class _Places:
-    """Processors: of the boards that are played, in turn, and of everything else."""
+    """Processors: of the boards that are played, in turn, and of everything else. The threads of their links are there,
+    too, because what they write is passed on by a thread of the kernel near them (kept_off)."""
 
     boards: tuple[int, ...]
     others: frozenset[int]
@@ -96,200 +153,47 @@ def _places() -> _Places:
     return _Places(tuple(half), frozenset(cpus) - frozenset(half), may_use_fifo())
 
 
-def _budget_ns(executor: Executor) -> tuple[int, int] | None:
-    if not executor.budget_ms or not executor.budget_period_ms:
-        return None
-    return nanoseconds(executor.budget_ms), nanoseconds(executor.budget_period_ms)
-
-
-def may_wait(executor: Executor) -> bool:
-    """For its execution times, as if each of its threads had a processor of its own: lanes of a board share one."""
-    return _budget_ns(executor) is None and (executor.where == "host" or executor.lanes == 1)
-
-
 class Robot:
     """One run. PlanError before anything has been started, RunError afterwards."""
 
     def __init__(self, system: System, settings: Settings, folder: Path, out: Path) -> None:
+        """folder: of the description. out: of the logs."""
         self.system, self.settings, self.folder, self.out = system, settings, folder, out
         self.executors = used_executors(system)
         self.boards = [one for one in self.executors if one.where == "mcu"]
         self.hosts = [one for one in self.executors if one.where == "host"]
         self.links = {board.name: link_of(system, board) for board in self.boards}
         self.places = _places()
-        self._require()
+        self.logs_frames = bool(chains_on_the_line(system))
+        require_programs([one for one in self.executors if is_given(one)], folder)
+        lossy = max(settings.line_loss, settings.first_loss) > 0
+        if lossy and not any(map(self._has_line, self.boards)):
+            raise PlanError("--line-loss needs a serial line that tide run plays; there is none")
+        budgets = [one.name for one in self.executors if not is_given(one) and budget_of(one) is not None]
+        if budgets and not self.places.fifo:
+            raise PlanError(
+                f"executor '{budgets[0]}' has a budget, which needs real-time priorities: run as root, or raise "
+                "ulimit -r"
+            )
         self.plans = {one.name: plan_of(system, one, settings.periods) for one in self.executors if not is_given(one)}
         for board in self.boards:
             if not is_given(board):
                 require_board(board, self.plans[board.name])
-        list(topics_of(system))
-        self.binaries = {name: str(find_binary(name)) for name in self._needed()}
-        self.environment = ros_environment(settings)
+        needed = ["tide-agent"] if self.boards else []
+        needed += ["tide-pauses"] if self.places.fifo else []
+        needed += ["chain_client"] if not all(map(is_given, self.boards)) else []
+        needed += ["tide-line"] if any(map(self._has_line, self.boards)) else []
+        self.binaries = {name: str(find_binary(name)) for name in needed}
+        self.environment = ros_environment(settings.domain)
         self.lines: dict[str, Child] = {}
         self.devices: dict[str, str] = {}  # of boards, their own ends
         self.agent: Child | None = None
         self.ports: dict[str, int] = {}  # by UDP link
         self.players: dict[str, Child] = {}
 
-    def _needed(self) -> list[str]:
-        needed = ["tide-agent"] if self.boards else []
-        needed += ["tide-pauses"] if self.places.fifo else []
-        needed += ["chain_client"] if any(not is_given(one) for one in self.boards) else []
-        return needed + (["tide-line"] if any(map(self._has_line, self.boards)) else [])
-
     def _has_line(self, board: Executor) -> bool:
         """It is emulated here."""
         return isinstance(self.links[board.name], SerialLink) and not (board.image or board.attach)
-
-    def _require(self) -> None:
-        require_programs([one for one in self.executors if is_given(one)], self.folder)
-        if self.settings.line_loss > 0 and not any(map(self._has_line, self.boards)):
-            raise PlanError("--line-loss needs a serial line that tide run plays; there is none")
-        budgets = [one.name for one in self.executors if not is_given(one) and _budget_ns(one) is not None]
-        if budgets and not self.places.fifo:
-            raise PlanError(
-                f"executor '{budgets[0]}' has a budget, which needs real-time priorities: run as root, or raise "
-                "ulimit -r"
-            )
-
-    # ---- the parts ----
-
-    def _start_line(self, children: Children, board: Executor, link: SerialLink, number: int) -> str:
-        """The agent's end."""
-        command = [self.binaries["tide-line"], "--baud", str(link.baud), "--seed", str(self.settings.seed + number)]
-        command += ["--priority", str(_LINE_PRIORITY), "--exit-on-eof"]
-        if self.settings.line_loss > 0:
-            command += ["--frame-loss", f"{self.settings.line_loss:g}"]
-        log = self.out / f"{board.name}_line.log"
-        line = children.start(f"line of board '{board.name}'", command, log, Scheduling(0, self.places.others))
-        ends = line.wait_json("a", 5.0, "ready")
-        self.lines[board.name] = line
-        self.devices[board.name] = str(ends["a"])
-        return str(ends["b"])
-
-    def _agent_end(self, children: Children, board: Executor, link: SerialLink, number: int) -> str:
-        if board.attach is not None:
-            return board.attach
-        if board.image is not None:
-            return start_image(children, board, self.folder, self.out / f"{board.name}.log")
-        return self._start_line(children, board, link, number)
-
-    def _start_agent(self, children: Children) -> None:
-        words: list[str] = []
-        networks: list[UdpLink] = []
-        for number, board in enumerate(self.boards):
-            link = self.links[board.name]
-            if isinstance(link, SerialLink):
-                words += ["--serial", self._agent_end(children, board, link, number), "--baud", str(link.baud)]
-                words += ["--heartbeat-delay", str(link.agent_heartbeat_ms)]
-            elif link not in networks:
-                networks.append(link)
-        for link in networks:  # known to others by the description, else any that is free
-            users = [one for one in self.boards if self.links[one.name] == link]
-            words += ["--udp", str(link.port if any(map(is_given, users)) else 0)]
-        if any(one.attach is not None and one.attach.isdecimal() for one in self.boards):
-            words += ["--bind", "0.0.0.0"]
-        if any(map(is_given, self.boards)):
-            words += ["--domain", str(self.settings.domain)]
-        if self.places.fifo:
-            words += ["--priority", str(_AGENT_PRIORITY)]
-        command = [self.binaries["tide-agent"], *words, "--json-stats", "--trace", str(self.out / AGENT_TRACE)]
-        scheduling = Scheduling(0, self.places.others)
-        agent = children.start("tide-agent", command, self.out / "agent.log", scheduling, self.environment)
-        ready = agent.wait_line(lambda line: line.startswith("ready"), START_LIMIT_S, "ready")
-        ports = [int(port) for port in re.findall(r"udp \S*?:(\d+)", ready)]
-        self.ports = {link.name: port for link, port in zip(networks, ports, strict=True)}
-        self.agent = agent
-
-    def _start_host(self, children: Children, executor: Executor) -> None:
-        log = self.out / f"{executor.name}.log"
-        if executor.command is not None:
-            values = {"domain": str(self.settings.domain)}
-            start_command(children, executor, self.folder, log, values, self.environment)
-            return
-        command = [sys.executable, "-m", "tide.run.nodes"]
-        node = children.start(role_of(executor), command, log, None, self.environment)
-        told = nodes_of(self.system, executor, self.plans[executor.name], self.out)
-        budget = _budget_ns(executor)
-        told["budget"] = None if budget is None else {"budget_ns": budget[0], "period_ns": budget[1]}
-        told["priority"] = _NODES_PRIORITY if self.places.fifo else 0
-        told["waits"] = self.settings.waits and may_wait(executor)
-        node.say(json.dumps(told))
-        self.players[executor.name] = node
-
-    def _start_board(self, children: Children, board: Executor, number: int) -> None:
-        link = self.links[board.name]
-        log = self.out / f"{board.name}.log"
-        if board.command is not None:
-            values = {"domain": str(self.settings.domain)}
-            values["device"] = self.devices.get(board.name, "")
-            values["baud"] = str(link.baud) if isinstance(link, SerialLink) else ""
-            values["port"] = str(self.ports.get(link.name, ""))
-            start_command(children, board, self.folder, log, values, self.environment)
-        if is_given(board):
-            return
-        plan = self.out / f"{board.name}_plan.txt"
-        write_board_plan(self.plans[board.name], plan)
-        command = [self.binaries["chain_client"], "--plan", str(plan), "--domain", str(self.settings.domain)]
-        command += ["--key", str(FIRST_KEY + number), "--wait-for-start", "--stay", *self._board_options(board, link)]
-        command += ["--trace", str(self.out / f"{board.name}.trace")]
-        if self.places.boards:
-            command += ["--cpu", str(self.places.boards[number % len(self.places.boards)])]
-            command += ["--link-cpu", str(min(self.places.others))]
-        if self.places.fifo:
-            command += ["--priority", str(_EXECUTOR_PRIORITY), "--link-priority", str(_LINK_PRIORITY)]
-        self.players[board.name] = children.start(role_of(board), command, log)
-
-    def _board_options(self, board: Executor, link: SerialLink | UdpLink) -> list[str]:
-        if isinstance(link, SerialLink):
-            words = ["--device", self.devices[board.name], "--baud", str(link.baud)]
-        else:
-            words = ["--udp", str(self.ports[link.name])]
-        words += ["--mtu", str(link.mtu_bytes)]
-        if link.heartbeat_delay_ns >= 0:
-            words += ["--heartbeat-delay-us", str(link.heartbeat_delay_ns // 1000)]
-        batch, _, send = (board.policy or "tide").partition("_")
-        policy = "tide-preemptive" if batch == "tide" and board.lanes > 1 else batch
-        words += ["--executor", policy, "--send", send or "asynchronous"]
-        words += ["--granted-ns", str(nanoseconds(board.submit_ms) + nanoseconds(board.dispatch_ms))]
-        known = levels(self.system, board.name)
-        for chain in self.system.chains:
-            if chain.hold and chain.name in known:
-                words += ["--hold-level", str(known[chain.name])]
-        if self.settings.waits and may_wait(board):
-            words.append("--wait")
-        budget = _budget_ns(board)
-        if budget is not None:
-            words += ["--budget-us", str(budget[0] // 1000), "--budget-period-us", str(budget[1] // 1000)]
-        return words
-
-    def _start_observer(self, children: Children) -> Child:
-        told = []
-        for chain, callback, reader in topics_of(self.system):
-            publication = callback.publishes
-            assert publication is not None
-            told.append(
-                {
-                    "topic": publication.topic,
-                    "type": publication.type,
-                    "readers": int(reader is not None),
-                    "observed": not is_played(self.system, chain),
-                }
-            )
-        command = [sys.executable, "-m", "tide.run.observer"]
-        scheduling = Scheduling(0, self.places.others)
-        observer: Child = children.start("observer", command, self.out / "observer.log", scheduling, self.environment)
-        services = [{"service": one.service, "type": one.type} for one in self._replies()]
-        observer.say(json.dumps({"topics": told, "services": services}))
-        observer.wait_event("created", START_LIMIT_S)
-        return observer
-
-    def _start_recorder(self, children: Children) -> Child:
-        scheduling = Scheduling(0, self.places.others)
-        return start_recorder(children, self.out, self.settings.domain, scheduling, self.environment)
-
-    def _replies(self) -> list[Reply]:
-        return [one.replies for chain in self.system.chains for one in chain.callbacks if one.replies is not None]
 
     # ---- the run ----
 
@@ -323,7 +227,7 @@ class Robot:
             played = {name: (self.links[name].name, plan) for name, plan in self.plans.items() if name in self.links}
             hosts = {one.name: self.plans.get(one.name, []) for one in self.hosts}
             keys = {board.name: FIRST_KEY + number for number, board in enumerate(self.boards)}
-            traces = traces_of_robot(self.system, played, hosts, keys, start_ns)
+            traces = traces_of(self.system, played, hosts, keys, start_ns)
             write_traces(traces, self.out)
             self._wait_end(start_ns, children, report)
             others = other_real_time_threads(os.getpid())
@@ -337,7 +241,136 @@ class Robot:
                 found, recorded.notes = recorded_boards(self.system, given, self.out)
                 write_traces(replace(traces, given=found), self.out)
         self._count(recorded)
+        if self.logs_frames:
+            recorded.frames = read_frames(self.out / _FRAMES)
         return recorded
+
+    # ---- the parts ----
+
+    def _start_agent(self, children: Children) -> None:
+        words: list[str] = []
+        networks: list[UdpLink] = []
+        for number, board in enumerate(self.boards):
+            link = self.links[board.name]
+            if isinstance(link, SerialLink):
+                words += ["--serial", self._agent_end(children, board, link, number), *agent_options(link)]
+            elif link not in networks:
+                networks.append(link)
+        for link in networks:  # known to others by the description, else any that is free
+            users = [one for one in self.boards if self.links[one.name] == link]
+            words += ["--udp", str(link.port if any(map(is_given, users)) else 0)]
+        if any(one.attach is not None and one.attach.isdecimal() for one in self.boards):
+            words += ["--bind", "0.0.0.0"]
+        if any(map(is_given, self.boards)):
+            words += ["--domain", str(self.settings.domain)]
+        if self.places.fifo:
+            words += ["--priority", str(_AGENT_PRIORITY)]
+        command = [self.binaries["tide-agent"], *words, "--json-stats", "--trace", str(self.out / AGENT_TRACE)]
+        agent = self._start(children, "tide-agent", command, "agent.log")
+        ready = agent.wait_line(lambda line: line.startswith("ready"), START_LIMIT_S, "ready")
+        ports = [int(port) for port in re.findall(r"udp \S*?:(\d+)", ready)]
+        self.ports = {link.name: port for link, port in zip(networks, ports, strict=True)}
+        self.agent = agent
+
+    def _start(self, children: Children, name: str, command: list[str], log: str) -> Child:
+        """Of the run itself, where it takes no board its processor."""
+        scheduling = Scheduling(0, self.places.others)
+        child: Child = children.start(name, command, self.out / log, scheduling, self.environment)
+        return child
+
+    def _agent_end(self, children: Children, board: Executor, link: SerialLink, number: int) -> str:
+        """The agent's end of the board's line."""
+        if board.attach is not None:
+            return board.attach
+        if board.image is not None:
+            return start_image(children, board, self.folder, self.out / f"{board.name}.log")
+        command = [self.binaries["tide-line"], "--baud", str(link.baud), "--seed", str(self.settings.seed + number)]
+        command += ["--priority", str(_LINE_PRIORITY), "--exit-on-eof"]
+        if self.logs_frames:
+            (self.out / _FRAMES).unlink(missing_ok=True)
+            command += ["--log", str(self.out / _FRAMES)]
+        if self.settings.line_loss > 0:
+            command += ["--frame-loss", f"{self.settings.line_loss:g}"]
+        if self.settings.first_loss > 0:
+            command += ["--first-loss-a-to-b", f"{self.settings.first_loss:g}"]
+        line = self._start(children, f"line of board '{board.name}'", command, f"{board.name}_line.log")
+        ends = line.wait_json("a", 5.0, "ready")
+        self.lines[board.name] = line
+        self.devices[board.name] = str(ends["a"])
+        return str(ends["b"])
+
+    def _start_recorder(self, children: Children) -> Child:
+        """`tide record` listens to what boards of the user publish of themselves."""
+        shutil.rmtree(self.out / _RECORD, ignore_errors=True)
+        command = [sys.executable, "-m", "tide.main", "record", "--out", str(self.out / _RECORD)]
+        child = self._start(children, "tide record", [*command, "--domain", str(self.settings.domain)], "record.log")
+        child.wait_line(lambda line: line.startswith("recording"), _RECORDER_LIMIT_S, "ready")
+        return child
+
+    def _start_observer(self, children: Children) -> Child:
+        topics = []
+        for chain, callback, reader in topics_of(self.system):
+            assert callback.publishes is not None
+            told = {"topic": callback.publishes.topic, "type": callback.publishes.type}
+            topics.append({**told, "readers": int(reader is not None), "observed": not is_played(self.system, chain)})
+        services = [
+            {"service": one.replies.service, "type": one.replies.type}
+            for chain in self.system.chains
+            for one in chain.callbacks
+            if one.replies is not None
+        ]
+        observer = self._start(children, "observer", [sys.executable, "-m", "tide.run.observer"], "observer.log")
+        observer.say(json.dumps({"topics": topics, "services": services}))
+        observer.wait_event("created", START_LIMIT_S)
+        return observer
+
+    def _start_host(self, children: Children, executor: Executor) -> None:
+        log = self.out / f"{executor.name}.log"
+        if executor.command is not None:
+            values = {"domain": str(self.settings.domain)}
+            start_command(children, executor, self.folder, log, values, self.environment)
+            return
+        command = [sys.executable, "-m", "tide.run.nodes"]
+        node = children.start(role_of(executor), command, log, None, self.environment)
+        told = nodes_of(self.system, executor, self.plans[executor.name], self.out)
+        budget = budget_of(executor)
+        told["budget"] = None if budget is None else {"budget_ns": budget[0], "period_ns": budget[1]}
+        told["priority"] = _NODES_PRIORITY if self.places.fifo else 0
+        told["waits"] = self.settings.waits and may_wait(executor)
+        node.say(json.dumps(told))
+        self.players[executor.name] = node
+
+    def _start_board(self, children: Children, board: Executor, number: int) -> None:
+        link = self.links[board.name]
+        log = self.out / f"{board.name}.log"
+        if board.command is not None:
+            values = {"domain": str(self.settings.domain)}
+            values["device"] = self.devices.get(board.name, "")
+            values["baud"] = str(link.baud) if isinstance(link, SerialLink) else ""
+            values["port"] = str(self.ports.get(link.name, ""))
+            start_command(children, board, self.folder, log, values, self.environment)
+        if is_given(board):
+            return
+        plan = self.out / f"{board.name}_plan.txt"
+        write_board_plan(self.plans[board.name], plan)
+        words = [self.binaries["chain_client"], "--plan", str(plan), "--domain", str(self.settings.domain)]
+        words += ["--key", str(FIRST_KEY + number), "--wait-for-start", "--mtu", str(link.mtu_bytes)]
+        words += ["--trace", str(self.out / f"{board.name}.trace")]
+        if isinstance(link, SerialLink):
+            words += ["--device", self.devices[board.name], "--baud", str(link.baud)]
+        else:
+            words += ["--udp", str(self.ports[link.name])]
+        words += client_options(self.system, board, link)
+        if self.settings.waits and may_wait(board):
+            words.append("--wait")
+        if self.places.boards:
+            words += ["--cpu", str(self.places.boards[number % len(self.places.boards)])]
+            words += ["--link-cpu", str(min(self.places.others))]
+        if self.places.fifo:
+            words += ["--priority", str(_EXECUTOR_PRIORITY), "--link-priority", str(_LINK_PRIORITY)]
+        self.players[board.name] = children.start(role_of(board), words, log)
+
+    # ---- until everything begins ----
 
     def _wait_topics(self, observer: Child, children: Children) -> None:
         patience = Patience(self.settings.start_limit_s)
@@ -408,6 +441,8 @@ class Robot:
         ]
         return start_ns + max(ends)
 
+    # ---- until everything has ended ----
+
     def _wait_end(self, start_ns: int, children: Children, report: Report) -> None:
         end_ns = self._end_ns(start_ns)
         total_s = length_ns(self.system, self.settings.periods) / 1e9
@@ -433,9 +468,7 @@ class Robot:
 
     def _take(self, recorded: Recorded, name: str, line: str) -> None:
         told = json_line(line)
-        if line.startswith("tide-execution "):
-            recorded.lines.append(line)
-        elif "runs" in told:
+        if "runs" in told:
             runs = recorded.runs.setdefault((told["chain"], told["callback"]), {})
             runs |= {index: (start, end, cpu) for index, start, end, cpu in told["runs"]}
         elif "times_ns" in told:
@@ -443,6 +476,8 @@ class Robot:
             recorded.missed[told["topic"]] = [(at_ns, count) for at_ns, count in told.get("missed", ())]
         elif told.get("event") == "told" and "until_ns" in told:
             recorded.seen_until_ns, recorded.undescribed = told["until_ns"], told.get("undescribed", [])
+        elif "budgets_of" in told:
+            recorded.counters.setdefault("host_budgets", {})[told["budgets_of"]] = told["budgets"]
         elif told.get("event") == "summary":
             recorded.counters.setdefault("boards", {})[name] = {k: v for k, v in told.items() if k != "event"}
         elif told.get("skipped"):
@@ -467,3 +502,204 @@ class Robot:
             every = [one[part] for one in boards.values()]
             recorded.counters[part] = {key: sum(one[key] for one in every) for key in every[0]} if every else {}
         recorded.counters["publish_failures"] = sum(one["publish_failures"] for one in boards.values())
+
+
+# ---- programs of the user ----
+
+
+def role_of(executor: Executor) -> str:
+    return f"{'board' if executor.where == 'mcu' else 'host executor'} '{executor.name}'"
+
+
+def command_of(executor: Executor, folder: Path, values: dict[str, str]) -> list[str]:
+    """Its words. PlanError when there is no such program."""
+    assert executor.command is not None
+    try:
+        words = shlex.split(executor.command)
+    except ValueError as error:
+        raise PlanError(f"{role_of(executor)}: its command is no line of a shell: {error}") from None
+    for key, value in values.items():
+        words = [word.replace(f"{{{key}}}", value) for word in words]
+    unknown = next((found[0] for word in words if (found := re.search(r"\{[a-z]+\}", word))), None)
+    if unknown is not None:
+        known = ", ".join(f"{{{key}}}" for key in values) or "nothing"
+        raise PlanError(f"{role_of(executor)}: its command has {unknown}; known there: {known}")
+    program = words[0] if words else ""
+    path = shutil.which(str(folder / program) if "/" in program else program)
+    if path is None:
+        raise PlanError(f"{role_of(executor)}: its command '{program}' is no program that can be started; correct it")
+    return [path, *words[1:]]
+
+
+def require_programs(executors: list[Executor], folder: Path) -> None:
+    """PlanError, before anything is started, when one of them cannot be."""
+    for executor in executors:
+        if executor.command is not None:
+            values = ("device", "baud", "port", "domain") if executor.where == "mcu" else ("domain",)
+            command_of(executor, folder, dict.fromkeys(values, ""))
+        if executor.image is not None and not (folder / executor.image).is_file():
+            raise PlanError(f"{role_of(executor)}: there is no image '{executor.image}'; build it, or correct its path")
+        if executor.image is not None and shutil.which("qemu-system-arm") is None:
+            raise PlanError(f"{role_of(executor)}: qemu-system-arm is missing; install it")
+        if executor.attach is not None and executor.attach.startswith("/") and not Path(executor.attach).exists():
+            raise PlanError(f"{role_of(executor)}: there is no device '{executor.attach}'; plug it in")
+
+
+def _by_line() -> list[str]:
+    """What makes a program in C write each line at once: its log would lack the last ones, which are those that say why
+    it ended."""
+    program = shutil.which("stdbuf")
+    return [] if program is None else [program, "-oL"]
+
+
+def start_command(
+    children: Children, executor: Executor, folder: Path, log: Path, values: dict[str, str], environment: dict[str, str]
+) -> Child:
+    command = [*_by_line(), *command_of(executor, folder, values)]
+    environment = {**environment, "PYTHONUNBUFFERED": "1"}
+    child: Child = children.start(
+        role_of(executor), command, log, environment=environment, folder=folder, is_group=True
+    )
+    return child
+
+
+def start_image(children: Children, executor: Executor, folder: Path, log: Path) -> str:
+    """The terminal in which the line of its first UART ends."""
+    image = (folder / str(executor.image)).resolve()
+    command = ["qemu-system-arm", "-M", machine(image), "-display", "none", "-monitor", "none"]
+    command += ["-chardev", "pty,id=line", "-serial", "chardev:line", "-semihosting-config", "enable=on,target=native"]
+    command += ["-kernel", str(image)]
+    child: Child = children.start(role_of(executor), command, log, folder=folder)
+    line = child.wait_line(lambda text: "/dev/pts/" in text, START_LIMIT_S, "started")
+    found = re.search(r"/dev/pts/\d+", line)
+    assert found is not None
+    return found.group(0)
+
+
+def end_recorder(child: Child, limit_s: float) -> None:
+    """It writes what came. RunError when it could not."""
+    child.process.terminate()
+    child.process.wait(timeout=limit_s)
+    if child.process.returncode not in (1, 130):  # 1: there was nothing
+        raise RunError(f"tide record could not end its files ({child.ending()})\n{child.tail()}")
+
+
+def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tuple[tuple[TracedGiven, ...], list[str]]:
+    """Files of boards of the user go to where those of the others are. A node is the board that has its name, or the
+    only one. Lines: what was found."""
+    folder = out / _RECORD
+    if not is_record(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return (), []
+    found: dict[str, TracedGiven] = {}
+    lines = []
+    every = read_record(folder).boards
+    for one in every:
+        own = next((board.name for board in boards if board.name == one.name.rpartition("/")[2]), None)
+        if own is None and len(boards) == len(every) == 1:
+            own = boards[0].name
+        if own is None or own in found:
+            lines.append(
+                f"{one.node} published a trace, and no board of yours has its name: it is in {_RECORD}/{one.file}"
+            )
+            continue
+        file = f"{own}.trace"
+        (folder / one.file).rename(out / file)
+        levels = {chain: level for level, chain in names_by_level(system, own).items()}
+        begins = tuple(name for name in levels if system.chain(name).callbacks[0].executor == own)
+        found[own] = TracedGiven(own, levels, begins, replace(one, file=file))
+        lines.append(f"board '{own}' published its trace, which is in {file}")
+    if len(found) == len(every):
+        shutil.rmtree(folder, ignore_errors=True)
+    return tuple(found.values()), lines
+
+
+# ---- what a run waits for in vain ----
+
+
+def missing_text(system: System, missing: list[dict[str, str]], limit_s: float, folder: Path) -> str:
+    """Of what an observer of the run misses the first. folder: of the logs."""
+    if not missing:
+        return "the observer saw no topics in time; is DDS discovery on loopback possible here?"
+    first = missing[0]
+    if "service" in first:
+        return _missing_service(system, first, limit_s, folder)
+    maker, reader = next(
+        (callback, after)
+        for _, callback, after in topics_of(system)
+        if callback.publishes is not None and callback.publishes.topic == first["topic"]
+    )
+    who = maker if first["what"] != "subscription" or reader is None else reader
+    role = role_of(system.executor(who.executor))
+    log = folder / f"{who.executor}.log"
+    if first["what"] == "type":
+        assert maker.publishes is not None
+        return (
+            f"topic '{first['topic']}' is {first['type']}, the description says {maker.publishes.type}; "
+            f"correct one of them"
+        )
+    verb = "publish" if first["what"] == "publisher" else "subscribe to"
+    return f"{role} did not {verb} topic '{first['topic']}' within {limit_s:g} s; look into {log}"
+
+
+def _missing_service(system: System, missing: dict[str, str], limit_s: float, folder: Path) -> str:
+    name = missing["service"]
+    server = next(
+        one
+        for chain in system.chains
+        for one in chain.callbacks
+        if one.replies is not None and one.replies.service == name
+    )
+    if missing["what"] == "type":
+        assert server.replies is not None
+        described = server.replies.type
+        return f"service '{name}' is {missing['type']}, the description says {described}; correct one of them"
+    role, log = role_of(system.executor(server.executor)), folder / f"{server.executor}.log"
+    return f"{role} did not serve '{name}' within {limit_s:g} s; look into {log}"
+
+
+# ---- the kernel's workers ----
+
+_MASK = Path("/sys/devices/virtual/workqueue/cpumask")
+
+
+@contextlib.contextmanager
+def kept_off(cpu: int | None, file: Path = _MASK) -> Iterator[bool]:
+    """Keeps the kernel's floating workers off a processor while it is measured. True when it worked; without the right
+    to change the mask, the run goes on as it is.
+
+    What is written to a pseudo terminal reaches the other end through such a worker. It has normal priority, and Linux
+    may put it on the processor on which the executor computes with real-time priority: there it waits until the
+    callback is over, which no UART does. The mask is a setting of the machine, so it is put back after the run."""
+    before = _read(file)
+    wanted = None if before is None or cpu is None else before & ~(1 << cpu)
+    changed = False
+    try:
+        with shielded():  # or an interruption between the two would leave the machine changed
+            changed = bool(wanted) and wanted != before and _write(file, wanted or 0)
+        yield changed or (wanted is not None and wanted == before)
+    finally:
+        if changed:
+            assert before is not None
+            with shielded():
+                _write(file, before)
+
+
+def _read(file: Path) -> int | None:
+    try:
+        return int(file.read_text(encoding="ascii").strip().replace(",", ""), 16)
+    except (OSError, ValueError):
+        return None
+
+
+def _write(file: Path, mask: int) -> bool:
+    digits = f"{mask:x}"
+    groups: list[str] = []
+    while digits:
+        digits, group = digits[:-8], digits[-8:]
+        groups.insert(0, group)
+    try:
+        file.write_text(",".join(groups) + "\n", encoding="ascii")
+    except OSError:
+        return False
+    return True

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tide.errors import UsageError
 from tide.report.verdict import ABOVE_BOUND, MET, NO_EVIDENCE, NOT_MET
-from tide.run.domain import DOMAIN_MAXIMUM, ros_domain
+from tide.run.machine import DOMAIN_MAXIMUM, ros_domain
 from tide.system.command import load_or_exit
 
 if TYPE_CHECKING:

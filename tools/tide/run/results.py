@@ -1,31 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of a whole description beside its bounds: results.json, tables and sentences."""
+"""One run beside its bounds, and what of it people see: for results.json, tables and sentences."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from tide.analysis.ask import AnalysisError
 from tide.analysis.bounds import Bounds, ChainBound, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import DESCRIBED, excluded
+from tide.errors import UsageError
+from tide.export.run_folder import read_run
+from tide.measured.lines import PLAYED
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.pauses import pauses_told
-from tide.report.results import Run, Undisturbed, summarise
-from tide.run.disturbances import undisturbed
-from tide.run.evidence import executions
-from tide.run.handed import evidence_of
-from tide.run.judge import judge
-from tide.run.robot import Recorded
-from tide.run.robot_paths import SeenPath, with_bounds
-from tide.run.robot_plans import is_given, is_played, length_ns, used_executors
-from tide.run.robot_times import Section, Seen, sections_seen
+from tide.report.answers import print_answers
+from tide.report.results import ChainResult, Run, Undisturbed, summarise
+from tide.report.timeline import Period
+from tide.run import evidence
+from tide.run.judge import bounded
+from tide.run.plan import (
+    WARM_UP_INSTANCES,
+    chains_on_the_line,
+    is_given,
+    is_played,
+    length_ns,
+    may_wait,
+    used_executors,
+)
+from tide.run.robot import Recorded, Report, Robot, Settings
+from tide.run.seen import Section, Seen, SeenPath, paths_of, sections_seen, seen_of, undisturbed, with_bounds
+from tide.system.levels import levels_of_boards
 from tide.system.model import Chain, System
-from tide.terminal.style import empty_table
+from tide.system.places import Executor
+from tide.terminal.style import empty_table, print_whole, print_wrapped
+
+TIMES = "execution_times.txt"
 
 
 @dataclass(frozen=True)
@@ -37,6 +56,8 @@ class Outcome:
     bounds: Bounds | None
     no_bounds: str = ""
     paths: list[SeenPath] = field(default_factory=list)
+    period: Period | None = None  # a typical one, where the line tells of it
+    notes: list[str] = field(default_factory=list)  # for people
 
     def until_ns(self, section: Section) -> int | None:
         """The bound of a chain until it leaves a board."""
@@ -65,32 +86,48 @@ class Outcome:
         return found
 
 
+def run_once(system: System, settings: Settings, folder: Path, out: Path, report: Report) -> Outcome:
+    """folder: of the description. out: of the logs. PlanError when it cannot be played, RunError when a part failed."""
+    recorded = Robot(system, settings, folder, out).run(report)
+    with contextlib.suppress(UsageError):  # nothing was recorded
+        recorded.handed = evidence.handed(system, read_run(out)[0])
+    times = execution_lines(system, recorded)
+    if times:
+        write_times(out, times)
+    paths = paths_of(system, recorded, settings.periods)
+    return outcome_of(system, recorded, seen_of(system, recorded, settings.periods), settings.periods, paths)
+
+
+def write_times(folder: Path, lines: list[str]) -> None:
+    """Of callbacks that are played: `tide measured` does not take them for the user's."""
+    (folder / TIMES).write_text("".join(f"{line}\n" for line in (PLAYED, *lines)), encoding="ascii")
+
+
 def execution_lines(system: System, recorded: Recorded) -> list[str]:
-    """As `tide measured` reads them: what the boards counted, and of host executors and of joins what was recorded."""
-    lines = list(recorded.lines)
+    """As `tide measured` reads them."""
+    lines = []
     for chain in system.chains:
         for callback in chain.callbacks:
-            runs = recorded.runs.get((chain.name, callback.name), {})
-            joins = bool(chain.joins) and callback is chain.callbacks[0]
-            if not runs or (system.where(callback) != "host" and not joins):
-                continue
-            spent = [cpu_ns for _, _, cpu_ns in runs.values()]
-            name = f"{chain.name}/{callback.name}"
-            lines.append(f"tide-execution {name} {len(spent)} {min(spent)} {max(spent)} {sum(spent)}")
+            spent = [cpu_ns for _, _, cpu_ns in recorded.runs.get((chain.name, callback.name), {}).values()]
+            if spent and not is_given(system.executor(callback.executor)):
+                name = f"{chain.name}/{callback.name}"
+                lines.append(f"tide-execution {name} {len(spent)} {min(spent)} {max(spent)} {sum(spent)}")
     return lines
 
 
-def _in_time(system: System, seen: list[Seen]) -> dict[str, object]:
-    played = [one for one in seen if is_played(system, system.chain(one.chain))]
+def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
+    """Of the chains that were seen as a whole: how much of its period the longest instance took, how many did not come
+    to their end, and which chains that concerns."""
+    played = [one for one in chains if is_played(system, system.chain(one.name))]
     shares = [
-        (latency_ns / system.timer_of(system.chain(one.chain)).period_ns, one.chain)
+        (latency_ns / system.timer_of(system.chain(one.name)).period_ns, one.name)
         for one in played
         for latency_ns in one.latencies_ns
     ]
     share, name = max(shares, default=(0.0, ""))
-    over = {one for share_of, one in shares if share_of > 1} | {one.chain for one in played if one.lost + one.skipped}
+    over = {one for share_of, one in shares if share_of > 1} | {one.name for one in played if one.lost + one.skipped}
     missing = sum(one.lost + one.skipped for one in played)
-    unseen = {one.name for one in system.chains} - {one.chain for one in played}
+    unseen = {one.name for one in system.chains} - {one.name for one in played}
     told: dict[str, object] = {"share": share, "chain": name, "missing": missing}
     return told | {"over": sorted(over), "unseen": sorted(unseen)}
 
@@ -122,50 +159,52 @@ def outcome_of(
         bounds, why = bounds_of(system), ""
     except (NoBoundError, AnalysisError, MissingBinaryError) as error:
         bounds, why = None, str(error)
-    chains = []
+    line = chains_on_the_line(system)
+    instances = evidence.instances_of(line, recorded.runs, recorded.start_ns, WARM_UP_INSTANCES, recorded.frames)
+    parts = evidence.parts_of(instances, recorded.frames)
     known = undisturbed(system, recorded, periods)
-    length = length_ns(system, periods)
+    chains = []
     for one in seen:
         chain = system.chain(one.chain)
-        deadline_ns = chain.deadline_ns
-        result = summarise(
-            chain.name, chain.priority, chain.reliability, deadline_ns, one.latencies_ns, one.lost, one.skipped
-        )
-        bound = bounds.chain(chain.name) if bounds else None
-        bound_ns = bound.bound_ns if bound else None
+        counts = (one.latencies_ns, one.lost, one.skipped)
+        result = summarise(chain.name, chain.priority, chain.reliability, chain.deadline_ns, *counts)
         more = {
-            "bound_ns": bound_ns,
-            "undisturbed": _undisturbed(system, chain, recorded, known, bound),
+            "undisturbed": _undisturbed(system, chain, recorded, known, bounds.chain(chain.name) if bounds else None),
             "part": one.part,
             "unseen": one.unseen,
             "doubt": one.doubt,
+            "parts": parts.get(chain.name, []),
         }
         chains.append(result.model_copy(update=more))
-    evidence: dict[str, object] = executions(execution_lines(system, recorded))
+    told: dict[str, Any] = evidence.executions(execution_lines(system, recorded))
     if any(is_played(system, chain) for chain in system.chains):
-        evidence["in_time"] = _in_time(system, seen)
-    evidence |= evidence_of(recorded.handed)
+        told["in_time"] = in_time(system, chains)
+    told |= evidence.evidence_of(recorded.handed)
     if recorded.pauses is not None:
-        evidence["pauses"] = pauses_told(recorded.pauses, recorded.start_ns, recorded.start_ns + length)
-    evidence |= {"undescribed": recorded.undescribed, "other_real_time": recorded.other_real_time}
-    evidence["legs"] = [asdict(leg) for one in seen for leg in one.legs]
-    evidence["sections"] = [asdict(section) for one in seen for section in one.sections]
-    evidence["topics"] = [asdict(rate) for one in seen for rate in one.rates]
-    bounded = with_bounds(paths, bounds)
-    if bounded:
-        evidence["paths"] = [asdict(one) for one in bounded]
-    counters = recorded.counters
+        until_ns = recorded.start_ns + length_ns(system, periods)
+        told["pauses"] = pauses_told(recorded.pauses, recorded.start_ns, until_ns)
+    told |= {"undescribed": recorded.undescribed, "other_real_time": recorded.other_real_time}
+    told["legs"] = [asdict(leg) for one in seen for leg in one.legs]
+    told["sections"] = [asdict(section) for one in seen for section in one.sections]
+    told["topics"] = [asdict(rate) for one in seen for rate in one.rates]
+    beside = with_bounds(paths, bounds)
+    if beside:
+        told["paths"] = [asdict(one) for one in beside]
+    if recorded.frames:
+        told |= evidence.of_line(line, instances, recorded.frames, system.executor(line[0].sample.executor).lanes > 1)
     run = Run(
         executor=DESCRIBED,
         send=DESCRIBED,
         periods=periods,
         chains=chains,
-        counters=counters,
-        evidence=evidence,
+        counters=recorded.counters,
+        evidence=told,
     )
-    if bounds is not None:
-        run = run.model_copy(update={"answers": judge(system, bounds, run)})
-    return Outcome(run, seen, bounds, why, bounded)
+    period = None
+    if recorded.frames:
+        p50_ns = next(one.p50_ns for one in chains if one.name == line[0].chain.name)
+        period = evidence.median_period(line, p50_ns, WARM_UP_INSTANCES, instances, recorded.frames)
+    return Outcome(bounded(system, run, bounds), seen, bounds, why, beside, period, recorded.notes)
 
 
 # ---- for people ----
@@ -277,7 +316,7 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
         "assumption that nothing here observes"
         for name in outcome.run.refuted
     ]
-    return [re.sub(r"\s+", " ", line) for line in lines]
+    return [re.sub(r"\s+", " ", line) for line in lines] + outcome.notes
 
 
 def details(system: System, outcome: Outcome) -> list[str]:
@@ -296,3 +335,82 @@ def details(system: System, outcome: Outcome) -> list[str]:
                 f"at most; described: {_ms(period_ns)} ms"
             )
     return lines
+
+
+def budget_lines(system: System, runs: Iterable[Run]) -> list[str]:
+    """What became of each budget, a line each."""
+    lines = []
+    for run in runs:
+        of_boards = [one for board in run.counters.get("boards", {}).values() for one in board.get("budgets", ())]
+        for one in (*run.counters.get("budgets", ()), *of_boards):
+            lines.append(_budget_line(run.label, _lane(system, one), one))
+        for host, every in run.counters.get("host_budgets", {}).items():
+            lines += [_budget_line(run.label, f"a lane of '{host}'", one) for one in every]
+    return lines
+
+
+def _lane(system: System, counters: dict[str, Any]) -> str:
+    names = [
+        name
+        for known in levels_of_boards(system).values()
+        for name, level in known.items()
+        if level == counters["level"]
+    ]
+    return f"the lane of {names[0]}" if names else "its lane"
+
+
+def _budget_line(run: str, who: str, counters: dict[str, Any]) -> str:
+    return (
+        f"budget, {run}: {who} ran out of it {counters['exhaustions']} times; "
+        f"{counters['used_ns'] / 1e6:.1f} ms within it, {counters['low_ns'] / 1e6:.1f} ms at low priority"
+    )
+
+
+def heading(system: System, settings: Settings) -> str:
+    used = used_executors(system)
+    words = []
+    for where, word in (("mcu", "board"), ("host", "host executor")):
+        count = sum(one.where == where for one in used)
+        if count:
+            words.append(f"{count} {word}{'s' if count > 1 else ''}")
+    words.append(f"{len(system.chains)} chain{'s' if len(system.chains) > 1 else ''}")
+    seconds = length_ns(system, settings.periods) / 1e9
+    return f"[bold]{system.name}[/bold]: {', '.join(words)}; {seconds:.0f} s and the time to start"
+
+
+def _counted(boards: list[Executor], hosts: list[Executor]) -> str:
+    lanes = sum(one.lanes for one in hosts)
+    words = [f"{len(boards)} board{'s' if len(boards) > 1 else ''}"] if boards else []
+    words += [f"{lanes} lane{'s' if lanes > 1 else ''} of host executors"] if lanes else []
+    return " and ".join(words)
+
+
+def shared_lines(system: System, waits: bool) -> list[str]:
+    """What bounds do not know of: parts of a robot that wait for each other on one machine, a line each; and what does
+    not, as it only waits for its execution times."""
+    played = [one for one in used_executors(system) if not is_given(one)]
+    waiting = [one for one in played if waits and may_wait(one)]
+    boards, hosts = ([one for one in played if one.where == where and one not in waiting] for where in ("mcu", "host"))
+    processors = len(os.sched_getaffinity(0))
+    lines = []
+    if waiting:
+        words = _counted(*([one for one in waiting if one.where == where] for where in ("mcu", "host")))
+        lines.append(f"{words} wait for their execution times, as if each had a processor of its own")
+    if len(boards) + sum(one.lanes for one in hosts) > processors:
+        lines.append(
+            f"{_counted(boards, hosts)} share {processors} processors of this machine: one may wait for another, which "
+            f"bounds do not count{'' if waits else '; see --execution wait'}"
+        )
+    return lines
+
+
+def print_details(system: System, outcome: Outcome, console: Console) -> None:
+    print_whole(console, sections_table(outcome))
+    if outcome.is_disturbed:
+        print_whole(console, undisturbed_table(outcome))
+    if any(one.legs for one in outcome.seen):
+        print_whole(console, legs_table(outcome))
+    for line in (*details(system, outcome), *budget_lines(system, [outcome.run])):
+        print_wrapped(console, line, rest="  ")
+    if outcome.run.answers:
+        print_answers(console, outcome.run)
