@@ -166,7 +166,7 @@ def pico(out: Path, messages: Path) -> Path:
 
 
 def nuttx(out: Path, messages: Path) -> Path:
-    folder = new_package(out / "nuttx/tide", messages, ("nuttx", "posix", "exchange"))
+    folder = new_package(out / "nuttx/tide", messages, ("nuttx", "rtos", "posix", "exchange"))
     copy_from_port(folder, "nuttx", "Makefile", "Make.defs", "Kconfig")
     copy_from_port(folder, "nuttx", "example/int32_publisher_main.c", "example/exchange_main.c")
     return folder

@@ -117,13 +117,7 @@ void tide_cortex_m_enable_interrupt(uint32_t number) {
 /* ---- what only the port without a system measures ---- */
 
 uint32_t tide_cortex_m_masked_maximum(void) { return 0u; }
-#if TIDE_FREERTOS_BUDGETS
-const tide_budget_t *tide_cortex_m_lane_budget(size_t lane) { return tide_freertos_lane_budget(lane); }
-#else
-const tide_budget_t *tide_cortex_m_lane_budget(size_t lane) {
-  (void)lane;
-  return NULL;
-}
+#if !TIDE_FREERTOS_BUDGETS
 void tide_freertos_switched_in(void) {}
 #endif
 

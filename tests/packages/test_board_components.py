@@ -103,14 +103,14 @@ class Case:
     own: tuple[str, ...] = field(default=())  # names that the program's project defines, and no declaration has
 
 
-FREERTOS = tuple(f"port/freertos/{name}.c" for name in ("platform", "lanes", "locks", "link_task"))
+FREERTOS = ("port/freertos/freertos.c", *(f"port/rtos/{name}.c" for name in ("platform", "lanes", "link")))
 BARE = ("port/bare/platform.c", "port/bare/atomics.c")
 CUBE = ("stm32cube/tide_micro_ros", ("cortex-m4f", "cortex-m7"))
 CUBE_PROGRAM = (
     '#include "main.h"\n#include "cubemx_transport.h"\nstatic UART_HandleTypeDef huart3;',
     f"(void){CUSTOM.format(args='&huart3', name='cubemx_transport')}",
 )
-ZEPHYR = tuple(f"runtime/port/zephyr/{name}.c" for name in ("platform", "lanes", "budgets", "locks", "link_task"))
+ZEPHYR = ("runtime/port/zephyr/zephyr.c", *(f"runtime/port/rtos/{name}.c" for name in ("platform", "lanes", "link")))
 ZEPHYR_CORES = ("cortex-m3", "cortex-m4f", "cortex-m7", "cortex-m33")
 ZEPHYR_PROGRAM = (
     "#include <zephyr/kernel.h>\n#include <microros_transports.h>",
@@ -125,7 +125,7 @@ def zephyr(link: str, sources: tuple[str, ...], program: tuple[str, str], *defin
     return Case(
         "zephyr/tide",
         ZEPHYR_CORES,
-        (*ZEPHYR, "runtime/port/rtos/link.c", *sources),
+        (*ZEPHYR, *sources),
         ZEPHYR_INCLUDES,
         (KERNELS,),
         program,
@@ -164,7 +164,7 @@ CASES = {
     ),
     "stm32cube with FreeRTOS": Case(
         *CUBE,
-        ("port/stm32cube/cubemx_transport.c", *FREERTOS, "port/rtos/link.c"),
+        ("port/stm32cube/cubemx_transport.c", *FREERTOS),
         ("port/stm32cube", "port/freertos"),
         (DECLARATIONS / "stm32cube", KERNELS),
         CUBE_PROGRAM,
@@ -173,7 +173,7 @@ CASES = {
     "esp_idf": Case(
         "esp_idf/tide",
         ("rv32imac", "rv32imc", "lx106"),
-        (*FREERTOS, "port/rtos/link.c", "port/esp_idf/atomics.c", "port/esp_idf/board.c", "port/esp_idf/network.c"),
+        (*FREERTOS, "port/esp_idf/atomics.c", "port/esp_idf/board.c", "port/esp_idf/network.c"),
         ("port/freertos", "port/esp_idf/include"),
         (DECLARATIONS / "esp_idf",),
         (
@@ -386,13 +386,14 @@ def test_what_describes_a_package_names_what_is_there(boards: Path) -> None:
 def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_path: Path) -> None:
     """NuttX has POSIX's names, so this machine's compiler takes its sources; on its own simulator: docs/install.md."""
     package = boards / "nuttx/tide"
-    ports = ["posix/platform.c", "posix/wake_up_lead.c", "posix/measure.c", "nuttx/lanes.c", "nuttx/link.c"]
-    ports.append("posix/locks.c")
+    ports = [f"posix/{name}.c" for name in ("platform", "wake_up_lead", "measure")]
+    ports += ["rtos/lanes.c", "nuttx/nuttx.c", "nuttx/link.c"]
     sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
     sources += sorted((package / "messages/builtin_interfaces").rglob("*.c"))
     sources += [package / "port" / port for port in ports]
     words = ["cc", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DTIDE_POSIX_PORTABLE", "-DTIDE_SOCKETS=0"]
     words += [f"-I{package / 'include'}", f"-I{package / 'messages'}", f"-I{package / 'port/exchange'}"]
+    words.append(f"-I{package / 'port/nuttx'}")
     words += ['-DCONFIG_TIDE_EXAMPLE_DEVICE="/nonexistent"', "-DCONFIG_TIDE_EXCHANGE_STACKSIZE=65536"]
     words.append("-Wno-deprecated-declarations")  # glibc's mallinfo
     trial = [package / "port/exchange/tide_exchange.c", package / "example/exchange_main.c"]
@@ -429,7 +430,7 @@ def test_an_option_of_nuttx_that_is_switched_later_compiles_all_again(boards: Pa
         return {line for line in done.stdout.splitlines() if line.endswith(".c")}
 
     every = compiled()
-    assert {"port/nuttx/lanes.c", "example/exchange_main.c"} <= every
+    assert {"port/nuttx/nuttx.c", "port/rtos/lanes.c", "example/exchange_main.c"} <= every
     assert compiled() == set()
     later_ns = options.stat().st_mtime_ns + 10**12
     os.utime(options, ns=(later_ns, later_ns))

@@ -96,6 +96,10 @@ const tide_pump_t *tide_port_pump(tide_session_t *session);
 int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
                         size_t *refused);
 
+/* The budget of a lane while tide_port_run_lanes runs and after it, for its counters; null: it has none. FreeRTOS,
+ * Zephyr, NuttX, Cortex-M without a system. From any context; a lane that runs changes it meanwhile. */
+const tide_budget_t *tide_port_lane_budget(size_t lane);
+
 typedef struct tide_link_counters {
   uint32_t opens;             /* the first and each reopening */
   uint32_t cuts;              /* times the link was lost */

@@ -63,7 +63,7 @@ static tide_lane_budget_t *budget_of(size_t lane) {
   return NULL;
 }
 
-const tide_budget_t *tide_cortex_m_lane_budget(size_t lane) {
+const tide_budget_t *tide_port_lane_budget(size_t lane) {
   const tide_lane_budget_t *budget = budget_of(lane);
   return budget == NULL ? NULL : &budget->budget;
 }

@@ -61,7 +61,4 @@ extern const tide_lane_budgets_t tide_lane_budgets __attribute__((weak));
   const tide_lane_budgets_t tide_lane_budgets = {tide_lane_budget_places, lanes, tide_lane_replenishments, \
                                                  replenishments}
 
-/* The budget of a lane while tide_port_run_lanes runs and after it, for its counters; null: it has none. */
-const tide_budget_t *tide_cortex_m_lane_budget(size_t lane);
-
 #endif

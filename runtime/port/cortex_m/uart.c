@@ -13,9 +13,7 @@
 #define LINK_TASK 0
 #endif
 #define LINK_INTERRUPT (!LINK_TASK && TIDE_LANES && !TIDE_SINGLE_CONTEXT)
-#if LINK_TASK
-#include "../rtos/link_task.h"
-#elif LINK_INTERRUPT
+#if LINK_INTERRUPT
 #include "software.h"
 #endif
 #if LINK_TASK && TIDE_SINGLE_CONTEXT
@@ -37,7 +35,7 @@ static const tide_platform_t *platform_of_port(void) { return tide_port_platform
 #endif
 
 #if LINK_TASK
-static void note_activity(void) { tide_link_task_wake(); }
+static void note_activity(void) { tide_uart_wake_task(); }
 #else
 static void note_activity(void) { tide_platform_event_set(platform_of_port(), &uart.activity); }
 #endif

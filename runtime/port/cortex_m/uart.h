@@ -50,9 +50,11 @@ void tide_uart_transmit_complete(void); /* the last stop bit has left, not only 
 void tide_uart_received(void);          /* the line is idle after some bytes, or the ring is half full or full */
 
 /* The link itself, of one session; runtime/port/rtos/link.c calls these, and so does the port without a system. As
- * tide_port_open_link and its like. */
+ * tide_port_open_link and its like. With LINK_TASK=1 link.c provides tide_uart_wake_task in return, which uart.c calls
+ * from any task or interrupt, in a critical section, too: there is something to do. */
 int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address);
 void tide_uart_close_link(tide_session_t *session);
 int tide_uart_link_counters(tide_session_t *session, tide_link_counters_t *counters);
+void tide_uart_wake_task(void);
 
 #endif

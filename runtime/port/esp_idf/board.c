@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../rtos/transports.h"
+#include "../rtos/rtos.h"
 #include "driver/uart.h"
 #include "esp_timer.h"
 #include "lwip/netdb.h"
 #include "lwip/sockets.h"
 #include "sdkconfig.h"
-#include "tide_freertos.h"
 
 #define UART_BUFFER_BYTES 1024
 

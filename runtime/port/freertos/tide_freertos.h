@@ -119,8 +119,6 @@ void tide_freertos_alarm(void);
 #error "TIDE_FREERTOS_BUDGETS needs TIDE_FREERTOS_ALARM and one core"
 #endif
 void tide_freertos_switched_in(void);
-/* The budget of a lane while the lanes run and after it, for its counters; null: it has none. */
-const tide_budget_t *tide_freertos_lane_budget(size_t lane);
 #endif
 
 #define TIDE_TICK_NS (INT64_C(1000000000) / (int64_t)configTICK_RATE_HZ)

@@ -12,8 +12,8 @@ TIDE_CUBE_TRANSPORT ?= port/stm32cube/cubemx_transport.c
 TIDE_PORTS := $(TIDE_CUBE_TRANSPORT)
 TIDE_INCLUDES := include messages port/stm32cube
 ifeq ($(TIDE_CUBE_FREERTOS),1)
-TIDE_PORTS += $(addprefix port/freertos/,platform.c lanes.c locks.c budgets.c link_task.c) port/rtos/link.c
-TIDE_INCLUDES += port/freertos port/rtos
+TIDE_PORTS += port/freertos/freertos.c $(addprefix port/rtos/,platform.c lanes.c link.c)
+TIDE_INCLUDES += port/freertos
 TIDE_DEFINES := -DTIDE_CUBE_FREERTOS=1 -DTIDE_LINK_UART=0
 else
 TIDE_PORTS += port/stm32cube/board.c port/bare/platform.c port/bare/atomics.c

@@ -187,7 +187,7 @@ static int check_refusals(void) {
 static int64_t permille(int64_t part_ns, int64_t of_ns) { return part_ns * 1000 / of_ns; }
 
 static int check_promises(void) {
-  const tide_budget_t *budget = tide_cortex_m_lane_budget(PLANNER);
+  const tide_budget_t *budget = tide_port_lane_budget(PLANNER);
   const int64_t lasted_ns = now() - started_ns;
   const int64_t planned = permille(planner_ns, lasted_ns), logged = permille(logger_ns, lasted_ns);
   const int64_t taken = permille((int64_t)budget->counters.used_ns, lasted_ns);

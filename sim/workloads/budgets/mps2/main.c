@@ -67,7 +67,7 @@ static void take_counters(int32_t lane) {
   for (int32_t other = 0; other < plan.lane_count; other++) {
     if (plan.lanes[other].priority < plan.lanes[lane].priority) number++;
   }
-  const tide_budget_t *const budget = tide_cortex_m_lane_budget(number);
+  const tide_budget_t *const budget = tide_port_lane_budget(number);
   if (budget != NULL) pong_results()[lane].budget = budget->counters;
 }
 

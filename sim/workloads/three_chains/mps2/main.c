@@ -302,7 +302,7 @@ static void tell_times(const tide_measurement_t *times) {
 }
 
 static void tell_budget(size_t lane) {
-  const tide_budget_t *budget = tide_cortex_m_lane_budget(lane);
+  const tide_budget_t *budget = tide_port_lane_budget(lane);
   if (budget == NULL) return;
   const tide_budget_counters_t *counters = &budget->counters;
   const tide_lane_t *lanes = tide_rclc_executor_core(&executor)->config.lanes;

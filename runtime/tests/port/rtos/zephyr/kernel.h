@@ -43,9 +43,10 @@ typedef struct {
 
 struct k_sem {
   unsigned int count;
+  void *waiter;
 };
 struct k_thread {
-  int unused;
+  void *task;
 };
 typedef struct k_thread *k_tid_t;
 struct k_spinlock {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of NuttX's kernel that runtime/port/nuttx/budgets.c uses, as its headers give them. The headers beside
- * this one include it. What they do is in nuttx_budgets_test.cpp. */
+/* The names of NuttX that runtime/port/nuttx/nuttx.c uses, as its headers give them, included before it. The headers
+ * beside this one include it. What they do is in nuttx_names.cpp. A test defines CONFIG_TIDE_BUDGETS, or
+ * CONFIG_SCHED_SPORADIC. */
 #ifndef TIDE_TEST_NUTTX_SCHED_H
 #define TIDE_TEST_NUTTX_SCHED_H
 
@@ -14,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONFIG_TIDE_BUDGETS 1
 #define CONFIG_TIDE_BUDGETS_STACKSIZE 65536
 #define CONFIG_TIDE_REPLENISHMENTS 8
 #define CONFIG_SCHED_INSTRUMENTATION_SWITCH 1
@@ -70,23 +70,42 @@ struct note_driver_s {
 };
 int note_driver_register(struct note_driver_s *driver);
 
+#define SCHED_SPORADIC 99
+struct nuttx_sched_param {
+  int sched_priority;
+  int sched_ss_low_priority;
+  struct timespec sched_ss_repl_period, sched_ss_init_budget;
+  int sched_ss_max_repl;
+};
+int nuttx_attributes(pthread_attr_t *attributes);
+int nuttx_set_policy(pthread_attr_t *attributes, int policy);
+int nuttx_set_parameters(pthread_attr_t *attributes, const struct nuttx_sched_param *parameters);
+int nuttx_set_stack(pthread_attr_t *attributes, size_t bytes);
 int nuttx_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument);
-int nuttx_set_scheduling(pthread_t thread, int policy, const struct sched_param *parameters);
+int nuttx_set_scheduling(pthread_t thread, int policy, const struct nuttx_sched_param *parameters);
+int nuttx_get_scheduling(pthread_t thread, int *policy, struct nuttx_sched_param *parameters);
 int nuttx_post(sem_t *semaphore);
+int nuttx_wait(sem_t *semaphore);
 int nuttx_join(pthread_t thread, void **result);
 pthread_t nuttx_self(void);
 
 #ifdef __cplusplus
 }
 #else
+#define sched_param nuttx_sched_param
 #define sem_setprotocol(semaphore, protocol) 0
+#define sem_post nuttx_post
+#define sem_wait nuttx_wait
 #define pthread_create nuttx_create
 #define pthread_join nuttx_join
 #define pthread_self nuttx_self
 #define pthread_setschedparam nuttx_set_scheduling
-#define pthread_attr_setinheritsched(attributes, how) ((void)(attributes), (void)(how), 0)
-#define pthread_attr_setschedpolicy(attributes, policy) ((void)(attributes), (void)(policy), 0)
-#define pthread_attr_setschedparam(attributes, parameters) ((void)(attributes), (void)(parameters), 0)
-#define sem_post nuttx_post
+#define pthread_getschedparam nuttx_get_scheduling
+#define pthread_attr_init nuttx_attributes
+#define pthread_attr_destroy(attributes) 0
+#define pthread_attr_setinheritsched(attributes, how) 0
+#define pthread_attr_setschedpolicy nuttx_set_policy
+#define pthread_attr_setschedparam nuttx_set_parameters
+#define pthread_attr_setstacksize nuttx_set_stack
 #endif
 #endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What runtime/port/rtos/rtos.h asks of Zephyr, which counts priorities downwards: zephyr.c converts them. */
+#ifndef TIDE_KERNEL_H
+#define TIDE_KERNEL_H
+
+#include <zephyr/kernel.h>
+
+#define TIDE_KERNEL_LANES CONFIG_TIDE_LANES_MAXIMUM
+#define TIDE_KERNEL_ONE_SET 1
+#define TIDE_KERNEL_SETS_PRIORITY 1
+#define TIDE_KERNEL_HAS_SPORADIC 0
+#define TIDE_KERNEL_SWITCHES 0 /* nobody tells who is switched to, but the cycles of each thread are counted */
+#define TIDE_KERNEL_ARMS_IN_SWITCH 0
+#define TIDE_KERNEL_LINK_STACK_BYTES CONFIG_TIDE_LINK_STACK_BYTES
+#ifdef CONFIG_SMP
+#define TIDE_KERNEL_LANES_LOCK 0
+#else
+#define TIDE_KERNEL_LANES_LOCK 1
+#endif
+#ifdef CONFIG_TIDE_BUDGETS
+#define TIDE_KERNEL_BUDGETS 1
+#define TIDE_KERNEL_REPLENISHMENTS CONFIG_TIDE_REPLENISHMENTS
+#else
+#define TIDE_KERNEL_BUDGETS 0
+#endif
+/* With several processors no wait has a time limit of the kernel's: its end may be on its way on one processor while
+ * the thread is woken on another one and waits again, and then ends that wait and leaves the thread among the waits (an
+ * assertion in Zephyr 4.3). So they all have one timer, and budgets have it, too. */
+#define TIDE_KERNEL_ALARM (!TIDE_KERNEL_LANES_LOCK || TIDE_KERNEL_BUDGETS)
+
+/* 1 is the least urgent preemptible priority: a lane is never as low as the idle thread. Above MOST are cooperative
+ * threads. */
+#define TIDE_KERNEL_PRIORITY_LEAST 1
+#define TIDE_KERNEL_PRIORITY_MOST CONFIG_NUM_PREEMPT_PRIORITIES
+#define TIDE_KERNEL_PRIORITY_NORMAL (CONFIG_NUM_PREEMPT_PRIORITIES - K_LOWEST_APPLICATION_THREAD_PRIO)
+#define TIDE_KERNEL_PRIORITY_LINK (CONFIG_NUM_PREEMPT_PRIORITIES - CONFIG_TIDE_LINK_PRIORITY)
+#define TIDE_KERNEL_PRIORITY_KEEPER (CONFIG_NUM_PREEMPT_PRIORITIES - K_PRIO_COOP(CONFIG_NUM_COOP_PRIORITIES - 1))
+#define TIDE_KERNEL_PRIORITY_BUDGET TIDE_KERNEL_PRIORITY_MOST
+
+typedef k_tid_t tide_kernel_task_t;
+typedef int64_t tide_kernel_stamp_t; /* of the thread's time: what the budget knows of */
+#define tide_kernel_prepare_budgets() TIDE_OK
+
+#endif

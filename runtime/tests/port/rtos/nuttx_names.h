@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of NuttX over the fake kernel: what a test may ask of them.
+#ifndef TIDE_NUTTX_NAMES_H
+#define TIDE_NUTTX_NAMES_H
+
+#include <nuttx/sched.h>
+
+#include <vector>
+
+#include "fake_kernel.h"
+
+struct FakeNuttx {
+  struct Asked {
+    int policy;
+    nuttx_sched_param parameters;
+  };
+  std::vector<Asked> asked;  // for threads that were to be made
+  std::vector<Asked> own;    // by threads for themselves or others
+  unsigned long frequency = 1'000'000'000;
+  bool is_full = false;  // of drivers of notes
+};
+extern FakeNuttx nuttx;
+tcb_s &tcb_of(FakeKernel::Task &task);
+
+#endif

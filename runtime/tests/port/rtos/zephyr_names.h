@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TIDE_ZEPHYR_NAMES_H
+#define TIDE_ZEPHYR_NAMES_H
+
+#include <zephyr/kernel.h>
+
+#include <functional>
+
+#include "fake_kernel.h"
+
+constexpr int64_t ZEPHYR_TICK_NS = 100'000;
+extern std::function<void()> while_spinning;  // for a lock that another processor has
+extern bool a_wait_was_limited;               // by the kernel
+
+#endif
