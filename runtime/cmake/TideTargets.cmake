@@ -20,7 +20,7 @@ option(TIDE_HOST "Build ports, links and tests for this machine" ${tide_has_syst
 option(TIDE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TIDE_INSTALL "Install the library, its headers and what finds it" ${PROJECT_IS_TOP_LEVEL})
 option(TIDE_WARNINGS_ARE_ERRORS "Let no warning pass" ${PROJECT_IS_TOP_LEVEL})
-set(TIDE_OPTIONS "" CACHE STRING "Options of tide/options.h for the whole runtime: TIDE_TIME_SYNC=0;TIDE_LANES=0")
+set(TIDE_OPTIONS "" CACHE STRING "Options of tide/options.h for the whole runtime: TIDE_RELIABLE_STREAMS=0;TIDE_CONTROL_PLACES=3")
 # On a host a program without a ring pays a branch for it, and one runtime serves those that record, too.
 option(TIDE_TRACE "Record what happens to each instance (tide/trace.h)" ${TIDE_HOST})
 if(TIDE_TRACE)

@@ -52,8 +52,8 @@ def test_long_messages_need_fragments_and_places_for_them() -> None:
     client = client_of(answers_long)
     assert pools(client)["TIDE_REASSEMBLIES"] == 3
     assert pools(client)["TIDE_REASSEMBLY_BYTES"] >= 3004
-    assert "TIDE_FRAGMENTS=0" not in options(client)
-    assert "TIDE_FRAGMENTS=0" in options(client_of(parse(text)))
+    assert "TIDE_FRAGMENTS=1" in options(client)
+    assert "TIDE_FRAGMENTS=1" not in options(client_of(parse(text)))
 
 
 def test_options_leave_reliable_streams_out_only_where_nothing_is_reliable() -> None:
@@ -68,7 +68,7 @@ def test_lanes_stay_where_an_executor_has_several() -> None:
     text = SYSTEM.read_text(encoding="utf-8").replace('where = "mcu"', 'where = "mcu"\nlanes = 3')
     client = client_of(parse(text))
     assert pools(client)["TIDE_EXECUTOR_LANES"] == 3
-    assert "TIDE_LANES=0" not in options(client)
+    assert "TIDE_LANES=1" in options(client)
 
 
 def test_program_uses_every_handle_and_header_every_pool() -> None:

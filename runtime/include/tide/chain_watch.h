@@ -13,7 +13,7 @@
  * missing. Both callbacks run on this machine; what is between them may be elsewhere.
  *
  * Cost: nothing but two comparisons a run where no chain is watched; else no lock and less than 40 instructions an
- * instance. Memory: the program's. Needs TIDE_MEASUREMENT. */
+ * instance. Memory: the program's. Not in a lean runtime. */
 #ifndef TIDE_CHAIN_WATCH_H
 #define TIDE_CHAIN_WATCH_H
 
@@ -51,7 +51,7 @@ typedef struct tide_watch_counters {
 /* Watch a chain that has a deadline no longer than its period. The callbacks belong to an executor; none of its lanes
  * spins yet. TIDE_ERROR_ARGUMENT: no deadline, one beyond the period, or a period that is not the timer's.
  * TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of them begins, or ends, another chain
- * that is watched. TIDE_ERROR_UNSUPPORTED: built with TIDE_MEASUREMENT=0. */
+ * that is watched. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
 int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_callback_t *first,
                      tide_callback_t *last);
 /* From the lane of the last callback; from elsewhere longest_ns of a 32-bit machine may be half an older one. */

@@ -111,7 +111,7 @@ typedef struct tide_daemon {
   tide_transmitter_t transmitter;
 } tide_daemon_t;
 
-#if TIDE_STATIC_SESSION /* the session defines these; they replace the pointers of the configuration */
+#if TIDE_STATIC_PLATFORM /* the session defines these; they replace the pointers of the configuration */
 int32_t tide_daemon_owner_priority_of(tide_daemon_t *daemon, uint8_t stream, tide_xrce_request_t request,
                                       tide_account_t **account);
 void tide_daemon_owner_on_submessage(tide_daemon_t *daemon, const tide_delivery_t *delivery);

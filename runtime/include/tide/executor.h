@@ -297,7 +297,7 @@ int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy);
 /* Take a snapshot of the counters, from any thread. */
 void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counters_t *counters);
 /* A snapshot of the measurement (tide/measure.h) of the callback at this place, from 0, from any thread. 1: there is
- * one; 0: the callback has none, or a runtime without TIDE_MEASUREMENT. TIDE_ERROR_NOT_FOUND: no callback has this
+ * one; 0: the callback has none, or the runtime is lean. TIDE_ERROR_NOT_FOUND: no callback has this
  * place. */
 int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_measurement_t *measurement);
 

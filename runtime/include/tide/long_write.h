@@ -33,7 +33,8 @@ typedef struct tide_long_write {
 
 /* Reserve nodes for a sample of so many octets and write its header. TIDE_ERROR_FULL: no node is free, or another long
  * sample of this level is under way. TIDE_ERROR_DISCONNECTED: there is no session, or the writer is not created yet.
- * TIDE_ERROR_REFUSED: the agent refused the writer. TIDE_ERROR_UNSUPPORTED: TIDE_LONG_MESSAGES=0. */
+ * TIDE_ERROR_REFUSED: the agent refused the writer. TIDE_ERROR_UNSUPPORTED: a runtime without reliable
+ * streams, or a lean one. */
 int tide_session_long_begin(tide_session_t *session, tide_long_write_t *write, uint16_t object,
                             tide_priority_t priority, uint32_t bytes);
 /* Where the next octets go and how many there is room for: 0 when all are written or tide_session_long_flush is due. */

@@ -20,7 +20,7 @@
  * lanes that take turns, use a clock of the thread.
  *
  * Cost: two looks at the clock and two critical sections of a dozen instructions a run; for callbacks without a
- * measurement a comparison; with TIDE_MEASUREMENT=0 (tide/options.h) nothing. Memory: 40 bytes a callback, the
+ * measurement a comparison; in a lean runtime (tide/options.h) nothing. Memory: 40 bytes a callback, the
  * program's. No function here allocates or fails. */
 #ifndef TIDE_MEASURE_H
 #define TIDE_MEASURE_H

@@ -136,7 +136,7 @@ typedef struct tide_time_sync {
 } tide_time_sync_t;
 
 #define TIDE_SESSION_READER_BUCKETS 8u
-#define TIDE_SESSION_TIME_SAMPLES (TIDE_TIME_SYNC ? 8u : 1u)
+#define TIDE_SESSION_TIME_SAMPLES (TIDE_LEAN ? 1u : 8u)
 
 typedef struct tide_session {
   /* Members that are used most come first: the shortest instructions reach them there. */

@@ -36,7 +36,7 @@
  * writers share.
  *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), and O(nodes)
- * where it replaces a message that waits. Without TIDE_NODE_COUNTS, as on boards, acquire is O(nodes) when nodes run
+ * where it replaces a message that waits. On boards acquire is O(nodes) when nodes run
  * short, and O(nodes^2) where it replaces. Expiry of a message in mid-stream O(nodes of the stream). Memory
  * (Cortex-M7): tide_transmitter_t 544 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
  *
@@ -287,7 +287,8 @@ void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
  * again or abandon each. O(nodes^2) at worst. */
 tide_node_t *tide_transmitter_take_back(tide_transmitter_t *transmitter);
 /* Change heartbeat_delay_ns, or a bit of hold_levels, at any time. It takes effect with the next frame.
- * TIDE_ERROR_ARGUMENT: a delay below -1, a level above TIDE_LEVEL_MAXIMUM. TIDE_ERROR_UNSUPPORTED: TIDE_HOLD=0. */
+ * TIDE_ERROR_ARGUMENT: a delay below -1, a level above TIDE_LEVEL_MAXIMUM. TIDE_ERROR_UNSUPPORTED:
+ * TIDE_RELIABLE_STREAMS=0. */
 int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *transmitter, int64_t delay_ns);
 int tide_transmitter_hold_level(tide_transmitter_t *transmitter, uint8_t level, bool hold);
 /* Hold back (or release) all frames of streams; control submessages still go. */
@@ -297,9 +298,6 @@ void tide_transmitter_pause_streams(tide_transmitter_t *transmitter, bool paused
  * control submessages do not count. */
 bool tide_transmitter_is_idle(const tide_transmitter_t *transmitter, uint8_t stream);
 
-#ifndef TIDE_CONTROL_PLACES
-#define TIDE_CONTROL_PLACES 6 /* 3 to 255 */
-#endif
 #define TIDE_TRANSMITTER_WINDOW_DEFAULT 16
 /* Of the nodes of a class in use: bits of the levels and writers that have one, and more than one. */
 typedef struct tide_node_use {

@@ -105,7 +105,7 @@ static int init_core(tide_executor_handle_t *handle, size_t lane_count, tide_pol
   config.source.context = handle;
   config.source.most_urgent = source_most_urgent;
   config.source.process_most_urgent = source_process_most_urgent;
-  config.source.process_oldest = TIDE_BATCH || TIDE_READYSET ? source_process_oldest : NULL;
+  config.source.process_oldest = TIDE_LEAN ? NULL : source_process_oldest;
   config.source.poll = source_poll;
   config.source.is_welcome = source_is_welcome;
   return tide_executor_init(&handle->core, &config);
@@ -247,7 +247,6 @@ static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_
     case RCLC_CLIENT:
     case RCLC_CLIENT_WITH_REQUEST_ID: {
       tide_service_end_t *end = handle->impl; /* its first member */
-      if (!TIDE_SERVICE_OBJECTS) break;
       callback = &end->callback;
       reader = &end->reader;
       place = &end->handle;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pools of a program that defines none: the linker takes this object from the library only then. */
 #include "tide/options.h"
-#if TIDE_SERVICE_OBJECTS && TIDE_DESKTOP
+#if TIDE_DESKTOP
 #define TIDE_SERVICES 8
 #define TIDE_CLIENTS 8
-#elif TIDE_SERVICE_OBJECTS
+#elif !TIDE_LEAN
 #define TIDE_SERVICES 2
 #define TIDE_CLIENTS 2
 #endif
-#if TIDE_DESKTOP && TIDE_SERVICE_OBJECTS && TIDE_RELIABLE_STREAMS
+#if TIDE_DESKTOP && TIDE_RELIABLE_STREAMS
 #define TIDE_ACTION_SERVERS 4
 #define TIDE_ACTION_CLIENTS 4
 #define TIDE_ACTION_GOALS 128

@@ -40,7 +40,7 @@ static void on_sample(void *context, tide_reader_t *reader) {
 
 static int open_on_agent(tide_service_end_t *end, uint8_t kind, const tide_node_handle_t *node,
                          const char *service_name, const rmw_qos_profile_t *qos) {
-  if (!TIDE_SERVICE_OBJECTS || (!TIDE_RELIABLE_STREAMS && tide_compat_is_reliable(qos))) return TIDE_ERROR_UNSUPPORTED;
+  if (!TIDE_RELIABLE_STREAMS && tide_compat_is_reliable(qos)) return TIDE_ERROR_UNSUPPORTED;
   int status = tide_compat_service_names(end->request_topic, end->reply_topic, service_name, node);
   if (status != TIDE_OK) return status;
   describe(end, kind, node);
@@ -162,7 +162,6 @@ rcl_ret_t rclc_service_init(rcl_service_t *service, const rcl_node_t *node,
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
   if (!tide_compat_is_node(node)) return tide_compat_refuse_node(node);
-  if (!TIDE_SERVICE_OBJECTS) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   size_t place = 0;
   while (place < tide_pools.service_count && tide_pools.services[place].end.support != NULL) place++;
   if (place == tide_pools.service_count) return tide_compat_result(TIDE_ERROR_CAPACITY_SERVICES);
@@ -472,7 +471,6 @@ rcl_ret_t rclc_client_init(rcl_client_t *client, const rcl_node_t *node,
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
   if (!tide_compat_is_node(node)) return tide_compat_refuse_node(node);
-  if (!TIDE_SERVICE_OBJECTS) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   size_t place = 0;
   while (place < tide_pools.client_count && tide_pools.clients[place].end.support != NULL) place++;
   if (place == tide_pools.client_count) return tide_compat_result(TIDE_ERROR_CAPACITY_CLIENTS);

@@ -208,7 +208,7 @@ rmw_ret_t rmw_uros_set_custom_transport(bool framing, void *args, open_custom_fu
   return RMW_RET_OK;
 }
 
-static bool has_custom_transport(void) { return TIDE_CUSTOM_LINK && transport.open != NULL; }
+static bool has_custom_transport(void) { return !TIDE_LEAN && transport.open != NULL; }
 
 static bool open_transport(void *context) { return transport.open(context); }
 
@@ -231,13 +231,13 @@ static bool wake_transport(void *context) {
 static const tide_custom_transport_t *custom_functions(void) {
   static tide_custom_transport_t functions = {&transport,      false,          open_transport, close_transport,
                                               write_transport, read_transport, wake_transport};
-  if (!TIDE_CUSTOM_LINK || !has_custom_transport()) return NULL;
+  if (TIDE_LEAN || !has_custom_transport()) return NULL;
   functions.framed = transport.framing;
   return &functions;
 }
 
 static int open_custom(tide_support_t *support) {
-  if (!TIDE_CUSTOM_LINK) return TIDE_ERROR_UNSUPPORTED;
+  if (TIDE_LEAN) return TIDE_ERROR_UNSUPPORTED;
   if (!has_custom_transport()) return TIDE_ERROR_LINK;
   if (tide_pools.custom_storage == NULL) return TIDE_ERROR_UNSUPPORTED;
   tide_custom_transport_t functions = *custom_functions();
@@ -249,17 +249,17 @@ static int open_custom(tide_support_t *support) {
 }
 
 static void close_custom(tide_support_t *support) {
-  if (TIDE_CUSTOM_LINK && support->custom) tide_custom_link_close(&custom_link);
+  if (!TIDE_LEAN && support->custom) tide_custom_link_close(&custom_link);
   support->custom = false;
 }
 
 static const tide_pump_t *pump_of(tide_support_t *support) {
-  return TIDE_CUSTOM_LINK && support->custom ? &custom_pump : tide_port_pump(&support->session);
+  return !TIDE_LEAN && support->custom ? &custom_pump : tide_port_pump(&support->session);
 }
 
 int64_t tide_compat_poll(tide_support_t *support) {
   if (TIDE_SINGLE_CONTEXT) tide_port_serve_link(&support->session);
-  if (!TIDE_CUSTOM_LINK || !support->custom)
+  if (TIDE_LEAN || !support->custom)
     return tide_port_pump(&support->session) == NULL ? TIDE_FOREVER : tide_session_poll(&support->session);
   int64_t now_ns = tide_compat_now_ns();
   tide_custom_link_run(&custom_link, now_ns);

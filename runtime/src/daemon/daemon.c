@@ -11,7 +11,7 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-#define HAS_WAITERS (TIDE_NODE_WAITERS && !TIDE_SINGLE_CONTEXT)
+#define HAS_WAITERS (!TIDE_LEAN && !TIDE_SINGLE_CONTEXT)
 #define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* while it starts a frame */
 
 static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
@@ -89,7 +89,7 @@ static void trace_not_received(const tide_daemon_t *d, uint32_t before, const ti
 
 /* ---- the owner: a session called by name, or whom the configuration names ---- */
 
-#if TIDE_STATIC_SESSION
+#if TIDE_STATIC_PLATFORM
 static void owner_on_activity(tide_daemon_t *d) { tide_daemon_owner_on_activity(d); }
 static void owner_on_done(tide_daemon_t *d, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_owner_on_done(d, node, outcome);
@@ -351,7 +351,7 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
   do {
     const uintptr_t state = enter(d);
     const int64_t time_ns = now_ns(d);
-    if (TIDE_MESSAGE_EXPIRY) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* heartbeats: start_next looks */
+    if (!TIDE_LEAN) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* heartbeats: start_next looks */
     again = start_next(d);
     next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
     leave(d, state);

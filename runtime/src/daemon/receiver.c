@@ -34,7 +34,7 @@ enum { RANK_BITS = 47, SUBMESSAGE_ID_MAXIMUM = TIDE_XRCE_TIMESTAMP_REPLY };
 
 /* ---- the owner: called by name, or through the configuration ---- */
 
-#if TIDE_STATIC_SESSION
+#if TIDE_STATIC_PLATFORM
 #define HAS_PRIORITIES(r) true
 #define HAS_CONTROL(r) true
 static tide_daemon_t *daemon_of(const tide_receiver_t *r) {
@@ -1355,12 +1355,12 @@ static int check_config(const tide_receiver_config_t *config) {
     return TIDE_ERROR_ARGUMENT;
   if (config->stream_count == 0u || config->window > TIDE_STREAM_WINDOW_MAXIMUM) return TIDE_ERROR_ARGUMENT;
   if (config->reassembly_count > 0u && !config->reassemblies) return TIDE_ERROR_ARGUMENT;
-  return TIDE_STATIC_SESSION || config->on_submessage ? TIDE_OK : TIDE_ERROR_ARGUMENT;
+  return TIDE_STATIC_PLATFORM || config->on_submessage ? TIDE_OK : TIDE_ERROR_ARGUMENT;
 }
 
 int tide_receiver_init(tide_receiver_t *r, const tide_receiver_config_t *config) {
   if (!r || !config) return TIDE_ERROR_ARGUMENT;
-  const int status = TIDE_CONFIG_CHECKS ? check_config(config) : TIDE_OK;
+  const int status = TIDE_LEAN ? TIDE_OK : check_config(config);
   if (status != TIDE_OK) return status;
   memset(r, 0, sizeof *r);
   r->config = *config;

@@ -63,7 +63,7 @@ static uint16_t fragment_count(const tide_node_t *node) {
 static uint16_t window_base(const tide_node_t *node) { return (uint16_t)(TIDE_FRAGMENTS ? node->window_base : 0u); }
 
 /* What never expires is not given up, so nothing is skipped. */
-static bool has_skipped(const tide_output_stream_t *stream) { return TIDE_MESSAGE_EXPIRY && stream->skipped; }
+static bool has_skipped(const tide_output_stream_t *stream) { return !TIDE_LEAN && stream->skipped; }
 
 static tide_long_message_t *long_message_of(const tide_output_stream_t *stream) {
 #if TIDE_LONG_MESSAGES
@@ -119,16 +119,16 @@ static void dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_no
 }
 
 static void limit_time(tide_transmitter_t *t, tide_node_t *node) {
-  if (TIDE_MESSAGE_EXPIRY) (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
+  if (!TIDE_LEAN) (void)tide_queue_push(&t->pending_buffer, &node->pending, node->expires_ns);
 }
 
 static void stop_limit(tide_transmitter_t *t, tide_node_t *node) {
-  if (TIDE_MESSAGE_EXPIRY) tide_queue_remove(&t->pending_buffer, &node->pending);
+  if (!TIDE_LEAN) tide_queue_remove(&t->pending_buffer, &node->pending);
 }
 
 static void unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
   tide_node_t *before = NULL;
-  if (!TIDE_MESSAGE_EXPIRY || stream->first == node) { /* what is acknowledged or given up at once is the first */
+  if (TIDE_LEAN || stream->first == node) { /* what is acknowledged or given up at once is the first */
     stream->first = node->next_in_stream;
   } else {
     for (before = stream->first; before->next_in_stream != node; before = before->next_in_stream) continue;
@@ -370,7 +370,7 @@ static void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outc
   if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u);
   if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
   if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
-#if TIDE_STATIC_SESSION
+#if TIDE_STATIC_PLATFORM
   tide_daemon_on_done((void *)((uintptr_t)t - offsetof(tide_daemon_t, transmitter)), node, outcome);
 #else
   if (t->config.on_done) t->config.on_done(t->config.context, node, outcome);
@@ -483,7 +483,7 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_no
   node->owner = NULL;
   count_node(t, node, 1);
   ++t->nodes_in_use;
-  if (TIDE_COUNTERS && t->nodes_in_use > t->counters.nodes_in_use_maximum)
+  if (!TIDE_LEAN && t->nodes_in_use > t->counters.nodes_in_use_maximum)
     t->counters.nodes_in_use_maximum = t->nodes_in_use;
   *result = node;
   return TIDE_OK;
@@ -827,7 +827,7 @@ static choice_t choose(const tide_transmitter_t *t) {
     best.stream = stream;
   }
   tide_node_t *node = (tide_node_t *)(void *)tide_queue_head(&t->execution_buffer);
-  if (!node || (TIDE_HOLD && TIDE_STREAM_LEVEL(node->stream) < held_level(t))) return best;
+  if (!node || (TIDE_RELIABLE_STREAMS && TIDE_STREAM_LEVEL(node->stream) < held_level(t))) return best;
   const int32_t priority = priority_of_rank(node->rank);
   if (priority <= best.priority) return best;
   best.kind = FRAME_NODE;
@@ -904,7 +904,7 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
     }
   }
   stream->sent_ticks[t->current_sequence % 16u] = ticks_of(now_ns);
-  if (TIDE_MESSAGE_EXPIRY && !tide_queue_contains(&node->pending)) limit_time(t, node);
+  if (!TIDE_LEAN && !tide_queue_contains(&node->pending)) limit_time(t, node);
   if (node->resend == 0u && !(stream->sending == node && has_room(t, stream))) dequeue(t, stream, node);
   refresh_stream(t, stream, now_ns);
 }
@@ -1001,14 +1001,14 @@ static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tid
 
 /* A node that ran out of time while others of its stream stood before it may be at the front now. */
 static void expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
-  while (TIDE_RELIABLE_STREAMS && TIDE_MESSAGE_EXPIRY && stream->first && stream->first->state == NODE_OVERDUE &&
+  while (TIDE_RELIABLE_STREAMS && !TIDE_LEAN && stream->first && stream->first->state == NODE_OVERDUE &&
          !(t->busy && t->current_node == stream->first))
     expire_node(t, stream, stream->first, now_ns);
 }
 
 int64_t tide_transmitter_poll(tide_transmitter_t *t, int64_t now_ns) {
   int64_t expiry_ns = TIDE_FOREVER;
-  for (tide_queue_entry_t *head; TIDE_MESSAGE_EXPIRY && (head = tide_queue_head(&t->pending_buffer)) != NULL;) {
+  for (tide_queue_entry_t *head; !TIDE_LEAN && (head = tide_queue_head(&t->pending_buffer)) != NULL;) {
     expiry_ns = head->key;
     if (expiry_ns > now_ns) break;
     tide_node_t *node = (tide_node_t *)(void *)((uint8_t *)head - offsetof(tide_node_t, pending));
@@ -1284,7 +1284,7 @@ static int check_config(const tide_transmitter_config_t *config) {
   if (config->message_bytes < 64u || config->message_bytes % 4u != 0u) return TIDE_ERROR_ARGUMENT;
   if (config->window > 16u || config->heartbeat_delay_ns < -1) return TIDE_ERROR_ARGUMENT;
   if (config->heartbeat_period_ns < 0 || config->heartbeat_floor_ns < 0) return TIDE_ERROR_ARGUMENT;
-  for (size_t i = 0; !TIDE_HOLD && i < sizeof config->hold_levels / sizeof config->hold_levels[0]; ++i)
+  for (size_t i = 0; !TIDE_RELIABLE_STREAMS && i < sizeof config->hold_levels / sizeof config->hold_levels[0]; ++i)
     if (config->hold_levels[i] != 0u || config->hold_until_acknowledged) return TIDE_ERROR_UNSUPPORTED;
   size_t nodes = 0;
   uint32_t smaller = 0;
@@ -1299,7 +1299,7 @@ static int check_config(const tide_transmitter_config_t *config) {
 
 int tide_transmitter_init(tide_transmitter_t *t, const tide_transmitter_config_t *config) {
   if (!t || !config) return TIDE_ERROR_ARGUMENT;
-  const int status = TIDE_CONFIG_CHECKS ? check_config(config) : TIDE_OK;
+  const int status = TIDE_LEAN ? TIDE_OK : check_config(config);
   if (status != TIDE_OK) return status;
   memset(t, 0, sizeof *t);
   t->config = *config;
@@ -1336,7 +1336,7 @@ int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *t, int64_t delay_ns
 
 int tide_transmitter_hold_level(tide_transmitter_t *t, uint8_t level, bool hold) {
   if (level > TIDE_LEVEL_MAXIMUM) return TIDE_ERROR_ARGUMENT;
-  if (!TIDE_HOLD && hold) return TIDE_ERROR_UNSUPPORTED;
+  if (!TIDE_RELIABLE_STREAMS && hold) return TIDE_ERROR_UNSUPPORTED;
   const uint32_t bit = UINT32_C(1) << level % 32u;
   uint32_t *const levels = &t->config.hold_levels[level / 32u];
   *levels = hold ? *levels | bit : *levels & ~bit;

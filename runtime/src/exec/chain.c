@@ -91,7 +91,7 @@ static bool fits(const tide_chain_t *chain, const tide_callback_t *first) {
 
 int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_callback_t *first,
                      tide_callback_t *last) {
-  if (!TIDE_MEASUREMENT) return TIDE_ERROR_UNSUPPORTED;
+  if (TIDE_LEAN) return TIDE_ERROR_UNSUPPORTED;
   if (watch == NULL || chain == NULL || first == NULL || last == NULL || !fits(chain, first)) {
     return TIDE_ERROR_ARGUMENT;
   }

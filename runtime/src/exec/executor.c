@@ -89,11 +89,11 @@ static inline tide_timer_t *timer_of(tide_callback_t *callback) {
 }
 
 static inline bool is_tide(const tide_executor_t *executor) {
-  return TIDE_BATCH + TIDE_READYSET == 0 || executor->config.policy == TIDE_POLICY_TIDE;
+  return TIDE_LEAN || executor->config.policy == TIDE_POLICY_TIDE;
 }
 
 static inline bool is_readyset(const tide_executor_t *executor) {
-  return TIDE_READYSET && executor->config.policy == TIDE_POLICY_READYSET;
+  return !TIDE_LEAN && executor->config.policy == TIDE_POLICY_READYSET;
 }
 
 static inline size_t lane_count(const tide_executor_t *executor) {
@@ -103,9 +103,7 @@ static inline size_t lane_count(const tide_executor_t *executor) {
 static inline bool has_lanes(const tide_executor_t *executor) { return TIDE_LANES && executor->config.lane_count > 1u; }
 
 /* Rounds of several callbacks exist with a trigger, and with the batch policy. */
-static inline bool is_in_round(const tide_callback_t *callback) {
-  return (TIDE_TRIGGERS || TIDE_BATCH) && callback->in_round;
-}
+static inline bool is_in_round(const tide_callback_t *callback) { return !TIDE_LEAN && callback->in_round; }
 
 /* ---- groups: which ready callback may start ----
  *
@@ -373,7 +371,7 @@ static void enqueue(tide_callback_t *callback) {
 static void make_ready(tide_callback_t *callback, int64_t ready_ns) {
   tide_executor_t *executor = callback->executor;
   executor->notifications++;
-  if (TIDE_MEASUREMENT) callback->ready_since_ns = ready_ns;
+  if (!TIDE_LEAN) callback->ready_since_ns = ready_ns;
   const bool was_ready = callback->pending > 0u;
   if (callback->pending != UINT32_MAX) set_pending(callback, callback->pending + 1u);
   if (!was_ready) {
@@ -626,9 +624,8 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns) {
 static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) {
   tide_group_t *group = group_of(callback);
   TIDE_INVARIANT(callback->executor != NULL && !tide_queue_contains(&callback->ready_entry));
-  if (TIDE_TRIGGERS || TIDE_BATCH) callback->in_round = false;
-  if (TIDE_READYSET) callback->in_set = false;
-  if (callback->pending == 0u && (!TIDE_TRIGGERS || !callback->always)) return false;
+  callback->in_round = callback->in_set = false;
+  if (callback->pending == 0u && (TIDE_LEAN || !callback->always)) return false;
 
   TIDE_INVARIANT(lane->running == NULL && callback->running < lane_count(callback->executor));
   TIDE_INVARIANT(callback->running == 0u || (group != NULL && group->kind == TIDE_GROUP_REENTRANT));
@@ -645,11 +642,11 @@ static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) 
     }
   }
 
-  if (TIDE_MEASUREMENT) callback->start_ns = now_ns;
+  if (!TIDE_LEAN) callback->start_ns = now_ns;
   if (callback->pending == 0u) return true; /* ALWAYS, without data */
   set_pending(callback, callback->pending - 1u);
   if (callback->pending == 0u) stop_being_ready(callback);
-  if (TIDE_MEASUREMENT) callback->ready_ns = callback->ready_since_ns;
+  if (!TIDE_LEAN) callback->ready_ns = callback->ready_since_ns;
   if (callback->kind == TIDE_CALLBACK_TIMER) lane->since_last_run_ns = timer_started(timer_of(callback), now_ns);
   if (callback->pending > 0u) enqueue(callback);
   return true;
@@ -659,14 +656,14 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
   const tide_executor_config_t *config = &executor->config;
   uintptr_t locked = lock_lists(executor);
   TIDE_COUNT(executor->counters.callbacks_run, 1u);
-  if (TIDE_MEASUREMENT && !lane->forgotten) {
+  if (!TIDE_LEAN && !lane->forgotten) {
     lane->running->end_ns = end_ns;
     lane->running->runs++;
     if (end_ns - start_ns > lane->running->execution_maximum_ns) {
       lane->running->execution_maximum_ns = end_ns - start_ns;
     }
   }
-  if (TIDE_MEASUREMENT && config->on_end != NULL) {
+  if (!TIDE_LEAN && config->on_end != NULL) {
     unlock_lists(executor, locked);
     config->on_end(config->context, lane->running, end_ns);
     locked = lock_lists(executor);
@@ -769,18 +766,18 @@ static void execute_measured(const tide_executor_t *executor, const tide_lane_t 
 static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *callback, int64_t start_ns) {
   const tide_executor_config_t *config = &executor->config;
   /* read now: it may be removed while it runs */
-  tide_measurement_t *measurement = TIDE_MEASUREMENT && config->measure != NULL ? callback->measurement : NULL;
-  tide_chain_watch_t *ends = TIDE_MEASUREMENT ? callback->ends : NULL;
+  tide_measurement_t *measurement = !TIDE_LEAN && config->measure != NULL ? callback->measurement : NULL;
+  tide_chain_watch_t *ends = TIDE_LEAN ? NULL : callback->ends;
   const tide_priority_t priority = callback->priority;
   trace_start(executor, lane, callback, start_ns);
-  if (TIDE_MEASUREMENT && config->on_start != NULL) config->on_start(config->context, callback, start_ns);
-  if (TIDE_MEASUREMENT && callback->begins != NULL) callback->begins->begin(callback->begins, callback);
+  if (!TIDE_LEAN && config->on_start != NULL) config->on_start(config->context, callback, start_ns);
+  if (!TIDE_LEAN && callback->begins != NULL) callback->begins->begin(callback->begins, callback);
   if (measurement != NULL) {
     execute_measured(executor, lane, callback, measurement);
   } else {
     execute(lane, callback);
   }
-  const int64_t end_ns = TIDE_MEASUREMENT ? now(executor) : 0;
+  const int64_t end_ns = TIDE_LEAN ? 0 : now(executor);
   if (ends != NULL) ends->end(ends, end_ns);
   trace_end(lane, priority, end_ns);
   end(executor, lane, start_ns, end_ns);
@@ -792,7 +789,7 @@ static bool is_to_stop(const tide_executor_t *executor) { return __atomic_load_n
 static int idle_result(const tide_executor_t *executor) { return is_to_stop(executor) ? 0 : TIDE_ERROR_TIMEOUT; }
 
 static void count(const tide_executor_t *executor, uint64_t *counter) {
-  if (!TIDE_COUNTERS) return;
+  if (TIDE_LEAN) return;
   const bool shared = has_lanes(executor);
   const uintptr_t locked = shared ? lock_lists(executor) : 0u;
   ++*counter;
@@ -874,7 +871,7 @@ static view_t collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_
 }
 
 static bool triggers(tide_executor_t *executor, const view_t *view) {
-  if (!TIDE_TRIGGERS || executor->trigger == tide_trigger_any) return view->ready_count > 0u;
+  if (TIDE_LEAN || executor->trigger == tide_trigger_any) return view->ready_count > 0u;
   const bool triggered = executor->trigger(executor->config.callbacks, executor->count, executor->trigger_object);
   TIDE_COUNT(executor->counters.trigger_false, triggered ? 0u : 1u);
   return triggered;
@@ -1006,7 +1003,7 @@ static bool digest_most_urgent(tide_executor_t *executor, const tide_lane_t *lan
 }
 
 static bool has_always(const tide_executor_t *executor) {
-  return TIDE_TRIGGERS && __atomic_load_n(&executor->always_list, __ATOMIC_RELAXED) != NULL;
+  return !TIDE_LEAN && __atomic_load_n(&executor->always_list, __ATOMIC_RELAXED) != NULL;
 }
 
 /* The head of the ready_list, and with it all ALWAYS callbacks. */
@@ -1122,8 +1119,8 @@ static int round_triggered(tide_executor_t *executor, tide_lane_t *lane, int64_t
 }
 
 static int round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
-  return !TIDE_TRIGGERS || executor->trigger == tide_trigger_any ? round_any(executor, lane, deadline_ns)
-                                                                 : round_triggered(executor, lane, deadline_ns);
+  return TIDE_LEAN || executor->trigger == tide_trigger_any ? round_any(executor, lane, deadline_ns)
+                                                            : round_triggered(executor, lane, deadline_ns);
 }
 
 /* ---- the batch policy: rclc's default executor on rmw_microxrcedds, kept as an honest baseline ---- */
@@ -1296,7 +1293,7 @@ int tide_executor_spin_lane(tide_executor_t *executor, size_t index) {
     return result >= 0 || result == TIDE_ERROR_TIMEOUT ? TIDE_OK : result;
   }
   while (!leaves(executor, lane)) {
-    const bool any = !TIDE_TRIGGERS || executor->trigger == tide_trigger_any;
+    const bool any = TIDE_LEAN || executor->trigger == tide_trigger_any;
     const int64_t deadline_ns = any ? TIDE_FOREVER : after(now(executor), executor->config.spin_timeout_ns);
     const int result = tide_executor_lane_round(executor, index, deadline_ns);
     if (result < 0 && result != TIDE_ERROR_TIMEOUT) return result;
@@ -1353,9 +1350,8 @@ static bool is_valid(const tide_executor_config_t *config) {
       TIDE_STATIC_PLATFORM || (platform != NULL && platform->now_ns != NULL && platform->critical_enter != NULL &&
                                platform->critical_exit != NULL && platform->event_init != NULL &&
                                platform->event_set != NULL && platform->event_wait != NULL);
-  const bool consistent =
-      source->most_urgent == NULL ||
-      (source->process_most_urgent != NULL && (TIDE_BATCH + TIDE_READYSET == 0 || source->process_oldest != NULL));
+  const bool consistent = source->most_urgent == NULL ||
+                          (source->process_most_urgent != NULL && (TIDE_LEAN || source->process_oldest != NULL));
   const bool has_storage = config->callbacks != NULL && config->ready_storage != NULL &&
                            config->timer_storage != NULL && config->callback_count > 0u &&
                            config->callback_count <= UINT16_MAX && config->lanes != NULL && config->lane_count > 0u;
@@ -1376,20 +1372,20 @@ static bool is_possible(const tide_executor_t *executor, tide_policy_t policy) {
     case TIDE_POLICY_TIDE:
       return true;
     case TIDE_POLICY_BATCH:
-      return TIDE_BATCH && executor->config.lane_count == 1u;
+      return !TIDE_LEAN && executor->config.lane_count == 1u;
     case TIDE_POLICY_READYSET:
-      return TIDE_READYSET && executor->band_count == 1u && executor->trigger == tide_trigger_any &&
+      return !TIDE_LEAN && executor->band_count == 1u && executor->trigger == tide_trigger_any &&
              executor->always_list == NULL;
   }
   return false;
 }
 
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config) {
-  if (TIDE_CONFIG_CHECKS && (executor == NULL || config == NULL || !is_valid(config))) return TIDE_ERROR_ARGUMENT;
+  if (!TIDE_LEAN && (executor == NULL || config == NULL || !is_valid(config))) return TIDE_ERROR_ARGUMENT;
   if (config->lane_count > 1u && !TIDE_LANES) return TIDE_ERROR_UNSUPPORTED;
   memset(executor, 0, sizeof *executor);
   executor->config = *config;
-  executor->trigger = TIDE_TRIGGERS ? tide_trigger_any : NULL;
+  executor->trigger = TIDE_LEAN ? NULL : tide_trigger_any;
   if (!TIDE_STATIC_PLATFORM) {
     const tide_platform_t *platform = config->platform;
     executor->splits = platform->lanes_enter != NULL;
@@ -1409,9 +1405,9 @@ int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *
 
 int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger, void *object) {
   if (executor == NULL) return TIDE_ERROR_ARGUMENT;
-  const bool any_only = !TIDE_TRIGGERS || has_lanes(executor) || is_readyset(executor);
+  const bool any_only = TIDE_LEAN || has_lanes(executor) || is_readyset(executor);
   if (any_only && trigger != NULL && trigger != tide_trigger_any) return TIDE_ERROR_UNSUPPORTED;
-  executor->trigger = TIDE_TRIGGERS && trigger == NULL ? tide_trigger_any : trigger;
+  executor->trigger = !TIDE_LEAN && trigger == NULL ? tide_trigger_any : trigger;
   executor->trigger_object = object;
   tide_executor_wake(executor);
   return TIDE_OK;
@@ -1496,7 +1492,7 @@ static int check_addition(const tide_executor_t *executor, const tide_callback_t
   const tide_group_t *group = TIDE_LANES ? callback->group : NULL;
   if (group != NULL && group->members > 0u && group->executor != executor) return TIDE_ERROR_ARGUMENT;
   if (is_registered(executor, callback)) return TIDE_ERROR_EXISTS;
-  if (callback->always && (!TIDE_TRIGGERS || has_lanes(executor) || is_readyset(executor))) {
+  if (callback->always && (TIDE_LEAN || has_lanes(executor) || is_readyset(executor))) {
     return TIDE_ERROR_UNSUPPORTED;
   }
   const bool group_full =
@@ -1532,7 +1528,7 @@ static void insert(tide_executor_t *executor, tide_callback_t *callback) {
     callback->group->members++;
     callback->group->executor = executor;
   }
-  if (TIDE_TRIGGERS && callback->always) {
+  if (!TIDE_LEAN && callback->always) {
     callback->always_next = executor->always_list;
     __atomic_store_n(&executor->always_list, callback, __ATOMIC_RELAXED);
   }

@@ -328,10 +328,6 @@ int tide_session_add_object(tide_session_t *session, tide_object_t *object) {
       object->description.kind > TIDE_XRCE_KIND_REPLIER) {
     return TIDE_ERROR_ARGUMENT;
   }
-  if ((!TIDE_SERVICE_OBJECTS && object->description.kind > TIDE_XRCE_KIND_DATAREADER) ||
-      (!TIDE_TEXT_OBJECTS && object->description.representation != TIDE_XRCE_BY_BINARY)) {
-    return TIDE_ERROR_UNSUPPORTED;
-  }
   const creation_t create = {{0, object->id}, &object->description};
   int status = plan_request(session, measure(put_create, &create));
   if (status != TIDE_OK) return status;
@@ -357,7 +353,7 @@ static void remove_locked(tide_session_t *session, tide_object_t *object) {
 }
 
 int tide_session_remove_object(tide_session_t *session, tide_object_t *object) {
-  if (!TIDE_REMOVAL) return TIDE_ERROR_UNSUPPORTED;
+  if (TIDE_LEAN) return TIDE_ERROR_UNSUPPORTED;
   if (session == NULL || object == NULL) return TIDE_ERROR_ARGUMENT;
   uintptr_t critical = enter(session);
   const bool known = index_of_locked(session, object) < session->objects_used;
@@ -458,7 +454,7 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
   critical = enter(session);
   if (!TIDE_SINGLE_CONTEXT) { /* the table may have changed meanwhile */
     int64_t ignored_ns;
-    if (TIDE_REMOVAL) {
+    if (!TIDE_LEAN) {
       object = object_in_turn_locked(session, now_ns, idle, &ignored_ns);
     } else if (!is_unanswered(object)) {
       object = NULL;
@@ -638,7 +634,7 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader) {
 }
 
 int tide_session_remove_reader(tide_session_t *session, tide_reader_t *reader) {
-  if (!TIDE_REMOVAL) return TIDE_ERROR_UNSUPPORTED;
+  if (TIDE_LEAN) return TIDE_ERROR_UNSUPPORTED;
   if (session == NULL || reader == NULL) return TIDE_ERROR_ARGUMENT;
   uintptr_t critical = enter(session);
   tide_reader_t **link = bucket_of(session, reader->object);
@@ -772,7 +768,7 @@ static bool ask_next(tide_session_t *session, int64_t now_ns, int64_t *next_ns) 
   }
   critical = enter(session);
   if (!TIDE_SINGLE_CONTEXT) {
-    if (TIDE_REMOVAL) {
+    if (!TIDE_LEAN) {
       reader = reader_in_turn_locked(session, now_ns, next_ns, &waiting);
     } else if (!may_ask_locked(session, reader, now_ns)) {
       reader = NULL;
@@ -888,7 +884,7 @@ static void on_data(tide_session_t *session, const tide_delivery_t *delivery) {
   const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
   bool known = cdr.status == TIDE_OK;
   const uint8_t format = submessage->flags & TIDE_XRCE_FORMAT_MASK;
-  const bool supported = TIDE_SAMPLE_SEQUENCES || format == TIDE_XRCE_FORMAT_DATA;
+  const bool supported = !TIDE_LEAN || format == TIDE_XRCE_FORMAT_DATA;
   switch (supported ? format : TIDE_XRCE_FORMAT_MASK + 1) {
     case TIDE_XRCE_FORMAT_DATA:
       deliver_rest(session, delivery, request, &cdr);
@@ -937,7 +933,7 @@ static bool hold_is_whole(const tide_session_t *session) {
 }
 
 static void note_held_maximum(tide_session_t *session) {
-  if (TIDE_COUNTERS && session->held_count > session->counters.held_maximum) {
+  if (!TIDE_LEAN && session->held_count > session->counters.held_maximum) {
     session->counters.held_maximum = session->held_count;
   }
 }
@@ -1387,7 +1383,7 @@ static int64_t check_liveness(tide_session_t *session, int64_t now_ns) {
  * the past is forgotten. */
 
 int tide_session_synchronise(tide_session_t *session) {
-  if (!TIDE_TIME_SYNC) return TIDE_ERROR_UNSUPPORTED;
+  if (TIDE_LEAN) return TIDE_ERROR_UNSUPPORTED;
   if (session == NULL) return TIDE_ERROR_ARGUMENT;
   const int64_t now_ns = now(session);
   const tide_xrce_time_t originate = tide_xrce_time_from_ns(now_ns);
@@ -1423,7 +1419,7 @@ static void add_time_sample_locked(tide_session_t *session, int64_t offset_ns, i
 }
 
 static void on_timestamp_reply(tide_session_t *session, const tide_xrce_timestamp_reply_t *reply, int64_t arrived_ns) {
-  if (!TIDE_TIME_SYNC) return;
+  if (TIDE_LEAN) return;
   const int64_t sent_ns = tide_xrce_time_to_ns(reply->originate);
   const int64_t agent_received_ns = tide_xrce_time_to_ns(reply->receive);
   const int64_t agent_sent_ns = tide_xrce_time_to_ns(reply->transmit);
@@ -1516,7 +1512,7 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery) 
       if (cdr.status == TIDE_OK) on_info(session, &status, delivery->arrived_ns);
       break;
     case TIDE_XRCE_TIMESTAMP_REPLY:
-      if (!TIDE_TIME_SYNC) break;
+      if (TIDE_LEAN) break;
       tide_xrce_get_timestamp_reply(&cdr, &reply);
       if (cdr.status == TIDE_OK) on_timestamp_reply(session, &reply, delivery->arrived_ns);
       break;
@@ -1524,7 +1520,7 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery) 
       on_status_agent(session, &delivery->header, &cdr);
       break;
     case TIDE_XRCE_GET_INFO:
-      if (!TIDE_AGENT_QUESTIONS) break;
+      if (TIDE_LEAN) break;
       tide_xrce_get_get_info(&cdr, &question);
       if (cdr.status != TIDE_OK || question.request.object != TIDE_XRCE_OBJECT_CLIENT) break;
       critical = enter(session);
@@ -1807,7 +1803,7 @@ static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
 }
 
 static void answer_agent(tide_session_t *session) {
-  if (!TIDE_AGENT_QUESTIONS) return;
+  if (TIDE_LEAN) return;
   const uintptr_t critical = enter(session);
   const bool due = session->info_due;
   const uint16_t request = session->info_request;
@@ -1832,7 +1828,7 @@ static int64_t step(tide_session_t *session, int64_t now_ns) {
     case TIDE_SESSION_READY:
       return serve(session, now_ns);
     case TIDE_SESSION_CLOSING:
-      return !TIDE_REMOVAL ? TIDE_FOREVER : say_goodbye(session, now_ns);
+      return TIDE_LEAN ? TIDE_FOREVER : say_goodbye(session, now_ns);
     case TIDE_SESSION_IDLE:
     default:
       return TIDE_FOREVER;
@@ -2045,7 +2041,7 @@ int tide_session_wait_idle(tide_session_t *session, uint8_t stream, int64_t dead
 /* ---- set-up ---- */
 
 /* The daemon calls its owner by name here, and through pointers otherwise. */
-#if TIDE_STATIC_SESSION
+#if TIDE_STATIC_PLATFORM
 _Static_assert(offsetof(tide_session_t, daemon) + sizeof(tide_daemon_t) <= sizeof(tide_session_t),
                "a daemon lies in its session");
 
@@ -2098,7 +2094,7 @@ static bool is_usable(const tide_session_config_t *config) {
 }
 
 int tide_session_init(tide_session_t *session, const tide_session_config_t *config) {
-  if (TIDE_CONFIG_CHECKS && (session == NULL || config == NULL || !is_usable(config))) return TIDE_ERROR_ARGUMENT;
+  if (!TIDE_LEAN && (session == NULL || config == NULL || !is_usable(config))) return TIDE_ERROR_ARGUMENT;
   memset(session, 0, sizeof *session);
   session->ping_round_trip_ns = -1;
   session->config = *config;
@@ -2108,7 +2104,7 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
   session->deadline_ns = TIDE_FOREVER;
   set_defaults(&session->config);
   tide_daemon_config_t *const daemon = &session->config.daemon;
-  if (!TIDE_STATIC_SESSION) {
+  if (!TIDE_STATIC_PLATFORM) {
     daemon->receiver.context = session;
     daemon->receiver.priority_of = session_priority_of;
     daemon->receiver.on_submessage = session_on_submessage;
@@ -2116,7 +2112,7 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
   }
   const int status = tide_daemon_init(&session->daemon, daemon);
   if (status == TIDE_OK) {
-    if (!TIDE_STATIC_SESSION) { /* it hears first, and tells the program */
+    if (!TIDE_STATIC_PLATFORM) { /* it hears first, and tells the program */
       session->daemon.owner.on_activity = session_on_activity;
       session->daemon.owner.on_done = session_on_done;
       session->daemon.owner.context = session;

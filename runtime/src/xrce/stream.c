@@ -39,7 +39,7 @@ static uint16_t give_up(tide_input_stream_t *stream) {
     if (is_held(stream, n)) count = n;
   stream->next = (uint16_t)(stream->next + count);
   stream->held = (uint16_t)(count < TIDE_STREAM_WINDOW_MAXIMUM ? (uint32_t)stream->held >> count : 0u);
-  if (TIDE_COUNTERS || TIDE_FRAGMENTS) stream->given_up += count;
+  if (!TIDE_LEAN || TIDE_FRAGMENTS) stream->given_up += count;
   return count;
 }
 

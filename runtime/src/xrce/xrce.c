@@ -356,7 +356,6 @@ static void get_endpoint(tide_cdr_t *cdr, tide_xrce_object_t *object) {
 }
 
 static void put_service(tide_cdr_t *cdr, const tide_xrce_object_t *object) {
-  if (!TIDE_SERVICE_OBJECTS) return; /* refused by the session */
   put_text(cdr, object->name);
   put_text(cdr, object->request_type);
   put_text(cdr, object->reply_type);
@@ -462,7 +461,7 @@ void tide_xrce_put_creation(tide_cdr_t *cdr, tide_xrce_request_t request, const 
   tide_cdr_put_u8(cdr, object->representation);
   if (object->representation == TIDE_XRCE_BY_BINARY) {
     put_binary(cdr, object);
-  } else if (TIDE_TEXT_OBJECTS) { /* else refused by the session */
+  } else {
     put_text(cdr, object->text);
   }
   if (object->kind == TIDE_XRCE_KIND_PARTICIPANT) {

@@ -56,9 +56,9 @@ Options draw(uint32_t seed) {
   o.messages = 10 + below(40);
   o.message_bytes = static_cast<uint32_t>(one_of({64, 128, 508, 512, 1472}));
   o.window = static_cast<uint8_t>(one_of({1, 3, 8, 16, 16}));
-  o.hold = below(4) == 0 && TIDE_HOLD;
+  o.hold = below(4) == 0 && TIDE_RELIABLE_STREAMS;
   o.pad = below(2) == 0;
-  o.expire = below(5) == 0 && TIDE_MESSAGE_EXPIRY;
+  o.expire = below(5) == 0 && !TIDE_LEAN;
   o.with_key = below(4) == 0;
   o.heartbeat_delay_ns = one_of({-1, -1, 0, 5 * millisecond});
   o.resets = below(6) == 0 ? 1 + below(3) : 0;

@@ -146,7 +146,7 @@ static const tide_executor_config_t executor_config = {
     .callback_count = CALLBACKS,
     .lanes = &lane,
     .lane_count = 1u,
-    .source = {&session.daemon, most_urgent, process, TIDE_BATCH || TIDE_READYSET ? process_oldest : NULL, poll}};
+    .source = {&session.daemon, most_urgent, process, TIDE_LEAN ? NULL : process_oldest, poll}};
 
 static int open_executor(void) {
   timer.period_ns = 50000000;

@@ -26,11 +26,6 @@ _SUBMESSAGE_BYTES = 12  # of a message in a node of the agent: header, request, 
 _SPARE_NODES = 2  # of what is created at the start, and for what no chain sends
 _SPARE_SLOTS = 2  # one is kept for the frame that arrives, one for frames without a reader
 _ANY_INSTANCES = 2  # of a chain whose instances nobody can count, as it has no bound
-_LEFT_OUT_ALWAYS = (  # by a program that only has what a description can say
-    *("TIDE_MESSAGE_EXPIRY", "TIDE_SAMPLE_SEQUENCES", "TIDE_REMOVAL", "TIDE_TIME_SYNC", "TIDE_BATCH", "TIDE_READYSET"),
-    *("TIDE_TRIGGERS", "TIDE_CUSTOM_LINK", "TIDE_CONFIG_CHECKS", "TIDE_COUNTERS", "TIDE_MEASUREMENT"),
-    *("TIDE_AGENT_QUESTIONS", "TIDE_TEXT_OBJECTS", "TIDE_NODE_WAITERS", "TIDE_LONG_MESSAGES"),
-)
 
 
 class Use(NamedTuple):
@@ -411,17 +406,15 @@ def _lacking_of_agent(client: Client) -> Iterator[str]:
 
 
 def options(client: Client) -> list[str]:
-    """Definitions of tide/options.h that leave out what the description does not need."""
+    """Definitions of tide/options.h: a lean runtime, and what the description needs beyond it."""
     ends = (*client.writes, *client.reads)
-    left_out = list(_LEFT_OUT_ALWAYS)
-    if not client.services:
-        left_out.append("TIDE_SERVICE_OBJECTS")
+    definitions = ["TIDE_PROFILE=1", "TIDE_CONTROL_PLACES=3"]
     if not any(end.reliable for end in ends):
-        left_out += ["TIDE_RELIABLE_STREAMS", "TIDE_FRAGMENTS"]
-    elif not any(_is_fragmented(end, client.mtu_bytes) for end in ends):
-        left_out.append("TIDE_FRAGMENTS")
-    if len(client.reads) <= 1:
-        left_out.append("TIDE_RESERVATIONS")
-    if client.lanes == 1:
-        left_out.append("TIDE_LANES")
-    return [*(f"{name}=0" for name in left_out), "TIDE_STATIC_PLATFORM=1", "TIDE_CONTROL_PLACES=3"]
+        definitions.append("TIDE_RELIABLE_STREAMS=0")
+    elif any(_is_fragmented(end, client.mtu_bytes) for end in ends):
+        definitions.append("TIDE_FRAGMENTS=1")
+    if len(client.reads) > 1:
+        definitions.append("TIDE_RESERVATIONS=1")
+    if client.lanes > 1:
+        definitions.append("TIDE_LANES=1")
+    return definitions

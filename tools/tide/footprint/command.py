@@ -60,7 +60,7 @@ def _whole_stack(client: Client, stacks: dict[str, int]) -> int:
     return main + lanes + max(interrupts) + EXCEPTION_FRAME_BYTES
 
 
-def measured(client: Client, core: str, each_option: bool) -> dict[str, Any]:
+def measured(client: Client, core: str) -> dict[str, Any]:
     needed = options(client)
     lean, stacks, more = _with_stacks(client, core, needed)
     whole = _built(client, core, [])
@@ -74,12 +74,6 @@ def measured(client: Client, core: str, each_option: bool) -> dict[str, Any]:
         "one feature more": features(core),
         "pools": pools(client),
     }
-    if each_option:
-        result["saved"] = {}
-        for name in needed:
-            together = [name, "TIDE_FRAGMENTS=0"] if name == "TIDE_RELIABLE_STREAMS=0" else [name]
-            less = _built(client, core, together)
-            result["saved"][name] = {"flash": whole.flash - less.flash, "ram": whole.ram - less.ram}
     return result
 
 
@@ -108,9 +102,6 @@ def _print(result: dict[str, Any]) -> None:
         rows = [(what, *(f"{one[key]:,}" for key in _SIZES)) for what, one in result["one feature more"].items()]
         title = "one feature more than publishing, as recorded (scripts/sizes.py)"
         print_whole(console, _table(title, ("what", "flash", "RAM", "of messages"), rows))
-    if "saved" in result:
-        saved = [(name, f"{one['flash']:,}", f"{one['ram']:,}") for name, one in result["saved"].items()]
-        print_whole(console, _table("what each option saves", ("definition", "flash", "RAM"), saved))
     console.print("definitions for runtime and program: " + " ".join(result["definitions"]), soft_wrap=True)
 
 
@@ -121,9 +112,6 @@ def footprint(
     board: Annotated[
         str | None, typer.Option(metavar="NAME", help="Board to build for, where the description has several.")
     ] = None,
-    each_option: Annotated[
-        bool, typer.Option("--options", help="Show also what each option saves: one build an option, some minutes.")
-    ] = False,
     header_file: Annotated[
         Path | None,
         typer.Option("--header", help="File for the header that sizes every pool; then nothing else is built."),
@@ -132,7 +120,7 @@ def footprint(
 ) -> None:
     """Flash, RAM and stack of the microcontroller's part, with pools sized from the description.
 
-    tide footprint examples/three_chains/system.toml --options
+    tide footprint examples/three_chains/system.toml
 
     The image is linked with everything that the description names and with empty callbacks; the sizes are of the whole
     image with its start-up code. RAM leaves out the memory of messages, which is printed beside it."""
@@ -150,7 +138,7 @@ def footprint(
         write_text(header_file, header(client, file.name))
         return
     try:
-        result = measured(client, core.value, each_option)
+        result = measured(client, core.value)
     except BuildError as error:
         typer.echo(f"tide footprint: {error}", err=True)
         raise typer.Exit(1) from error

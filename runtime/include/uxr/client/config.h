@@ -5,7 +5,7 @@
 #include "tide/options.h"
 
 /* Which links there are: programs ask with #ifdef. */
-#if TIDE_CUSTOM_LINK
+#if !TIDE_LEAN
 #define UCLIENT_PROFILE_CUSTOM_TRANSPORT
 #endif
 #if TIDE_SOCKETS
