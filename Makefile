@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all t check build firmware sizes bench docs wheel packages fuzz \
+.PHONY: lines help run test test-all t check build firmware sizes bench docs wheel packages fuzz \
         interruptions clean gate-stages all-stages setup-gate setup-all build-asan build-release build-tsan build-gate-images build-images \
         test-unit test-python test-real test-firmware test-check test-release test-tsan test-full test-firmware-full test-analyzer \
         test-campaigns test-lab test-rclcpp
@@ -108,6 +108,9 @@ firmware: ## build all Cortex-M7 and M4F libraries and images
 
 sizes: firmware ## print flash and RAM of the Cortex-M builds, against the last recorded ones
 	@.venv/bin/python scripts/sizes.py
+
+lines: ## print lines of code by module, and what grew since the commit SINCE (default HEAD)
+	@.venv/bin/python scripts/rooms.py --lines $${SINCE:-HEAD}
 
 check: build-asan ## formats, linters, types, as the gate has them (make test-analyzer: everything)
 	@scripts/check.sh

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rooms of the house as the code has them: lines, and who uses whom by #include, import and link list.
 
-    .venv/bin/python scripts/rooms.py             a table, and every arrow that scripts/rooms.toml does not allow
-    .venv/bin/python scripts/rooms.py --mermaid   the pictures in docs/internals/README.md
+    .venv/bin/python scripts/rooms.py             every arrow that scripts/rooms.toml does not allow, and every circle
+    .venv/bin/python scripts/rooms.py --mermaid   the picture in docs/internals/README.md
+    .venv/bin/python scripts/rooms.py --lines [COMMIT]   lines of code by module, beside those of the commit
 
-Exit status 1 if an arrow is not allowed, or if packages of Python or folders of C++ use each other in a circle."""
+Exit status 1 if an arrow is not allowed, or if files or folders use each other in a circle."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import tomli
 
 ROOT = Path(__file__).resolve().parents[1]
+_PARTED = ("runtime", "tools", "tests")  # whose folders are counted one by one
 _CODE = {".c", ".h", ".cpp", ".py", ".pyi"}
 _INCLUDE = re.compile(r'^\s*#include\s+(?:"([^"]+)"|<([^">]+/[^">]+)>)', re.MULTILINE)
 _COMMAND = re.compile(r"^\s*(\w+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
@@ -39,11 +41,9 @@ class Arrow:
 
 @dataclass
 class House:
-    """allowed: folder to what it may use. inside: of a room, its folders and what each may use. files: every tracked
-    file of code, by room."""
+    """allowed: folder to what it may use. files: every tracked file of code, by room."""
 
     allowed: dict[str, list[str]]
-    inside: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     files: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     arrows: list[Arrow] = field(default_factory=list)
 
@@ -103,7 +103,9 @@ def imports(files: list[str]) -> Iterator[Arrow]:
             module = re.sub(r"^(tools|ros|lab)/", "", name.rsplit(".", 1)[0]).removesuffix("/__init__")
             modules[module.replace("/", ".")] = name
     for source in [name for name in files if name.endswith(".py")]:
-        for node in ast.walk(ast.parse(read(source))):
+        tree = ast.parse(read(source))
+        tree.body = [one for one in tree.body if not ast.unparse(one).startswith("if __name__ == '__main__'")]
+        for node in ast.walk(tree):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [one.name for one in node.names]
@@ -140,7 +142,7 @@ def links(files: list[str]) -> Iterator[Arrow]:
 
 def house() -> House:
     said = tomli.loads((ROOT / "scripts/rooms.toml").read_text(encoding="utf-8"))
-    found = House(said["rooms"], said["inside"])
+    found = House(said["rooms"])
     files = tracked()
     for name in files:
         room = found.room_of(name)
@@ -162,32 +164,12 @@ def between_rooms(found: House) -> dict[tuple[str, str], list[Arrow]]:
     return result
 
 
-def within(found: House, room: str) -> dict[tuple[str, str], list[Arrow]]:
-    """Arrows from one folder of a room to another, those of tests and of lists of CMake apart."""
-    result = defaultdict(list)
-    for arrow in found.arrows:
-        source, target = (_folder(room, name) for name in (arrow.source, arrow.target))
-        if source and target and source != target and not is_test(arrow.source):
-            result[source, target].append(arrow)
-    return result
-
-
-def _folder(room: str, path: str) -> str | None:
-    """The folder right below the room; none: of a file beside these folders."""
-    rest = path.removeprefix(f"{room}/")
-    return rest.split("/")[0] if rest != path and "/" in rest else None
-
-
 def forbidden(found: House) -> list[str]:
     """One line for each arrow that scripts/rooms.toml does not have."""
     lines = []
     for (source, target), arrows in sorted(between_rooms(found).items()):
         if target not in found.allowed[source]:
             lines.append(_told(source, target, arrows))
-    for room, allowed in found.inside.items():
-        for (source, target), arrows in sorted(within(found, room).items()):
-            if target not in allowed.get(source, []):
-                lines.append(_told(f"{room}/{source}", f"{room}/{target}", arrows))
     return lines
 
 
@@ -196,17 +178,22 @@ def _told(source: str, target: str, arrows: list[Arrow]) -> str:
 
 
 def circles(found: House) -> list[str]:
-    """Folders that use each other in a circle: packages of Python, and folders of C and C++ within a room."""
-    graph: dict[str, set[str]] = defaultdict(set)
+    """Folders, and files within one, that use each other in a circle. Files that form a circle are one file."""
+    folders: dict[str, set[str]] = defaultdict(set)
+    files: dict[str, set[str]] = defaultdict(set)
     for arrow in found.arrows:
+        if is_test(arrow.source) or arrow.source.endswith("CMakeLists.txt"):
+            continue
         source, target = arrow.source.rsplit("/", 1)[0], arrow.target.rsplit("/", 1)[0]
-        if source != target and not is_test(arrow.source) and not arrow.source.endswith("CMakeLists.txt"):
-            graph[source].add(target)
-    return [" -> ".join((*one, one[0])) for one in _components(graph)]
+        if source != target:
+            folders[source].add(target)
+        elif arrow.source != arrow.target:
+            files[arrow.source].add(arrow.target)
+    return [" -> ".join((*one, one[0])) for graph in (folders, files) for one in _components(graph)]
 
 
 def _components(graph: dict[str, set[str]]) -> Iterator[list[str]]:
-    """Strongly connected parts of more than one folder (Tarjan 1972)."""
+    """Strongly connected parts of more than one node (Tarjan 1972)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -234,25 +221,32 @@ def _components(graph: dict[str, set[str]]) -> Iterator[list[str]]:
     return iter(found)
 
 
-def lines_by_room(found: House) -> list[tuple[str, int, int, int]]:
-    """Room, files, lines without tests, lines of tests."""
-    rows = []
-    for room in sorted(found.files, key=[*found.allowed, *found.files].index):
-        count: Counter[bool] = Counter()
-        for name in found.files[room]:
-            count[is_test(name)] += read(name).count("\n")
-        rows.append((room, len(found.files[room]), count[False], count[True]))
-    return rows
+def lines(commit: str = "") -> dict[str, int]:
+    """Lines of code by module, of a commit or of this tree. Data and pages do not count."""
+    counted = ["*.c", "*.h", "*.cpp", "*.hpp", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt", "*Makefile"]
+    empty = subprocess.run(["git", "hash-object", "-t", "tree", "/dev/null"], cwd=ROOT, capture_output=True, text=True)
+    command = ["git", "diff", "--numstat", "--no-renames", empty.stdout.strip(), *([commit] if commit else [])]
+    done = subprocess.run([*command, "--", *counted], cwd=ROOT, capture_output=True, text=True, check=True)
+    count: Counter[str] = Counter()
+    for row in done.stdout.splitlines():
+        added, _, name = row.split("\t")
+        parts = name.split("/")
+        count["/".join(parts[: 2 if len(parts) > 2 and parts[0] in _PARTED else 1]) if len(parts) > 1 else "."] += int(
+            added
+        )
+    return count
 
 
-def mermaid_within(found: House, room: str) -> str:
-    """The picture of one room: its folders, each with the arrows to what it uses."""
-    lines = ["flowchart BT"]
-    used: dict[str, list[str]] = defaultdict(list)
-    for source, target in sorted(within(found, room)):
-        used[source].append(target)
-    lines += [f"  {source} --> {' & '.join(used[source])}" for source in found.inside[room] if used[source]]
-    return "\n".join(lines)
+def print_lines(commit: str) -> None:
+    """What grew stands first; without a commit in the history, the lines alone."""
+    now, before = lines(), lines(commit)
+    print(f"lines of code   {'now':>8} {'at ' + commit[:12]:>16} {'grew by':>8}")
+    for name in sorted({*now, *before}, key=lambda one: (before.get(one, 0) - now.get(one, 0), one)):
+        print(
+            f"{name:<15} {now.get(name, 0):>8} {before.get(name, 0):>16} {now.get(name, 0) - before.get(name, 0):>+8}"
+        )
+    all_now, all_before = sum(now.values()), sum(before.values())
+    print(f"{'in all':<15} {all_now:>8} {all_before:>16} {all_now - all_before:>+8}")
 
 
 def mermaid(found: House) -> str:
@@ -265,18 +259,14 @@ def mermaid(found: House) -> str:
     return "\n".join(lines)
 
 
-def _print(rows: Iterable[tuple[str, int, int, int]]) -> None:
-    print(f"{'room':<16} {'files':>6} {'lines':>8} {'of tests':>9}")
-    for room, files, code, tests in rows:
-        print(f"{room:<16} {files:>6} {code:>8} {tests:>9}")
-
-
 def main() -> int:
+    if "--lines" in sys.argv:
+        print_lines(next(iter(sys.argv[2:]), "HEAD"))
+        return 0
     found = house()
     if "--mermaid" in sys.argv:
-        print(mermaid(found), *(mermaid_within(found, room) for room in found.inside), sep="\n\n")
+        print(mermaid(found))
         return 0
-    _print(lines_by_room(found))
     wrong = [*forbidden(found), *(f"circle: {one}" for one in circles(found))]
     for (source, target), arrows in sorted(between_rooms(found).items()):
         print(f"{source} -> {target}: {len(arrows)}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the analysis costs, in time of the processor: judging chain sets of the published size by the four safe analyses
 against the goal, and how that grows with chains, callbacks and lanes; a `tide check` of large systems, stage by stage;
-a question to the module against one to the program; tries of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
+a question; tries of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ from tide.programs.binaries import ROOT
 from tide.system.load import load
 from tide.terminal.style import PLOT_STYLE
 from tide_lab.fleet import fleet
-from tide_lab.programs import find_binary
 
 GOAL = 100_000  # sets a second on two processors
 UTILISATIONS = [round(0.8 + 0.4 * step, 1) for step in range(9)]
@@ -47,10 +46,13 @@ GOAL_FLEET_MS = 2000  # 100 boards and 1,000 chains, with the start of the comma
 
 def judge(count: int, **words: float) -> float:
     """Microseconds a set: the least of several runs, as other load only adds."""
-    command = [str(find_binary("tide-analysis")), "--cost", f"count={count}"]
-    command += [f"{name}={value:g}" for name, value in words.items()]
-    runs = [json.loads(subprocess.check_output(command)) for _ in range(REPEATS)]
-    return 1e6 * min(float(run["cpu_seconds"]) for run in runs) / count
+
+    def once() -> float:
+        begin_s = time.process_time()
+        native.judge_random_sets(words, first=1, count=count, only_safe=True)
+        return time.process_time() - begin_s
+
+    return 1e6 * min(once() for _ in range(REPEATS)) / count
 
 
 def growth() -> dict[str, list[dict[str, float]]]:
@@ -156,18 +158,12 @@ def start_ms() -> dict[str, float]:
 def question_ms() -> dict[str, float]:
     """The bounds of the three chains, asked a hundred times."""
     document = link_document(load(ROOT / "examples/three_chains/system.toml"))
-    text = json.dumps(document)
-    command = [str(find_binary("tide-analysis")), "--link", "-"]
-
-    def ask_program() -> None:
-        for _ in range(20):
-            json.loads(subprocess.run(command, input=text, capture_output=True, text=True, check=False).stdout)
 
     def ask_module() -> None:
         for _ in range(20):
             [one.parts for one in native.bound_link(document).chains]
 
-    return {"module_ms": cpu_ms(ask_module) / 20, "program_ms": cpu_ms(ask_program, children=True) / 20}
+    return {"module_ms": cpu_ms(ask_module) / 20}
 
 
 def tries_a_second() -> float:
@@ -227,10 +223,7 @@ def main() -> int:
         f"{boards['print_ms']:.0f}, JSON {boards['json_ms']:.0f}"
     )
     print(f"before that it starts: {start['command_ms']:.0f} ms, of which Python alone {start['python_ms']:.0f}")
-    print(
-        f"a question about three chains: module {question['module_ms']:.3f} ms, program {question['program_ms']:.3f} "
-        f"ms, {question['program_ms'] / question['module_ms']:.0f} times as much"
-    )
+    print(f"a question about three chains: {question['module_ms']:.3f} ms")
     print(f"tide optimise, three chains: {tries:,.0f} tries a second of the processor")
     print(f"{folder}/: analysis_cost.json, analysis_cost.png")
     slowest_ms = max(checks[where]["whole_ms"] for where in ("over a line", "on the host"))

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "analysis/trials/generate.h"
+#include "analysis/trials.h"
 #include "hunt/hunt.h"
 
 namespace tide::analysis {

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/threads/analysis.h"
-#include "analysis/trials/random_system.h"
-#include "analysis/trials/schedule.h"
+#include "analysis/random_system.h"
+#include "analysis/threads.h"
+#include "analysis/trials.h"
 
 namespace tide::analysis {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/link/bound.h"
+#include "analysis/link.h"
 #include "hunt/hunt.h"
 #include "hunt/link_systems.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "analysis/link/system.h"
+#include "analysis/link.h"
 #include "sim/board/plan.h"
 #include "sim/engine/random.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/single/single_thread.h"
-#include "analysis/system/confirmed.h"
+#include "analysis/single.h"
+#include "analysis/system.h"
 #include "hunt/hunt.h"
 
 namespace tide::analysis {

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "analysis/single/single_thread.h"
+#include "analysis/single.h"
 
 namespace tide::analysis {
 namespace {

@@ -21,10 +21,9 @@ from tide.programs.simulator import SimulationError, Simulator
 from tide.simulate.campaign import each_slice, slices
 from tide_lab.hunt.campaign import Found, blocks
 from tide_lab.hunt.run import each_block
-from tide_lab.sweep.run import PROGRAM
-from tide_lab.sweep.run import each_block as each_of_sweep
 from tide_lab.sweep.study import STUDIES, changed
 from tide_lab.sweep.study import blocks as blocks_of_sweep
+from tide_lab.sweep.study import each_block as each_of_sweep
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def with_a_death(cluster: LocalCluster, answers: Iterator[tuple[Any, Any]]) -> d
 def test_a_sweep_loses_a_worker(cluster: LocalCluster) -> None:
     study = changed(STUDIES["mt-schedulability-utilisation"], values=(0.4, 0.8, 1.2), sets=2000)
     todo = list(blocks_of_sweep(study))
-    with Simulator(PROGRAM) as program:
+    with Simulator() as program:
         expected = dict(each_of_sweep("local", program, study, todo))
         found = with_a_death(cluster, each_of_sweep(address(cluster), program, study, todo))
     assert found == expected

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.programs.simulator import Simulator
-from tide_lab.sweep import run as sweep_run
+from tide_lab.sweep import study as sweep_study
 from tide_lab.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
 from tide_lab.sweep.figures import RECIPES
-from tide_lab.sweep.study import STUDIES, VARIANTS, Block, Study, blocks, changed, interval, words
+from tide_lab.sweep.study import STUDIES, VARIANTS, Block, Study, blocks, changed, interval, run_block
 
 CASE = "mt-schedulability-utilisation"
 SMALL = ("--values", "0.4,0.8", "--sets", "300")
@@ -56,13 +55,13 @@ def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     assert len(lines) == 1 + 4
     checkpoint.write_text("\n".join(lines[:3]) + "\n" + lines[3][:20], encoding="utf-8")  # cut off by a crash
     ran: list[Block] = []
-    real = sweep_run.run_block
+    real = sweep_study.run_block
 
-    def counting(program: Simulator, study: Study, block: Block) -> dict[str, int]:
+    def counting(study: Study, block: Block) -> dict[str, int]:
         ran.append(block)
-        return real(program, study, block)
+        return real(study, block)
 
-    monkeypatch.setattr(sweep_run, "run_block", counting)
+    monkeypatch.setattr(sweep_study, "run_block", counting)
     assert run(CASE, *SMALL, "--out", tmp_path / "part")[0] == 0
     assert len(ran) == 2
     whole, part = (parquet.read_table(tmp_path / name / "sweep.parquet").to_pylist() for name in ("whole", "part"))
@@ -180,5 +179,11 @@ def test_blocks_cover_every_set_once() -> None:
         own = sorted((block.first, block.count) for block in blocks(study) if block.point == point)
         assert [first for first, _ in own] == [sum(count for _, count in own[:index]) for index in range(len(own))]
         assert sum(count for _, count in own) == 1234
-    assert words(study, Block(2, 250, 250))[:2] == ["first=3000250", "count=250"]
-    assert "threads=3" in words(study, Block(2, 0, 1))
+    assert study.recipe(study.values[2])["threads"] == 3
+
+
+def test_a_block_is_the_sets_of_its_seeds() -> None:
+    study = changed(STUDIES[CASE], utilisation=2.0, values=(2.0,), seed=0)
+    both, first, second = (run_block(study, Block(0, *seeds)) for seeds in ((1, 30), (1, 10), (11, 20)))
+    assert both == {name: first[name] + second[name] for name in first}
+    assert both["theorem4-published"] == 8 and both["theorem2-tight"] == 13

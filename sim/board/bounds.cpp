@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analysis/link/bound.h"
-#include "analysis/link/frames.h"
+#include "analysis/link.h"
 
 namespace tide::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/link/system.h"
+#include "analysis/link.h"
 #include "sim/board/plan.h"
 #include "sim/board/system.h"
 

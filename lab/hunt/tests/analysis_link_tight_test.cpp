@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "analysis/link/bound.h"
+#include "analysis/link.h"
 #include "hunt/link_systems.h"
 #include "sim/board/bounds.h"
 #include "sim/board/system.h"

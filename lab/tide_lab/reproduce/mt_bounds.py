@@ -4,15 +4,13 @@ text says of bounds is so."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from tide.analysis.ask import AnalysisError, compare_executors
 from tide.analysis.lower import host_document
 from tide.system.model import System
-from tide_lab.programs import find_binary
 from tide_lab.reproduce.mt_cases import POLICY_LETTERS, Configuration, HostError, MtCase, scaled, system_of
 
 FORMS = ("published", "safe")
@@ -37,11 +35,10 @@ def theorem(configuration: Configuration) -> str:
 def theorem_bounds(system: System, configuration: Configuration) -> dict[str, ByChain]:
     """By form. A chain over two executors: the sum of its parts (section V-F), with the delays of the description."""
     document = host_document(system, "priority" if configuration.policy == "tide" else "default")
-    words = [str(find_binary("tide-analysis")), "--compare", "-"]
-    done = subprocess.run(words, input=json.dumps(document), capture_output=True, text=True, check=False)
-    if done.returncode == 2:
-        raise HostError(done.stderr.strip().splitlines()[-1])
-    told = {(one["analysis"], one["chain"]): one["response_ns"] for one in json.loads(done.stdout)["chains"]}
+    try:
+        told = {(one.analysis, one.chain): one.response_ns for one in compare_executors(document)}
+    except AnalysisError as error:
+        raise HostError(str(error).splitlines()[-1]) from None
     paths = {path["name"]: (path["segments"], sum(path.get("delays_ns", ()))) for path in document["paths"]}
     found: dict[str, ByChain] = {}
     for form in FORMS:
@@ -49,7 +46,7 @@ def theorem_bounds(system: System, configuration: Configuration) -> dict[str, By
         for chain in system.chains:
             parts, delays_ns = paths.get(chain.name, ([chain.name], 0))
             responses = [told[f"{theorem(configuration)}-{form}", part] for part in parts]
-            by_chain[chain.name] = None if None in responses else (sum(responses) + delays_ns) / 1e6
+            by_chain[chain.name] = None if None in responses else (sum(one or 0 for one in responses) + delays_ns) / 1e6
         found[form] = by_chain
     return found
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tide.analysis.ask import AnalysisError
 from tide.campaign import engine as engines
 from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.campaign.engine import EngineError
@@ -17,8 +18,7 @@ from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import Simulator, terminable
 from tide.terminal.style import empty_table, print_whole
-from tide_lab.sweep.run import PROGRAM, each_block
-from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Block, BlockError, Study, Tally, blocks, changed, rows
+from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Block, Study, Tally, blocks, changed, each_block, rows
 
 app = typer.Typer()
 
@@ -124,7 +124,7 @@ def run_study(
         return _report(study, checkpoint, folder, brief)
     except (OtherCampaignError, EngineError) as error:
         _refuse(str(error))
-    except (MissingBinaryError, BlockError, OSError) as error:
+    except (MissingBinaryError, AnalysisError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
@@ -156,11 +156,11 @@ def _run(study: Study, checkpoint: Checkpoint[Block], engine: str) -> None:
     console = Console(emoji=False)
     columns = (TextColumn(study.case), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     with (
-        Simulator(PROGRAM) as program,
+        Simulator() as runner,
         Progress(*columns, console=console, disable=not console.is_terminal) as progress,
     ):
         task = progress.add_task("", total=len(todo) + len(checkpoint.done), completed=len(checkpoint.done))
-        for block, counts in each_block(engine, program, study, todo):
+        for block, counts in each_block(engine, runner, study, todo):
             checkpoint.add(block, counts)
             progress.update(task, advance=1)
 
@@ -171,7 +171,7 @@ def _report(study: Study, checkpoint: Checkpoint[Block], folder: Path, brief: bo
 
     tallies: dict[int, Tally] = {}
     for block, counts in checkpoint.done.items():
-        tallies.setdefault(block.point, Tally()).add(counts)
+        tallies.setdefault(block.point, Tally()).add(block.count, counts)
     table = rows(study, tallies)
     with results_folder(folder) as place:
         write_parquet(table, place / "sweep.parquet")

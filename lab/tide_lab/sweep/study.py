@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a sweep consists of: points (values of the varied quantity), cut into blocks of chain sets, each block one call
-of tide-analysis. A block is a pure function of its words, so it may run anywhere, twice, or again."""
+of the analysis. A block is a pure function of its recipe and seeds, so it may run anywhere, twice, or again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import sqrt
 from typing import Any
 
+from tide.analysis.ask import judge_random_sets
+from tide.campaign.engine import each
 from tide.programs.simulator import Simulator
 
 SOURCE = (
@@ -27,10 +30,6 @@ ANALYSES = {
     for variant in VARIANTS
     for number, name in enumerate(("PWA_CD", "PPWA_CD", "PWA_AD", "PPWA_AD"), start=1)
 }
-
-
-class BlockError(Exception):
-    """tide-analysis failed; the text is what it said."""
 
 
 @dataclass(frozen=True)
@@ -131,19 +130,19 @@ def blocks(study: Study) -> Iterator[Block]:
             yield Block(point, first, min(BLOCK_SETS, study.sets - first))
 
 
-def words(study: Study, block: Block) -> list[str]:
-    recipe = study.recipe(study.values[block.point])
-    start = study.seed * _SEED_STRIDE + block.first
-    return [f"first={start}", f"count={block.count}", *(f"{name}={value}" for name, value in recipe.items())]
+def run_block(study: Study, block: Block) -> dict[str, int]:
+    """How many sets each analysis finds schedulable. AnalysisError: the recipe is refused."""
+    first = study.seed * _SEED_STRIDE + block.first
+    return judge_random_sets(study.recipe(study.values[block.point]), first=first, count=block.count)
 
 
-def run_block(program: Simulator, study: Study, block: Block) -> dict[str, int]:
-    """How many sets each analysis finds schedulable."""
-    done = program.call(["--study", *words(study, block)])
-    if done.returncode != 0:
-        raise BlockError(done.stderr.strip() or f"tide-analysis ended with status {done.returncode}")
-    counts: dict[str, int] = json.loads(done.stdout)
-    return counts
+def each_block(
+    engine: str, runner: Simulator, study: Study, todo: Iterable[Block]
+) -> Iterator[tuple[Block, dict[str, int]]]:
+    """All blocks, in the order in which they finish, in threads of the runner or on a cluster whose workers have this
+    package. The analysis lets other threads run meanwhile."""
+    judge = partial(run_block, study)
+    return each(engine, runner, judge, judge, todo)
 
 
 @dataclass
@@ -153,9 +152,9 @@ class Tally:
     sets: int = 0
     met: dict[str, int] | None = None
 
-    def add(self, counts: dict[str, int]) -> None:
+    def add(self, sets: int, counts: dict[str, int]) -> None:
         self.met = self.met or dict.fromkeys(ANALYSES, 0)
-        self.sets += counts["sets"]
+        self.sets += sets
         for name in ANALYSES:
             self.met[name] += counts[name]
 

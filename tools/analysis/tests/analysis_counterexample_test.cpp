@@ -2,8 +2,8 @@
 // The minimal systems whose real schedules exceed the published bounds, and never the safe ones.
 #include <gtest/gtest.h>
 
-#include "analysis/threads/analysis.h"
-#include "analysis/trials/schedule.h"
+#include "analysis/threads.h"
+#include "analysis/trials.h"
 
 namespace tide::analysis {
 namespace analysis_counterexample_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/trials/generate.h"
+#include "analysis/trials.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,7 @@
 #include <array>
 #include <random>
 
-#include "analysis/link/file.h"
-#include "analysis/link/frames.h"
-#include "analysis/link/model.h"
+#include "analysis/link.h"
 
 namespace tide::analysis {
 namespace analysis_link_test {
@@ -290,8 +288,8 @@ TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
 // Counting that does not come to an end is no bound.
 TEST(LinkBound, NoBoundWhereTheCountOfQuestionsDoesNotSettle) {
   const LinkSystem system = back_and_forth(10, 5, 10'000 * ms);
-  EXPECT_TRUE(LinkModel(system).run().met);
-  const LinkResults results = LinkModel(system, 1).run();
+  EXPECT_TRUE(bound_link(system).met);
+  const LinkResults results = bound_link(system, 1);
   EXPECT_FALSE(results.met);
   for (const LinkResult &each : results.chains) {
     EXPECT_FALSE(each.response_ns);
@@ -428,36 +426,6 @@ TEST(LinkCheck, ErrorsNameTheEntry) {
   EXPECT_NE(check(system)[0].find("best effort knows no fragments"), std::string::npos);
   system.line.baud = 0;
   EXPECT_EQ(check(system)[0], "line: 'baud' must be from 1200 to 1000000000");
-}
-
-TEST(LinkFile, ReadsAndAnswers) {
-  const LinkFile file = read_link_system(R"({"client": {"policy": "tide", "submit_ns": 5}, "line": {"escaped_bytes": 0},
-    "hosts": [{"name": "node", "own_cores": true}],
-    "chains": [{"name": "brake", "priority": 3, "period_ns": 500000000, "deadline_ns": 60000000,
-      "callbacks": [{"name": "sample", "executor": "client", "execution_ns": 10000000, "payload_bytes": 96},
-                    {"name": "decide", "executor": "node", "payload_bytes": 6},
-                    {"name": "act", "execution_ns": 10000000}]}]})");
-  ASSERT_TRUE(file.errors.empty()) << file.errors[0];
-  const LinkResults results = bound_link(file.system);
-  EXPECT_TRUE(results.met);
-  const std::string text = write_link_results(file.system, results);
-  EXPECT_NE(text.find("\"response_ns\": 32152783"), std::string::npos) << text;
-  const std::string comparison = write_link_comparison(file.system);
-  for (const char *name : {"\"tide\"", "\"lanes\"", "\"batch_stock\""})
-    EXPECT_NE(comparison.find(name), std::string::npos) << name;
-}
-
-TEST(LinkFile, ErrorsNameTheEntry) {
-  const LinkFile file = read_link_system(
-      R"({"client": {"policy": "fast"}, "chains": [{"name": "brake", "colour": 1, "callbacks": [{"executor": "moon"}]}]})");
-  const std::vector<std::string> expected = {
-      "client: 'policy' must be one of \"tide\", \"lanes\", \"batch\"",
-      "chain 'brake', callback number 1: there is no executor 'moon'",
-      "chain 'brake': 'colour' is unknown",
-  };
-  EXPECT_EQ(file.errors, expected);
-  EXPECT_EQ(read_link_system("{").errors.size(), 1u);
-  EXPECT_EQ(read_link_system("{}").errors, std::vector<std::string>{"system: has no chains"});
 }
 
 }  // namespace analysis_link_test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "analysis/system/end_to_end.h"
-#include "analysis/trials/random_system.h"
+#include "analysis/random_system.h"
+#include "analysis/system.h"
 
 namespace tide::analysis {
 namespace analysis_path_test {

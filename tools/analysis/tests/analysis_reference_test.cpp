@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "analysis/threads/analysis.h"
-#include "analysis/trials/random_system.h"
+#include "analysis/random_system.h"
+#include "analysis/threads.h"
 
 namespace tide::analysis {
 namespace analysis_reference_test {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executors with one thread: examples by hand, published examples. The hunt is in analysis_hunt_test.
-#include "analysis/single/single_thread.h"
+#include "analysis/single.h"
 
 #include <gtest/gtest.h>
 
-#include "analysis/trials/random_system.h"
-#include "analysis/trials/schedule.h"
+#include "analysis/random_system.h"
+#include "analysis/trials.h"
 
 namespace tide::analysis {
 namespace analysis_single_thread_test {

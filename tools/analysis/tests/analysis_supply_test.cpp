@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/model/supply.h"
+#include "analysis/model.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 // The worked examples, each to the nanosecond.
 #include <gtest/gtest.h>
 
-#include "analysis/threads/analysis.h"
-#include "analysis/trials/generate.h"
+#include "analysis/threads.h"
+#include "analysis/trials.h"
 
 namespace tide::analysis {
 namespace analysis_theorem_test {

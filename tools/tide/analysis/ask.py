@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tide.analysis.lower import Document
 from tide.programs.binaries import MissingBinaryError, build_folder
 
 if TYPE_CHECKING:
-    from tide.analysis.native import ExecutorsAnswer, LinkAnswer
+    from tide.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer
 
 
 class AnalysisError(Exception):
@@ -32,6 +32,22 @@ def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
         from tide.analysis import native
 
         return native.bound_executors(document, **options)
+
+
+def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
+    """As `ask_link`: by every analysis that applies."""
+    with _refusals():
+        from tide.analysis import native
+
+        return native.compare_executors(document)
+
+
+def judge_random_sets(recipe: dict[str, Any], first: int, count: int) -> dict[str, int]:
+    """As `ask_link`: how many of the sets of these seeds each analysis finds schedulable."""
+    with _refusals():
+        from tide.analysis import native
+
+        return native.judge_random_sets(recipe, first=first, count=count)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tide.analysis.native import Assumption, LinkAnswer, LinkChainAnswer
 
 _AWAY = "!away"  # a callback there, as long as the chain is on other boards
-_NEVER_NS = (2**63 - 1) // 4  # never_ns of tools/analysis/model/time.h: there is no bound
+_NEVER_NS = (2**63 - 1) // 4  # kNeverNs of tools/analysis/model.h: there is no bound
 _EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
 
 Ask = Callable[[Document], "LinkAnswer"]

@@ -14,7 +14,7 @@ Document = dict[str, Any]
 
 
 def sections_of(system: System) -> dict[int, list[Document]]:
-    """By the identity of a callback of a board, as tools/analysis/link/file.h reads them."""
+    """By the identity of a callback of a board, as tools/analysis/native.cpp reads them."""
     found: dict[int, list[Document]] = {}
     for lock, callback, section_ns in _sections(system):
         if system.where(callback) == "mcu":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system description as tide-analysis reads it. What it has no bound for is refused with the entry it belongs to."""
+"""A system description as the analysis reads it. What it has no bound for is refused with the entry it belongs to."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def executor_of_board(board: Executor) -> ClientExecutor:
 
 
 def link_document(system: System, executor: ClientExecutor | None = None, losses: int = 0) -> Document:
-    """The form of tools/analysis/link/file.h, of a system with one board. executor: None: that of the description."""
+    """The form of tools/analysis/native.cpp, of a system with one board. executor: None: that of the description."""
     refuse_link(system, executor, losses)
     return board_document(system, executor or described_executor(system), losses)
 
@@ -291,7 +291,7 @@ def hop_before(system: System, stretches: list[Stretch], number: int) -> int:
 
 
 def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
-    """The form of tools/analysis/model/system_file.h: every stretch of a chain on one executor is a chain of its own
+    """The form of tools/analysis/native.cpp: every stretch of a chain on one executor is a chain of its own
     there, and a chain that branches has callbacks of its own in place of those it shares, which only adds work.
     meeting: names of stretches in which an instance may meet the one before it."""
     kinds = {group.name: group.kind for group in system.groups}

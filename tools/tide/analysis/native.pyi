@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analysis in this process (tools/analysis/python/native.cpp). A document has the form of
-tools/analysis/model/system_file.h or tools/analysis/link/file.h, as dictionaries and lists. What is wrong with it is a
+"""The analysis in this process (tools/analysis/native.cpp, whose reading part lists the members of a document:
+dictionaries and lists). What is wrong with a document is a
 ValueError whose text has one line for each entry that is. Results do not change and outlive what they came from. Other
 threads run while bounds are computed."""
 
@@ -8,7 +8,7 @@ from typing import Any, final
 
 @final
 class Breakdown:
-    """What the demand in the window of a chain consists of (tools/analysis/threads/analysis.h)."""
+    """What the demand in the window of a chain consists of (tools/analysis/threads.h)."""
 
     @property
     def precedence_ns(self) -> int: ...
@@ -30,7 +30,7 @@ class Breakdown:
 
 @final
 class Shortfall:
-    """Why there is no bound: what fails first (tools/analysis/system/confirmed.h)."""
+    """Why there is no bound: what fails first (tools/analysis/system.h)."""
 
     @property
     def kind(self) -> str:
@@ -120,7 +120,7 @@ class ExecutorsAnswer:
 
 @final
 class LinkChainAnswer:
-    """A chain over the serial line (tools/analysis/link/bound.h)."""
+    """A chain over the serial line (tools/analysis/link.h)."""
 
     @property
     def chain(self) -> str: ...
@@ -187,7 +187,7 @@ def bound_executors(
     cap_running: bool = False,
     sharpen: bool = False,
 ) -> ExecutorsAnswer:
-    """By the safe analysis that fits each executor; the options are those of tools/analysis/threads/analysis.h."""
+    """By the safe analysis that fits each executor; the options are those of tools/analysis/threads.h."""
 
 def compare_executors(
     document: dict[str, Any], *, refine: bool = False, joint: bool = False, cap_running: bool = False
@@ -196,3 +196,9 @@ def compare_executors(
 
 def bound_link(document: dict[str, Any]) -> LinkAnswer:
     """Chains between a microcontroller and ROS 2 over a serial line."""
+
+def judge_random_sets(recipe: dict[str, Any], *, first: int, count: int, only_safe: bool = False) -> dict[str, int]:
+    """How many of the random chain sets with the seeds first to first + count - 1 each analysis of reentrant callbacks
+    finds schedulable: as published, safe and as tight as it can be; only_safe: the safe ones, with nothing refined.
+    recipe: utilisation, threads, chains, callbacks, shortest_ms, longest_ms, periods, priorities, shares,
+    most_utilisation (Recipe in tools/analysis/trials.h)."""

@@ -10,7 +10,7 @@ from tide.system.locate import Path
 from tide.system.model import Callback, Chain, System
 from tide.system.places import Executor, SerialLink, UdpLink
 
-_LONGEST_MS = 1_000_000  # most_time_ns of analysis/link/system.cpp
+_LONGEST_MS = 1_000_000  # kMostTimeNs of tools/analysis/link.cpp
 _LONGEST_PAYLOAD = 1_000_000  # most_payload_bytes there
 _LEAST_QUANTUM = 64
 

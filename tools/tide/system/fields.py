@@ -19,7 +19,7 @@ from pydantic_core import PydanticKnownError
 
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
 CHAIN_PRIORITY_MAXIMUM = 1_000_000
-MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model/model.h
+MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model.h
 CALLBACKS_MAXIMUM = 1000  # kMostCallbacks there
 MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
 PRIORITY_MAXIMUM = 32_511  # of a callback: the last position of the highest level

@@ -1,0 +1,1972 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/link.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace tide::analysis {
+
+// ---- messages as frames ----
+
+namespace {
+
+constexpr int64_t kFramingBytes = 7;  // flag, two addresses, length, checksum
+constexpr int64_t kHeaderBytes = 4, kSubmessageBytes = 4, kRequestBytes = 4;
+constexpr int64_t kAnswerBytes = kHeaderBytes + kSubmessageBytes + 5;
+constexpr int64_t kAnswerEscapes = 7;   // two numbers, the stream and the checksum; the rest is known
+constexpr int64_t kQuestionBytes = 32;  // GET_INFO and INFO, rounded up
+constexpr time_ns kSecondNs = 1'000'000'000;
+
+time_ns duration_ns(const Line &line, int64_t bytes) { return divide_up(bytes * 10 * kSecondNs, line.baud); }
+
+time_ns plain_ns(const Line &line, int64_t message_bytes) { return duration_ns(line, message_bytes + kFramingBytes); }
+
+int64_t padded(Direction direction, int64_t bytes) { return direction == Direction::up ? (bytes + 3) / 4 * 4 : bytes; }
+
+}  // namespace
+
+int64_t message_limit(const Line &line, Direction direction) {
+  // A client announces four bytes less than its slots have (SESSION_ANNOUNCED_LESS_BYTES).
+  if (direction == Direction::down) return (line.mtu_bytes - 4) / 4 * 4;
+  const int64_t quantum = line.quantum_bytes > 0 ? line.quantum_bytes : line.mtu_bytes - 4;
+  return std::min(quantum, line.mtu_bytes - 4) / 4 * 4;
+}
+
+time_ns frame_ns(const Line &line, int64_t message_bytes) {
+  const int64_t worst = 1 + 2 * (message_bytes + kFramingBytes - 1);
+  if (!line.escaped_bytes) return duration_ns(line, worst);
+  return duration_ns(line, std::min(worst, message_bytes + kFramingBytes + *line.escaped_bytes));
+}
+
+Message message(const Line &line, Direction direction, int64_t payload_bytes) {
+  const int64_t limit = message_limit(line, direction);
+  const int64_t length = kSubmessageBytes + kRequestBytes + payload_bytes;
+  const int64_t shortest = kHeaderBytes + kSubmessageBytes + kRequestBytes;
+  Message result;
+  if (kHeaderBytes + length <= limit) {
+    const int64_t bytes = kHeaderBytes + padded(direction, length);
+    result.frames = 1;
+    result.total_ns = result.unit_ns = frame_ns(line, bytes);
+    result.plain_ns = plain_ns(line, bytes);
+    result.least_ns = line.exact_sizes ? result.plain_ns : plain_ns(line, shortest);
+    return result;
+  }
+  const int64_t piece = limit - kHeaderBytes - kSubmessageBytes;
+  result.frames = divide_up(length, piece);
+  const int64_t rest = length - (result.frames - 1) * piece;
+  const int64_t last = kHeaderBytes + kSubmessageBytes + padded(direction, rest);
+  result.unit_ns = frame_ns(line, std::max(direction == Direction::down ? line.mtu_bytes - 4 : limit, last));
+  result.total_ns = add(multiply(result.frames - 1, frame_ns(line, limit)), frame_ns(line, last));
+  result.plain_ns = (result.frames - 1) * plain_ns(line, limit) + plain_ns(line, last);
+  result.least_ns = line.exact_sizes ? result.plain_ns : plain_ns(line, shortest);
+  return result;
+}
+
+time_ns answer_frame_ns(const Line &line) {
+  return duration_ns(
+      line, kAnswerBytes + kFramingBytes + std::min(line.escaped_bytes.value_or(kAnswerEscapes), kAnswerEscapes));
+}
+
+time_ns question_frame_ns(const Line &line) { return frame_ns(line, kQuestionBytes); }
+
+// ---- what is impossible ----
+
+namespace {
+
+constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // a quarter of an hour, so that no sum overflows
+constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as on the host
+constexpr size_t kMostChains = 1000;
+constexpr int64_t kMostPayloadBytes = 1'000'000;
+constexpr int64_t kMostFragments = 15;  // of one message: all of it may be under way, and one frame more
+
+class Checker {
+ public:
+  explicit Checker(const LinkSystem &system) : system_(system) {}
+
+  std::vector<std::string> run() {
+    client();
+    line();
+    hosts();
+    if (system_.chains.empty()) error("system", "has no chains");
+    if (system_.chains.size() > kMostChains) error("system", "has more than 1000 chains");
+    if (!errors_.empty()) return errors_;
+    for (const LinkChain &one : system_.chains) chain(one);
+    levels();
+    return errors_;
+  }
+
+ private:
+  void error(const std::string &where, const std::string &what) { errors_.push_back(where + ": " + what); }
+  void time(const std::string &where, const std::string &name, time_ns value, time_ns least = 0,
+            time_ns most = kMostTimeNs) {
+    if (value < least || value > most)
+      error(where, "'" + name + "' is " + std::to_string(value) + "; it must be from " + std::to_string(least) +
+                       " to " + std::to_string(most));
+  }
+
+  void questions(const std::string &whose, const Questions &asked) {
+    time("protocol", whose + "heartbeat_delay_ns", asked.delay_ns, -1);
+    time("protocol", whose + "heartbeat_floor_ns", asked.floor_ns, 1'000'000);
+    time("protocol", whose + "heartbeat_period_ns", asked.period_ns, 1'000'000);
+  }
+
+  void client() {
+    const Client &client = system_.client;
+    time("client", "submit_ns", client.submit_ns);
+    time("client", "process_ns", client.process_ns);
+    time("client", "dispatch_ns", client.dispatch_ns);
+    time("client", "interrupt_receive_ns", client.interrupt_receive_ns);
+    time("client", "interrupt_complete_ns", client.interrupt_complete_ns);
+    const Protocol &protocol = system_.protocol;
+    questions("", protocol.client);
+    questions("agent_", protocol.agent);
+    if (protocol.silence_ns != 0) time("protocol", "silence_ns", protocol.silence_ns, 1'000'000);
+    if (protocol.losses < 0 || protocol.losses > 16) error("protocol", "'losses' must be from 0 to 16");
+    if (protocol.window < 1) error("protocol", "'window' must be 1 or more");
+    if (protocol.acknowledges == Acknowledges::asked && protocol.client.delay_ns < 0)
+      error("protocol", "acknowledgments that are asked for need a 'heartbeat_delay_ns'");
+  }
+
+  void line() {
+    const Line &line = system_.line;
+    if (line.baud < 1200 || line.baud > 1'000'000'000) error("line", "'baud' must be from 1200 to 1000000000");
+    if (line.mtu_bytes < 68 || line.mtu_bytes > 65535) error("line", "'mtu_bytes' must be from 68 to 65535");
+    if (line.quantum_bytes != 0 && (line.quantum_bytes < 64 || line.quantum_bytes > line.mtu_bytes))
+      error("line", "'quantum_bytes' must be 0, or from 64 to the MTU");
+    if (line.escaped_bytes.value_or(0) < 0) error("line", "'escaped_bytes' must be 0 or more, or null for all");
+    time("line", "agent_least_ns", line.agent_least_ns);
+    time("line", "agent_ns", line.agent_ns, line.agent_least_ns);
+    time("line", "turn_ns", line.acknowledges_ns());
+    time("line", "return_ns", line.return_ns);
+    time("line", "host_hop_ns", line.host_hop_ns);
+  }
+
+  void hosts() {
+    for (const HostExecutor &host : system_.hosts) {
+      if (host.lanes < 1 || host.lanes > 64) error("host '" + host.name + "'", "'lanes' must be from 1 to 64");
+    }
+  }
+
+  void chain(const LinkChain &chain) {
+    const std::string where = "chain '" + chain.name + "'";
+    time(where, "period_ns", chain.period_ns, 1, kMostPeriodNs);
+    time(where, "deadline_ns", chain.deadline_ns, 1, kMostPeriodNs);
+    time(where, "jitter_ns", chain.jitter_ns);
+    if (chain.callbacks.empty()) error(where, "has no callbacks");
+    if (chain.callbacks.size() > kMostCallbacks) error(where, "has more than 1000 callbacks");
+    for (size_t index = 0; index < chain.callbacks.size(); index++) callback(chain, index);
+    if (!chain.response_ns) return;
+    if (*chain.response_ns < 0) error(where, "'response_ns' is less than 0");
+    if (is_on_client(chain)) error(where, "is bounded elsewhere and has a callback on the client");
+  }
+
+  void callback(const LinkChain &chain, size_t index) {
+    const LinkCallback &callback = chain.callbacks[index];
+    const std::string where = "chain '" + chain.name + "', callback '" + callback.name + "'";
+    time(where, "execution_ns", callback.execution_ns);
+    time(where, "least_ns", callback.least_ns);
+    time(where, "hop_ns", callback.hop_ns.value_or(0));
+    if (callback.least_ns > callback.execution_ns) error(where, "'least_ns' is more than 'execution_ns'");
+    for (const CriticalSection &section : callback.sections) {
+      time(where, "section_ns", section.section_ns);
+      if (section.section_ns > callback.execution_ns)
+        error(where, "'section_ns' of lock '" + section.lock + "' is more than 'execution_ns'");
+    }
+    if (callback.place < kOnClient || callback.place >= static_cast<int>(system_.hosts.size())) {
+      error(where, "is on no executor");
+      return;
+    }
+    if (callback.payload_bytes < 0 || callback.payload_bytes > kMostPayloadBytes) {
+      error(where, "'payload_bytes' must be from 0 to " + std::to_string(kMostPayloadBytes));
+      return;
+    }
+    const bool has_next = index + 1 < chain.callbacks.size();
+    if (has_next && callback.payload_bytes == 0) error(where, "publishes nothing that the next callback could receive");
+    if (callback.payload_bytes == 0) return;
+    if (callback.place == kOnClient) fits(where, Direction::up, chain.uplink_reliable, callback.payload_bytes);
+    if (has_next && chain.callbacks[index + 1].place == kOnClient)
+      fits(where, Direction::down, chain.downlink_reliable, callback.payload_bytes);
+  }
+
+  void fits(const std::string &where, Direction direction, bool reliable, int64_t payload_bytes) {
+    const Message sent = message(system_.line, direction, payload_bytes);
+    if (sent.frames > 1 && !reliable)
+      error(where, "a message of " + std::to_string(payload_bytes) +
+                       " bytes needs more than one frame and best effort knows no fragments; make it reliable or raise "
+                       "the MTU");
+    if (sent.frames > kMostFragments)
+      error(where, "a message of " + std::to_string(payload_bytes) + " bytes needs " + std::to_string(sent.frames) +
+                       " frames, and there is a bound for at most " + std::to_string(kMostFragments) + "; raise " +
+                       (system_.line.quantum_bytes > 0 ? "quantum_bytes" : "mtu_bytes"));
+  }
+
+  // Host executors take callbacks in any order, so priorities matter on the client and on its line only.
+  static bool is_on_client(const LinkChain &chain) {
+    return std::any_of(chain.callbacks.begin(), chain.callbacks.end(),
+                       [](const LinkCallback &one) { return one.place == kOnClient; });
+  }
+
+  // The wire and the executor cannot tell equal levels apart by importance; the baseline does not look at them. Who
+  // shares a level says so.
+  void levels() {
+    std::map<int64_t, const LinkChain *> owners;
+    std::set<std::string> names;
+    for (const LinkChain &chain : system_.chains) {
+      if (!names.insert(chain.name).second) error("chain '" + chain.name + "'", "there are two of this name");
+      if (!is_on_client(chain)) continue;
+      const auto [known, first] = owners.emplace(chain.priority, &chain);
+      const LinkChain &owner = *known->second;
+      if (!first && system_.client.policy != ClientPolicy::batch && !(chain.shares_level && owner.shares_level))
+        error("chain '" + chain.name + "'", "has the priority of chain '" + owner.name + "'; give each its own");
+    }
+  }
+
+  const LinkSystem &system_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace
+
+std::vector<std::string> check(const LinkSystem &system) { return Checker(system).run(); }
+
+// ---- the model that the bounds are solved on ----
+// A chain's `visit` of the client is what it executes there between two waits for the line. Loads are of one instance.
+// All demands are functions of a window that begins with the release; the least window that they fit into, and the
+// jitter of the release before it, is the bound. `responses_` count from the nominal expiry.
+
+namespace {
+
+// What one chain asks of one direction of the line.
+struct Traffic {
+  int64_t messages = 0, frames = 0;
+  int64_t control = 0;   // ACKNACKs and HEARTBEATs
+  int64_t receipts = 0;  // of these the ACKNACKs that follow a message of the other direction at once
+  int64_t asks = 0;      // of these the HEARTBEATs; as many of the other direction are their answers
+  time_ns total_ns = 0, unit_ns = 0, least_ns = 0;
+  time_ns plain_ns = 0;  // of total_ns what is left if no byte is escaped
+};
+
+struct Load {
+  int64_t visits = 0;
+  time_ns client_ns = 0;              // everything on the client
+  time_ns unit_ns = 0;                // longest piece that is not preempted
+  time_ns visit_ns = 0;               // longest visit
+  time_ns first_ns = 0, last_ns = 0;  // the visits of a pair
+  time_ns taking_ns = 0;              // of the frames before the last visit
+  bool pair = false;                  // starts and ends on the client, elsewhere in between
+  time_ns tail_line_ns = 0;           // of the message of its last callback, behind whose end the response is over
+  Traffic up, down;
+  std::vector<time_ns> hosts_ns;             // by host executor
+  std::vector<bool> visits_host;             // the same; a callback that takes no time has to wait for a lane, too
+  time_ns host_ns = 0, host_least_ns = 0;    // the way through the agent and the chain's own host callbacks
+  time_ns up_wait_ns = 0, down_wait_ns = 0;  // of an ACKNACK, until it has crossed
+  time_ns taking_most_ns = 0;                // from the arrival of an answer until it is taken
+  time_ns answer_ns = 0;                     // from the end of a message to its acknowledgment
+  time_ns receipt_ns = 0;                    // from the arrival of an answer to its acknowledgment
+  time_ns settling_ns = 0;                   // from the end of an instance until its ACKNACKs and HEARTBEATs are over
+  bool answers_first = false;                // ACKNACKs of an instance may stand before a later message of its own
+  time_ns hold_ns = 0;                       // how long it may keep the line to itself
+  time_ns interrupts_ns = 0;
+  time_ns losses_ns = 0;
+  time_ns new_data_ns = 0;  // batch: stored samples wait for the next event
+  time_ns before_ns = 0;    // from the release until an answer has come, at least
+  time_ns behind_ns = 0;    // from taking the last answer until the end, at least
+  time_ns remote_least_ns() const { return up.least_ns + host_least_ns + down.least_ns; }
+};
+
+// What chains have in common counts once (docs/analysis/joins.md, "What ways share"): a callback, by its number and 0,
+// or a message and what takes it over, by the numbers of both ends.
+using SharedKey = std::pair<int64_t, int64_t>;
+
+// Of a chain's load what does not count for another one, as it is counted elsewhere.
+struct Cut {
+  time_ns client_ns = 0, up_ns = 0, down_ns = 0, up_plain_ns = 0, down_plain_ns = 0;
+  int64_t up_frames = 0, down_frames = 0;
+  std::vector<bool> callbacks;  // those that others count
+};
+
+// What one instance of a chain asks, as another one sees it.
+struct Seen {
+  time_ns client_ns = 0, up_ns = 0, down_ns = 0;
+  int64_t up_frames = 0, down_frames = 0;  // in a window of the stream
+  int64_t up_control = 0, down_control = 0, up_asks = 0, down_asks = 0;
+};
+
+// Beyond it nothing has a bound.
+constexpr time_ns kLongestWaitNs = 1'000'000'000'000;
+
+// Executions of a chain in a window, when an instance executes `load_ns` within `span_ns` of its release.
+Linear share(time_ns load_ns, time_ns period_ns, time_ns span_ns, time_ns window_ns) {
+  if (load_ns == 0) return {};
+  const time_ns length_ns = window_ns + std::max<time_ns>(span_ns - load_ns, 0);
+  const time_ns count = length_ns / period_ns;
+  const time_ns rest_ns = length_ns % period_ns;
+  const time_ns always = load_ns / period_ns;
+  const time_ns part_ns = load_ns % period_ns;
+  const time_ns value_ns = add(multiply(count, load_ns), multiply(always, rest_ns));
+  if (part_ns == 0) return {value_ns, always, kNeverNs};
+  if (rest_ns < part_ns) return {add(value_ns, rest_ns), always + 1, window_ns + part_ns - rest_ns};
+  return {add(value_ns, part_ns), always, window_ns + period_ns - rest_ns};
+}
+
+constexpr time_ns kMillisecondNs = 1'000'000;
+constexpr time_ns kLongestDelayNs = 2000 * kMillisecondNs;  // of a measured HEARTBEAT
+constexpr time_ns kLongestEventNs = 1000 * kMillisecondNs;  // until a batch executor looks again
+constexpr int64_t kAgentSilences = 30;                      // of the client: so long the agent waits until it asks
+
+time_ns first_step_ns(const Questions &questions) {
+  return questions.delay_ns < 0 ? questions.floor_ns : questions.delay_ns;
+}
+
+// HEARTBEATs about one frame that waits so long for its acknowledgment.
+int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
+  const time_ns wait_ns = std::min(pending_ns, kLongestWaitNs);
+  const bool measured = questions.delay_ns < 0;
+  const time_ns longest_step_ns = measured ? std::max(questions.period_ns, questions.floor_ns) : questions.period_ns;
+  time_ns at_ns = first_step_ns(questions);
+  time_ns step_ns = measured ? std::min(2 * questions.floor_ns, longest_step_ns) : longest_step_ns;
+  int64_t count = 0;
+  for (; at_ns <= wait_ns && step_ns < longest_step_ns; count++) {
+    at_ns += step_ns;
+    step_ns = std::min(2 * step_ns, longest_step_ns);
+  }
+  return at_ns <= wait_ns ? count + 1 + (wait_ns - at_ns) / step_ns : count;
+}
+
+// HEARTBEATs of one stream that leave within so long, whatever waits meanwhile. One is outstanding at most, and the
+// next comes a period after it, unless its delay has begun anew in between. beginnings: how often that can be; -1:
+// unknown.
+int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, time_ns window_ns) {
+  const time_ns first_ns = first_step_ns(questions);
+  const time_ns apart_ns = std::min(first_ns, questions.period_ns);
+  const int64_t by_distance = apart_ns > 0 ? window_ns / apart_ns + 1 : kNeverNs;
+  if (beginnings < 0) return by_distance;
+  int64_t sooner = 1;
+  if (questions.delay_ns < 0) {
+    for (time_ns step_ns = 2 * first_ns; step_ns < questions.period_ns; step_ns *= 2) sooner++;
+  }
+  return std::min(by_distance, add(multiply(beginnings, sooner), window_ns / questions.period_ns + 1));
+}
+
+// Until a side asks that has not heard of what was lost, the first time or again.
+time_ns silence_ns(const Questions &questions) {
+  return std::max(questions.delay_ns < 0 ? kLongestDelayNs : questions.delay_ns, questions.period_ns);
+}
+
+// ---- what chains of one timer have in common ----
+
+// What a chain has in common with others, in its order: its callbacks, and each message with what takes it over.
+std::vector<SharedKey> ordered_keys(const LinkChain &chain) {
+  std::vector<SharedKey> keys;
+  int64_t before = 0;
+  for (const LinkCallback &callback : chain.callbacks) {
+    if (before != 0 && callback.shared != 0) keys.emplace_back(before, callback.shared);
+    if (callback.shared != 0) keys.emplace_back(callback.shared, 0);
+    before = callback.shared;
+  }
+  return keys;
+}
+
+constexpr int kMostBusyPasses = 64;
+
+constexpr int kMostPasses = 2000;
+constexpr int kMostSteps = 200'000;
+
+// To the microsecond, rounded up; what is shorter than that to the nanosecond.
+std::string milliseconds(time_ns time) {
+  if (time > 1000 && time < kNeverNs) time = divide_up(time, 1000) * 1000;
+  std::string text = std::to_string(time / 1'000'000);
+  const std::string rest = std::to_string(1'000'000 + time % 1'000'000).substr(1);
+  const size_t last = rest.find_last_not_of('0');
+  return text + (last == std::string::npos ? "" : "." + rest.substr(0, last + 1)) + " ms";
+}
+
+class LinkModel {
+ public:
+  explicit LinkModel(const LinkSystem &system, int most_passes)
+      : system_(system),
+        most_passes_(most_passes),
+        responses_(size(), 0),
+        roots_(size(), 0),
+        reached_(size(), 0),
+        reached_parts_(size()),
+        remotes_(size(), 0),
+        loads_(size()) {
+    // What is more urgent comes first: then one walk knows most of what the next would.
+    for (size_t chain = 0; chain < size(); chain++) order_.push_back(chain);
+    std::stable_sort(order_.begin(), order_.end(), [this](size_t left, size_t right) {
+      return system_.chains[left].priority > system_.chains[right].priority;
+    });
+    for (size_t chain = 0; chain < size(); chain++) {
+      roots_[chain] = chain;
+      responses_[chain] = system.chains[chain].response_ns.value_or(0);
+      if (!is_foreign(chain) || is_batch()) here_.push_back(chain);
+    }
+    answer_ns_ = answer_frame_ns(system.line);
+    gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
+    for (const LinkChain &chain : system.chains) asked_.push_back(visit_load(chain));
+    find_shared();
+  }
+
+  LinkResults run() {
+    for (int pass = 0;; pass++) {
+      make_loads();
+      bool changed = false;
+      for (const size_t chain : order_) {
+        if (responses_[chain] == kNeverNs || is_foreign(chain)) continue;
+        time_ns reached_ns = 0;
+        settled_ = settled_ && pass < kMostPasses;
+        const time_ns found_ns = settled_ ? solve(chain, reached_ns) : kNeverNs;
+        if (found_ns == kNeverNs) fail(chain, reached_ns);
+        const time_ns window_ns = found_ns - jitter(chain);
+        const time_ns remote_ns = found_ns == kNeverNs
+                                      ? kNeverNs
+                                      : add(demand(chain, window_ns).remote.value, interrupts(chain, window_ns).value);
+        changed = changed || found_ns != responses_[chain] || remote_ns != remotes_[chain];
+        responses_[chain] = found_ns;
+        remotes_[chain] = remote_ns;
+      }
+      if (!changed) break;
+    }
+    LinkResults results;
+    results.met = true;
+    for (size_t chain = 0; chain < size(); chain++) {
+      LinkResult &result = results.chains.emplace_back();
+      if (is_foreign(chain)) {
+        result.response_ns = system_.chains[chain].response_ns;
+        result.met = true;
+        continue;
+      }
+      result.depends_on = dependences(chain);
+      if (responses_[chain] == kNeverNs) {
+        blame(chain, result);
+      } else {
+        explain(chain, result);
+        result.up = use_of(chain, Direction::up);
+        result.down = use_of(chain, Direction::down);
+      }
+      results.met = results.met && result.met;
+    }
+    results.assumptions = assumptions();
+    return results;
+  }
+
+ private:
+  struct Demand {
+    std::vector<Linear> cases;
+    Linear up, down, host, remote;
+    LinkParts parts;
+  };
+  // What a response counts to: what its last callback sends has left, or that callback has ended.
+  enum class Until { sent, ended };
+  struct Spacing {
+    time_ns apart_ns = 0, longest_ns = 0;
+  };
+  struct Once {
+    Linear sum;
+    time_ns again_ns = 0;   // what one instance more would add, were it there with both visits
+    time_ns latest_ns = 0;  // the longest way over the line of any
+  };
+
+  size_t size() const { return system_.chains.size(); }
+  // Bounded elsewhere: it is about on the host only.
+  bool is_foreign(size_t chain) const { return system_.chains[chain].response_ns.has_value(); }
+  bool is_batch() const { return system_.client.policy == ClientPolicy::batch; }
+  bool goes_first(size_t other, size_t chain) const {
+    return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority ||
+                              shares_level(other, chain));
+  }
+  // What is as urgent goes first or comes behind: both have the same streams, and order of arrival decides.
+  bool shares_level(size_t other, size_t chain) const {
+    return other != chain && system_.chains[other].shares_level && system_.chains[chain].shares_level &&
+           system_.chains[other].priority == system_.chains[chain].priority;
+  }
+  // Those that share the level of this chain, without it.
+  std::vector<size_t> sharers(size_t chain) const {
+    std::vector<size_t> found;
+    for (const size_t other : here_) {
+      if (shares_level(other, chain)) found.push_back(other);
+    }
+    return found;
+  }
+  // Both are released by the same expiry of the same timer.
+  bool one_release(size_t other, size_t chain) const {
+    return roots_of_[other] != 0 && roots_of_[other] == roots_of_[chain];
+  }
+  time_ns period(size_t chain) const { return system_.chains[chain].period_ns; }
+  time_ns jitter(size_t chain) const { return system_.chains[chain].jitter_ns; }
+  bool waits_for_answer(const LinkChain &chain) const {
+    return is_batch() && system_.client.send != Send::asynchronous && chain.uplink_reliable;
+  }
+  bool waits_for_line(const LinkChain &chain) const {
+    return is_batch() && system_.client.send == Send::blocking && !chain.uplink_reliable;
+  }
+
+  const Cut &cut_for(size_t other, size_t chain) const {
+    return one_release(other, chain) ? inside_.at({other, chain}) : outside_[other];
+  }
+
+  struct Shares {
+    double up = 0, down = 0, plain_up = 0, plain_down = 0, client = 0;
+  };
+
+  // ---- what one instance of each chain asks of the client, the line and the host ----
+
+  void cross(Load &load, Direction direction, const LinkCallback &from) const {
+    const Message sent = message(system_.line, direction, from.payload_bytes);
+    Traffic &traffic = direction == Direction::up ? load.up : load.down;
+    const time_ns gap_ns = direction == Direction::up ? gap_ns_ : 0;
+    traffic.messages++;
+    traffic.frames += sent.frames;
+    traffic.total_ns += sent.total_ns + sent.frames * gap_ns;
+    traffic.unit_ns = std::max(traffic.unit_ns, sent.unit_ns + gap_ns);
+    traffic.least_ns += sent.least_ns;
+    traffic.plain_ns += sent.plain_ns + sent.frames * gap_ns;
+  }
+
+  // One walk along the chain.
+  Load visit_load(const LinkChain &chain) const {
+    const Client &client = system_.client;
+    const Line &line = system_.line;
+    Load load;
+    load.hosts_ns.resize(system_.hosts.size());
+    load.visits_host.resize(system_.hosts.size());
+    for (size_t index = 0; index < chain.callbacks.size(); index++) {
+      const LinkCallback &callback = chain.callbacks[index];
+      const bool has_next = index + 1 < chain.callbacks.size();
+      const bool here = callback.place == kOnClient;
+      // One that takes no time waits for its turn all the same, and a window is long enough for it only if it is
+      // served.
+      const bool is_alone = !here && system_.hosts[static_cast<size_t>(callback.place)].own_cores;
+      const time_ns execution_ns = std::max<time_ns>(callback.execution_ns, is_alone ? 0 : 1);
+      const time_ns least_ns =
+          callback.least_ns +
+          (here && client.fixed_costs ? client.dispatch_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0) : 0);
+      if (load.down.messages == 0) load.before_ns += least_ns;
+      load.behind_ns += least_ns;
+      if (here) {
+        const time_ns taking_ns = index == 0 ? 0 : client.process_ns;
+        const time_ns running_ns =
+            client.dispatch_ns + execution_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0);
+        const int64_t frames =
+            index == 0 ? 0 : message(line, Direction::down, chain.callbacks[index - 1].payload_bytes).frames;
+        const time_ns visit_ns = running_ns + frames * taking_ns;
+        load.visits++;
+        load.client_ns += visit_ns;
+        load.visit_ns = std::max(load.visit_ns, visit_ns);
+        load.unit_ns = std::max({load.unit_ns, running_ns, taking_ns});
+        (index == 0 ? load.first_ns : load.last_ns) = visit_ns;
+        load.taking_ns = frames * taking_ns;
+      } else {
+        load.hosts_ns[static_cast<size_t>(callback.place)] += callback.execution_ns;
+        load.visits_host[static_cast<size_t>(callback.place)] = true;
+        load.host_ns += execution_ns;
+        load.host_least_ns += callback.least_ns;
+      }
+      if (callback.payload_bytes == 0) continue;
+      const bool next_here = has_next && chain.callbacks[index + 1].place == kOnClient;
+      if (here) {
+        load.answers_first = load.answers_first || load.down.messages > 0 || load.up.messages > 0;
+        const time_ns before_ns = load.up.total_ns;
+        cross(load, Direction::up, callback);
+        if (!has_next) load.tail_line_ns = load.up.total_ns - before_ns;
+        load.host_ns += has_next ? line.agent_ns : 0;
+        load.host_least_ns += has_next ? line.agent_least_ns : 0;
+        if (load.down.messages == 0)
+          load.before_ns += message(line, Direction::up, callback.payload_bytes).least_ns + line.agent_least_ns;
+      }
+      if (next_here) {
+        if (load.down.messages == 0) load.before_ns += message(line, Direction::down, callback.payload_bytes).least_ns;
+        cross(load, Direction::down, callback);
+        load.host_ns += line.return_ns;
+        load.behind_ns = 0;
+      }
+      if (!here && has_next && !next_here) load.host_ns += chain.callbacks[index + 1].hop_ns.value_or(line.host_hop_ns);
+    }
+    load.pair = load.visits == 2 && chain.callbacks.front().place == kOnClient &&
+                chain.callbacks.back().place == kOnClient && chain.callbacks.back().payload_bytes == 0;
+    return load;
+  }
+
+  // Its end is on the way of the longer one.
+  bool begins_alike(size_t longer, size_t shorter) const {
+    const auto &of = system_.chains[longer].callbacks, &begin = system_.chains[shorter].callbacks;
+    return of.size() >= begin.size() &&
+           std::equal(begin.begin(), begin.end(), of.begin(), [](const LinkCallback &one, const LinkCallback &other) {
+             return one.shared != 0 && one.shared == other.shared;
+           });
+  }
+
+  // Of the load of a chain what these keys name.
+  Cut cut_of(size_t chain, const std::set<SharedKey> &elsewhere) const {
+    Cut cut;
+    cut.callbacks.resize(system_.chains[chain].callbacks.size());
+    const Client &client = system_.client;
+    const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
+    for (size_t index = 0; index < callbacks.size(); index++) {
+      const LinkCallback &callback = callbacks[index];
+      const bool here = callback.place == kOnClient;
+      const bool is_elsewhere = elsewhere.count({callback.shared, 0}) > 0;
+      const LinkCallback *before = index > 0 ? &callbacks[index - 1] : nullptr;
+      const bool is_reception = here && before != nullptr && callback.shared != 0;
+      if (is_reception && elsewhere.count({before->shared, callback.shared}) > 0) {
+        const Message taken = message(system_.line, Direction::down, before->payload_bytes);
+        cut.client_ns += client.dispatch_ns + taken.frames * client.process_ns;
+        cut.down_ns += taken.total_ns;
+        cut.down_plain_ns += taken.plain_ns;
+        cut.down_frames += taken.frames;
+      }
+      cut.callbacks[index] = is_elsewhere;
+      if (!is_elsewhere || !here) continue;
+      cut.client_ns += std::max<time_ns>(callback.execution_ns, 1) + (before == nullptr ? client.dispatch_ns : 0) +
+                       (callback.payload_bytes > 0 ? client.submit_ns : 0);
+      if (callback.payload_bytes == 0) continue;
+      const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
+      cut.up_ns += sent.total_ns + sent.frames * gap_ns_;
+      cut.up_plain_ns += sent.plain_ns + sent.frames * gap_ns_;
+      cut.up_frames += sent.frames;
+    }
+    return cut;
+  }
+
+  void find_shared() {
+    std::vector<std::vector<SharedKey>> keys;
+    std::map<SharedKey, std::vector<size_t>> owners;
+    goes_on_.assign(size(), false);
+    outside_.assign(size(), {});
+    as_late_.assign(size(), {});
+    for (size_t chain = 0; chain < size(); chain++) {
+      keys.push_back(ordered_keys(system_.chains[chain]));
+      roots_of_.push_back(system_.chains[chain].callbacks.front().shared);
+      for (size_t other = 0; other < size() && roots_of_[chain] != 0; other++) {
+        const bool alike = other != chain && begins_alike(other, chain);
+        goes_on_[chain] = goes_on_[chain] || (alike && (!begins_alike(chain, other) || other < chain));
+      }
+    }
+    // Who counts it for everybody else is the first that does not end on the way of another one.
+    for (const bool goes_on : {false, true}) {
+      for (size_t chain = 0; chain < size(); chain++) {
+        if (goes_on_[chain] != goes_on) continue;
+        for (const SharedKey &key : keys[chain]) owners[key].push_back(chain);
+      }
+    }
+    const auto counted_by_others = [&](size_t chain) {
+      std::set<SharedKey> found;
+      for (const SharedKey &key : keys[chain]) {
+        if (owners[key].front() != chain) found.insert(key);
+      }
+      return found;
+    };
+    for (size_t chain = 0; chain < size(); chain++) {
+      outside_[chain] = cut_of(chain, {});
+      if (keys[chain].empty()) continue;
+      const std::set<SharedKey> others = counted_by_others(chain);
+      outside_[chain] = cut_of(chain, others);
+      // Behind a join it is over when the way by the last input is.
+      std::set<size_t> late;
+      for (const SharedKey &key : keys[chain]) {
+        const auto own = std::find(keys[chain].begin(), keys[chain].end(), key);
+        for (const size_t other : owners[key]) {
+          const auto there = std::find(keys[other].begin(), keys[other].end(), key);
+          if (!std::equal(keys[chain].begin(), own, keys[other].begin(), there)) late.insert(other);
+        }
+      }
+      as_late_[chain].assign(late.begin(), late.end());
+      for (size_t self = 0; self < size(); self++) {
+        if (self == chain || !one_release(self, chain)) continue;
+        std::set<SharedKey> all = others;
+        all.insert(keys[self].begin(), keys[self].end());
+        inside_[{chain, self}] = cut_of(chain, all);
+      }
+    }
+  }
+
+  // Its frames that others count bring no questions and acknowledgments of their own. A chain that goes on from the end
+  // of this one has all of that to come; what is left of its instance before is acknowledgments and frames without one.
+  Seen seen(size_t other, size_t chain) const {
+    const Load &load = loads_[other];
+    const Cut &cut = cut_for(other, chain);
+    const bool follows = one_release(other, chain) && begins_alike(other, chain);
+    Seen seen;
+    seen.client_ns = follows ? 0 : load.client_ns - cut.client_ns;
+    seen.up_ns = follows ? 0 : load.up.total_ns - cut.up_ns;
+    seen.down_ns = follows ? 0 : load.down.total_ns - cut.down_ns;
+    seen.up_frames = load.up.frames - cut.up_frames;
+    seen.down_frames = load.down.frames - cut.down_frames;
+    seen.up_asks = seen.up_frames > 0 ? load.up.asks : 0;
+    seen.down_asks = seen.down_frames > 0 ? load.down.asks : 0;
+    const int64_t asks = load.up.asks - seen.up_asks + load.down.asks - seen.down_asks;  // and as many answers
+    seen.up_control = load.up.control - asks - std::min(load.up.receipts, cut.down_frames);
+    seen.down_control = load.down.control - asks - std::min(load.down.receipts, cut.up_frames);
+    return seen;
+  }
+
+  // By exclusive group; with an empty name what is in none.
+  std::map<std::string, time_ns> seen_on_host(size_t other, size_t chain, size_t place) const {
+    std::map<std::string, time_ns> found;
+    if (one_release(other, chain) && begins_alike(other, chain)) return found;
+    const std::vector<bool> &elsewhere = cut_for(other, chain).callbacks;
+    const std::vector<LinkCallback> &callbacks = system_.chains[other].callbacks;
+    for (size_t index = 0; index < callbacks.size(); index++) {
+      const LinkCallback &callback = callbacks[index];
+      if (callback.place == static_cast<int>(place) && !elsewhere[index])
+        found[callback.group] += callback.execution_ns;
+    }
+    return found;
+  }
+
+  // From the nominal expiry until all that others are charged for is over.
+  time_ns latest_ns(size_t chain) const {
+    time_ns latest_ns = responses_[chain];
+    for (const size_t other : as_late_[chain]) latest_ns = std::max(latest_ns, responses_[other]);
+    return latest_ns;
+  }
+
+  // What another chain executes or sends in a window of this one. Of chains of one timer no other instance is about:
+  // each is over before the next expiry.
+  Linear within(size_t other, size_t chain, time_ns load_ns, time_ns window_ns) const {
+    if (one_release(other, chain) && system_.protocol.losses == 0) return constant(load_ns);
+    return share(load_ns, period(other), latest_ns(other), window_ns);
+  }
+
+  // What the last callback sends leaves after the response, before that of the next instance at the latest.
+  time_ns tail_ns(size_t chain) const {
+    const LinkCallback &last = system_.chains[chain].callbacks.back();
+    return last.place == kOnClient && last.payload_bytes > 0 ? period(chain) : 0;
+  }
+
+  // From the release of an instance until nothing of it is under way any more.
+  time_ns span_ns(size_t chain) const { return add(add(latest_ns(chain), loads_[chain].settling_ns), tail_ns(chain)); }
+
+  void count_interrupts(Load &load) const {
+    load.interrupts_ns = add(multiply(load.down.frames + load.down.control, system_.client.interrupt_receive_ns),
+                             multiply(load.up.frames + load.up.control, system_.client.interrupt_complete_ns));
+  }
+
+  // The longest frame of a direction.
+  time_ns longest_frame_ns(Direction direction) const {
+    const bool up = direction == Direction::up;
+    time_ns longest_ns = answer_ns_ + (up ? gap_ns_ : 0);
+    for (const Load &load : loads_) longest_ns = std::max(longest_ns, (up ? load.up : load.down).unit_ns);
+    return longest_ns;
+  }
+
+  // How often the delay of an instance's HEARTBEATs begins: when a frame has left, and, if it is measured, when some of
+  // those that are out are acknowledged. Where a message has been acknowledged before the next one leaves, the latter
+  // happens once less a message than it has frames.
+  int64_t beginnings(size_t chain, const Traffic &sent) const {
+    const Protocol &protocol = system_.protocol;
+    if (is_batch() || system_.chains[chain].shares_level) return -1;
+    const bool one_by_one =
+        protocol.acknowledges == Acknowledges::always && protocol.losses == 0 && span_ns(chain) <= period(chain);
+    return one_by_one ? sent.frames : 3 * (sent.frames + protocol.losses);
+  }
+
+  // HEARTBEATs of this chain that leave within a window.
+  int64_t asks_within(size_t chain, Direction direction, time_ns window_ns) const {
+    const bool up = direction == Direction::up;
+    const Traffic &traffic = up ? loads_[chain].up : loads_[chain].down;
+    if (traffic.asks == 0) return 0;
+    const int64_t instances = divide_up(add(window_ns, span_ns(chain)), period(chain));
+    const int64_t begun = beginnings(chain, traffic);
+    return heartbeats_of_stream(up ? system_.protocol.client : system_.protocol.agent,
+                                begun < 0 ? begun : multiply(begun, instances), window_ns);
+  }
+
+  // How long the last of `own` ACKNACKs and HEARTBEATs of this chain takes, with its wait: behind a frame that has
+  // begun, and what is more urgent. In a batch all use one stream, of which no message stands before an ACKNACK.
+  // known_ns: what it takes at least.
+  time_ns control_wait_ns(size_t chain, Direction direction, int64_t own, time_ns known_ns) const {
+    const bool up = direction == Direction::up;
+    const time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0);
+    const time_ns least_ns = add(longest_frame_ns(direction), multiply(own, frame_ns));
+    time_ns window_ns = 0, next_ns = std::max(least_ns, known_ns);
+    while (next_ns > window_ns && next_ns < kLongestWaitNs) {
+      window_ns = next_ns;
+      next_ns = least_ns;
+      for (const size_t other : here_) {
+        if (!goes_first(other, chain)) continue;
+        const Seen load = seen(other, chain);
+        const int64_t asks = up ? load.up_asks : load.down_asks, answers = up ? load.down_asks : load.up_asks;
+        const auto share_of = [&](time_ns load_ns) {
+          return share(load_ns, period(other), std::min(span_ns(other), kLongestWaitNs), window_ns).value;
+        };
+        const time_ns sent_ns = is_batch() ? 0 : up ? load.up_ns : load.down_ns;
+        const int64_t control = (up ? load.up_control : load.down_control) - asks - answers;
+        next_ns = add(next_ns, share_of(add(sent_ns, multiply(control, frame_ns))));
+        const int64_t asked = asks_within(other, direction, window_ns);
+        next_ns = add(next_ns, std::min(share_of(multiply(asks, frame_ns)), multiply(asked, frame_ns)));
+        // An answer waits for one of them at most; the next question finds that one.
+        const int64_t asked_back =
+            asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.acknowledges_ns()));
+        next_ns = add(next_ns, std::min(share_of(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
+      }
+      if (!alive_) next_ns = add(next_ns, signs_of_life(window_ns, direction).value);
+    }
+    return std::min(next_ns, kLongestWaitNs);
+  }
+
+  // From the arrival of an answer until its callback begins, at most.
+  time_ns taking_ns(size_t chain) const {
+    const Load &self = loads_[chain];
+    const time_ns late_ns =
+        std::max<time_ns>(std::min(responses_[chain], period(chain)) - self.before_ns - self.behind_ns, 0);
+    if (is_batch()) return late_ns;
+    const time_ns own_ns = add(client_blocking(chain) + lock_blocking(chain), self.visit_ns);
+    LinkParts parts;
+    time_ns window_ns = 0, next_ns = std::max(own_ns, self.taking_most_ns);
+    while (next_ns > window_ns && next_ns < late_ns) {
+      window_ns = next_ns;
+      next_ns =
+          add(own_ns, add(client_interference(chain, window_ns, parts).value, interrupts(chain, window_ns).value));
+    }
+    return std::min(next_ns, late_ns);
+  }
+
+  // Instances whose lost frames keep one of this chain waiting, itself among them. On a stream that others use a
+  // message waits for those in front, of which there is one instance of each other chain at most; and a lost one behind
+  // may put off the question about it, again of one instance each (docs/analysis/services.md).
+  int64_t lossy_instances(size_t chain) const {
+    if (is_batch()) return static_cast<int64_t>(size());
+    const auto others = static_cast<int64_t>(sharers(chain).size());
+    return 1 + 2 * others * (loads_[chain].up.messages + loads_[chain].down.messages);
+  }
+
+  // How often one instance asks and is asked whether something has arrived, from what is known so far.
+  void count_questions(size_t chain) {
+    const Protocol &protocol = system_.protocol;
+    const LinkChain &self = system_.chains[chain];
+    const bool asked = protocol.acknowledges == Acknowledges::asked;
+    const time_ns control_ns = answer_ns_ + gap_ns_;
+    Load &load = loads_[chain];
+    const time_ns up_wait_ns = load.up_wait_ns = control_wait_ns(chain, Direction::up, 1, load.up_wait_ns);
+    const time_ns down_wait_ns = load.down_wait_ns = control_wait_ns(chain, Direction::down, 1, load.down_wait_ns);
+    const time_ns agent_ns = system_.line.acknowledges_ns();
+    const time_ns way_ns = agent_ns + down_wait_ns + gap_ns_;
+    const time_ns delay_ns = std::max<time_ns>(protocol.client.delay_ns, 0);
+    const time_ns asking_ns = asked ? add(delay_ns, control_wait_ns(chain, Direction::up, load.up.control + 1, 0)) : 0;
+    const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
+                                       self.downlink_reliable ? silence_ns(protocol.agent) : 0);
+    const int64_t lost = protocol.losses * lossy_instances(chain);
+    // A question, its answer and what was lost again, in whatever direction; before them what the chain itself asks and
+    // answers. What is more urgent is in front of them, too; the demand of a response has that already, where the chain
+    // itself waits for that direction.
+    time_ns up_unit_ns = load.up.unit_ns, down_unit_ns = load.down.unit_ns;
+    for (const size_t other : sharers(chain)) {
+      up_unit_ns = std::max(up_unit_ns, loads_[other].up.unit_ns);
+      down_unit_ns = std::max(down_unit_ns, loads_[other].down.unit_ns);
+    }
+    const time_ns turn_ns = silent_ns + agent_ns + up_unit_ns + down_unit_ns;
+    const time_ns own_ns =
+        lost == 0 ? 0 : add(multiply(load.up.control, control_ns), multiply(load.down.control, answer_ns_));
+    const bool counted_up = load.up.messages > 0 && self.uplink_reliable, counted_down = load.down.messages > 0;
+    const time_ns up_turn_ns = counted_up ? longest_frame_ns(Direction::up) + control_ns : up_wait_ns;
+    const time_ns down_turn_ns = counted_down ? longest_frame_ns(Direction::down) + answer_ns_ : down_wait_ns;
+    load.losses_ns = add(multiply(lost, add(turn_ns, add(2 * up_turn_ns, 2 * down_turn_ns))), own_ns);
+    const time_ns repair_ns = add(multiply(lost, add(turn_ns, multiply(2, add(up_wait_ns, down_wait_ns)))), own_ns);
+    const time_ns late_ns = std::min(responses_[chain], period(chain));
+    const time_ns pending_ns = add(add(late_ns, load.settling_ns), tail_ns(chain));
+    Traffic up = load.up, down = load.down;
+    up.control = down.control = up.receipts = down.receipts = up.asks = down.asks = 0;
+    const auto count = [&](const Questions &questions, const Traffic &sent, time_ns message_pending_ns) {
+      const int64_t begun = questions.delay_ns < 0 ? sent.frames : sent.messages;
+      return std::min(multiply(begun, heartbeats(questions, message_pending_ns)),
+                      heartbeats_of_stream(questions, beginnings(chain, sent), pending_ns));
+    };
+    time_ns settling_ns = 0;
+    if (self.uplink_reliable && up.messages > 0) {
+      // What is sent again may be held back; the message arrives before the response is over, whatever holds it.
+      const time_ns held_ns = protocol.hold && lost > 0 ? late_ns : 0;
+      load.answer_ns = add(add(way_ns, asking_ns), add(repair_ns, held_ns));
+      // Nothing less urgent stands before the question then but an answer that has begun; what is more urgent keeps
+      // the line for itself.
+      load.hold_ns = add(way_ns + (asked ? delay_ns + 2 * control_ns : 0), repair_ns);
+      up.asks = count(protocol.client, up, load.answer_ns);
+      up.control += up.asks;
+      down.receipts = asked ? 0 : up.frames;
+      down.control += up.asks + down.receipts + protocol.losses;
+      settling_ns = add(load.answer_ns, up.asks > 0 ? way_ns : 0);
+    }
+    if (self.downlink_reliable && down.messages > 0) {
+      load.taking_most_ns = taking_ns(chain);
+      const time_ns known_ns = add(add(up_wait_ns, agent_ns), repair_ns);
+      // A batch may take the first of several frames before it has the last one, from which its time counts.
+      load.receipt_ns = add(is_batch() ? late_ns : load.taking_most_ns, known_ns);
+      down.asks = count(protocol.agent, down, add(load.taking_most_ns, known_ns));
+      down.control += down.asks;
+      up.receipts = down.frames;
+      up.control += down.asks + up.receipts + protocol.losses;
+      settling_ns = std::max(settling_ns, add(known_ns, down.asks > 0 ? add(down_wait_ns, up_wait_ns) : 0));
+    }
+    load.up = up;
+    load.down = down;
+    load.settling_ns = std::min(settling_ns, kLongestWaitNs);
+    count_interrupts(load);
+  }
+
+  // Waiting for an answer takes longer the more is asked, so this is a fixed point of its own.
+  void count_control() {
+    const bool reliable = std::any_of(system_.chains.begin(), system_.chains.end(), [](const LinkChain &chain) {
+      return chain.uplink_reliable || chain.downlink_reliable;
+    });
+    control_counted_ = !reliable;
+    for (int pass = 0; pass < most_passes_ && !control_counted_; pass++) {
+      control_counted_ = true;
+      for (const size_t chain : order_) {
+        if (!system_.chains[chain].uplink_reliable && !system_.chains[chain].downlink_reliable) continue;
+        const Load &load = loads_[chain];
+        const int64_t up = load.up.control, down = load.down.control;
+        const time_ns settling_ns = load.settling_ns;
+        count_questions(chain);
+        if (load.up.control != up || load.down.control != down || load.settling_ns != settling_ns)
+          control_counted_ = false;
+      }
+    }
+  }
+
+  void derive(size_t chain) {
+    const Client &client = system_.client;
+    const LinkChain &self = system_.chains[chain];
+    Load &load = loads_[chain];
+    const bool holds = system_.protocol.hold && self.uplink_reliable && !is_batch();
+    load.hold_ns = add(load.up.total_ns, holds ? multiply(load.up.messages, load.hold_ns) : 0);
+    // Its stream is not acknowledged while it waits for its window, either.
+    if (holds && responses_[chain] != kNeverNs)
+      load.hold_ns = add(load.hold_ns, window_wait(chain, Direction::up, load.up.messages, responses_[chain]).value);
+    // While such a publish waits nothing else runs.
+    time_ns waiting_ns = 0;
+    if (waits_for_line(self) || waits_for_answer(self)) {
+      waiting_ns = load.up.total_ns;
+      for (const Load &other : loads_) waiting_ns += other.up.control * (answer_ns_ + gap_ns_);
+    }
+    if (waits_for_answer(self)) waiting_ns = add(waiting_ns, multiply(load.up.messages, load.answer_ns));
+    load.client_ns = add(load.client_ns, waiting_ns);
+    load.visit_ns = add(load.visit_ns, waiting_ns);
+    // Samples are stored outside a wait only while a publish waits for its acknowledgment.
+    const bool stored = std::any_of(system_.chains.begin(), system_.chains.end(),
+                                    [this](const LinkChain &other) { return waits_for_answer(other); });
+    if (stored && client.waits_for_new_data) {
+      time_ns event_ns = kLongestEventNs;
+      for (const size_t other : here_) {
+        // A timer of a host wakes nobody here.
+        if (system_.chains[other].callbacks.front().place != kOnClient) continue;
+        event_ns = std::min(event_ns, add(period(other), jitter(other)));
+      }
+      load.new_data_ns = load.down.messages * event_ns;
+    }
+  }
+
+  void make_loads() {
+    for (size_t chain = 0; chain < size(); chain++) {
+      const LinkChain &self = system_.chains[chain];
+      Load load = visit_load(self);
+      if (self.uplink_reliable || self.downlink_reliable) {
+        load.up.total_ns += system_.protocol.losses * load.up.unit_ns;
+        load.down.total_ns += system_.protocol.losses * load.down.unit_ns;
+      }
+      // Responses have become longer, so there is more of it than before.
+      for (const auto &[fresh, before] : {std::pair{&load.up, &loads_[chain].up}, {&load.down, &loads_[chain].down}}) {
+        fresh->control = before->control;
+        fresh->asks = before->asks;
+        fresh->receipts = before->receipts;
+      }
+      const Load &before = loads_[chain];
+      load.settling_ns = before.settling_ns;
+      load.up_wait_ns = before.up_wait_ns;
+      load.down_wait_ns = before.down_wait_ns;
+      load.taking_most_ns = before.taking_most_ns;
+      count_interrupts(load);
+      loads_[chain] = load;
+    }
+    alive_ = is_alive_anyway();
+    count_control();
+    for (size_t chain = 0; chain < size(); chain++) derive(chain);
+    windows_suffice_ = !is_any_window_full();
+    find_uplink_waits();
+    find_downlink_waits();
+  }
+
+  // Each side hears something often enough, so that nobody asks whether the other side is there.
+  bool is_alive_anyway() const {
+    const Protocol &protocol = system_.protocol;
+    if (protocol.silence_ns == 0) return true;
+    bool client_hears = false, agent_hears = false;
+    for (size_t chain = 0; chain < size(); chain++) {
+      if (system_.chains[chain].sporadic) continue;  // it may stay away
+      const Load &load = loads_[chain];
+      const time_ns apart_ns = add(period(chain), responses_[chain]);
+      const bool acknowledges = load.down.messages > 0 && system_.chains[chain].downlink_reliable;
+      client_hears = client_hears || (load.down.messages > 0 && apart_ns <= protocol.silence_ns);
+      agent_hears =
+          agent_hears || ((load.up.messages > 0 || acknowledges) && apart_ns <= kAgentSilences * protocol.silence_ns);
+    }
+    return client_hears && agent_hears;
+  }
+
+  // How many questions, and how many answers to them, a window has a part in: they are half a silence apart. An answer
+  // may come as late as the agent is, and a batch digests it after all that is ready.
+  Linear signs_of_life(time_ns window_ns) const {
+    const time_ns silence_ns = system_.protocol.silence_ns;
+    time_ns late_ns = system_.line.acknowledges_ns();
+    for (size_t chain = 0; is_batch() && chain < size(); chain++)
+      late_ns = std::max(late_ns, add(system_.line.acknowledges_ns(), std::min(responses_[chain], period(chain))));
+    return stair(window_ns, add(silence_ns, late_ns), silence_ns / 2);
+  }
+
+  // ---- waiting for the line, and when there is none (docs/analysis/link.md, "The line keeps up") ----
+
+  // Instances of each chain that can have frames in one stretch during which a direction of the line is never idle;
+  // empty if no end of such a stretch is found.
+  std::vector<int64_t> busy_instances(Direction direction) const {
+    std::vector<int64_t> instances(size(), 0);
+    time_ns length_ns = 0;
+    for (int pass = 0; pass < kMostBusyPasses; pass++) {
+      time_ns next_ns = 0;
+      for (size_t chain = 0; chain < size(); chain++) {
+        if (goes_on_[chain]) continue;  // its messages are those of a longer one
+        const Load &load = loads_[chain];
+        const bool up = direction == Direction::up;
+        const Traffic &traffic = up ? load.up : load.down;
+        const time_ns work_ns = add(traffic.total_ns, multiply(traffic.control, answer_ns_ + (up ? gap_ns_ : 0)));
+        if (work_ns == 0) continue;
+        instances[chain] = divide_up(add(length_ns, span_ns(chain)), period(chain));
+        instances[chain] = std::max<int64_t>(instances[chain], 1);
+        next_ns = add(next_ns, multiply(instances[chain], work_ns));
+      }
+      if (next_ns <= length_ns) return instances;
+      if (next_ns == kNeverNs) break;
+      length_ns = next_ns;
+    }
+    return {};
+  }
+
+  // One processor makes all messages, one callback after the other, and nobody keeps the line to himself: how far apart
+  // they come at least, and how long they are at most. Apart by 0: as near as they like.
+  Spacing message_spacing() const {
+    const Client &client = system_.client;
+    if (client.policy == ClientPolicy::lanes || !alive_ || !windows_suffice_) return {};
+    const time_ns costs_ns = client.fixed_costs ? client.dispatch_ns + client.submit_ns : 0;
+    Spacing spacing{kNeverNs, 0};
+    for (size_t chain = 0; chain < size(); chain++) {
+      const LinkChain &self = system_.chains[chain];
+      if (self.uplink_reliable && (system_.protocol.hold || system_.protocol.losses > 0)) return {};
+      if (is_batch() && loads_[chain].up.control > 0) return {};
+      for (const LinkCallback &callback : self.callbacks) {
+        if (callback.place != kOnClient || callback.payload_bytes == 0) continue;
+        const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
+        spacing.apart_ns = std::min(spacing.apart_ns, callback.least_ns + costs_ns);
+        spacing.longest_ns = std::max(spacing.longest_ns, sent.total_ns + sent.frames * gap_ns_);
+      }
+    }
+    return spacing;
+  }
+
+  // What a message finds waiting is never more than the ACKNACKs and HEARTBEATs of the stretch in which the line has
+  // been busy, and what each message before was longer than their distance; of the ACKNACKs the one for the answer to
+  // the message that was made last is still to come.
+  time_ns uplink_wait(size_t chain, const Spacing &spacing, const std::vector<int64_t> &instances) const {
+    const time_ns control_ns = answer_ns_ + gap_ns_;
+    const Load &self = loads_[chain];
+    time_ns all_ns = 0, spared_ns = kNeverNs, soonest_ns = kNeverNs;
+    int64_t before = -1;
+    for (const size_t other : here_) {
+      if (goes_on_[other]) continue;
+      const Load &load = loads_[other];
+      // Its own are sent after its message; those of its instances before are not.
+      const bool own = other == chain && !self.answers_first;
+      const int64_t count = instances[other] - (own ? 1 : 0);
+      all_ns = add(all_ns, multiply(multiply(count, load.up.control), control_ns));
+      before = add(before, multiply(instances[other], load.up.messages));
+      if (load.up.messages > 0 && count > 0) {
+        spared_ns = std::min(spared_ns, load.pair ? load.up.receipts * control_ns : 0);
+        soonest_ns = std::min(soonest_ns, load.host_least_ns + load.down.least_ns);
+      }
+    }
+    const time_ns excess_ns = std::max<time_ns>(spacing.longest_ns - spacing.apart_ns, 0);
+    all_ns = add(all_ns, multiply(before, excess_ns));
+    const time_ns rest_ns = all_ns - std::min(all_ns, spared_ns);
+    if (self.pair && all_ns <= spacing.apart_ns && rest_ns <= soonest_ns) all_ns = rest_ns;
+    if (all_ns == 0) return 0;
+    // Were the next message made before this one has left, the argument would not hold.
+    const time_ns until_last_ns = add(all_ns, self.up.frames > self.up.messages ? self.up.total_ns : 0);
+    return until_last_ns < spacing.apart_ns ? multiply(self.up.messages, all_ns) : kNeverNs;
+  }
+
+  void find_uplink_waits() {
+    up_waits_.assign(size(), kNeverNs);
+    const Spacing spacing = message_spacing();
+    if (spacing.apart_ns == 0) return;
+    const std::vector<int64_t> instances = busy_instances(Direction::up);
+    for (const size_t chain : here_) {
+      if (!instances.empty()) up_waits_[chain] = uplink_wait(chain, spacing, instances);
+    }
+  }
+
+  // The least time between the ends of two messages on the line to the agent, where each brings one answer and what
+  // follows it at once; 0: they may be as near as they like.
+  time_ns answers_apart_ns() const {
+    time_ns apart_ns = kNeverNs;
+    for (size_t chain = 0; chain < size(); chain++) {
+      const Load &load = loads_[chain];
+      const bool begins_here = system_.chains[chain].callbacks.front().place == kOnClient;
+      // One that takes no time there waits for its turn all the same.
+      bool on_shared_host = false;
+      for (size_t place = 0; place < system_.hosts.size(); place++)
+        on_shared_host = on_shared_host || (load.visits_host[place] && !system_.hosts[place].own_cores);
+      if (load.up.messages == 0 && load.down.messages == 0 && !on_shared_host) continue;
+      if (!begins_here || load.up.messages > 1 || load.up.frames > load.up.messages) return 0;
+      if (load.down.messages > (load.pair ? 1 : 0)) return 0;
+      // Of chains that begin with one message it may bring the answers of all.
+      if (system_.chains[chain].shares_level) return 0;
+      if (load.up.messages == 0) return on_shared_host ? 0 : apart_ns;
+      apart_ns = std::min(apart_ns, load.up.least_ns);
+    }
+    return apart_ns;
+  }
+
+  // Every answer follows a message that came over the line. When those are farther apart than the host, the answer and
+  // the receipt for it take, then each has host and line for itself but for HEARTBEATs and the answers to these.
+  void find_downlink_waits() {
+    down_waits_.assign(size(), kNeverNs);
+    hosts_keep_up_ = false;
+    const std::vector<int64_t> instances = busy_instances(Direction::down);
+    if (!alive_ || !windows_suffice_ || system_.protocol.losses > 0 || instances.empty()) return;
+    time_ns longest_ns = 0, unasked_ns = 0, host_ns = 0;
+    for (size_t chain = 0; chain < size(); chain++) {
+      const Load &load = loads_[chain];
+      longest_ns = std::max(longest_ns, load.down.total_ns + load.down.receipts * answer_ns_);
+      host_ns = std::max(host_ns, load.host_ns);
+      const int64_t others = load.down.control - load.down.receipts;
+      unasked_ns = add(unasked_ns, multiply(multiply(instances[chain], others), answer_ns_));
+    }
+    const time_ns spread_ns = std::max(host_ns, system_.line.acknowledges_ns()) - system_.line.agent_least_ns;
+    if (add(unasked_ns, longest_ns + spread_ns) > answers_apart_ns()) return;
+    hosts_keep_up_ = true;
+    for (size_t chain = 0; chain < size(); chain++)
+      down_waits_[chain] = add(unasked_ns, loads_[chain].down.receipts * answer_ns_);
+  }
+
+  // ---- demands ----
+
+  // messages: of its own that it waits for.
+  Linear uplink(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const {
+    parts.line_interference_ns.assign(size(), 0);
+    // While somebody's publish waits nothing else runs, and it waits behind the frames of those whose publish does not.
+    const bool somebody_waits = std::any_of(system_.chains.begin(), system_.chains.end(),
+                                            [this](const LinkChain &other) { return waits_for_answer(other); });
+    if (messages == 0 && !somebody_waits) return {};
+    LinkParts by_level = parts;
+    const Linear general = uplink_by_level(chain, messages, window_ns, by_level);
+    if (somebody_waits) {
+      parts = by_level;
+      return general;
+    }
+    const time_ns wait_ns = up_waits_[chain];
+    if (wait_ns >= general.value) {
+      parts = by_level;
+    } else {
+      parts.control_ns = add(parts.control_ns, wait_ns);
+    }
+    return lesser(general, constant(wait_ns), window_ns);
+  }
+
+  // Questions whether the other side is there, where nothing else says so.
+  Linear signs_of_life(time_ns window_ns, Direction direction) const {
+    const time_ns frame_ns = question_frame_ns(system_.line) + (direction == Direction::up ? gap_ns_ : 0);
+    return scale(signs_of_life(window_ns), frame_ns);
+  }
+
+  Linear uplink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const {
+    const Load &self = loads_[chain];
+    const time_ns control_ns = answer_ns_ + gap_ns_;
+    Linear sum;
+    time_ns blocking_ns = 0;
+    for (const size_t other : here_) {
+      if (other == chain) continue;
+      const Load &load = loads_[other];
+      if (!goes_first(other, chain)) {
+        blocking_ns = std::max({blocking_ns, load.up.unit_ns, load.up.control > 0 ? control_ns : 0});
+        continue;
+      }
+      const time_ns span = span_ns(other);
+      const bool waited = waits_for_line(system_.chains[other]) || waits_for_answer(system_.chains[other]);
+      const Seen part = seen(other, chain);
+      Linear frames;
+      if (waited) {
+        frames = {};
+      } else if (load.hold_ns > load.up.total_ns) {  // also for what others have counted, unless all of it is theirs
+        frames = share(goes_on_[other] ? 0 : load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
+      } else if (one_release(other, chain)) {
+        frames = within(other, chain, part.up_ns, window_ns);
+      } else {
+        frames = share(part.up_ns, period(other), std::max(span, part.up_ns), window_ns);
+      }
+      const Linear control = share(part.up_control * control_ns, period(other), span, window_ns);
+      parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
+      parts.control_ns = add(parts.control_ns, control.value);
+      sum = sum + frames + control;
+    }
+    if (self.answers_first || add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain)) {
+      sum = sum + constant(self.up.control * control_ns);
+      parts.control_ns = add(parts.control_ns, self.up.control * control_ns);
+    }
+    if (!alive_) {
+      const Linear questions = signs_of_life(window_ns, Direction::up);
+      parts.control_ns = add(parts.control_ns, questions.value);
+      sum = sum + questions;
+    }
+    parts.line_blocking_ns += messages * blocking_ns;
+    return sum + constant(messages * blocking_ns);
+  }
+
+  Linear downlink(size_t chain, time_ns window_ns, LinkParts &parts) const {
+    if (loads_[chain].down.messages == 0) return {};
+    LinkParts by_level = parts;
+    const Linear general = downlink_by_level(chain, window_ns, by_level);
+    const time_ns wait_ns = down_waits_[chain];
+    if (wait_ns >= general.value) {
+      parts = by_level;
+    } else {
+      parts.control_ns = add(parts.control_ns, wait_ns);
+    }
+    return lesser(general, constant(wait_ns), window_ns);
+  }
+
+  Linear downlink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const {
+    const Load &self = loads_[chain];
+    // Its own acknowledgments may stand before its answer, and those of the instance before.
+    const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
+    const time_ns own_ns = self.down.control * answer_ns_ * (late_answer ? 2 : 1);
+    Linear sum = constant(own_ns);
+    parts.control_ns = add(parts.control_ns, own_ns);
+    time_ns blocking_ns = 0;
+    for (const size_t other : here_) {
+      if (other == chain) continue;
+      const Load &load = loads_[other];
+      if (!goes_first(other, chain)) {
+        blocking_ns = std::max({blocking_ns, load.down.unit_ns, load.down.control > 0 ? answer_ns_ : 0});
+        continue;
+      }
+      const Seen part = seen(other, chain);
+      const Linear control = share(part.down_control * answer_ns_, period(other), span_ns(other), window_ns);
+      parts.control_ns = add(parts.control_ns, control.value);
+      sum = sum + control;
+      const Linear frames = within(other, chain, part.down_ns, window_ns);
+      parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
+      sum = sum + frames;
+    }
+    if (!alive_) {
+      const Linear questions = signs_of_life(window_ns, Direction::down);
+      parts.control_ns = add(parts.control_ns, questions.value);
+      sum = sum + questions;
+    }
+    parts.line_blocking_ns += self.down.messages * blocking_ns;
+    return sum + constant(self.down.messages * blocking_ns);
+  }
+
+  // ---- bounds: demand in a window, and the least window that it fits into ----
+
+  Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts) const {
+    Linear sum;
+    parts.client_interference_ns.assign(size(), 0);
+    if (loads_[chain].visits == 0) return sum;  // it never waits there
+    for (const size_t other : here_) {
+      if (!goes_first(other, chain)) continue;
+      const time_ns load_ns = seen(other, chain).client_ns;
+      const Linear executed = within(other, chain, load_ns, window_ns);
+      parts.client_interference_ns[other] = executed.value;
+      const time_ns punctual_ns = share(load_ns, period(other), load_ns, window_ns).value;
+      if (!one_release(other, chain)) parts.lateness_ns = add(parts.lateness_ns, executed.value - punctual_ns);
+      sum = sum + executed;
+    }
+    return sum;
+  }
+
+  Linear interrupts(size_t chain, time_ns window_ns) const {
+    if (loads_[chain].visits == 0) return {};
+    Linear sum = constant(2 * loads_[chain].interrupts_ns);
+    for (const size_t other : here_) {
+      if (other == chain || loads_[other].interrupts_ns == 0) continue;
+      const Seen load = seen(other, chain);
+      const time_ns interrupts_ns =
+          add(multiply(load.down_frames + load.down_control, system_.client.interrupt_receive_ns),
+              multiply(load.up_frames + load.up_control, system_.client.interrupt_complete_ns));
+      sum = sum + share(interrupts_ns, period(other), span_ns(other), window_ns);
+    }
+    if (alive_) return sum;
+    // Signs of life are digested as the least urgent of all (client_blocking). In a batch they are in any order, and a
+    // publish that waits may have to wait for them.
+    time_ns each_ns = gap_ns_;
+    if (is_batch()) each_ns += system_.client.process_ns;
+    if (is_batch() && system_.client.send != Send::asynchronous)
+      each_ns += 2 * question_frame_ns(system_.line) + gap_ns_;
+    return sum + scale(signs_of_life(window_ns), each_ns);
+  }
+  // While a callback waits all lanes of its executor run others, or its group is busy (docs/analysis/link.md, "Lanes of
+  // the host"). Of a group, and of a chain, one callback runs at a time: in a wait neither does more than it is long.
+  Linear lanes_wait(size_t chain, size_t place, time_ns window_ns) const {
+    std::set<std::string> own;
+    for (const LinkCallback &callback : system_.chains[chain].callbacks) {
+      if (callback.place == static_cast<int>(place)) own.insert(callback.group);
+    }
+    std::map<std::string, time_ns> of_group;
+    std::vector<time_ns> units;
+    for (size_t other = 0; other < size(); other++) {
+      if (other == chain || loads_[other].hosts_ns[place] == 0) continue;
+      for (const auto &[group, load_ns] : seen_on_host(other, chain, place)) {
+        const time_ns executed_ns = within(other, chain, load_ns, window_ns).value;
+        if (group.empty()) {
+          units.push_back(executed_ns);
+        } else {
+          of_group[group] = add(of_group[group], executed_ns);
+        }
+      }
+    }
+    time_ns excluded_ns = 0;
+    for (const auto &[group, executed_ns] : of_group) {
+      if (own.count(group) > 0) excluded_ns = add(excluded_ns, executed_ns);
+      // Where all of its callbacks are in it, what else keeps it waiting is without that group.
+      if (own.count(group) == 0 || own.size() > 1) units.push_back(executed_ns);
+    }
+    std::sort(units.rbegin(), units.rend());
+    time_ns rest_ns = 0, busy_ns = kNeverNs;
+    for (const time_ns unit_ns : units) rest_ns = add(rest_ns, unit_ns);
+    for (size_t longest = 0; longest < static_cast<size_t>(system_.hosts[place].lanes); longest++) {
+      const auto left = static_cast<time_ns>(static_cast<size_t>(system_.hosts[place].lanes) - longest);
+      busy_ns = std::min(busy_ns, divide_up(rest_ns, left));
+      if (longest >= units.size()) break;
+      rest_ns -= units[longest];
+    }
+    return {add(excluded_ns, busy_ns), 0, window_ns};
+  }
+
+  Linear host(size_t chain, time_ns window_ns) const {
+    Linear sum;
+    if (hosts_keep_up_) return sum;
+    for (size_t place = 0; place < system_.hosts.size(); place++) {
+      if (system_.hosts[place].own_cores || !loads_[chain].visits_host[place]) continue;
+      if (system_.hosts[place].lanes > 1) {
+        sum = sum + lanes_wait(chain, place, window_ns);
+        continue;
+      }
+      for (size_t other = 0; other < size(); other++) {
+        if (other == chain || loads_[other].hosts_ns[place] == 0) continue;
+        for (const auto &[group, load_ns] : seen_on_host(other, chain, place))
+          sum = sum + within(other, chain, load_ns, window_ns);
+      }
+    }
+    return sum;
+  }
+
+  // ---- windows (docs/analysis/link.md, "Windows") ----
+
+  bool in_one_stream(size_t other, size_t chain, Direction direction) const {
+    const LinkChain &self = system_.chains[other];
+    const bool reliable = direction == Direction::up ? self.uplink_reliable : self.downlink_reliable;
+    return reliable && !is_foreign(other) && (other == chain || is_batch() || shares_level(other, chain));
+  }
+
+  // Frames of its stream, its own among them, that are without an acknowledgment when one of its messages is published.
+  Linear unacknowledged(size_t chain, Direction direction, time_ns window_ns) const {
+    Linear frames;
+    for (const size_t other : here_) {
+      const bool up = direction == Direction::up;
+      const Traffic &traffic = up ? loads_[other].up : loads_[other].down;
+      if (traffic.frames == 0 || !in_one_stream(other, chain, direction)) continue;
+      int64_t count = traffic.frames;
+      if (other != chain) count = up ? seen(other, chain).up_frames : seen(other, chain).down_frames;
+      // Its own response may be longer than what is known of it so far.
+      const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
+      const Linear instances =
+          other == chain ? stair(window_ns, own_ns, period(chain)) : constant(divide_up(span_ns(other), period(other)));
+      frames = frames + scale(instances, count);
+    }
+    return frames;
+  }
+
+  // How long so many of its messages wait for their window. Of the frames that are in front without an acknowledgment
+  // the first so many as a window holds are there already; each time that as many more are to leave, the last one
+  // before them must be acknowledged, and may then find that a less urgent frame has begun.
+  Linear window_wait(size_t chain, Direction direction, int64_t messages, time_ns window_ns) const {
+    const bool up = direction == Direction::up;
+    if (messages == 0 || !in_one_stream(chain, chain, direction)) return {};
+    if (up && waits_for_answer(system_.chains[chain])) return {};  // it is alone in the window, and a message fits
+    const Linear frames = unacknowledged(chain, direction, window_ns);
+    const int64_t full = divide_up(frames.value, system_.protocol.window) - 1;
+    if (full <= 0) return {0, 0, frames.until_ns};
+    time_ns acknowledged_ns = 0;
+    for (const size_t other : here_) {
+      if (in_one_stream(other, chain, direction))
+        acknowledged_ns = std::max(acknowledged_ns, up ? loads_[other].answer_ns : loads_[other].receipt_ns);
+    }
+    const time_ns each_ns = add(acknowledged_ns, longest_frame_ns(direction));
+    return {multiply(multiply(messages, full), each_ns), 0, frames.until_ns};
+  }
+
+  bool is_any_window_full() const {
+    return std::any_of(here_.begin(), here_.end(), [this](size_t chain) {
+      if (is_foreign(chain)) return false;
+      const time_ns window_ns = std::max<time_ns>(std::min(responses_[chain], period(chain)) - jitter(chain), 1);
+      const Load &load = loads_[chain];
+      return window_wait(chain, Direction::up, load.up.messages, window_ns).value > 0 ||
+             window_wait(chain, Direction::down, load.down.messages, window_ns).value > 0;
+    });
+  }
+
+  // Of a chain that has a bound.
+  StreamUse use_of(size_t chain, Direction direction) const {
+    const bool up = direction == Direction::up;
+    const Traffic &traffic = up ? loads_[chain].up : loads_[chain].down;
+    if (traffic.messages == 0) return {};
+    const bool reliable = in_one_stream(chain, chain, direction);
+    const time_ns settling_ns = reliable ? loads_[chain].settling_ns : 0;
+    const time_ns pending_ns = add(add(responses_[chain], settling_ns), up ? tail_ns(chain) : 0);
+    const int64_t frames = reliable ? unacknowledged(chain, direction, responses_[chain] - jitter(chain)).value : 0;
+    return {std::max<int64_t>(divide_up(pending_ns, period(chain)), 1), frames};
+  }
+
+  time_ns client_blocking(size_t chain) const {
+    if (is_batch()) return 0;
+    // A lane that digests a sign of life may have callbacks of its own.
+    time_ns longest_ns = alive_ ? 0 : system_.client.process_ns;
+    if (system_.client.policy == ClientPolicy::lanes) return longest_ns;
+    for (const size_t other : here_) {
+      if (other != chain && !goes_first(other, chain)) longest_ns = std::max(longest_ns, loads_[other].unit_ns);
+    }
+    return longest_ns;
+  }
+
+  // The longest critical section of a less urgent chain whose lock has this chain or a more urgent one among its
+  // takers. There is one at most once a visit: nobody less urgent begins another while this one waits
+  // (docs/analysis/locks.md).
+  time_ns lock_blocking(size_t chain) const {
+    if (system_.client.policy != ClientPolicy::lanes || loads_[chain].visits == 0) return 0;
+    std::map<std::string, int64_t> ceilings;
+    const auto each = [this](auto look) {
+      for (const LinkChain &one : system_.chains) {
+        for (const LinkCallback &callback : one.callbacks) {
+          if (callback.place != kOnClient) continue;
+          for (const CriticalSection &section : callback.sections) look(one.priority, section);
+        }
+      }
+    };
+    each([&](int64_t priority, const CriticalSection &section) {
+      const auto [known, first] = ceilings.emplace(section.lock, priority);
+      if (!first) known->second = std::max(known->second, priority);
+    });
+    time_ns longest_ns = 0;
+    const int64_t own = system_.chains[chain].priority;
+    each([&](int64_t priority, const CriticalSection &section) {
+      if (priority < own && ceilings[section.lock] >= own) longest_ns = std::max(longest_ns, section.section_ns);
+    });
+    return longest_ns;
+  }
+
+  // No busy stretch of the client is long enough to hold both visits of one instance of a more urgent chain: between
+  // the two of the pair that lies innermost, every other instance has one visit at most.
+  bool pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const {
+    const Load &self = loads_[chain];
+    const bool preemptive = system_.client.policy == ClientPolicy::lanes;
+    for (size_t pair = 0; pair < size(); pair++) {
+      if (!goes_first(pair, chain) || !loads_[pair].pair) continue;
+      // Of its own visits only what may lie between two others that both delay it.
+      time_ns between_ns = more_ns + (preemptive ? self.client_ns : self.taking_ns);
+      for (const size_t other : here_) {
+        if (other == pair || !goes_first(other, chain) || goes_on_[other]) continue;
+        const Load &load = loads_[other];
+        const time_ns count = stair(window_ns, responses_[other], period(other)).value;
+        between_ns = add(between_ns, multiply(count, load.pair ? load.visit_ns : load.client_ns));
+      }
+      if (between_ns >= loads_[pair].remote_least_ns()) return false;
+    }
+    return true;
+  }
+
+  Demand demand(size_t chain, time_ns window_ns, Until until = Until::sent) const {
+    const Load &self = loads_[chain];
+    const LinkChain &described = system_.chains[chain];
+    const bool waited = waits_for_line(described) || waits_for_answer(described);
+    // A publish that waits ends with what it sends.
+    const bool without_tail = until == Until::ended && self.tail_line_ns > 0 && !waited;
+    const int64_t messages = self.up.messages - (without_tail ? 1 : 0);
+    const bool crosses = messages > 0 || self.down.messages > 0;
+    Demand result;
+    LinkParts &parts = result.parts;
+    const Linear client = client_interference(chain, window_ns, parts);
+    const Linear interrupt = interrupts(chain, window_ns);
+    const Linear up = uplink(chain, messages, window_ns, parts);
+    const Linear down = downlink(chain, window_ns, parts);
+    const Linear host_wait = host(chain, window_ns);
+    const time_ns blocking_ns = client_blocking(chain);
+    // A publish that waits has put the frame on the line already, and may hear of it later than the answer comes.
+    const time_ns line_ns =
+        self.down.total_ns + (waited ? 0 : self.up.total_ns - (without_tail ? self.tail_line_ns : 0));
+    const time_ns losses_ns = without_tail && !crosses ? 0 : self.losses_ns;
+    const Linear window = window_wait(chain, Direction::up, messages, window_ns) +
+                          window_wait(chain, Direction::down, self.down.messages, window_ns);
+    result.remote = constant(line_ns + self.host_ns + losses_ns) + up + down + host_wait + window;
+    parts.execution_ns = self.client_ns;
+    parts.line_ns = line_ns;
+    parts.host_ns = self.host_ns;
+    parts.client_blocking_ns = self.visits * blocking_ns;
+    parts.new_data_ns = self.new_data_ns;
+    parts.lock_blocking_ns = self.visits * lock_blocking(chain);
+    parts.interrupts_ns = interrupt.value;
+    parts.host_wait_ns = host_wait.value;
+    parts.losses_ns = losses_ns;
+    parts.window_ns = window.value;
+    const Linear base =
+        constant(self.client_ns + parts.client_blocking_ns + self.new_data_ns + parts.lock_blocking_ns) + interrupt;
+    const Linear generic = base + result.remote + client;
+    // A section that is interrupted goes on between the visits of more urgent chains, which the lemmas of pairs
+    // exclude. They say nothing of chains that are as urgent.
+    if (!self.pair || is_batch() || parts.lock_blocking_ns > 0 || system_.chains[chain].shares_level) {
+      result.cases = {generic};
+      return result;
+    }
+    // The client is busy with this chain or more urgent ones all the way: the line does not count.
+    const Linear executed = constant(self.client_ns) + interrupt + client;
+    const Linear busy = executed + constant(blocking_ns);
+    if (!pairs_are_apart(chain, window_ns, interrupt.value)) {
+      result.cases = {lesser(busy, generic, window_ns), generic};
+      return result;
+    }
+    // It is not: each instance of a more urgent chain is in the way once ...
+    const Once once = visits_once(chain, window_ns);
+    // ... or some of them twice, and then the answer of the first of these was there soon after it had been in the way.
+    const Linear way = constant(self.first_ns) + result.remote;
+    const Linear latest = constant(once.latest_ns);
+    const bool preemptive = system_.client.policy == ClientPolicy::lanes;
+    Linear twice = preemptive ? client + constant(self.first_ns) + lesser(result.remote, latest, window_ns)
+                              : client + lesser(way, latest, window_ns);
+    if (!preemptive) twice = lesser(twice, once.sum + constant(once.again_ns) + latest, window_ns);
+    const size_t below = only_less_urgent(chain, window_ns);
+    const bool alone = below < size() && pairs_are_apart(chain, window_ns, interrupt.value + loads_[below].visit_ns);
+    Linear blocked = constant(parts.client_blocking_ns);
+    if (alone) {
+      // Of one instance only its frames' digestion comes before both of our visits; unless both of its visits do, see
+      // below.
+      const Load &load = loads_[below];
+      blocked = {load.unit_ns + load.taking_ns, 0, stair(window_ns, responses_[below], period(below)).until_ns};
+      parts.client_blocking_ns = blocked.value;
+    }
+    const Linear idle = constant(self.last_ns) + interrupt + blocked;
+    result.cases = {busy, lesser(idle + way + once.sum, generic, window_ns), lesser(idle + twice, generic, window_ns)};
+    if (alone) {
+      // Both visits of that one instance are in the way, the second as soon as its answer is there.
+      const Linear both = constant(loads_[below].client_ns);
+      const Linear late = constant(self.last_ns + remotes_[below]) + interrupt + once.sum;
+      result.cases.push_back(lesser(executed + both, generic, window_ns));
+      result.cases.push_back(lesser(late + both, generic, window_ns));
+    }
+    return result;
+  }
+
+  // Each instance of a more urgent chain in the way with one of its visits.
+  Once visits_once(size_t chain, time_ns window_ns) const {
+    Once once;
+    for (const size_t other : here_) {
+      if (!goes_first(other, chain)) continue;
+      const Load &load = loads_[other];
+      const Linear all = within(other, chain, seen(other, chain).client_ns, window_ns);
+      const Linear count = stair(window_ns, responses_[other], period(other));
+      once.sum = once.sum + (load.pair ? lesser(all, scale(count, load.visit_ns), window_ns) : all);
+      if (!load.pair) continue;
+      once.latest_ns = std::max(once.latest_ns, remotes_[other]);
+      once.again_ns = std::max(once.again_ns, load.client_ns - load.visit_ns);
+    }
+    return once;
+  }
+
+  // The only less urgent chain of a cooperative executor, when no more than one instance of it is about and no sign of
+  // life; else size().
+  size_t only_less_urgent(size_t chain, time_ns window_ns) const {
+    size_t found = size();
+    if (system_.client.policy != ClientPolicy::tide || !alive_) return found;
+    for (const size_t other : here_) {
+      if (other == chain || goes_first(other, chain) || loads_[other].visits == 0 || goes_on_[other]) continue;
+      if (found < size() || !loads_[other].pair) return size();
+      found = other;
+    }
+    if (found < size() && stair(window_ns, responses_[found], period(found)).value > 1) return size();
+    return found;
+  }
+
+  // ---- the solution ----
+
+  std::vector<size_t> dependences(size_t chain) const {
+    std::vector<size_t> found;
+    for (size_t other = 0; other < size(); other++) {
+      if (other == chain) continue;
+      const Load &load = loads_[other];
+      bool shares_host = false;
+      for (size_t place = 0; place < system_.hosts.size(); place++) {
+        shares_host = shares_host ||
+                      (!system_.hosts[place].own_cores && load.hosts_ns[place] > 0 && loads_[chain].visits_host[place]);
+      }
+      if (is_foreign(other)) {
+        if (shares_host) found.push_back(other);
+        continue;
+      }
+      if (goes_first(other, chain) || shares_host || load.interrupts_ns > 0 || other == only_less_urgent(chain, 1) ||
+          (load.up.control > 0 && up_waits_[chain] != kNeverNs) ||
+          (load.down.control > 0 && down_waits_[chain] != kNeverNs))
+        found.push_back(other);
+    }
+    std::set<size_t> late;
+    for (const size_t other : found) late.insert(as_late_[other].begin(), as_late_[other].end());
+    for (const size_t other : found) late.erase(other);
+    late.erase(chain);
+    found.insert(found.end(), late.begin(), late.end());
+    return found;
+  }
+
+  // reached_ns: if it is late by itself, what it would take at least.
+  time_ns solve(size_t chain, time_ns &reached_ns) const {
+    if (!control_counted_ || loads_[chain].settling_ns >= kLongestWaitNs) return kNeverNs;
+    for (const size_t other : dependences(chain)) {
+      if (responses_[other] == kNeverNs) return kNeverNs;
+    }
+    const time_ns from_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
+    const time_ns window_ns = least_window(chain, Until::sent, from_ns, period(chain) - jitter(chain), reached_ns);
+    return window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
+  }
+
+  // The least window from here on that all of it fits into; kNeverNs: none up to most_ns.
+  time_ns least_window(size_t chain, Until until, time_ns from_ns, time_ns most_ns, time_ns &reached_ns) const {
+    time_ns window_ns = from_ns;
+    for (int step = 0; step < kMostSteps && window_ns <= most_ns; step++) {
+      time_ns next_ns = window_ns;
+      for (const Linear &each : demand(chain, window_ns, until).cases) {
+        if (each.value <= window_ns) continue;
+        const time_ns behind_ns = each.slope >= 1 ? each.until_ns + 1 : 0;
+        next_ns = std::max({next_ns, each.value, std::min(behind_ns, add(most_ns, 1))});
+      }
+      if (next_ns == window_ns) return settled(chain, until, window_ns);
+      reached_ns = window_ns = next_ns;
+    }
+    return kNeverNs;
+  }
+
+  // Of a chain that depends on one which is late already, that is the reason.
+  void fail(size_t chain, time_ns reached_ns) {
+    roots_[chain] = chain;
+    for (const size_t other : dependences(chain)) {
+      if (responses_[other] != kNeverNs) continue;
+      roots_[chain] = roots_[other];
+      return;
+    }
+    const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
+    if (reached_ns <= window_ns) return;  // it was not looked at
+    Demand made = demand(chain, window_ns);
+    made.parts.jitter_ns = jitter(chain);
+    for (const Linear &each : made.cases) reached_[chain] = std::max(reached_[chain], add(jitter(chain), each.value));
+    reached_parts_[chain] = std::move(made.parts);
+  }
+
+  // A step behind a corner may go a little too far; whatever a window is enough for is itself a window that is enough.
+  time_ns settled(size_t chain, Until until, time_ns window_ns) const {
+    for (int step = 0; step < kMostSteps; step++) {
+      time_ns least_ns = 1;
+      for (const Linear &each : demand(chain, window_ns, until).cases) least_ns = std::max(least_ns, each.value);
+      if (least_ns >= window_ns) break;
+      window_ns = least_ns;
+    }
+    return window_ns;
+  }
+
+  // Of a chain that has a bound: until its last callback has ended, whatever that sends.
+  time_ns end_ns(size_t chain) const {
+    if (loads_[chain].tail_line_ns == 0) return responses_[chain];
+    time_ns reached_ns = 0;
+    const time_ns most_ns = responses_[chain] - jitter(chain);
+    return add(jitter(chain), std::min(least_window(chain, Until::ended, 1, most_ns, reached_ns), most_ns));
+  }
+
+  // ---- what a bound is made of, and what it takes for granted ----
+
+  // Shares of what this chain and all that go before it ask for, whoever waits for what: of the directions that it
+  // uses, with escapes as described and without any, and of the client.
+  Shares asked(size_t chain) const {
+    Shares shares;
+    const Load &self = asked_[chain];
+    for (size_t other = 0; other < size(); other++) {
+      if (other != chain && !goes_first(other, chain)) continue;
+      const Load &load = asked_[other];
+      const Cut cut = other == chain ? Cut() : cut_for(other, chain);
+      const auto period_ns = static_cast<double>(period(other));
+      if (self.up.messages > 0 || is_batch()) {
+        shares.up += static_cast<double>(load.up.total_ns - cut.up_ns) / period_ns;
+        shares.plain_up += static_cast<double>(load.up.plain_ns - cut.up_plain_ns) / period_ns;
+      }
+      if (self.down.messages > 0 || is_batch()) {
+        shares.down += static_cast<double>(load.down.total_ns - cut.down_ns) / period_ns;
+        shares.plain_down += static_cast<double>(load.down.plain_ns - cut.down_plain_ns) / period_ns;
+      }
+      shares.client += static_cast<double>(load.client_ns - cut.client_ns) / period_ns;
+    }
+    return shares;
+  }
+
+  // The most urgent chain, this one or one that goes before it, at which more is asked than there is time.
+  std::optional<size_t> overloaded(size_t chain) const {
+    for (const size_t other : order_) {
+      if (other != chain && !goes_first(other, chain)) continue;
+      const Shares shares = asked(other);
+      if (std::max({shares.up, shares.down, shares.client}) >= 1) return other;
+    }
+    return std::nullopt;
+  }
+
+  void blame(size_t chain, LinkResult &result) const {
+    result.root = control_counted_ ? overloaded(chain).value_or(roots_[chain]) : chain;
+    const size_t root = result.root;
+    if (!overloaded(chain)) {
+      result.reached_ns = reached_[root];
+      result.reached_parts = reached_parts_[root];
+    }
+    result.limit_ns = period(root);
+    result.reason = reason(root);
+    if (root != chain)
+      result.reason = "it needs a bound of chain '" + system_.chains[root].name + "', which has none: " + result.reason;
+  }
+
+  // What is asked of the line or of the client, if that is more than there is; else empty.
+  std::string overload(size_t chain) const {
+    const Shares shares = asked(chain);
+    const auto percent = [](double share) {
+      const std::string tenths = std::to_string(std::llround(share * 1000));
+      return tenths.substr(0, tenths.size() - 1) + "." + tenths.back() + " %";
+    };
+    bool alone = true;
+    for (size_t other = 0; other < size(); other++) alone = alone && (other == chain || !goes_first(other, chain));
+    const std::string who = is_batch() ? "all chains ask for "
+                            : alone    ? "it asks for "
+                                       : "it and the more urgent chains ask for ";
+    if (shares.up < 1 && shares.down < 1)
+      return shares.client < 1 ? "" : who + percent(shares.client) + " of the microcontroller";
+    const bool up = shares.up >= shares.down;
+    const double plain = up ? shares.plain_up : shares.plain_down;
+    const std::string line = std::string(" of the line ") + (up ? "to" : "from") + " the agent at " +
+                             std::to_string(system_.line.baud) + " baud";
+    if (!system_.line.escaped_bytes && plain < 1)
+      return who + percent(up ? shares.up : shares.down) + line +
+             " if every byte of a frame is escaped, which is what is supposed without 'escaped_bytes', and for " +
+             percent(plain) + " if none is; give 'escaped_bytes', raise 'baud' or send less";
+    return who + percent(up ? shares.up : shares.down) + line + "; raise 'baud' or send less";
+  }
+
+  // Its stream needs more frames than a window holds, and the wait for it is what makes it late, or most of that.
+  std::optional<std::string> full_window(size_t chain) const {
+    const time_ns waiting_ns = reached_parts_[chain].window_ns;
+    const time_ns rest_ns = reached_[chain] - waiting_ns;
+    if (waiting_ns == 0 || (rest_ns > period(chain) && rest_ns > waiting_ns)) return std::nullopt;
+    const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
+    const int64_t up = unacknowledged(chain, Direction::up, window_ns).value;
+    const int64_t down = unacknowledged(chain, Direction::down, window_ns).value;
+    const bool to_agent = window_wait(chain, Direction::up, 1, window_ns).value > 0;
+    bool shared = false;
+    for (const size_t other : here_)
+      shared = shared || (other != chain && in_one_stream(other, chain, to_agent ? Direction::up : Direction::down));
+    const Load &load = loads_[chain];
+    return std::string("up to ") + std::to_string(to_agent ? up : down) + " frames of " +
+           (shared ? "the stream that it shares with others" : "its stream") + (to_agent ? " to" : " from") +
+           " the agent may wait for an acknowledgment, which takes " +
+           milliseconds(to_agent ? load.answer_ns : load.receipt_ns) + ", and a window holds " +
+           std::to_string(system_.protocol.window) + ": it may take " + milliseconds(reached_[chain]) +
+           ", beyond its period of " + milliseconds(period(chain)) + "; make it best_effort, " +
+           (shared ? "make its messages shorter or raise mtu_bytes" : "lengthen its period or lower mtu_bytes");
+  }
+
+  // Of a chain that has no bound by itself: more is asked than there is time, the repair of losses, the sum of all.
+  std::string reason(size_t chain) const {
+    if (!control_counted_)
+      return "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable "
+             "messages";
+    if (std::string text = overload(chain); !text.empty()) return text;
+    const LinkChain &self = system_.chains[chain];
+    if (loads_[chain].losses_ns >= period(chain)) {
+      const bool measured = (self.uplink_reliable && system_.protocol.client.delay_ns < 0) ||
+                            (self.downlink_reliable && system_.protocol.agent.delay_ns < 0);
+      return "the repair of lost frames may take " + milliseconds(loads_[chain].losses_ns) +
+             ", longer than its period" +
+             (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");
+    }
+    if (const auto text = full_window(chain)) return *text;
+    std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
+    if (self.deadline_ns > self.period_ns)
+      limit += ": bounds over a line know one instance at a time, so its deadline of " +
+               milliseconds(self.deadline_ns) + " does not help";
+    if (loads_[chain].settling_ns >= kLongestWaitNs) return "its acknowledgments and HEARTBEATs have no end";
+    if (reached_[chain] > 0) return "it may take " + milliseconds(reached_[chain]) + " or more, beyond " + limit;
+    return "its bound and those of others raise each other, and did not settle below " + limit;
+  }
+
+  void explain(size_t chain, LinkResult &result) const {
+    const time_ns response_ns = end_ns(chain);
+    Demand made = demand(chain, response_ns - jitter(chain), Until::ended);
+    LinkParts &parts = made.parts;
+    parts.jitter_ns = jitter(chain);
+    result.response_ns = response_ns;
+    result.met = response_ns <= system_.chains[chain].deadline_ns;
+    result.hidden = made.cases.size() > 1 && made.cases[0].value >= response_ns - jitter(chain);
+    if (result.hidden) {
+      parts.line_ns = parts.host_ns = parts.line_blocking_ns = parts.control_ns = parts.window_ns = 0;
+      parts.host_wait_ns = parts.losses_ns = 0;
+      parts.line_interference_ns.assign(size(), 0);
+      parts.client_blocking_ns = client_blocking(chain);
+    }
+    // What the sum of all parts counts twice is taken from the interference, that of the least urgent chain first.
+    time_ns surplus_ns = parts.total_ns() - response_ns;
+    if (surplus_ns < 0) parts.client_blocking_ns -= std::exchange(surplus_ns, 0);  // both visits of a less urgent chain
+    std::vector<size_t> order(size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [this](size_t left, size_t right) {
+      return system_.chains[left].priority < system_.chains[right].priority;
+    });
+    for (std::vector<time_ns> *shares : {&parts.client_interference_ns, &parts.line_interference_ns}) {
+      for (const size_t other : order) {
+        const time_ns taken_ns = std::clamp<time_ns>(surplus_ns, 0, (*shares)[other]);
+        (*shares)[other] -= taken_ns;
+        surplus_ns -= taken_ns;
+      }
+    }
+    for (time_ns *part :
+         {&parts.control_ns, &parts.window_ns, &parts.line_blocking_ns, &parts.line_ns, &parts.host_ns}) {
+      const time_ns taken_ns = std::clamp<time_ns>(surplus_ns, 0, *part);
+      *part -= taken_ns;
+      surplus_ns -= taken_ns;
+    }
+    result.parts = parts;
+  }
+
+  std::vector<Assumption> assumptions() const {
+    const Line &line = system_.line;
+    const Client &client = system_.client;
+    const std::vector<LinkChain> &chains = system_.chains;
+    std::vector<Assumption> list;
+    list.push_back({"execution",
+                    "execution times are worst cases; to make a message takes " + milliseconds(client.submit_ns) +
+                        " more at most, to choose a callback " + milliseconds(client.dispatch_ns),
+                    {{"submit_ns", client.submit_ns}, {"dispatch_ns", client.dispatch_ns}}});
+    const bool shortest = std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) {
+      return std::any_of(chain.callbacks.begin(), chain.callbacks.end(),
+                         [](const LinkCallback &callback) { return callback.least_ns > 0; });
+    });
+    if (shortest) list.push_back({"shortest_execution", "no execution is shorter than its least_ms", {}});
+    list.push_back({"digestion",
+                    "to take over a frame takes " + milliseconds(client.process_ns) + " at most",
+                    {{"process_ns", client.process_ns}}});
+    Assumption releases{"release_jitter", "a timer starts its chain when it expires", {}};
+    std::string late;
+    for (const LinkChain &chain : chains) {
+      releases.values.emplace_back(chain.name, chain.jitter_ns);
+      if (chain.jitter_ns > 0) late += (late.empty() ? "" : ", ") + chain.name + " " + milliseconds(chain.jitter_ns);
+    }
+    if (!late.empty()) releases.text += ", or later by at most: " + late;
+    list.push_back(releases);
+    list.push_back({"agent",
+                    "agent, DDS and serial adapter take " + milliseconds(line.agent_ns) + " to the node at most",
+                    {{"agent_ns", line.agent_ns}}});
+    list.push_back({"return",
+                    "they take " + milliseconds(line.return_ns) + " back from the node to the line at most",
+                    {{"return_ns", line.return_ns}}});
+    Assumption escapes{"escapes", "every byte of a frame may be escaped", {}};
+    if (line.escaped_bytes) {
+      escapes.text = "at most " + std::to_string(*line.escaped_bytes) + " bytes of a frame are escaped";
+      escapes.values = {{"escaped_bytes", *line.escaped_bytes}};
+    }
+    list.push_back(std::move(escapes));
+    list.push_back({"sizes",
+                    line.exact_sizes ? "messages are exactly as long as they say" : "no message is longer than it says",
+                    {{"exact", line.exact_sizes ? 1 : 0}}});
+    const int64_t losses = system_.protocol.losses;
+    list.push_back(
+        {"losses",
+         losses == 0 ? "no frame is lost" : "at most " + std::to_string(losses) + " frames of an instance are lost",
+         {{"losses", losses}}});
+    const auto questions = [&](const char *id, const char *side, const char *what, const Questions &asked) {
+      const time_ns first_ns = asked.delay_ns < 0 ? asked.floor_ns : asked.delay_ns;
+      list.push_back({id,
+                      std::string(side) + " asks about " + what + " after " + milliseconds(first_ns) +
+                          " at the earliest, and every " + milliseconds(asked.period_ns) + " again" +
+                          (asked.delay_ns < 0 ? " or sooner" : ""),
+                      {{"delay_ns", first_ns}, {"period_ns", asked.period_ns}}});
+    };
+    if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.uplink_reliable; }))
+      questions("client_questions", "the client", "a request that is not acknowledged", system_.protocol.client);
+    if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.downlink_reliable; }))
+      questions("agent_questions", "the agent", "an answer that is not acknowledged", system_.protocol.agent);
+    list.push_back({"pools", "pools never run full", {{"window", system_.protocol.window}}});
+    list.push_back({"line_alone", "nobody else uses the line", {}});
+    if (alive_ && system_.protocol.silence_ns > 0) {
+      // Something must have come back within the silence, so the first release is earlier by what its answer takes.
+      const time_ns silence_ns = system_.protocol.silence_ns;
+      size_t soonest = size();
+      for (size_t chain = 0; chain < size(); chain++) {
+        if (chains[chain].sporadic || loads_[chain].down.messages == 0) continue;
+        if (add(period(chain), responses_[chain]) > silence_ns) continue;
+        if (soonest == size() || responses_[chain] < responses_[soonest]) soonest = chain;
+      }
+      const time_ns answer_ns = soonest < size() ? responses_[soonest] : 0;
+      const std::string of = soonest < size() ? "the first release of " + chains[soonest].name : "its first release";
+      list.push_back({"heard_at_start",
+                      "no board has a session for " + milliseconds(silence_ns - answer_ns) + " before " + of +
+                          "; a board that hears nothing for " + milliseconds(silence_ns) +
+                          " asks whether the agent is there",
+                      {{"silence_ns", silence_ns - answer_ns}}});
+    }
+    time_ns event_ns = 0;
+    for (const Load &load : loads_)
+      event_ns = std::max(event_ns, load.down.messages > 0 ? load.new_data_ns / load.down.messages : 0);
+    if (event_ns > 0)
+      list.push_back({"timers_run",
+                      "a sample that came during a publish waits for the next timer of the board, " +
+                          milliseconds(event_ns) + " at most: all of its timers run from the start",
+                      {{"event_ns", event_ns}}});
+    list.push_back(
+        {"over_in_time", "a chain is over before its next release; the chains that a bound depends on are, too", {}});
+    return list;
+  }
+
+  const LinkSystem &system_;
+  const int most_passes_;
+  std::vector<size_t> order_;       // most urgent first
+  std::vector<size_t> here_;        // that may delay others on the client and its line; in a batch all of them
+  std::vector<time_ns> responses_;  // from the nominal expiry; kNeverNs: late
+  std::vector<size_t> roots_;       // of those that are late, the chain that was late first
+  std::vector<time_ns> reached_;    // and what was found of it then
+  std::vector<LinkParts> reached_parts_;
+  bool settled_ = true;           // else bounds raised each other without end
+  std::vector<time_ns> remotes_;  // from the end of the first visit until the answer is there
+  std::vector<Load> loads_;
+  std::vector<Load> asked_;                          // the same of an idle system: nothing waits for anything
+  std::vector<int64_t> roots_of_;                    // number of the first callback
+  std::vector<bool> goes_on_;                        // there is a chain that begins with all of this one
+  std::vector<Cut> outside_;                         // what others have counted already
+  std::map<std::pair<size_t, size_t>, Cut> inside_;  // of one, as another one of its timer has it
+  std::vector<std::vector<size_t>> as_late_;         // chains by whose last input what this one is charged may come
+  time_ns answer_ns_ = 0, gap_ns_ = 0;
+  std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else kNeverNs
+  bool hosts_keep_up_ = false, alive_ = false;
+  bool windows_suffice_ = true;   // no stream ever has to wait for an acknowledgment
+  bool control_counted_ = false;  // else loads_ lack some of what is asked, and nothing has a bound
+};
+
+}  // namespace
+
+time_ns LinkParts::total_ns() const {
+  time_ns sum = jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + new_data_ns + lock_blocking_ns +
+                line_blocking_ns + control_ns + window_ns + interrupts_ns + host_wait_ns + losses_ns;
+  for (const time_ns part : client_interference_ns) sum += part;
+  for (const time_ns part : line_interference_ns) sum += part;
+  return sum;
+}
+
+LinkResults bound_link(const LinkSystem &system, int most_passes) { return LinkModel(system, most_passes).run(); }
+
+}  // namespace tide::analysis

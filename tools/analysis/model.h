@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model that every analysis reads: exact time, executors with their lanes, the chains of callbacks that run on
+// them, and how much processor time the lanes can and must give.
+//
+// A Description is what a reader or a generator fills in. System::build() checks it and makes the immutable System from
+// it; what is impossible or incomplete is answered with errors that name the entry.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tide::analysis {
+
+// ---- time ----
+// Exact time: integer nanoseconds, with sums and products that stop at `kNeverNs` instead of overflowing.
+
+using time_ns = int64_t;
+
+// Larger than every time a model may contain; two of them can still be added.
+inline constexpr time_ns kNeverNs = std::numeric_limits<time_ns>::max() / 4;
+
+inline time_ns add(time_ns left, time_ns right) { return std::min(left + right, kNeverNs); }
+
+inline time_ns multiply(time_ns left, time_ns right) {
+  time_ns product = 0;
+  return __builtin_mul_overflow(left, right, &product) ? kNeverNs : std::min(product, kNeverNs);
+}
+
+// For a dividend that is not negative and a positive divisor.
+inline time_ns divide_up(time_ns dividend, time_ns divisor) { return (dividend + divisor - 1) / divisor; }
+
+// ---- functions of a window ----
+// A function of the window length, seen from one point: its value there, its slope, and how far both hold.
+//
+// Demand and supply are piecewise linear. Knowing the piece lets the solver go from corner to corner, where stepping
+// from one candidate to the next would advance a nanosecond at a time when demand grows as fast as supply.
+
+struct Linear {
+  time_ns value = 0;
+  time_ns slope = 0;
+  time_ns until_ns = kNeverNs;  // the last window for which value + slope * (window - here) is exact
+};
+
+inline Linear operator+(const Linear &left, const Linear &right) {
+  return {add(left.value, right.value), add(left.slope, right.slope), std::min(left.until_ns, right.until_ns)};
+}
+
+inline Linear operator-(const Linear &left, const Linear &right) {
+  return {left.value - right.value, left.slope - right.slope, std::min(left.until_ns, right.until_ns)};
+}
+
+// The product of two functions is only needed where both stand still, or one is a number.
+inline Linear scale(const Linear &function, time_ns factor) {
+  return {multiply(function.value, factor), multiply(function.slope, factor), function.until_ns};
+}
+
+inline Linear constant(time_ns value) { return {value, 0, kNeverNs}; }
+
+// The lower envelope of two functions, at the window `here_ns`.
+inline Linear lesser(const Linear &left, const Linear &right, time_ns here_ns) {
+  const bool left_wins = left.value < right.value || (left.value == right.value && left.slope <= right.slope);
+  const Linear &low = left_wins ? left : right;
+  const Linear &high = left_wins ? right : left;
+  time_ns until_ns = std::min(low.until_ns, high.until_ns);
+  if (low.slope > high.slope) {
+    until_ns = std::min(until_ns, add(here_ns, (high.value - low.value) / (low.slope - high.slope)));
+  }
+  return {low.value, low.slope, until_ns};
+}
+
+// ceil((window + offset) / period): a stair.
+inline Linear stair(time_ns window_ns, time_ns offset_ns, time_ns period_ns) {
+  const time_ns count = divide_up(window_ns + offset_ns, period_ns);
+  return {count, 0, multiply(count, period_ns) - offset_ns};
+}
+
+// ---- executors and chains ----
+
+// Which ready callback a free lane takes. any_order: nothing is known but that it takes one. ready_set: one of a cached
+// set in which each callback has one place, but for timers, which are added as they expire (TIDE_POLICY_READYSET; the
+// model of Casini et al. 2019 and Blass et al. 2021). wait_set: the same, and timers are cached, too (rclcpp of Jazzy
+// on one thread). priority: always the most important one.
+enum class Policy { any_order, ready_set, wait_set, priority };
+
+// Whether what is proved of executors of one policy holds for an executor of another. A timer that is cached runs no
+// more often than one that is not.
+constexpr bool holds_for(Policy proved, Policy executor) {
+  return proved == executor || proved == Policy::any_order ||
+         (proved == Policy::ready_set && executor == Policy::wait_set);
+}
+
+// As descriptions and results write them: "any_order", "default", "wait_set", "priority".
+const char *name_of(Policy policy);
+std::optional<Policy> policy_of(std::string_view name);
+
+// A thread of an executor: budget_ns of processor time in every period_ns. Equal values mean a core of its own.
+struct Lane {
+  time_ns budget_ns = 1;
+  time_ns period_ns = 1;
+  bool dedicated() const { return budget_ns == period_ns; }
+  bool operator==(const Lane &) const = default;
+};
+
+// The most that a time in a model may be (eleven days), and the most callbacks a chain may have. Together they keep
+// every sum of the model below kNeverNs.
+inline constexpr time_ns kLongestTimeNs = 1'000'000'000'000'000;
+inline constexpr size_t kMostCallbacks = 1000;
+inline constexpr size_t kMostLanes = 1024;
+
+inline constexpr int64_t kMostPriority = 1'000'000'000;  // of a callback
+
+inline constexpr int kReentrant = -1;
+
+struct Callback {
+  std::string name;
+  time_ns execution_ns = 0;  // worst case, at least 1
+  int group = kReentrant;    // index of its mutually exclusive group in the executor
+  int64_t priority = 0;      // its own, in place of what its chain gives it; 0: none. Larger is more important
+  time_ns least_ns = 0;      // shortest execution
+};
+
+// Callbacks that start one another. The first one is released by a timer or an event, at most once every period_ns
+// except that a release may be late by jitter_ns. deadline_ns counts from the release of the first callback to the
+// completion of the last.
+struct Chain {
+  std::string name;
+  std::vector<Callback> callbacks;
+  time_ns period_ns = 0;
+  time_ns deadline_ns = 0;
+  time_ns jitter_ns = 0;
+  int64_t priority = 0;  // larger is more important
+  bool timer = false;    // the first callback is a timer: it never runs twice at the same time
+  // Derived:
+  time_ns execution_ns = 0;  // of all callbacks
+  time_ns least_ns = 0;      // the shortest of all callbacks together
+  time_ns longest_ns = 0;    // of the longest callback
+  time_ns last_ns = 0;       // of the last callback
+};
+
+struct Member {
+  size_t chain = 0;
+  size_t callback = 0;
+};
+
+class Executor {
+ public:
+  // Trusts its arguments: System::build() and the generator check or make them.
+  Executor(std::string name, Policy policy, std::vector<Lane> lanes, std::vector<Chain> chains,
+           std::vector<std::string> groups = {});
+
+  const std::string &name() const { return name_; }
+  Policy policy() const { return policy_; }
+  const std::vector<Lane> &lanes() const { return lanes_; }
+  const std::vector<Chain> &chains() const { return chains_; }
+  const std::vector<std::string> &groups() const { return groups_; }
+  const std::vector<std::vector<Member>> &members() const { return members_; }  // of each group
+  bool dedicated() const { return dedicated_; }                                 // every lane is
+  bool has_groups() const { return has_groups_; }                               // with at least one member
+  bool own_priorities() const { return own_priorities_; }                       // of all callbacks
+
+  // Chains from the most to the least important, and the place of each chain in that order.
+  const std::vector<size_t> &order() const { return order_; }
+  size_t rank(size_t chain) const { return rank_[chain]; }
+  bool above(size_t left, size_t right) const { return rank_[left] < rank_[right]; }
+
+  Executor with_policy(Policy policy) const;
+  void retime(const std::vector<time_ns> &jitter_ns, const std::vector<time_ns> &deadline_ns);
+  Executor with_deadlines(const std::vector<time_ns> &deadline_ns) const;  // one value for each chain
+  Executor with_jitter(const std::vector<time_ns> &jitter_ns) const;       // one value for each chain
+
+ private:
+  std::string name_;
+  Policy policy_;
+  std::vector<Lane> lanes_;
+  std::vector<Chain> chains_;
+  std::vector<std::string> groups_;
+  std::vector<std::vector<Member>> members_;
+  std::vector<size_t> order_;
+  std::vector<size_t> rank_;
+  bool dedicated_ = true;
+  bool has_groups_ = false;
+  bool own_priorities_ = false;
+};
+
+struct CallbackEntry {
+  std::string name;
+  time_ns execution_ns = 0;
+  std::string group;     // empty: reentrant
+  int64_t priority = 0;  // 0: that of its chain
+  time_ns least_ns = 0;  // shortest execution
+};
+
+struct ChainEntry {
+  std::string name;
+  std::string executor;
+  std::vector<CallbackEntry> callbacks;
+  time_ns period_ns = 0;
+  time_ns deadline_ns = 0;
+  time_ns jitter_ns = 0;
+  int64_t priority = 0;
+  bool timer = false;
+};
+
+struct ExecutorEntry {
+  std::string name;
+  Policy policy = Policy::priority;
+  std::vector<Lane> lanes;
+};
+
+struct GroupEntry {
+  std::string name;
+  std::string executor;
+};
+
+// A chain that passes through several executors: each segment is a chain of its own, and between two of them lies a
+// propagation delay.
+struct PathEntry {
+  std::string name;
+  std::vector<std::string> segments;
+  std::vector<time_ns> delays_ns;  // one fewer than segments
+  time_ns deadline_ns = 0;
+};
+
+struct Description {
+  std::vector<ExecutorEntry> executors;
+  std::vector<GroupEntry> groups;
+  std::vector<ChainEntry> chains;
+  std::vector<PathEntry> paths;
+};
+
+struct Place {
+  size_t executor = 0;
+  size_t chain = 0;
+};
+
+struct Path {
+  std::string name;
+  std::vector<Place> segments;
+  std::vector<time_ns> delays_ns;
+  time_ns deadline_ns = 0;
+};
+
+class System;
+
+// Either a system or at least one error.
+struct Built;
+
+class System {
+ public:
+  static Built build(const Description &description);
+
+  const std::vector<Executor> &executors() const { return executors_; }
+  const std::vector<Path> &paths() const { return paths_; }
+
+ private:
+  std::vector<Executor> executors_;
+  std::vector<Path> paths_;
+};
+
+struct Built {
+  std::optional<System> system;
+  std::vector<std::string> errors;
+};
+
+// Makes a chain of reentrant callbacks from their execution times.
+Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, time_ns deadline_ns, int64_t priority);
+
+// ---- supply ----
+// How much processor time a lane, or all lanes of an executor together, can and must give within a window.
+
+// The least supply of a lane in any window of this length (Shin and Lee).
+time_ns least_supply_ns(const Lane &lane, time_ns window_ns);
+// The most supply of a lane in any window of this length.
+time_ns most_supply_ns(const Lane &lane, time_ns window_ns);
+// The shortest window that is certain to give this much.
+time_ns window_for_ns(const Lane &lane, time_ns supply_ns);
+
+// All lanes of an executor. Keeps a reference to them.
+class Supply {
+ public:
+  explicit Supply(const std::vector<Lane> &lanes);
+
+  time_ns lanes() const { return static_cast<time_ns>(lanes_.size()); }
+  bool dedicated() const { return dedicated_; }
+  // The sum of the least supplies: valid for lanes that do not know of each other.
+  Linear least(time_ns window_ns) const;
+  time_ns window_for_ns(time_ns supply_ns) const;
+  // The same for the worst single lane: what a callback that has started may have to wait.
+  time_ns worst_window_for_ns(time_ns supply_ns) const;
+  // The most supply of all lanes that can pass while one of them executes a callback of this length: the lane that
+  // holds it may be out of budget while the others are not.
+  time_ns passing_ns(time_ns execution_ns) const;
+
+ private:
+  const std::vector<Lane> &lanes_;
+  bool dedicated_ = true;
+  bool alike_ = true;
+};
+
+}  // namespace tide::analysis
