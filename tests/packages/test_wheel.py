@@ -93,7 +93,7 @@ def test_run_plays_the_real_parts(environment: Path, tmp_path: Path) -> None:
     assert "brake" in told.stdout, told.stdout + told.stderr
 
 
-@pytest.mark.parametrize("command", ["agent", "line", "optimise", "export", "new", "doctor", "init"])
+@pytest.mark.parametrize("command", ["agent", "line", "optimise", "trace", "new", "doctor", "show"])
 def test_every_command_can_be_started(environment: Path, tmp_path: Path, command: str) -> None:
     told = tide(environment, tmp_path, command, "--help")
     assert told.returncode == 0, told.stderr

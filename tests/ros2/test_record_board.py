@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide record, tide run and tide export of a real board that publishes its trace over its own link, a pseudo terminal
-or UDP, behind the real agent. The board's clock is that of this machine, so the right offset is 0."""
+"""tide trace record, tide run and tide trace export of a real board that publishes its trace over its own link, a
+pseudo terminal or UDP, behind the real agent. The board's clock is that of this machine, so the right offset is 0."""
 
 from __future__ import annotations
 
@@ -23,16 +23,12 @@ from test_run_robot_real import tide_run
 import links
 from reserved import domain
 from ros import Host, host, program, quality, start_agent
-from tide.export.agent_trace import agents_of
-from tide.export.aligned import frames_of, refined
-from tide.export.record_folder import read_recorded
-from tide.export.recording import Step
-from tide.export.run_folder import read_run
-from tide.export.trace import parse_trace, read_trace
 from tide.programs.child import Child, Children
-from tide.recorded.folder import RecordedSegment, read_record
-from tide.recorded.traces import AGENT_TRACE, read_traces
 from tide.system.load import load
+from tide.trace.clocks import agents_of, frames_of, refined
+from tide.trace.folders import AGENT_TRACE, RecordedSegment, read_record, read_traces
+from tide.trace.format import Step, parse_trace, read_trace
+from tide.trace.instances import read_recorded, read_run
 
 DOMAIN = domain()
 LIMIT_S = 60.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide record of what publishes a trace in a real ROS 2 graph: rclpy nodes with messages as boards make them."""
+"""tide trace record of what publishes a trace in a real ROS 2 graph: rclpy nodes with messages as boards make them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from std_msgs.msg import String, UInt8MultiArray
 
 from reserved import domain, second_domain
 from ros import Host, host, quality
-from tide.export.record_folder import read_recorded
-from tide.export.trace import CLOCK, END, START, blocks_of
 from tide.programs.child import Child, Children
 from tide.programs.patience import Patience
-from tide.recorded.folder import read_record
+from tide.trace.folders import read_record
+from tide.trace.format import CLOCK, END, START, blocks_of
+from tide.trace.instances import read_recorded
 from tide_test_support import eventually
 from trace_boards import CLOCKS, LANE, block
 
@@ -90,7 +90,7 @@ def environment() -> dict[str, str]:
 
 
 def words(out: Path, *options: str, where: int = DOMAIN) -> list[str]:
-    return [sys.executable, "-m", "tide.main", "record", "--out", str(out), "--domain", str(where), *options]
+    return [sys.executable, "-m", "tide.main", "trace", "record", "--out", str(out), "--domain", str(where), *options]
 
 
 def start(children: Children, out: Path, *options: str) -> Child:
@@ -166,7 +166,7 @@ def test_its_time_is_over_by_itself_and_others_are_left_out(tmp_path: Path) -> N
         other = node.publisher(String, "/mine/tide_trace", quality(False, 10))
         done = subprocess.run(words(out, "--seconds", "4"), env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "/mine/tide_trace is std_msgs/msg/String, which is no trace; it is left out" in done.stdout
+        assert "/mine/tide_trace has type std_msgs/msg/String, which is no trace; it is left out" in done.stdout
         assert other is not None
     assert [one.node for one in read_record(out).boards] == ["/arm"]
     again = subprocess.run(words(out, "--seconds", "1"), env=environment(), capture_output=True, text=True)

@@ -48,7 +48,7 @@ def recorded(out: Path, folder: str) -> list[dict[str, Any]]:
 def flows_of(folder: Path) -> dict[tuple[str, int], list[str]]:
     """The places that the flow of each instance goes through, as Perfetto reads them."""
     out = folder / "run.pftrace"
-    result = CliRunner().invoke(app, ["export", str(folder), "--to", "perfetto", "--out", str(out)])
+    result = CliRunner().invoke(app, ["trace", "export", str(folder), "--to", "perfetto", "--out", str(out)])
     assert (result.exit_code, result.output) == (0, "")
     trace = perfetto.Trace.FromString(out.read_bytes())
     tracks = {

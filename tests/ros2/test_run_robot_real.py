@@ -18,13 +18,13 @@ import pytest
 
 from reserved import domain, port
 from ros import EXAMPLES_PORT
-from tide.export.recording import Step
-from tide.export.run_folder import read_run
 from tide.programs.binaries import find_binary
 from tide.programs.child import Children
 from tide.programs.patience import Patience
 from tide.system.load import load
 from tide.system.model import System
+from tide.trace.instances import read_run
+from tide.trace.step import Step
 from tide_test_support import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def assert_whole_ways(system: System, parts: Path, finished: dict[str, int]) -> 
     """In the trace: of each chain so many instances at least have all its callbacks, and between them each time over
     link and agent what changes its machine."""
     steps, problems = read_run(parts)
-    assert not [line for line in problems if "did not come" not in line], problems
+    assert not [line for line in problems if "did not arrive" not in line], problems
     ways: dict[tuple[str, int], list[Step]] = {}
     for one in steps:
         if one.what != "lost message":

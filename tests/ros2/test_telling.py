@@ -19,8 +19,8 @@ from std_msgs.msg import Int32, UInt8MultiArray
 import links
 from reserved import domain
 from ros import Host, eventually, host, program
-from tide.export.trace import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, WIRE_START, parse_trace
 from tide.programs.child import Child, Children
+from tide.trace.format import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, WIRE_START, parse_trace
 
 DOMAIN = domain()
 LIMIT_S = 60.0

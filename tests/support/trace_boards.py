@@ -10,10 +10,9 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tide.export import trace
-from tide.record.recorder import Recorder
-from tide.record.segments import Received
-from tide.recorded.folder import RecordedBoard, read_record
+from tide.trace import format as trace
+from tide.trace.folders import RecordedBoard, read_record
+from tide.trace.record import Received, Recorder
 
 Row = tuple[int, int, int, int, int]  # time, instance, priority, kind, detail
 DAEMON, LANE, CLOCKS = 0, 1, 65535

@@ -79,7 +79,7 @@ SUBJECTS = {
     "simulate": Subject(_tide("simulate", "--seeds", "1000")),
     "simulate-plan": Subject(_tide("simulate", PLAN, "periods=3000", "--out", "{out}")),
     "optimise": Subject(_tide("optimise", EXAMPLE, "--largest-margin", "--tries", "2000", "--write", "{out}/x.toml")),
-    "record": Subject(_tide("record", "--out", "{out}/traces"), True),
+    "record": Subject(_tide("trace", "record", "--out", "{out}/traces"), True),
     "tide_ros-1": Subject(("-c", PROGRAM, "1"), True, _ONCE),
     "tide_ros-2": Subject(("-c", PROGRAM, "2"), True, _ONCE),
 }

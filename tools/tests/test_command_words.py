@@ -56,7 +56,7 @@ def test_every_help_text_begins_with_a_noun_or_a_verb() -> None:
 
 def test_the_usual_short_words() -> None:
     assert run("-V") == run("--version") == (0, f"tide {tide.__version__}\n")
-    for words in (["-h"], ["check", "-h"], ["system", "-h"], ["system", "show", "-h"]):
+    for words in (["-h"], ["check", "-h"], ["trace", "-h"], ["trace", "times", "-h"]):
         status, output = run(*words)
         assert status == 0 and "Usage: " in output, words
 
@@ -70,7 +70,7 @@ def test_the_usual_short_words() -> None:
         (["check", EXAMPLE, "--losss", "1"], "tide check: no such option: --losss"),
         (["check", EXAMPLE, "--losses", "-1"], "tide check: invalid value for '--losses': "),
         (["run", EXAMPLE, "--executor", "x"], "tide run: invalid value for '--executor': "),
-        (["system", "shw"], "tide system: no such command 'shw'. Did you mean 'show'?"),
+        (["trace", "tims"], "tide trace: no such command 'tims'. Did you mean 'times'?"),
         (["optimise", EXAMPLE, "one", "more"], "tide optimise: got unexpected extra argument"),
     ],
 )
@@ -115,7 +115,7 @@ def test_the_agent_names_its_build() -> None:
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
-        (["system", "show", EXAMPLE, "--json"], {"system", "executors", "links", "groups", "chains"}),
+        (["show", EXAMPLE, "--as", "json"], {"system", "executors", "links", "groups", "chains"}),
         (["simulate", "--seeds", "5", "--json"], {"schema", "first", "seeds", "failed"}),
         (
             ["simulate", str(ROOT / "examples/published/pods/pods-reliable.plan"), "periods=5", "--json"],

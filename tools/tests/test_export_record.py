@@ -17,10 +17,10 @@ from mcap.reader import make_reader
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
-from tide.export.recording import Step
 from tide.main import app
-from tide.record.recorder import Recorder
-from tide.recorded.folder import RECORD, SYSTEM, is_record
+from tide.trace.folders import RECORD, SYSTEM, is_record
+from tide.trace.record import Recorder
+from tide.trace.step import Step
 from trace_boards import MILLISECOND, Board, described, two_boards, write_boards
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -33,7 +33,7 @@ def agent_trace(file: Path, boards: dict[str, Board]) -> Path:
 
 def export(*words: object) -> tuple[str, list[str]]:
     """Standard output, and lines of standard error."""
-    result = CliRunner().invoke(app, ["export", *map(str, words)])
+    result = CliRunner().invoke(app, ["trace", "export", *map(str, words)])
     assert result.exit_code == 0, result.output
     return result.stdout, result.stderr.splitlines()
 
@@ -176,7 +176,7 @@ def test_clock_records_are_no_steps(tmp_path: Path) -> None:
     ("words", "what"),
     [
         (["{record}", "--to", "csv"], "nothing of a chain was recorded"),
-        (["{file}", "--to", "csv", "--agent-trace", "{file}"], "--agent-trace is for a folder of tide record"),
+        (["{file}", "--to", "csv", "--agent-trace", "{file}"], "--agent-trace is for a folder of tide trace record"),
     ],
 )
 def test_what_cannot_be_is_one_line(tmp_path: Path, words: list[str], what: str) -> None:
@@ -185,5 +185,5 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, words: list[str], what: str)
     (folder / "arm.trace").write_bytes(b"")
     file = tmp_path / "file"
     file.write_bytes(b"TDTR")
-    result = CliRunner().invoke(app, ["export", *(one.format(record=folder, file=file) for one in words)])
+    result = CliRunner().invoke(app, ["trace", "export", *(one.format(record=folder, file=file) for one in words)])
     assert result.exit_code == 2 and what in result.output and len(result.output.splitlines()) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tide export writes of a recorded run: read back by Perfetto's own library, and as CSV.
+"""What tide trace export writes of a recorded run: read back by Perfetto's own library, and as CSV.
 
 TIDE_SEED is the seed of drawn recordings."""
 
@@ -19,10 +19,10 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
-from tide.export.perfetto import to_perfetto
-from tide.export.recording import Step, read_recording, to_csv
 from tide.main import app
 from tide.system.load import load
+from tide.trace.export import read_recording, to_csv, to_perfetto
+from tide.trace.step import Step
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -130,7 +130,7 @@ def test_a_run_is_recorded_from_board_to_board(recorded: Path) -> None:
 
 def test_the_command_writes_a_trace_with_a_flow_over_boards(recorded: Path, tmp_path: Path) -> None:
     file = tmp_path / "run.pftrace"
-    assert run("export", recorded, "--to", "perfetto", "--out", file) == (0, "")
+    assert run("trace", "export", recorded, "--to", "perfetto", "--out", file) == (0, "")
     slices = slices_of(file.read_bytes())
     flow = next(flow for place, chain, _, _, _, flow in slices if (place, chain) == ("base", "grip"))
     ordered = sorted((start_ns, place) for place, _, _, start_ns, _, other in slices if other == flow)
@@ -140,7 +140,7 @@ def test_the_command_writes_a_trace_with_a_flow_over_boards(recorded: Path, tmp_
 
 
 def test_csv_has_a_line_for_each_step(recorded: Path, tmp_path: Path) -> None:
-    status, output = run("export", recorded / "results.json", "--to", "csv")
+    status, output = run("trace", "export", recorded / "results.json", "--to", "csv")
     assert status == 0
     rows = list(csv.DictReader(io.StringIO(output)))
     told = [
@@ -151,7 +151,7 @@ def test_csv_has_a_line_for_each_step(recorded: Path, tmp_path: Path) -> None:
         for row in rows
     ]
     assert told == read_recording(recorded)
-    assert run("export", recorded, "--to", "csv", "--out", tmp_path / "x.csv")[0] == 0
+    assert run("trace", "export", recorded, "--to", "csv", "--out", tmp_path / "x.csv")[0] == 0
     assert (tmp_path / "x.csv").read_text(encoding="utf-8") == output == to_csv(read_recording(recorded))
 
 
@@ -168,10 +168,10 @@ def test_csv_has_a_line_for_each_step(recorded: Path, tmp_path: Path) -> None:
 def test_what_is_no_recording_is_one_line(text: str | None, what: str, tmp_path: Path) -> None:
     if text is not None:
         (tmp_path / "results.json").write_text(text, encoding="utf-8")
-    status, output = run("export", tmp_path, "--to", "csv")
+    status, output = run("trace", "export", tmp_path, "--to", "csv")
     assert status == 2 and what in output and len(output.splitlines()) == 1
 
 
 def test_a_trace_is_not_printed(recorded: Path) -> None:
-    status, output = run("export", recorded, "--to", "perfetto")
+    status, output = run("trace", "export", recorded, "--to", "perfetto")
     assert status == 2 and "give --out FILE" in output

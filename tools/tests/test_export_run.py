@@ -19,11 +19,11 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
-from tide.export import trace
-from tide.export.recording import Step
-from tide.export.run_folder import read_run
 from tide.main import app
-from tide.recorded.traces import (
+from tide.run.plan import FIRST_KEY, plan_of, traces_of
+from tide.system.load import load
+from tide.trace import format as trace
+from tide.trace.folders import (
     AGENT_TRACE,
     Timing,
     TracedBoard,
@@ -34,8 +34,8 @@ from tide.recorded.traces import (
     read_traces,
     write_traces,
 )
-from tide.run.plan import FIRST_KEY, plan_of, traces_of
-from tide.system.load import load
+from tide.trace.instances import read_run
+from tide.trace.step import Step
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 CHAINS = ("brake", "camera")
@@ -256,7 +256,7 @@ def test_perfetto_has_one_flow_for_one_brake(tmp_path: Path) -> None:
         for chain in range(2):
             run.instance(chain, index)
     folder, out = run.write(tmp_path / "tide"), tmp_path / "run.pftrace"
-    result = CliRunner().invoke(app, ["export", str(folder), "--to", "perfetto", "--out", str(out)])
+    result = CliRunner().invoke(app, ["trace", "export", str(folder), "--to", "perfetto", "--out", str(out)])
     assert (result.exit_code, result.output) == (0, "")
     read = perfetto.Trace.FromString(out.read_bytes())
     tracks = {
@@ -278,7 +278,7 @@ def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
         run.instance(0, index, lost)
         run.instance(1, index)
     folder, out = run.write(tmp_path / "tide"), tmp_path / "brake.svg"
-    words = ["export", str(folder), "--to", "svg", "--out", str(out), "--chain"]
+    words = ["trace", "export", str(folder), "--to", "svg", "--out", str(out), "--chain"]
     assert CliRunner().invoke(app, [*words, "brake"]).exit_code == 0
     texts = ["".join(one.itertext()).strip() for one in ElementTree.parse(out).iter("{http://www.w3.org/2000/svg}text")]
     assert "brake, instance 2: 0.0 ms; grey: other chains" in texts
@@ -303,8 +303,8 @@ def test_what_a_trace_lacks_is_told_and_the_rest_is_kept(tmp_path: Path) -> None
     steps, problems = read_run(folder)
     assert [one.what for one in steps] == ["read", "lost message", "think", "move"]
     assert problems == [
-        f"{folder / AGENT_TRACE}: cannot be read: No such file or directory; what is of it is left out",
-        f"{folder / 'client.trace'}: 4 frames to board 'client' did not come whole, or found no place",
+        f"{folder / AGENT_TRACE}: cannot be read: No such file or directory; its contents are left out",
+        f"{folder / 'client.trace'}: 4 frames to board 'client' did not arrive whole, or found no free slot",
     ]
 
 
@@ -316,14 +316,14 @@ def test_a_budget_that_ran_out_has_a_track_of_its_own(tmp_path: Path) -> None:
     with (folder / "client.trace").open("ab") as file:
         file.write(block(rows, 34))
     steps, _ = read_run(folder)
-    assert Step("budget of lane 1", 0, 50, 90, "client", "without budget", 50) in steps
+    assert Step("budget of lane 2", 0, 50, 90, "client", "without budget", 50) in steps
 
 
 def test_one_of_several_executors_has_to_be_named(tmp_path: Path) -> None:
     run = Run()
     run.instance(0, 0)
     folders = [run.write(tmp_path / name) for name in ("batch", "tide")]
-    result = CliRunner().invoke(app, ["export", str(tmp_path), "--to", "csv"])
+    result = CliRunner().invoke(app, ["trace", "export", str(tmp_path), "--to", "csv"])
     assert result.exit_code == 2
     assert "has runs of 2 executors; give one" in result.output and str(folders[1]) in result.output
 
@@ -334,5 +334,5 @@ def test_traces_of_another_version_are_refused(tmp_path: Path) -> None:
     folder = run.write(tmp_path / "run")
     file = folder / "traces.json"
     file.write_text(file.read_text().replace('"version": 2', '"version": 1'))
-    result = CliRunner().invoke(app, ["export", str(folder), "--to", "csv"])
+    result = CliRunner().invoke(app, ["trace", "export", str(folder), "--to", "csv"])
     assert result.exit_code == 2 and "is of another version; run tide run again" in result.output

@@ -18,11 +18,10 @@ from mcap.reader import make_reader
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
-from tide.export.mcap import to_mcap, topic_of
-from tide.export.recording import Step
-from tide.export.trace import END, RELEASE, START, WIRE_END, WIRE_START, parse_trace, steps_of
 from tide.main import app
 from tide.system.load import load
+from tide.trace.export import to_mcap, topic_of
+from tide.trace.format import END, RELEASE, START, WIRE_END, WIRE_START, Step, parse_trace, steps_of
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -127,7 +126,7 @@ def test_mcap_reads_back_every_step() -> None:
 def test_the_command_exports_a_trace_as_one_flow_an_instance(tmp_path: Path) -> None:
     file, out = tmp_path / "board.trace", tmp_path / "board.pftrace"
     file.write_bytes(b"".join(written(4)) + b"rest")
-    result = CliRunner().invoke(app, ["export", str(file), "--to", "perfetto", "--out", str(out)])
+    result = CliRunner().invoke(app, ["trace", "export", str(file), "--to", "perfetto", "--out", str(out)])
     assert result.exit_code == 0
     assert result.output.splitlines() == [f"{file}: 4 bytes are damaged or cut off and left out"]
     flows: dict[int, set[int]] = {}
@@ -142,7 +141,7 @@ def test_a_description_names_the_chains(tmp_path: Path) -> None:
     chain = load(description).chains[0]
     file = tmp_path / "board.trace"
     file.write_bytes(block([(1, 4, chain.priority * 256, START, 0), (9, 4, chain.priority * 256, END, 0)]))
-    result = CliRunner().invoke(app, ["export", str(file), "--to", "csv", "--system", str(description)])
+    result = CliRunner().invoke(app, ["trace", "export", str(file), "--to", "csv", "--system", str(description)])
     assert result.exit_code == 0
     assert result.output.splitlines()[1:] == [f'{chain.name},4,1,9,"place 1, lane 2",callback 0,1']
 
@@ -151,7 +150,7 @@ def test_a_description_names_the_chains(tmp_path: Path) -> None:
 def test_a_trace_without_a_whole_record_is_one_line(octets: bytes, what: str, tmp_path: Path) -> None:
     file = tmp_path / "board.trace"
     file.write_bytes(octets)
-    result = CliRunner().invoke(app, ["export", str(file), "--to", "csv"])
+    result = CliRunner().invoke(app, ["trace", "export", str(file), "--to", "csv"])
     assert result.exit_code == 2 and what in result.output and len(result.output.splitlines()) == 1
 
 

@@ -40,9 +40,9 @@ def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("check", FILE),
         ("simulate", FILE, "--runs", "1"),
         ("optimise", FILE, "--dry-run"),
-        ("system", "levels", FILE),
+        ("show", FILE, "--as", "levels"),
         ("footprint", "examples/three_chains/system.toml", "--header", "{}/header.h"),
-        ("init", "{}/robot.toml", "--board", "base"),
+        ("new", "system", "{}/robot.toml", "--board", "base"),
     ],
     ids=lambda words: words[0],
 )

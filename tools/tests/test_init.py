@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide init: what it writes is checked, simulated and known to editors; and the pages that come from the schema."""
+"""tide new system: what it writes is checked, simulated and known to editors; and the pages made from the schema."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 from tide.main import app
 from tide.system.load import load
-from tide.system.reference import reference_page
-from tide.system.schema import json_schema
+from tide.system.schema import json_schema, reference_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +37,7 @@ def test_a_start_is_checked_and_simulated(
     words: tuple[str, ...], boards: int, kind: str | None, tmp_path: Path
 ) -> None:
     file = tmp_path / "robot.toml"
-    status, output = run("init", file, *words)
+    status, output = run("new", "system", file, *words)
     assert (status, output) == (0, f"{file}; next: tide check {file}, tide simulate {file}\n")
     system = load(file)
     assert len(system.boards()) == boards and {link.kind for link in system.links} == ({kind} if kind else set())
@@ -48,9 +47,9 @@ def test_a_start_is_checked_and_simulated(
     assert status == 1 and output.startswith("no guarantee yet: "), output
     status, output = run("simulate", file, "--runs", "3")
     assert status == 0, output
-    status, output = run("init", file, *words)
+    status, output = run("new", "system", file, *words)
     assert status == 2 and "is there already" in output
-    assert run("init", file, *words, "--force")[0] == 0
+    assert run("new", "system", file, *words, "--force")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -63,13 +62,13 @@ def test_a_start_is_checked_and_simulated(
     ],
 )
 def test_what_cannot_be_written_is_one_line(words: tuple[str, ...], what: str, tmp_path: Path) -> None:
-    status, output = run("init", tmp_path / "x.toml", *words)
+    status, output = run("new", "system", tmp_path / "x.toml", *words)
     assert status == 2 and what in output and len(output.splitlines()) == 1
     assert not (tmp_path / "x.toml").exists()
 
 
 def test_the_pages_are_those_of_the_code() -> None:
-    """Write them anew by tide system reference --out docs/system_toml.md, and schema --out docs/system.schema.json."""
+    """tide show --as reference --out docs/system_toml.md and --as schema --out docs/system.schema.json write them."""
     assert (ROOT / "docs/system_toml.md").read_text(encoding="utf-8") == reference_page()
     assert json.loads((ROOT / "docs/system.schema.json").read_text(encoding="utf-8")) == json_schema()
 
@@ -86,7 +85,7 @@ def test_the_reference_has_every_key() -> None:
 
 def test_another_version_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.toml"
-    assert run("init", file, "--no-board")[0] == 0
+    assert run("new", "system", file, "--no-board")[0] == 0
     text = file.read_text(encoding="utf-8")
     file.write_text("version = 1\n" + text, encoding="utf-8")
     assert load(file).version == 1
@@ -107,11 +106,11 @@ def test_numbers_that_nobody_measured_are_no_guarantee(tmp_path: Path) -> None:
     """Six green "yes" stood below invented numbers once."""
     file = tmp_path / "robot.toml"
     runner = CliRunner()
-    assert runner.invoke(app, ["init", str(file), "--board", "base", "--board", "arm"]).exit_code == 0
+    assert runner.invoke(app, ["new", "system", str(file), "--board", "base", "--board", "arm"]).exit_code == 0
     shown = runner.invoke(app, ["check", str(file)])
     first, second, *_ = shown.output.splitlines()
     assert shown.exit_code == 1 and first.startswith("no guarantee yet") and "guaranteed" not in shown.output
-    assert second == "0 of 23 times were measured; 23 are placeholders of tide init"
+    assert second == "0 of 23 times were measured; 23 are placeholders of tide new system"
     assert runner.invoke(app, ["check", str(file), "--require-measured"]).exit_code == 1
     file.write_text(file.read_text(encoding="utf-8").replace('"placeholder"', '"estimated"'), encoding="utf-8")
     shown = runner.invoke(app, ["check", str(file)])
@@ -134,7 +133,7 @@ def test_messages_that_cannot_be_are_refused_by_every_command(
 ) -> None:
     file = tmp_path / "robot.toml"
     runner = CliRunner()
-    runner.invoke(app, ["init", str(file), "--board", "base"])
+    runner.invoke(app, ["new", "system", str(file), "--board", "base"])
     text = file.read_text(encoding="utf-8").replace("std_msgs/msg/String", type_name, 1)
     file.write_text(text.replace("payload_bytes = 32", f"payload_bytes = {size}", 1), encoding="utf-8")
     for words in (["check"], ["simulate"], ["optimise", "--dry-run"]):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from pathlib import Path
@@ -148,9 +147,7 @@ def test_whoever_executes_takes_the_same_levels(tmp_path: Path) -> None:
     assert names_by_level(system) == {3: "c", 20: "b"}  # 1 and 2 are other chains on other boards
     file = tmp_path / "system.toml"
     file.write_text(described(chains))
-    done = CliRunner().invoke(app, ["system", "levels", str(file), "--json"])
-    assert json.loads(done.stdout)["levels"] == levels_of_boards(system)
-    done = CliRunner().invoke(app, ["system", "levels", str(file), "--executor", "m1"])
+    done = CliRunner().invoke(app, ["show", str(file), "--as", "levels", "--executor", "m1"])
     assert re.search(r"c\s+900\s+3\s", done.stdout), done.stdout
 
 

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.measured.lines import PLAYED, Measured, milliseconds, read, rewrite, unknown
 from tide.system.load import load, parse
+from tide.trace.times import PLAYED, Measured, milliseconds, read, rewrite
 
 SYSTEM = Path(__file__).parents[2] / "examples" / "three_chains" / "system.toml"
 LOG = """boot
@@ -58,7 +58,7 @@ def test_milliseconds_are_exact(time_ns: int, text: str) -> None:
 def test_command_writes_what_check_reads(tmp_path: Path) -> None:
     log, out = tmp_path / "log", tmp_path / "measured.toml"
     log.write_text(LOG, encoding="utf-8")
-    done = CliRunner().invoke(app, ["measured", str(SYSTEM), str(log), "--out", str(out)])
+    done = CliRunner().invoke(app, ["trace", "times", str(SYSTEM), str(log), "--out", str(out)])
     assert done.exit_code == 0, done.output
     assert "9.800001" in done.output
     assert load(out).chains[0].callbacks[0].execution_ns == 9_800_001
@@ -67,8 +67,7 @@ def test_command_writes_what_check_reads(tmp_path: Path) -> None:
 def test_a_callback_that_the_description_lacks_is_named(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("tide-execution brake/other 1 1 1 1\n", encoding="utf-8")
-    assert unknown(read(log.read_text().splitlines()), load(SYSTEM)) == ["brake/other"]
-    done = CliRunner().invoke(app, ["measured", str(SYSTEM), str(log)])
+    done = CliRunner().invoke(app, ["trace", "times", str(SYSTEM), str(log)])
     assert done.exit_code == 2
 
 
@@ -130,7 +129,7 @@ def test_however_the_callbacks_are_written(form: str, newline: str, tmp_path: Pa
     file, log, out = (tmp_path / name for name in ("system.toml", "log", "out.toml"))
     file.write_bytes(text.encode("utf-8"))
     log.write_text("tide-execution a/c0 1 2000000 3000000 3\ntide-execution a/c2 1 1 4000001 4\n", encoding="utf-8")
-    done = CliRunner().invoke(app, ["measured", str(file), str(log), "--out", str(out)])
+    done = CliRunner().invoke(app, ["trace", "times", str(file), str(log), "--out", str(out)])
     assert done.exit_code == 0, done.output
     new = load(out)
     assert [one.execution_ns for one in new.chains[0].callbacks] == [3_000_000, 1_500_000, 4_000_001]
@@ -145,7 +144,10 @@ def test_a_measured_time_says_so_and_times_of_busy_loops_are_refused(tmp_path: P
     log, out = tmp_path / "log.txt", tmp_path / "measured.toml"
     log.write_text("tide-execution brake/sample 40 9000000 10000000 380000000\n", encoding="utf-8")
     assert (
-        CliRunner().invoke(app, ["measured", str(SYSTEM), str(log), "--out", str(out), "--margin", "20"]).exit_code == 0
+        CliRunner()
+        .invoke(app, ["trace", "times", str(SYSTEM), str(log), "--out", str(out), "--margin", "20"])
+        .exit_code
+        == 0
     )
     (source,) = [one.source for one in load(out).chains[0].callbacks if one.name == "sample"]
     assert re.fullmatch(r"measured 40 times on \d{4}-\d\d-\d\d, margin 20 %", source)

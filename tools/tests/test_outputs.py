@@ -29,12 +29,12 @@ FOLDERS = (
 )
 FILES = (
     "simulate --seed 1 --trace",
-    f"measured {EXAMPLE} examples/README.md --out",
+    f"trace times {EXAMPLE} examples/README.md --out",
     f"footprint {EXAMPLE} --header",
     f"check {EXAMPLE} --plot",
     f"optimise {EXAMPLE} --write",
-    "describe tools/tests/data/describe --out",
-    f"export {EXAMPLE} --out",
+    "trace describe tools/tests/data/describe --out",
+    f"trace export {EXAMPLE} --to csv --out",
 )
 
 
@@ -140,7 +140,7 @@ def test_a_disk_that_gets_full_leaves_the_old_folder(tmp_path: Path, monkeypatch
 
 
 def test_what_was_printed_in_vain_is_one_line() -> None:
-    for words in (["system", "schema"], ["check", EXAMPLE], ["check", "--help"]):
+    for words in (["show", "--as", "schema"], ["check", EXAMPLE], ["check", "--help"]):
         with open("/dev/full", "w", encoding="utf-8") as full:
             command = [sys.executable, "-m", "tide.main", *words]
             environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}

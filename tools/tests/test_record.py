@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tide.errors import UsageError
-from tide.export.trace import blocks_of, parse_trace
 from tide.outputs import GrowingFile, OutputError
-from tide.record.recorder import Recorder, file_of
-from tide.recorded.folder import RECORD, SYSTEM, read_record
+from tide.trace.folders import RECORD, SYSTEM, read_record
+from tide.trace.format import blocks_of, parse_trace
+from tide.trace.record import Recorder, file_of
 from trace_boards import CLOCKS, DAEMON, LANE, MILLISECOND, Board, Message, recorded
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -177,10 +177,10 @@ def test_a_full_disk_is_one_line_and_leaves_whole_pieces(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("{", "is not what tide record writes"),
-        ("[]", "is not what tide record writes"),
-        ('{"version": 9}', "is of version 9"),
-        ('{"version": 1, "begun_ns": 1, "begun_wall_ns": 2, "boards": [{}]}', "is not what tide record writes"),
+        ("{", "was not written by tide trace record"),
+        ("[]", "was not written by tide trace record"),
+        ('{"version": 9}', "has version 9"),
+        ('{"version": 1, "begun_ns": 1, "begun_wall_ns": 2, "boards": [{}]}', "was not written by tide trace record"),
     ],
 )
 def test_a_record_that_is_none_is_one_line(tmp_path: Path, text: str, what: str) -> None:

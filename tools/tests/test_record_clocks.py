@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tide.export.agent_trace import agents_of
-from tide.export.aligned import client_of, frames_of, refined
-from tide.export.trace import parse_trace
-from tide.recorded.clocks import Clock, fitted, within
-from tide.recorded.folder import RecordedSegment
+from tide.trace.clocks import Clock, agents_of, client_of, fitted, frames_of, refined, within
+from tide.trace.folders import RecordedSegment
+from tide.trace.format import parse_trace
 from trace_boards import MILLISECOND, Board, Message, recorded
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -79,7 +77,7 @@ def test_a_wall_clock_that_is_another_machines_is_told(tmp_path: Path) -> None:
     board = Board(random.Random(SEED), is_synchronised=True, wall_error_ns=3600 * 10**9)
     segment, _, lines = segment_of(tmp_path, board.messages(5))
     assert segment.clock.by == "received" and 0 < segment.clock.offset_ns < 30 * MILLISECOND
-    assert "the agent's wall clock is not that of this machine" in lines[-1]
+    assert "the agent's wall clock differs from this machine's" in lines[-1]
 
 
 def test_a_board_that_never_tells_its_time_is_taken_by_its_records(tmp_path: Path) -> None:

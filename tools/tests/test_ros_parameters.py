@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide system parameters`: the one reader of a system.toml says what an executor for rclcpp is told."""
+"""`tide show --as parameters`: the one reader of a system.toml says what an executor for rclcpp is told."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_services_are_known_by_their_names() -> None:
 
 def test_a_join_has_a_subscription_for_each_message_and_one_name() -> None:
     """The executor for rclcpp reads this very file in its own tests."""
-    command = ["system", "parameters", "examples/systems/host_pipeline.toml", "--executor"]
+    command = ["show", "examples/systems/host_pipeline.toml", "--as", "parameters", "--executor"]
     file = ROOT / "ros/tide_rclcpp/tests/plain/sensors.yaml"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
@@ -154,6 +154,6 @@ def test_a_join_has_a_subscription_for_each_message_and_one_name() -> None:
 def test_an_executor_that_is_not_there_is_named(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(PLAIN, encoding="utf-8")
-    result = CliRunner().invoke(app, ["system", "parameters", str(file), "--executor", "mine"])
+    result = CliRunner().invoke(app, ["show", str(file), "--as", "parameters", "--executor", "mine"])
     assert result.exit_code != 0
     assert "no executor of the host has the name 'mine'; use one of: main" in f"{result.exception}{result.output}"

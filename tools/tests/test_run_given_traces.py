@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tide.export.numbers import BoardSteps, numbered_alike
-from tide.export.recording import Step
-from tide.export.run_folder import read_run
-from tide.recorded.traces import AGENT_TRACE, Timing, TracedGiven, TracedHost, Traces, read_traces, write_traces
 from tide.run.robot import recorded_boards
 from tide.system.load import load
 from tide.system.model import System
+from tide.trace.folders import AGENT_TRACE, Timing, TracedGiven, TracedHost, Traces, read_traces, write_traces
+from tide.trace.instances import BoardSteps, numbered_alike, read_run
+from tide.trace.step import Step
 from trace_boards import MILLISECOND, PERIOD_NS, Board, described, two_boards, write_boards
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

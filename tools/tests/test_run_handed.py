@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from tide.export.recording import Step
 from tide.run.evidence import Handed, evidence_of, handed
 from tide.run.plan import WARM_UP_INSTANCES, instances_of
 from tide.run.robot import Recorded
 from tide.run.seen import release_ns_of, undisturbed
 from tide.system.load import parse
 from tide.system.model import System
+from tide.trace.step import Step
 
 US = 1000
 SYSTEM = """

@@ -338,13 +338,13 @@ def test_a_device_without_an_end_is_no_description(monkeypatch: pytest.MonkeyPat
 
 def test_commands_print_table_schema_and_problems(tmp_path: Path) -> None:
     runner = CliRunner()
-    shown = runner.invoke(app, ["system", "show", str(THREE_CHAINS)])
+    shown = runner.invoke(app, ["show", str(THREE_CHAINS)])
     assert shown.exit_code == 0 and "brake" in shown.output and "115200 baud" in shown.output
-    printed = runner.invoke(app, ["system", "schema"])
+    printed = runner.invoke(app, ["show", "--as", "schema"])
     assert json.loads(printed.output)["title"] == "tide system description"
     bad = tmp_path / "bad.toml"
     bad.write_text(TEXT.replace("period_ms = 500", "period_ms = 0", 1), encoding="utf-8")
-    refused = runner.invoke(app, ["system", "show", str(bad)])
+    refused = runner.invoke(app, ["show", str(bad)])
     assert refused.exit_code == 2
     assert f"{bad}:{line_of(TEXT, 'period_ms')}: " in refused.output
 

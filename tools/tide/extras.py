@@ -13,7 +13,7 @@ _OF_MODULES = {
 }
 
 
-_WITH_ROS = ("doctor", "record", "run", "watch")  # which need messages and more
+_WITH_ROS = ("doctor", "exchange", "run", "trace", "watch")  # which need messages and more
 
 
 def install_of(extra: str) -> str:

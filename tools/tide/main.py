@@ -24,6 +24,20 @@ from tide.extras import extra_of, install_of
 from tide.interrupts import interruptible
 
 LABORATORY = "tide_lab"
+# The order of the help, by the reader's task.
+_PANELS = {
+    "Describe a system": ("new", "show"),
+    "Check it before it runs": ("check", "optimise", "simulate", "footprint"),
+    "Run it": ("run", "report", "agent", "exchange", "doctor"),
+    "Look into a running system": ("watch", "trace"),
+    "Build": ("generate",),
+}
+_HIDDEN = ("line",)
+_RENAMED = {
+    **{name: ("trace", name) for name in ("record", "describe", "export")},
+    "measured": ("trace", "times"),
+    "init": ("new", "system"),
+}
 _WordsError: Any = typer.BadParameter.__mro__[1]  # of all that is wrong with words of a command
 
 
@@ -39,8 +53,9 @@ def _folders(package: str = "tide") -> dict[str, Path]:
 
 
 def command_names(package: str = "tide") -> list[str]:
-    """Names of all sub-commands, sorted."""
-    return sorted(_folders(package))
+    """Names of all sub-commands, in the order of the help."""
+    known = [name for names in _PANELS.values() for name in names]
+    return sorted(_folders(package), key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
 def _summary(folder: Path) -> str:
@@ -82,10 +97,14 @@ class _Folders(TyperGroup):
             return None
         if getattr(ctx, "resilient_parsing", False):  # shell completion needs the options
             return load_command(cmd_name, self.package)
-        return TyperCommand(name=cmd_name, help=_summary(_folders(self.package)[cmd_name]))
+        panel = next((panel for panel, names in _PANELS.items() if cmd_name in names), "More")
+        text, hidden = _summary(_folders(self.package)[cmd_name]), cmd_name in _HIDDEN
+        return TyperCommand(name=cmd_name, help=text, rich_help_panel=panel, hidden=hidden)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        names = command_names(self.package)
+        if args and args[0] in _RENAMED:
+            args = [*_RENAMED[args[0]], *args[1:]]
+        names = sorted(_folders(self.package))
         if args and not args[0].startswith("-") and args[0] not in names:
             near = difflib.get_close_matches(args[0], names, n=1)
             advice = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names)}"

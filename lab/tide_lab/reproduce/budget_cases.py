@@ -229,7 +229,7 @@ def points(case: BudgetCase) -> list[tuple[str, int]]:
 
 def _play(lanes: tuple[str, ...], on: str, pings: int) -> dict[str, Any]:
     from tide.programs.child import RunError
-    from tide.run.machine import ros_domain
+    from tide.programs.domain import ros_domain
     from tide_lab.reproduce.budget_executor import play, play_on_board
 
     try:

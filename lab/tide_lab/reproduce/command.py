@@ -15,9 +15,9 @@ from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError
+from tide.programs.domain import ros_domain
 from tide.programs.simulator import SimulationError, Simulator, terminable
 from tide.report.results import Row
-from tide.run.machine import ros_domain
 from tide.terminal.style import print_whole
 from tide_lab.reproduce import calibration
 from tide_lab.reproduce.budget_cases import BUDGET_CASES

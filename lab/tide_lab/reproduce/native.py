@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tide.programs.binaries import ROOT
 from tide.programs.child import RunError
+from tide.programs.domain import ros_domain
 from tide.report.results import Row
-from tide.run.machine import ros_domain
 from tide.run.plan import Variant
 from tide.run.results import run_once
 from tide.run.robot import Settings

@@ -67,7 +67,7 @@ std::string what_is_named(Kind kind) {
   return kind == Kind::kService || kind == Kind::kClient ? "a service" : "an action";
 }
 
-// A label is as in system.toml, so that `tide measured` finds it there.
+// A label is as in system.toml, so that `tide trace times` finds it there.
 std::string label_of(Words &words) {
   const Words before = words;
   const std::string label = words.word("a callback's name");

@@ -10,8 +10,8 @@
  *   ...
  *   tide_measurement_line(&of_sample, &measure, line, sizeof line);        and print it
  *
- * `tide check system.toml --measured lines.txt` uses the longest times, `tide measured system.toml lines.txt` puts them
- * into the description. `tide run` writes such lines for its own programs.
+ * `tide check system.toml --measured lines.txt` uses the longest times, `tide trace times system.toml lines.txt` puts
+ * them into the description. `tide run` writes such lines for its own programs.
  *
  * A run counts the time of the callback itself, with the decoding of its message. A clock of the thread (POSIX) does
  * not count preemption. A clock of the machine (a cycle counter) does, so the runs of other measured callbacks within a

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trace of a program (tide/trace.h) over its own link: its records leave as messages of the topic "~/tide_trace"
  * (std_msgs/msg/UInt8MultiArray, whole blocks of docs/internals/trace.md), best effort, at the least urgent level.
- * `tide record` and `tide run` take them. Only a program that asks for it has it, and needs no generated messages:
+ * `tide trace record` and `tide run` take them. Only a program that asks for it has it, and needs no generated
+ * messages:
  *
  *   static tide_trace_ring_t rings[1 + LANES];
  *   static tide_trace_record_t records[1 + LANES][256];

@@ -26,7 +26,7 @@ OF_CODE = ("model", "work_conserving")  # properties of an executor's code: prov
 About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
 
 _KNOWN: dict[str, tuple[Group, str, About]] = {
-    "placeholders": (YOURS, "times of tide init", "executors"),
+    "placeholders": (YOURS, "times of tide new system", "executors"),
     "execution": (YOURS, "execution times", "executors"),
     "shortest_execution": (YOURS, "shortest execution times", "executors"),
     "digestion": (YOURS, "time to take over a frame", "boards"),
@@ -83,7 +83,7 @@ class Origins:
             margin = f"{low:g} %" if low == high else f"{low:g} to {high:g} %"
             first += f" ({self.least_runs} runs at least, margin {margin})"
         guessed = self.count - self.measured - self.placeholders
-        rest = [f"{self.placeholders} are placeholders of tide init"] if self.placeholders else []
+        rest = [f"{self.placeholders} are placeholders of tide new system"] if self.placeholders else []
         rest += [f"{guessed} are estimates"] if guessed else []
         return "; ".join((first, *rest))
 
@@ -125,7 +125,7 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
     numbers = origins_of(system)
     if numbers.placeholders:
         found.insert(
-            0, ("placeholders", f"{numbers.placeholders} of {numbers.count} times are placeholders of tide init")
+            0, ("placeholders", f"{numbers.placeholders} of {numbers.count} times are placeholders of tide new system")
         )
     boards = [one.name for one in system.boards() if not one.interrupt_ms]
     if boards:

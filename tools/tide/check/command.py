@@ -21,12 +21,12 @@ from tide.analysis.observed import ObservationError, above, beyond, longer, obse
 from tide.analysis.premises import origins_of
 from tide.analysis.reasons import Root
 from tide.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation
-from tide.measured.lines import MeasurementError, measured_system
 from tide.outputs import require_file, written
 from tide.programs.binaries import MissingBinaryError
 from tide.system.load import SystemFileError, load, problem_lines
 from tide.system.locate import locate
 from tide.terminal.style import print_whole
+from tide.trace.times import MeasurementError, measured_system
 
 if TYPE_CHECKING:
     from tide.system.model import System
@@ -220,7 +220,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     else:
         _print(system, bounds, every, wanted, console, _places(file, bounds))
     numbers = origins_of(system)
-    invented = numbers.placeholders > 0  # by tide init: nothing is guaranteed of them
+    invented = numbers.placeholders > 0  # by tide new system: nothing is guaranteed of them
     lacking = wanted.require_measured and numbers.measured < numbers.count
     return MET if bounds.met and not invented and not lacking else NOT_MET
 

@@ -136,7 +136,7 @@ def print_bounds(
     if late:
         answer, colour = f"no guarantee for: {_first(late, most)}", "red"
     elif numbers is not None and numbers.placeholders:
-        answer = "no guarantee yet: with the placeholders of tide init every deadline would be met"
+        answer = "no guarantee yet: with the placeholders of tide new system every deadline would be met"
     elif numbers is not None and numbers.measured == numbers.count:
         colour = "green"
     console.print(f"[bold {colour}]{answer}[/]", highlight=False, soft_wrap=True)

@@ -14,7 +14,7 @@ from tide.interrupts import interruptible
 from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError
-from tide.run.machine import DOMAIN_MAXIMUM, ros_domain
+from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.terminal.style import empty_table, print_whole
 
 if TYPE_CHECKING:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a project that builds at once: a chain, its description, and its check."""
+"""Start a description with a comment for each key, or a firmware project that builds at once."""

@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
+import sys
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from tide.errors import UsageError
-from tide.new.boards import BOARDS
+from tide.new.description import Wanted, draft
+from tide.new.project import BOARDS, make_project, require_name
+from tide.outputs import write_text
+from tide.system.load import SystemFileError, parse
 
-app = typer.Typer()
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Start a description with a comment for each key, or a firmware project that builds at once.",
+)
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 
 @app.command()
-def new(
-    kind: Annotated[Literal["firmware"], typer.Argument(help="Kind of project: firmware, a micro-ROS program.")],
+def firmware(
     name: Annotated[str, typer.Argument(help="Name of the project, of its program and of its node.")],
     board: Annotated[str, typer.Option(help=f"Board it is for: {', '.join(BOARDS)}.")] = "posix",
     inside: Annotated[Path, typer.Option("--in", help="Folder that receives the project's folder.")] = Path(),
@@ -30,10 +39,63 @@ def new(
 
       tide new firmware my_robot --board mps2
     """
-    from tide.new.project import make_project, require_name
-
     if board not in BOARDS:
         raise UsageError(f"--board {board}: there are {', '.join(BOARDS)}")
     require_name(name)
     make_project(inside, name, BOARDS[board])
     typer.echo(f"{inside / name}: {BOARDS[board].text}; begin with: make -C {inside / name} test")
+
+
+class LinkChoice(str, Enum):
+    serial = "serial"
+    udp = "udp"
+
+
+@app.command()
+def system(
+    file: Annotated[Path, typer.Argument(help="File to write.")] = Path("system.toml"),
+    name: Annotated[str | None, typer.Option(help="Name of the system. Default: that of the file's folder.")] = None,
+    board: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Board of the system; any number of times.")
+    ] = None,
+    no_board: Annotated[bool, typer.Option("--no-board", help="Describe a system on the host alone.")] = False,
+    host: Annotated[str, typer.Option(metavar="NAME", help="ROS 2 process of the host.")] = "nodes",
+    link: Annotated[LinkChoice, typer.Option(help="Link of the boards: a serial line each, or one network.")] = (
+        LinkChoice.serial
+    ),
+    baud: Annotated[int, typer.Option(min=1200, max=20_000_000, help="Baud rate of the serial lines.")] = 921_600,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Write a commented start of a description, by options or, on a terminal without any, by a few questions.
+
+    Examples:
+
+      tide new system
+
+      tide new system robot.toml --board base --board arm
+
+      tide new system rover.toml --board rover --link udp
+    """
+    if file.exists() and not force:
+        raise UsageError(f"{file}: is there already; give another name, or --force")
+    boards = tuple(board or ())
+    if not boards and not no_board:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UsageError("tide new system: give --board NAME for each board, or --no-board")
+        boards = tuple(typer.prompt("Boards, by name (none: the host alone)", default="none").split())
+        if boards == ("none",):
+            boards = ()
+        else:
+            link = LinkChoice(typer.prompt("Their link, serial or udp", default=link.value, type=LinkChoice))
+    folder = re.sub(r"[^a-z0-9_]+", "_", file.resolve().parent.name.lower()).strip("_")[:40]
+    wanted = Wanted(name or (folder if _NAME.fullmatch(folder) else "robot"), boards, link.value, baud, host)
+    for one in (wanted.name, *boards, host):
+        if not _NAME.fullmatch(one):
+            raise UsageError(f"'{one}' is no name; write a lower-case letter, then letters, digits and _, 41 at most")
+    text = draft(wanted)
+    try:
+        parse(text, str(file))
+    except SystemFileError as error:  # the same name twice
+        raise UsageError(error.lines[0].partition(": ")[2]) from None
+    write_text(file, text)
+    typer.echo(f"{file}; next: tide check {file}, tide simulate {file}")

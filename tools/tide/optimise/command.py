@@ -25,8 +25,7 @@ from tide.optimise.rewrite import rewritten
 from tide.optimise.search import Found, Report, Search, core
 from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
-from tide.system.command import load_or_exit
-from tide.system.load import problem_lines
+from tide.system.load import load, problem_lines
 from tide.terminal.style import empty_table, print_whole
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def optimise(
 
       tide optimise system.toml --cores 2 --largest-margin
     """
-    system = load_or_exit(file)
+    system = load(file)
     require_file(write if not dry_run else None)
     console = Console(quiet=as_json, emoji=False)
 

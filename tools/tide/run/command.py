@@ -28,12 +28,13 @@ from tide.interrupts import interruptible
 from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError, may_use_fifo
+from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.programs.simulator import SimulationError
 from tide.report.verdict import MET, NO_ANSWER, NOT_MET
-from tide.run.machine import DOMAIN_MAXIMUM, describe, ros_domain
+from tide.run.machine import describe
 from tide.run.plan import Variant, is_comparison, require_comparison
 from tide.run.robot import START_LIMIT_S, Settings
-from tide.system.command import load_or_exit
+from tide.system.load import load
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide.terminal.style import print_whole, print_wrapped
 
@@ -224,7 +225,7 @@ def run(
 
       tide run examples/three_chains/system.toml --on qemu --messages 10000 --restart-agent 2
     """
-    system = load_or_exit(file)
+    system = load(file)
     waits = execution is ExecutionChoice.wait
     settings = Settings(
         periods, seed, line_loss, ros_domain(domain), start_limit_s=start_limit_s, details=details, waits=waits

@@ -14,13 +14,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from tide.export.recording import Step
 from tide.programs.child import json_line
 from tide.report.parts import NAMES
 from tide.report.results import PartResult
 from tide.report.timeline import Period, Span
 from tide.run.plan import RunChain, link_of
 from tide.system.model import Callback, System, nanoseconds
+from tide.trace.step import Step
 
 Evidence = dict[str, Any]
 Interval = tuple[int, int]
@@ -28,7 +28,7 @@ Runs = Mapping[tuple[str, str], Mapping[int, tuple[int, int, int]]]  # by chain,
 
 
 def executions(lines: Iterable[str]) -> Evidence:
-    """From the lines that `tide measured` reads."""
+    """From the lines that `tide trace times` reads."""
     found = {}
     for line in lines:
         _, name, count, least, most, *_ = line.split()

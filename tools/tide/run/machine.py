@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine of a run: what a result must say about it, and which ROS domain is free there."""
+"""The machine of a run: what a result must say about it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import platform
 from datetime import datetime, timezone
 from pathlib import Path
 
-from tide.errors import UsageError
 from tide.report.results import Machine
-
-DOMAIN_MAXIMUM = 232  # above it the ports of DDS end
 
 
 def describe(real_time: bool) -> Machine:
@@ -78,16 +75,3 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.machine()
-
-
-def ros_domain(given: int | None = None, otherwise: int | None = None) -> int:
-    """The given one, that of ROS_DOMAIN_ID, or `otherwise`; None: one by which two commands at a time do not meet.
-    UsageError."""
-    if given is not None:
-        return given
-    named = os.environ.get("ROS_DOMAIN_ID", "")
-    if not named:
-        return 10 + os.getpid() % 90 if otherwise is None else otherwise
-    if not (named.isascii() and named.isdecimal()) or int(named) > DOMAIN_MAXIMUM:
-        raise UsageError(f"ROS_DOMAIN_ID is '{named}'; set it to a number from 0 to {DOMAIN_MAXIMUM}")
-    return int(named)

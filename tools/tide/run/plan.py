@@ -11,13 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from tide.recorded.traces import AGENT_TRACE, Role, Timing, TracedBoard, TracedCallback, TracedChain, TracedHost, Traces
 from tide.run.messages import MessageError, Number, Sample, sample_of
 from tide.system.levels import levels
 from tide.system.model import Callback, Chain, Publication, System, nanoseconds
 from tide.system.places import Executor, SerialLink, UdpLink
 from tide.system.servers import servers_of
 from tide.system.variants import PlanError
+from tide.trace.folders import AGENT_TRACE, Role, Timing, TracedBoard, TracedCallback, TracedChain, TracedHost, Traces
 
 FIRST_KEY = 0x7D000001  # of the boards that are played
 WARM_UP_INSTANCES = 3
@@ -500,7 +500,7 @@ def traces_of(
     keys: dict[str, int],
     start_ns: int,
 ) -> Traces:
-    """What the traces of a run are of (tide.recorded.traces). boards: link and plan of each that is played; hosts:
+    """What the traces of a run are of (tide.trace.folders). boards: link and plan of each that is played; hosts:
     plans of all; keys: of all boards, also of those of the user, of which the agent tells."""
     traced = []
     for name, (link, plan) in boards.items():

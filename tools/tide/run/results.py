@@ -19,8 +19,6 @@ from tide.analysis.bounds import Bounds, ChainBound, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import DESCRIBED, excluded
 from tide.errors import UsageError
-from tide.export.run_folder import read_run
-from tide.measured.lines import PLAYED
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.pauses import pauses_told
 from tide.report.answers import print_answers
@@ -43,6 +41,8 @@ from tide.system.levels import levels_of_boards
 from tide.system.model import Chain, System
 from tide.system.places import Executor
 from tide.terminal.style import empty_table, print_whole, print_wrapped
+from tide.trace.instances import read_run
+from tide.trace.times import PLAYED
 
 TIMES = "execution_times.txt"
 
@@ -99,12 +99,12 @@ def run_once(system: System, settings: Settings, folder: Path, out: Path, report
 
 
 def write_times(folder: Path, lines: list[str]) -> None:
-    """Of callbacks that are played: `tide measured` does not take them for the user's."""
+    """Of callbacks that are played: `tide trace times` does not take them for the user's."""
     (folder / TIMES).write_text("".join(f"{line}\n" for line in (PLAYED, *lines)), encoding="ascii")
 
 
 def execution_lines(system: System, recorded: Recorded) -> list[str]:
-    """As `tide measured` reads them."""
+    """As `tide trace times` reads them."""
     lines = []
     for chain in system.chains:
         for callback in chain.callbacks:

@@ -23,8 +23,6 @@ from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling, json_line, may_use_fifo
 from tide.programs.patience import Patience
 from tide.programs.pauses import end_pauses, start_pauses
-from tide.recorded.folder import is_record, read_record
-from tide.recorded.traces import AGENT_TRACE, TRACES, TracedGiven, write_traces
 from tide.run.board_image import machine
 from tide.run.evidence import Frame, Handed, read_frames
 from tide.run.machine import other_real_time_threads
@@ -50,6 +48,7 @@ from tide.system.levels import levels, names_by_level
 from tide.system.model import System
 from tide.system.places import Executor, SerialLink, UdpLink
 from tide.system.variants import PlanError
+from tide.trace.folders import AGENT_TRACE, TRACES, TracedGiven, is_record, read_record, write_traces
 
 START_LIMIT_S = 30.0
 SETTLE_S = 0.3  # both sides of a DDS match learn of it on their own
@@ -62,7 +61,7 @@ _SERVERS_OF_OTHERS_S = 5.0  # DDS tells again what was lost after three
 _REPEATED_S = 3.5
 _END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many seconds to end
 _RECORDER_LIMIT_S = 60.0
-_RECORD = "recorded"  # folder of `tide record` until the end of the run
+_RECORD = "recorded"  # folder of `tide trace record` until the end of the run
 _FRAMES = "frames.jsonl"
 Report = Callable[[str], None]  # what is being done
 
@@ -300,10 +299,11 @@ class Robot:
         return str(ends["b"])
 
     def _start_recorder(self, children: Children) -> Child:
-        """`tide record` listens to what boards of the user publish of themselves."""
+        """`tide trace record` listens to what boards of the user publish of themselves."""
         shutil.rmtree(self.out / _RECORD, ignore_errors=True)
-        command = [sys.executable, "-m", "tide.main", "record", "--out", str(self.out / _RECORD)]
-        child = self._start(children, "tide record", [*command, "--domain", str(self.settings.domain)], "record.log")
+        command = [sys.executable, "-m", "tide.main", "trace", "record", "--out", str(self.out / _RECORD)]
+        command += ["--domain", str(self.settings.domain)]
+        child = self._start(children, "tide trace record", command, "record.log")
         child.wait_line(lambda line: line.startswith("recording"), _RECORDER_LIMIT_S, "ready")
         return child
 
@@ -581,7 +581,7 @@ def end_recorder(child: Child, limit_s: float) -> None:
     child.process.terminate()
     child.process.wait(timeout=limit_s)
     if child.process.returncode not in (1, 130):  # 1: there was nothing
-        raise RunError(f"tide record could not end its files ({child.ending()})\n{child.tail()}")
+        raise RunError(f"tide trace record could not end its files ({child.ending()})\n{child.tail()}")
 
 
 def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tuple[tuple[TracedGiven, ...], list[str]]:

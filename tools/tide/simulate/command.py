@@ -28,8 +28,7 @@ from tide.simulate.campaign import LARGEST_SEED
 from tide.simulate.described import is_description, print_outcome, simulate_description
 from tide.simulate.host import replay_host
 from tide.simulate.seeds import Campaign, run_campaign
-from tide.system.command import load_or_exit
-from tide.system.load import problem_lines
+from tide.system.load import load, problem_lines
 from tide.terminal.style import empty_table, print_whole
 
 app = typer.Typer()
@@ -189,7 +188,7 @@ def simulate(
 
 
 def _described(file: Path, runs: int, first: int, search: bool, out: Path | None, as_json: bool) -> None:
-    system = load_or_exit(file)
+    system = load(file)
     console = Console(quiet=as_json, emoji=False)
     try:
         with _place(out) as place:

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import is_on_host
-from tide.export.recording import Step
 from tide.play.board import PROGRAM as BOARD_PROGRAM
 from tide.play.boards import BoardsPlayer
 from tide.play.host import PROGRAM as HOST_PROGRAM
@@ -23,6 +22,7 @@ from tide.play.server import Played, Server
 from tide.report.table import milliseconds
 from tide.system.model import System
 from tide.terminal.style import empty_table, print_whole
+from tide.trace.step import Step
 
 # Events of one instant may be taken in either order, and bounds are in whole nanoseconds.
 INSTANT_NS = 1000

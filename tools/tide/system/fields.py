@@ -106,8 +106,8 @@ Source = Annotated[
     str,
     Field(
         pattern=f"^(placeholder|estimated)$|{MEASURED.pattern}",
-        description='Where the times of this entry are from: "placeholder" (tide init), "estimated", or "measured 1200 '
-        'times on 2026-11-28, margin 20 %" (tide measured).',
+        description='Where the times of this entry are from: "placeholder" (tide new), "estimated", or "measured 1200 '
+        'times on 2026-11-28, margin 20 %" (tide trace times).',
     ),
 ]
 Where = Literal["mcu", "host"]

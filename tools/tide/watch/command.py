@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 
 from tide.errors import UsageError
+from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.report.verdict import ABOVE_BOUND, MET, NO_EVIDENCE, NOT_MET
-from tide.run.machine import DOMAIN_MAXIMUM, ros_domain
-from tide.system.command import load_or_exit
+from tide.system.load import load
 
 if TYPE_CHECKING:
     from tide.watch.session import Session
@@ -62,7 +62,7 @@ def watch(
 
       tide watch system.toml --domain 7 --publish
     """
-    system = load_or_exit(file)
+    system = load(file)
     known = {one.name for one in system.chains}
     unknown = next((one for one in chain or () if one not in known), None)
     if unknown is not None:

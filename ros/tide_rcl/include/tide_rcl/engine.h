@@ -61,9 +61,9 @@ struct EngineOptions {
   // By the lane, when a callback has thrown what its spin will throw.
   std::function<void(Entity &)> on_failure;
   // Not empty: the file for a line about each name that ran (Entity::set_names), written when the engine ends.
-  // `tide measured` reads it. OutputFile has the rules for paths. Cost: two looks at the thread's clock a run.
+  // `tide trace times` reads it. OutputFile has the rules for paths. Cost: two looks at the thread's clock a run.
   std::string measured_file;
-  // Not empty: the file for a trace of all runs, which `tide export` reads; and the number of this program in it.
+  // Not empty: the file for a trace of all runs, which `tide trace export` reads; and the number of this program in it.
   std::string trace_file;
   std::uint16_t trace_place = 0;
 };

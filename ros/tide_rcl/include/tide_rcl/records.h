@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine writes about its runs: execution times for `tide measured`, and a trace for `tide export`.
+// What an engine writes about its runs: execution times for `tide trace times`, and a trace for `tide trace export`.
 #pragma once
 
 #include <condition_variable>
@@ -44,7 +44,7 @@ class Measurements {
   // the end. Thread-safe.
   tide_measurement_t *of(const std::vector<std::string> &names);
   tide_measure_t *measure() { return &measure_; }
-  // A line for each name that ran, as `tide measured` reads them. Thread-safe, while callbacks run too.
+  // A line for each name that ran, as `tide trace times` reads them. Thread-safe, while callbacks run too.
   std::string lines(tide_executor_t &executor);
 
  private:

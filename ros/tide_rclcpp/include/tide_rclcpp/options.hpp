@@ -8,7 +8,7 @@
 //   action_server, action_client), a node with its namespace or * for any, and the full name of
 //   the topic, service or action as it is after remapping; of a timer its period, which may be left out. `remote` is a
 //   callback of another process. Without a period, all timers of the node are named, whatever periods they get.
-//   Behind a callback, `as NAME` names it in what `tide measured` reads; otherwise it is its kind and its place, as
+//   Behind a callback, `as NAME` names it in what `tide trace times` reads; otherwise it is its kind and its place, as
 //   timer_1. `priority N` gives it another priority (1 to 32511, 256 for each level) than its place in the chain. Later
 //   in a chain is more urgent; a callback of several chains has the highest of its priorities.
 //
@@ -16,7 +16,7 @@
 //   its name and the lowest level that it serves (up to below the next lane's); then as wanted `fifo N`, `rr N`,
 //   `deadline RUNTIME PERIOD`, `budget RUNTIME PERIOD fifo N low N`, `cpu N`, `normal if refused`.
 //
-// `tide system parameters` writes both for an executor of a system.toml.
+// `tide show --as parameters` writes both for an executor of a system.toml.
 //
 // Durations have a unit: ns, us, ms or s. std::invalid_argument says which word is not understood.
 #ifndef TIDE_RCLCPP__OPTIONS_HPP_
@@ -60,8 +60,8 @@ struct Options {
   // How long what a callback publishes within the process may wait for another lane of its level than its own, where
   // one looks by itself by then (tide_rcl/engine.h). 0: another lane is woken at once.
   std::chrono::nanoseconds patience = std::chrono::microseconds(100);
-  // Files for execution times of all callbacks of chains (`tide measured` reads it) and for a trace of all callbacks
-  // (`tide export`); written until the executor ends. {pid} in a path is the number of the process. Empty: the
+  // Files for execution times of all callbacks of chains (`tide trace times` reads it) and for a trace of all callbacks
+  // (`tide trace export`); written until the executor ends. {pid} in a path is the number of the process. Empty: the
   // environment's TIDE_MEASURED_FILE and TIDE_TRACE_FILE; neither: none.
   std::string measured_file, trace_file;
   std::uint16_t trace_place = 0;  // number of this program in the trace

@@ -139,7 +139,7 @@ TEST(Plans, ATimerWithoutAPeriodIsAnyOfItsNode) {
   EXPECT_EQ(plan.priority_of({Kind::kTimer, "/other", "", milliseconds(10), 0}), 0);
 }
 
-// What `tide system parameters` writes for an example, with a join: tools/tests/test_ros_parameters.py has the same.
+// What `tide show --as parameters` writes for an example, with a join: tools/tests/test_ros_parameters.py has the same.
 TEST(Plans, TakeTheWordsThatTheCommandWrites) {
   std::ifstream file(TIDE_WRITTEN_PARAMETERS);
   ASSERT_TRUE(file.is_open());

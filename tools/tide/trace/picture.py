@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of one instance as a picture: a row for each place, in the order in which it comes there. What else happened
-there is faint."""
+"""One instance as a picture: a row for each place, in the order in which the instance arrives there. Other chains'
+steps are grey."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from tide.errors import UsageError
-from tide.export.recording import Step
 from tide.terminal.style import INK, PLOT_STYLE
+from tide.trace.step import Step
 
 _OWN, _OTHER, _LOST = "#0072B2", "#d9d9d9", "#B00020"
 _STYLE: dict[str, Any] = PLOT_STYLE | {"svg.hashsalt": "tide", "svg.fonttype": "none", "xtick.color": INK}

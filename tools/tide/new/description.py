@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description to begin with: for each board a loop over the host and telemetry, from each board to the next a chain,
+"""The start of a description: for each board a loop over the host and telemetry, a chain from each board to the next,
 and one on the host. Every value is an example, every key has a comment."""
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def draft(wanted: Wanted) -> str:
     lines = [
         HINT,
         "# All times are in milliseconds; replace each value by what you measured. What every key means:",
-        "# tide system reference. What comes of it: tide check, then tide simulate.",
-        '# source says where the times of an entry are from: "placeholder" (invented, as all here), "estimated", or',
-        "# what tide measured writes. tide check counts them.",
+        "# tide show --as reference. Next: tide check, then tide simulate.",
+        '# source says where the times of an entry come from: "placeholder" (invented, as all here), "estimated", or',
+        "# what tide trace times writes. tide check counts them.",
         "",
         "[system]",
         f'name = "{wanted.name}"',

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of programs that were built with TIDE_TRACE: the format of docs/internals/trace.md, and what they tell of each
-instance. What is damaged is left out and told in a line; everything whole is kept."""
+"""Traces of programs built with TIDE_TRACE: the format of docs/internals/trace.md, and the steps of each instance that
+follow from the records. Damaged blocks are left out and reported in a line; every whole block is kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tide.errors import UsageError
-from tide.export.recording import Step
+from tide.trace.step import Step
 
 MAGIC = b"TDTR"
 VERSION = 1
@@ -32,9 +32,12 @@ RECORD = np.dtype([*_STORED.descr, ("place", "<u2"), ("source", "<u2")])
 _LOOKED_AT_BYTES = 65_536  # for the first block of a file
 
 
+# ---- blocks and records ----
+
+
 @dataclass(frozen=True)
 class Block:
-    """A whole one. at and size: where it is in the bytes that were read."""
+    """A whole block. at and size: its location in the bytes that were read."""
 
     at: int
     size: int
@@ -51,27 +54,18 @@ class Block:
         return self.place, self.source
 
     def rows(self) -> Iterator[tuple[int, int, int, int, int]]:
-        """Time, instance, priority, kind and detail of each record, as `records`; quicker for a single block."""
+        """Time, instance, priority, kind and detail of each record; quicker than numpy for a single block."""
         return _ROW.iter_unpack(self.stored)
-
-    def records(self) -> npt.NDArray[Any]:
-        """Of RECORD; for blocks of the version that this reader knows."""
-        read = np.frombuffer(self.stored, _STORED)
-        records = np.empty(len(read), RECORD)
-        for name in _STORED.names or ():
-            records[name] = read[name]
-        records["place"], records["source"] = self.place, self.source
-        return records
 
 
 @dataclass(frozen=True)
 class Trace:
     records: npt.NDArray[Any]  # of RECORD; those of a ring in the order in which they were made
-    dropped: Mapping[tuple[int, int], int]  # by place and source: for which its ring had no room
+    dropped: Mapping[tuple[int, int], int]  # by place and source: records for which the ring had no room
     missing_blocks: int
     damaged_bytes: int
     other_version: int | None  # of blocks that this reader does not know
-    gaps: frozenset[int] = frozenset()  # places of records before which blocks of their ring are missing
+    gaps: frozenset[int] = frozenset()  # indices of records before which blocks of their ring are missing
 
     def problems(self) -> list[str]:
         lines = []
@@ -107,8 +101,8 @@ def read_trace(path: Path) -> Trace:
 
 
 def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
-    """live_from: number of the first block of each ring, of what came over a link, where blocks may come late; -1: a
-    ring begins with the first one that is there."""
+    """live_from: number of the first block of each ring in a trace that came over a link, where blocks may come late;
+    -1: a ring begins with the first block that is there."""
     blocks = list(blocks_of(octets))
     known = [one for one in blocks if one.version == VERSION]
     if live_from is not None:
@@ -126,8 +120,13 @@ def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
             gaps.add(count)
         missing += skipped
         next_block[one.ring] = one.number + 1
-        parts.append(one.records())
-        count += len(parts[-1])
+        stored = np.frombuffer(one.stored, _STORED)
+        records = np.empty(len(stored), RECORD)
+        for name in _STORED.names or ():
+            records[name] = stored[name]
+        records["place"], records["source"] = one.place, one.source
+        parts.append(records)
+        count += len(records)
     records = np.concatenate(parts) if parts else np.empty(0, RECORD)
     damaged = len(octets) - sum(one.size for one in blocks)
     other = [one.version for one in blocks if one.version != VERSION]
@@ -135,34 +134,27 @@ def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
 
 
 def blocks_of(octets: bytes) -> Iterator[Block]:
-    """The whole ones, in their order; what is damaged is passed over."""
+    """The whole blocks, in order. Where none begins the search goes on at the next byte, so damage costs one block."""
     at = 0
-    while (at := octets.find(MAGIC, at)) >= 0:
-        size = _block_bytes(octets, at)
-        if size == 0:
+    while 0 <= (at := octets.find(MAGIC, at)) <= len(octets) - _HEADER.size:
+        _, version, record_bytes, count, place, source, dropped, number, checksum = _HEADER.unpack_from(octets, at)
+        size = _HEADER.size + count * record_bytes
+        is_known = version != VERSION or record_bytes == _STORED.itemsize
+        counted = octets[at : at + 20] + bytes(4) + octets[at + 24 : at + size]  # the checksum counts as zeros
+        if not is_known or len(octets) - at < size or zlib.adler32(counted) != checksum:
             at += 1
             continue
-        _, version, _, _, place, source, dropped, number, checksum = _HEADER.unpack_from(octets, at)
         stored = octets[at + _HEADER.size : at + size]
         yield Block(at, size, version, place, source, dropped, number, checksum, stored)
         at += size
 
 
-def _block_bytes(octets: bytes, at: int) -> int:
-    """0: no whole block begins here."""
-    if len(octets) - at < _HEADER.size:
-        return 0
-    _, version, record_bytes, count, *_, checksum = _HEADER.unpack_from(octets, at)
-    size = _HEADER.size + count * record_bytes
-    if len(octets) - at < size or (version == VERSION and record_bytes != _STORED.itemsize):
-        return 0
-    block = octets[at : at + 20] + bytes(4) + octets[at + 24 : at + size]
-    return size if zlib.adler32(block) == checksum else 0
+# ---- steps of a plain trace ----
 
 
 def steps_of(trace: Trace, chains: Mapping[int, str], board: str | None = None) -> list[Step]:
-    """From start to end of each callback and each frame of a message. chains: names by level; a level without one is
-    named by its number. board: name of the one that all of it is of. None: places have their numbers."""
+    """One step for each callback and each frame of a message. chains: names by level; a level without a name keeps its
+    number. board: name of the board that wrote all of it; None: places keep their numbers."""
     released: dict[tuple[int, int, int], int] = {}
     by_ring: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for index, record in enumerate(trace.records):
@@ -192,7 +184,7 @@ def level_name(level: int, chains: Mapping[int, str], board: str | None = None) 
 
 
 def _pairs(records: list[Any], released: dict[tuple[int, int, int], int]) -> Iterator[tuple[Any, Any]]:
-    """A start without its end, before or behind what is missing (None), is left out."""
+    """A start without its end, before or behind missing blocks (None), is left out."""
     open_start: Any = None
     release: Any = None
     for record in records:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of tide_measurement_line in a log, and what they change in a description. The description stays text, so
-that its comments survive."""
+"""Execution times from a log into a description: the lines of tide_measurement_line (tide/measure.h). The description
+stays text, so that its comments survive."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from tide.errors import UsageError
 from tide.system.edit import Edit, edited
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
 
 _LINE = re.compile(r"tide-execution ([a-z][a-z0-9_]*)/([a-z][a-z0-9_]*) (\d+) (\d+) (\d+) (\d+)\s*$")
-
-
 PLAYED = "# played by tide: times of its busy loops in place of your callbacks"
 
 
@@ -54,27 +53,17 @@ def read(lines: Iterable[str]) -> Times:
     return found
 
 
-def unknown(times: Times, system: System) -> list[str]:
-    known = {(chain.name, callback.name) for chain in system.chains for callback in chain.callbacks}
-    return [f"{chain}/{callback}" for chain, callback in times if (chain, callback) not in known]
-
-
 def milliseconds(time_ns: int, percent_more: float = 0.0) -> str:
-    """As a number of TOML; what is added is rounded up to a nanosecond."""
+    """As a TOML number; the margin is rounded up to a nanosecond."""
     whole = math.ceil(time_ns * (100.0 + percent_more) / 100.0) if percent_more else time_ns
     text = f"{whole // 1_000_000}.{whole % 1_000_000:06d}".rstrip("0")
     return text.rstrip(".")
 
 
-def source_of(one: Measured, percent_more: float) -> str:
-    """How a description tells where a time is from (tide.system.fields.Source)."""
-    today = datetime.now(timezone.utc).date()
-    return f"measured {one.count} times on {today}, margin {percent_more:.10g} %"
-
-
 def rewrite(text: str, system: System, times: Times, percent_more: float) -> str:
     """The description with execution_ms (longest, and some more) and least_ms (shortest) of the measured callbacks."""
     edits: list[Edit] = []
+    today = datetime.now(timezone.utc).date()
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
             one = times.get((chain.name, callback.name))
@@ -82,28 +71,30 @@ def rewrite(text: str, system: System, times: Times, percent_more: float) -> str
                 entry = ("chains", index, "callbacks", position)
                 edits.append((entry, "execution_ms", milliseconds(one.maximum_ns, percent_more), "name"))
                 edits.append((entry, "least_ms", milliseconds(one.minimum_ns), "execution_ms"))
-                edits.append((entry, "source", f'"{source_of(one, percent_more)}"', "execution_ms"))
+                # The form is that of tide.system.fields.Source.
+                source = f'"measured {one.count} times on {today}, margin {percent_more:.10g} %"'
+                edits.append((entry, "source", source, "execution_ms"))
     return edited(text, edits)
 
 
-class MeasurementError(Exception):
+class MeasurementError(UsageError):
     """Lines that do not fit the description, or none; one line that says so."""
 
 
 def read_log(file: Path, system: System, log: Path) -> Times:
     """The times in a log (-: standard input), all of callbacks of the description. MeasurementError."""
     try:
-        said = sys.stdin.read() if str(log) == "-" else log.read_text(encoding="utf-8", errors="replace")
+        text = sys.stdin.read() if str(log) == "-" else log.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise MeasurementError(f"{log}: {error.strerror}; give the log of a program that measured") from None
-    if PLAYED in said:
+    if PLAYED in text:
         raise MeasurementError(
             f"'{log}' has times of tide's own busy loops, not of your callbacks; measure your program"
         )
-    times = read(said.splitlines())
-    strangers = unknown(times, system)
-    if strangers:
-        raise MeasurementError(f"'{file}' has no callback {', '.join(strangers)}, of which '{log}' tells")
+    times = read(text.splitlines())
+    known = {(chain.name, callback.name) for chain in system.chains for callback in chain.callbacks}
+    if strangers := [f"{chain}/{callback}" for chain, callback in times if (chain, callback) not in known]:
+        raise MeasurementError(f"'{file}' has no callback {', '.join(strangers)}, which '{log}' names")
     if not times:
         raise MeasurementError(f"no measurement in '{log}'; tide/measure.h says how a program prints them")
     return times

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all recordings consist of; apart from their readers, which need numpy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Step:
+    """A part of an instance: from start to end at a place, which is a board, a link or an executor. On a link or an
+    executor it begins when the message arrives and ends when the next part begins, waiting included.
+    release_ns: nominal expiry that the latency counts from. All times of a recording are on one clock."""
+
+    chain: str
+    instance: int
+    start_ns: int
+    end_ns: int
+    place: str
+    what: str
+    release_ns: int
