@@ -4,13 +4,13 @@ descriptions have always had."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
 from pathlib import Path
 
 import pytest
+from descriptions import board, chain, described, entry, host, line
 from typer.testing import CliRunner
 
 from tide.analysis.bounds import Bounds, bounds_of
@@ -20,37 +20,6 @@ from tide.system.load import SystemFileError, parse
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 MS = 1_000_000
-
-
-def board(name: str, **more: object) -> str:
-    return entry("executors", name=name, where="mcu", **more)
-
-
-def host(name: str, **more: object) -> str:
-    return entry("executors", name=name, where="host", **more)
-
-
-def line(name: str, **more: object) -> str:
-    return entry("links", **{"name": name, "kind": "serial", "baud": 921600, **more})
-
-
-def entry(table: str, /, **fields: object) -> str:
-    return "\n".join((f"\n[[{table}]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items()))) + "\n"
-
-
-def chain(name: str, priority: int, *steps: tuple[str, float], payload: int = 20, **more: object) -> str:
-    fields = {"period_ms": 100, "deadline_ms": 100, "reliability": "best_effort", **more}
-    text = entry("chains", name=name, priority=priority, **fields)
-    for place, (executor, execution_ms) in enumerate(steps):
-        text += f'[[chains.callbacks]]\nname = "b{place}"\nkind = "{"subscription" if place else "timer"}"\n'
-        text += f'executor = "{executor}"\nexecution_ms = {execution_ms}\n'
-        if place + 1 < len(steps):
-            text += f'publishes = {{ topic = "{name}/b{place}", payload_bytes = {payload} }}\n'
-    return text
-
-
-def described(*parts: str) -> str:
-    return '[system]\nname = "boards"\n' + "".join(parts)
 
 
 def found(*parts: str, executor: str | None = None) -> Bounds:
@@ -328,6 +297,6 @@ def test_tide_check_tells_assumptions_of_each_board(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     for text in ("board base: agent, DDS and serial adapter take 1 ms", "board arm: agent, DDS", "on arm"):
         assert text in result.output
-    for board in ("base", "arm"):
-        assert re.search(rf"board '{board}' has at least \d+ small nodes of \d+ bytes", result.output)
+    for name in ("base", "arm"):
+        assert re.search(rf"board '{name}' has at least \d+ small nodes of \d+ bytes", result.output)
     assert "hold while all boards send through the agent" in result.output

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import descriptions as d
 import pytest
 from typer.testing import CliRunner
 
@@ -21,34 +22,13 @@ from tide.main import app
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
 
-HOST = """
-[system]
-name = "host_only"
-[[executors]]
-name = "first"
-where = "host"
-lanes = 2
-[[executors]]
-name = "second"
-where = "host"
-[[chains]]
-name = "plan"
-priority = 2
-period_ms = 100
-deadline_ms = 90
-reliability = "reliable"
-callbacks = [
-  { name = "see", kind = "timer", executor = "first", execution_ms = 5, publishes = { topic = "a", payload_bytes = 9 }},
-  { name = "decide", kind = "subscription", executor = "second", execution_ms = 7 },
-]
-[[chains]]
-name = "show"
-priority = 1
-period_ms = 50
-deadline_ms = 50
-reliability = "reliable"
-callbacks = [{ name = "draw", kind = "timer", executor = "first", execution_ms = 4 }]
-"""
+HOST = d.described(
+    d.host("first", lanes=2),
+    d.host("second"),
+    d.chain("plan", 2, ("first", 5, {"name": "see"}), ("second", 7, {"name": "decide"}), deadline_ms=90),
+    d.chain("show", 1, ("first", 4, {"name": "draw"}), period_ms=50),
+    name="host_only",
+)
 
 
 def run(*words: str | Path) -> tuple[int, str]:

@@ -5,6 +5,8 @@ and played in virtual time."""
 from __future__ import annotations
 
 import pytest
+from descriptions import chain as hosted
+from descriptions import described, host
 from test_pools import bound_ms, chain, played, system
 
 from tide.analysis.bounds import bounds_of
@@ -21,12 +23,8 @@ def _fan(listeners: int, baud: int, period_ms: int) -> System:
 
 
 def _host(executors: int, chains: int, lanes: int, letters: int) -> System:
-    places = "\n".join(f'[[executors]]\nname = "e{n}"\nwhere = "host"\nlanes = {lanes}' for n in range(executors))
-    every = "\n".join(
-        chain(f"c{n}_{'x' * letters}", n + 1, 100, "a", ()).replace('executor = "a"', f'executor = "e{n % executors}"')
-        for n in range(chains)
-    )
-    return parse(f'[system]\nname = "many"\n{places}\n{every}\n')
+    every = [hosted(f"c{n}_{'x' * letters}", n + 1, (f"e{n % executors}", 0.1)) for n in range(chains)]
+    return parse(described(*(host(f"e{n}", lanes=lanes) for n in range(executors)), *every))
 
 
 def _services(count: int) -> System:

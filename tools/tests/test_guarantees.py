@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import descriptions as d
 import pytest
 from random_hosts import fast_timer, long_urgent_chain, random_board, random_host
 from typer.testing import CliRunner
@@ -216,25 +217,20 @@ def test_a_large_system_of_several_executors_ends(monkeypatch: pytest.MonkeyPatc
 
 
 def large_system(load_share: float, own: bool) -> System:
-    text = '[system]\nname = "large"\n'
-    for number, lanes in enumerate((1, 2, 1, 4)):
-        text += f'[[executors]]\nname = "e{number}"\nwhere = "host"\nlanes = {lanes}\n'
+    lanes = (1, 2, 1, 4)
+    parts = [d.host(f"e{number}", lanes=count) for number, count in enumerate(lanes)]
     draw = random.Random(5)
     for number in range(100):
         period_ms = draw.choice([10, 20, 50, 100, 200, 1000])
-        text += f'[[chains]]\nname = "c{number}"\npriority = {number + 1}\nperiod_ms = {period_ms}\n'
-        text += f'deadline_ms = {period_ms}\nreliability = "reliable"\ncallbacks = [\n'
+        steps = []
         for place in range(20):
-            executor = f"e{place // 3 % 4}"
-            lanes = (1, 2, 1, 4)[place // 3 % 4]
-            share = sum(place // 3 % 4 == other // 3 % 4 for other in range(20))
-            execution_ms = load_share * lanes * period_ms / 100 / share
-            text += f'{{ name = "b{place}", kind = "{"subscription" if place else "timer"}", executor = "{executor}", '
-            text += f"priority = {draw.randint(1, 50)}, " if own else ""
-            text += f'execution_ms = {execution_ms:.6f}, publishes = {{ topic = "c{number}/t{place}", '
-            text += "payload_bytes = 20 } },\n"
-        text += "]\n"
-    return parse(text)
+            on = place // 3 % 4
+            share = sum(on == other // 3 % 4 for other in range(20))
+            more: dict[str, Any] = {"publishes": {"topic": f"c{number}/t{place}", "payload_bytes": 20}}
+            more |= {"priority": draw.randint(1, 50)} if own else {}
+            steps.append((f"e{on}", round(load_share * lanes[on] * period_ms / 100 / share, 6), more))
+        parts.append(d.chain(f"c{number}", number + 1, *steps, period_ms=period_ms, reliability="reliable"))
+    return parse(d.described(*parts))
 
 
 def test_names_of_the_user_never_meet_those_of_the_analysis() -> None:
@@ -249,86 +245,42 @@ def test_names_of_the_user_never_meet_those_of_the_analysis() -> None:
         assert all(chain["bound_ns"] is not None for chain in data["chains"]), name
 
 
-GROUP_OF_THE_USER = """
-[system]
-name = "s"
-[[executors]]
-name = "main"
-where = "host"
-lanes = 3
-[[groups]]
-name = "{group}"
-kind = "exclusive"
-[[chains]]
-name = "a"
-priority = 2
-period_ms = 100
-deadline_ms = 150
-reliability = "reliable"
-callbacks = [
-  {{ name = "b", kind = "timer", executor = "main", execution_ms = 20,
-    publishes = {{ topic = "a", payload_bytes = 8 }} }},
-  {{ name = "itself", kind = "subscription", executor = "main", execution_ms = 20 }},
-]
-[[chains]]
-name = "c"
-priority = 1
-period_ms = 100
-deadline_ms = 100
-reliability = "reliable"
-callbacks = [{{ name = "d", kind = "timer", executor = "main", execution_ms = 30, group = "{group}" }}]
-"""
+def group_of_the_user(group: str) -> System:
+    return parse(
+        d.described(
+            d.host("main", lanes=3),
+            d.entry("groups", name=group, kind="exclusive"),
+            d.chain("a", 2, ("main", 20, {"name": "b"}), ("main", 20, {"name": "itself"}), deadline_ms=150),
+            d.chain("c", 1, ("main", 30, {"name": "d", "group": group})),
+        )
+    )
 
 
 def test_a_group_of_any_name_is_the_user_s_alone() -> None:
     """Whatever the group of `d` is called, no other callback is in it."""
     found = set()
     for group in ("own", "a_b_itself", "a_itself_itself", "a_1", "b", "a", "main"):
-        bounds = bounds_of(parse(GROUP_OF_THE_USER.format(group=group)))
+        bounds = bounds_of(group_of_the_user(group))
         found.add(tuple(chain.bound_ns for chain in bounds.chains))
     assert len(found) == 1
 
 
-ITSELF = """
-[system]
-name = "itself"
-[[executors]]
-name = "lanes"
-where = "host"
-lanes = 3
-budget_ms = 1.2
-budget_period_ms = 2
-[[executors]]
-name = "main"
-where = "host"
-[[chains]]
-name = "c"
-priority = 2
-period_ms = 100
-deadline_ms = 100
-reliability = "reliable"
-callbacks = [
-  {{ name = "t", kind = "timer", executor = "lanes", execution_ms = 0.1,
-    publishes = {{ topic = "t", payload_bytes = 8 }} }},
-  {{ name = "long", kind = "subscription", executor = "lanes", execution_ms = {long_ms},
-    publishes = {{ topic = "long", payload_bytes = 8 }} }},
-  {{ name = "last", kind = "subscription", executor = "main", execution_ms = 1 }},
-]
-[[chains]]
-name = "d"
-priority = 1
-period_ms = 100
-deadline_ms = 100
-reliability = "reliable"
-callbacks = [{{ name = "d", kind = "timer", executor = "main", execution_ms = 5 }}]
-"""
+def itself(long_ms: float) -> System:
+    return parse(
+        d.described(
+            d.host("lanes", lanes=3, budget_ms=1.2, budget_period_ms=2),
+            d.host("main"),
+            d.chain("c", 2, ("lanes", 0.1), ("lanes", long_ms), ("main", 1)),
+            d.chain("d", 1, ("main", 5)),
+        )
+    )
 
 
 @pytest.mark.parametrize("executor", ["default", "priority", "any_order"])
 def test_a_callback_that_waits_for_itself_may_be_late_without_end(executor: str) -> None:
     """The deadline is the period, so only the bound tells that an instance meets the one before it. One lane gives
     60 ms in a period, and the two others are of no use. What shares the executor of its end has no bound either."""
-    fast, late = (bounds_of(parse(ITSELF.format(long_ms=long_ms)), executor) for long_ms in (50, 79.9))
+    fast, late = (bounds_of(itself(long_ms), executor) for long_ms in (50, 79.9))
     assert [(chain.bound_ns is not None, chain.met) for chain in fast.chains] == [(True, True)] * 2
     assert [(chain.bound_ns, chain.met) for chain in late.chains] == [(None, False)] * 2
 
@@ -363,42 +315,14 @@ def test_a_budget_that_is_too_small_is_found() -> None:
 
 
 def test_a_chain_that_is_late_leaves_the_others_their_bounds() -> None:
-    text = """
-[system]
-name = "s"
-[[executors]]
-name = "main"
-where = "host"
-lanes = 2
-[[chains]]
-name = "late"
-priority = 2
-period_ms = 100
-deadline_ms = 11
-reliability = "reliable"
-callbacks = [
-  { name = "b", kind = "timer", executor = "main", execution_ms = 5, publishes = { topic = "a", payload_bytes = 8 } },
-  { name = "c", kind = "subscription", executor = "main", execution_ms = 5 },
-]
-[[chains]]
-name = "other"
-priority = 1
-period_ms = 100
-deadline_ms = 100
-reliability = "reliable"
-callbacks = [
-  { name = "b", kind = "timer", executor = "main", execution_ms = 5, publishes = { topic = "b", payload_bytes = 8 } },
-  { name = "c", kind = "subscription", executor = "main", execution_ms = 9 },
-]
-[[chains]]
-name = "third"
-priority = 3
-period_ms = 50
-deadline_ms = 50
-reliability = "reliable"
-callbacks = [{ name = "b", kind = "timer", executor = "main", execution_ms = 8 }]
-"""
-    system = parse(text)
+    system = parse(
+        d.described(
+            d.host("main", lanes=2),
+            d.chain("late", 2, ("main", 5), ("main", 5), deadline_ms=11),
+            d.chain("other", 1, ("main", 5), ("main", 9)),
+            d.chain("third", 3, ("main", 8), period_ms=50),
+        )
+    )
     bounds = bounds_of(system)
     assert {chain.name: chain.met for chain in bounds.chains} == {"third": True, "late": False, "other": True}
     assert all(chain.bound_ns is not None for chain in bounds.chains)
@@ -456,40 +380,15 @@ def test_the_model_is_named_and_stock_rclcpp_is_not_trusted() -> None:
     assert models == {"default": "default", "priority": "priority", "rclcpp": "wait_set", "any_order": "any_order"}
 
 
-EXCLUSIVE_BEHIND_A_LINE = """
-[system]
-name = "s"
-[[executors]]
-name = "board"
-where = "mcu"
-[[executors]]
-name = "host"
-where = "host"
-lanes = 4
-[[groups]]
-name = "mutex"
-kind = "exclusive"
-[[links]]
-name = "uart"
-kind = "serial"
-baud = 921600
-"""
-
-
 def test_a_group_of_the_host_is_waited_for_behind_a_line_too() -> None:
     """Four callbacks of 20 ms that exclude each other: the last has waited for three, however many lanes there are."""
-    text = EXCLUSIVE_BEHIND_A_LINE
-    for number in range(4):
-        text += f'[[chains]]\nname = "c{number}"\npriority = {number + 1}\nperiod_ms = 1000\ndeadline_ms = 1000\n'
-        text += 'reliability = "best_effort"\ncallbacks = [\n'
-        text += '{ name = "a", kind = "timer", executor = "board", execution_ms = 0, '
-        text += f'publishes = {{ topic = "t{number}", payload_bytes = 8 }} }},\n'
-        text += '{ name = "b", kind = "subscription", executor = "host", execution_ms = 20, group = "mutex" }]\n'
-    bounds = bounds_of(parse(text))
-    for chain in bounds.chains:
-        assert chain.bound_ns is not None and chain.bound_ns >= 80_000_000
-    (host,) = [one for one in bounds.models if one.executor == "host"]
-    assert "stock rclcpp may starve" in host.text
+    mutex = {"group": "mutex"}
+    chains = [d.chain(f"c{n}", n + 1, ("board", 0), ("host", 20, mutex), payload=8, period_ms=1000) for n in range(4)]
+    group = d.entry("groups", name="mutex", kind="exclusive")
+    bounds = bounds_of(parse(d.described(d.board("board"), d.host("host", lanes=4), group, d.line("uart"), *chains)))
+    assert all(one.bound_ns is not None and one.bound_ns >= 80_000_000 for one in bounds.chains)
+    (model,) = [one for one in bounds.models if one.executor == "host"]
+    assert "stock rclcpp may starve" in model.text
 
 
 def with_lanes(lanes: int) -> str:

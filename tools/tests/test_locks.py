@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from descriptions import board, chain, host, line
 from typer.testing import CliRunner
 
 from tide.analysis.bounds import ChainBound, bounds_of
@@ -14,20 +15,12 @@ from tide.system.load import SystemFileError, parse
 from tide.system.model import System
 
 MS = 1_000_000
-BOARD = '[[executors]]\nname = "board"\nwhere = "mcu"\nlanes = 3\n'
-LINE = '[[links]]\nname = "line"\nkind = "serial"\nbaud = 115200\n'
-
-
-def _host(name: str, lanes: int, more: str = "") -> str:
-    return f'[[executors]]\nname = "{name}"\nwhere = "host"\nlanes = {lanes}\n{more}\n'
+BOARD = board("board", lanes=3)
+LINE = line("line", baud=115200)
 
 
 def _chain(name: str, priority: int, executor: str, execution_ms: float, more: str = "") -> str:
-    return (
-        f'[[chains]]\nname = "{name}"\npriority = {priority}\nperiod_ms = 100\ndeadline_ms = 100\n'
-        f'reliability = "best_effort"\n[[chains.callbacks]]\nname = "run"\nkind = "timer"\nexecutor = "{executor}"\n'
-        f"execution_ms = {execution_ms}\n{more}\n"
-    )
+    return f"{chain(name, priority, (executor, execution_ms, {'name': 'run'}))}{more}\n"
 
 
 def _lock(*sections: tuple[str, float], name: str = "map") -> str:
@@ -80,7 +73,7 @@ def test_callbacks_that_do_not_overlap_never_wait() -> None:
 def test_on_the_host_each_other_lane_is_before_it_once() -> None:
     chains = [_chain(name, place + 1, "one", 10) for place, name in enumerate("abc")] + [_chain("d", 9, "two", 10)]
     lock = _lock(("a.run", 1), ("b.run", 2), ("c.run", 3), ("d.run", 4))
-    system = parse(_system(_host("one", 2), _host("two", 1), *chains, lock))
+    system = parse(_system(host("one", lanes=2), host("two", lanes=1), *chains, lock))
     # d: of two lanes the longest sections, 3 and 2. a: one lane beside its own, 3, and the lane of the other executor.
     assert _parts(_bound(system, "d"))["lock_wait"] == 5 * MS
     assert _bound(system, "d").bound_ns == 15 * MS
@@ -92,7 +85,7 @@ def test_an_accelerator_with_a_queue_is_a_lock_for_the_time_of_its_service(tmp_p
     other lane once, and a run stays below the bound."""
     chains = [_chain("camera", 9, "one", 15), _chain("lidar", 5, "two", 22), _chain("map", 1, "two", 9)]
     gpu = _lock(("camera.run", 12), ("lidar.run", 20), ("map.run", 6), name="gpu")
-    text = _system(_host("one", 1), _host("two", 1), *chains, gpu)
+    text = _system(host("one", lanes=1), host("two", lanes=1), *chains, gpu)
     waits = {name: _parts(_bound(parse(text), name))["lock_wait"] for name in ("camera", "lidar", "map")}
     assert waits == {"camera": 20 * MS, "lidar": 12 * MS, "map": 12 * MS}
     assert _bound(parse(text), "camera").bound_ns == (15 + 20) * MS
@@ -107,7 +100,7 @@ def test_a_reentrant_callback_waits_for_itself_and_an_exclusive_group_for_nobody
     chains = [_chain("a", 3, "one", 10, 'group = "r"')]
     chains += [_chain(name, place + 1, "one", 10, 'group = "x"') for place, name in enumerate("bc")]
     lock = _lock(("a.run", 1), ("b.run", 2), ("c.run", 3))
-    system = parse(_system(_host("one", 3), groups, *chains, lock))
+    system = parse(_system(host("one", lanes=3), groups, *chains, lock))
     assert _parts(_bound(system, "a"))["lock_wait"] == 5 * MS  # c and b, or itself in their place
     assert _parts(_bound(system, "b"))["lock_wait"] == 2 * MS  # a on both other lanes, never c
 
@@ -126,7 +119,7 @@ def test_a_reentrant_callback_waits_for_itself_and_an_exclusive_group_for_nobody
     ],
 )
 def test_what_is_impossible_is_told_with_its_line(lock: str, what: str) -> None:
-    hosts = (_host("one", 2), _host("poor", 1, "budget_ms = 5\nbudget_period_ms = 10"))
+    hosts = (host("one", lanes=2), host("poor", budget_ms=5, budget_period_ms=10))
     boards = BOARD + BOARD.replace('"board"', '"other"').replace('"mcu"', '"mcu"\nlink = "second"')
     links = LINE + LINE.replace('"line"', '"second"')
     places = (("a", "one"), ("b", "one"), ("m", "board"), ("n", "other"), ("p", "poor"))
@@ -157,7 +150,7 @@ def test_a_simulated_run_takes_the_locks_and_stays_below_the_bounds(tmp_path: Pa
         text = _system(BOARD, LINE, *THREE, _lock(("high.run", 1), ("low.run", 4)))
     else:
         chains = [_chain(name, number + 1, "one", 10) for number, name in enumerate("abc")]
-        text = _system(_host("one", 2), *chains, _lock(("a.run", 8), ("b.run", 9), ("c.run", 7)))
+        text = _system(host("one", lanes=2), *chains, _lock(("a.run", 8), ("b.run", 9), ("c.run", 7)))
     file.write_text(text)
     told = CliRunner().invoke(app, ["simulate", str(file), "--search"], env={"COLUMNS": "200"})
     assert told.exit_code == 0, told.output

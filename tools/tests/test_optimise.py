@@ -8,6 +8,7 @@ from itertools import permutations, product
 from pathlib import Path
 
 import pytest
+from descriptions import chain, described, host
 from typer.testing import CliRunner
 
 from tide.main import app
@@ -102,48 +103,14 @@ def test_what_cannot_be_checked_is_refused(inverted: Path) -> None:
     assert "is UDP" in output
 
 
-HOST = """
-[system]
-name = "robot"
-
-[[executors]]
-name = "left" # the first
-where = "host"
-
-[[executors]]
-name = "right"
-where = "host"
-"""
-
-
-def host_system(deadlines: tuple[int, int, int], budgets: str = "") -> str:
+def host_system(deadlines: tuple[int, int, int], **budgets: float) -> str:
     """Three chains that all begin on one of two executors."""
-    text = HOST.replace('where = "host"\n', f'where = "host"\n{budgets}')
+    parts = [host("left", **budgets).replace('"left"', '"left" # the first'), host("right", **budgets)]
     for number, (period, first, second) in enumerate(((30, 6, 5), (40, 8, 4), (60, 9, 0))):
-        text += f"""
-[[chains]]
-name = "chain{number}"
-priority = {number + 1}
-period_ms = {period}
-deadline_ms = {deadlines[number]}
-reliability = "reliable"
-
-[[chains.callbacks]]
-name = "read"
-kind = "timer"
-executor = "left"
-execution_ms = {first}
-"""
-        if second:
-            text += f"""publishes = {{ topic = "t{number}", payload_bytes = 8 }}
-
-[[chains.callbacks]]
-name = "act"
-kind = "subscription"
-executor = "left"
-execution_ms = {second}
-"""
-    return text
+        names = {"period_ms": period, "deadline_ms": deadlines[number], "reliability": "reliable"}
+        steps = [("left", first, {"name": "read"}), ("left", second, {"name": "act"})][: 1 + bool(second)]
+        parts.append(chain(f"chain{number}", number + 1, *steps, **names))
+    return described(*parts, name="robot")
 
 
 def every_choice(system: System) -> list[Choice]:
@@ -171,7 +138,7 @@ def test_a_small_system_is_solved_as_by_trying_everything(deadlines: tuple[int, 
 
 def test_budgets_move_to_where_they_are_needed(tmp_path: Path) -> None:
     file, better = tmp_path / "system.toml", tmp_path / "better.toml"
-    text = host_system((30, 40, 60), "budget_ms = 5\nbudget_period_ms = 10\n")
+    text = host_system((30, 40, 60), budget_ms=5, budget_period_ms=10)
     file.write_text(text, encoding="utf-8")
     system = load(file)
     now = present(system)
@@ -213,7 +180,7 @@ def test_more_processors_than_there_are_do_not_count() -> None:
 
 def test_lone_halves_of_budgets_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
-    file.write_text(host_system((30, 40, 60), "budget_ms = 5\n"), encoding="utf-8")
+    file.write_text(host_system((30, 40, 60), budget_ms=5), encoding="utf-8")
     status, output = run(file)
     assert status == 2
     assert "half of a budget" in output

@@ -11,6 +11,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from descriptions import chain, described, host
 from test_optimise import host_system, run
 from typer.testing import CliRunner
 
@@ -40,17 +41,12 @@ def fewest(system: System, tries: int = 300, **keep: bool) -> tuple[Found, Searc
 def small_system(seed: int) -> System:
     """Four chains of one or two callbacks on one executor, in an order that may be wrong."""
     draw = random.Random(seed)
-    text = '[system]\nname = "drawn"\n[[executors]]\nname = "main"\nwhere = "host"\n'
-    levels = draw.sample(range(1, 120), 4)
-    for number, level in enumerate(levels):
+    parts = [host("main")]
+    for number, level in enumerate(draw.sample(range(1, 120), 4)):
         period = draw.choice((40, 50, 80, 100))
         deadline = draw.randint(12, period)
-        text += (
-            f'[[chains]]\nname = "c{number}"\npriority = {level}\nperiod_ms = {period}\ndeadline_ms = {deadline}\n'
-            f'reliability = "reliable"\n[[chains.callbacks]]\nname = "a"\nkind = "timer"\nexecutor = "main"\n'
-            f"execution_ms = {draw.randint(1, 9)}\n"
-        )
-    return parse(text)
+        parts.append(chain(f"c{number}", level, ("main", draw.randint(1, 9)), period_ms=period, deadline_ms=deadline))
+    return parse(described(*parts))
 
 
 def test_what_is_met_needs_no_change(tmp_path: Path) -> None:

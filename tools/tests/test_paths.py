@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 import pytest
+from descriptions import chain, described, host
 from typer.testing import CliRunner
 
 from tide.analysis.bounds import bounds_of
@@ -21,20 +22,13 @@ MS = 1_000_000
 
 
 def _chain(name: str, priority: int, period_ms: int, *callbacks: tuple[str, float]) -> str:
-    lines = ["[[chains]]", f'name = "{name}"', f"priority = {priority}", f"period_ms = {period_ms}"]
-    lines += [f"deadline_ms = {period_ms}", 'reliability = "reliable"']
-    for number, (executor, execution_ms) in enumerate(callbacks):
-        kind = "subscription" if number else "timer"
-        lines += ["[[chains.callbacks]]", f'name = "b{number}"', f'kind = "{kind}"', f'executor = "{executor}"']
-        lines += [f"execution_ms = {execution_ms}"]
-        lines += [f'publishes = {{ topic = "{name}/b{number}", payload_bytes = 8 }}']
-    return "\n".join(lines)
+    sent = [{"publishes": {"topic": f"{name}/b{number}", "payload_bytes": 8}} for number in range(len(callbacks))]
+    steps = [(*one, more) for one, more in zip(callbacks, sent, strict=True)]
+    return chain(name, priority, *steps, period_ms=period_ms, reliability="reliable")
 
 
 def _system(*parts: str) -> str:
-    head = '[system]\nname = "s"\n'
-    executors = "".join(f'[[executors]]\nname = "{name}"\nwhere = "host"\n' for name in ("eyes", "brain"))
-    return "\n".join((head + executors, *parts))
+    return described(host("eyes"), host("brain"), *(f"{part}\n" for part in parts))
 
 
 CAMERA = _chain("camera", 2, 100, ("eyes", 5), ("brain", 10))

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from descriptions import chain as written
+from descriptions import described, host, line
 from typer.testing import CliRunner
 
 import tide.analysis.bounds as bounding
@@ -28,30 +30,21 @@ ROOT = Path(__file__).parents[2]
 
 def chain(name: str, priority: int, period_ms: int, way: str, sizes: tuple[int, ...], extra: str = "") -> str:
     """way: m for the board, any other letter for an executor of the host."""
-    lines = [
-        f'[[chains]]\nname = "{name}"\npriority = {priority}\nperiod_ms = {period_ms}\ndeadline_ms = {period_ms}',
-        f'reliability = "reliable"\n{extra}',
-    ]
+    continues = {"branches_from": extra.split('"')[1]} if extra else {}
+    steps = []
     for place, where in enumerate(way):
-        kind = "timer" if place == 0 and not extra else "subscription"
-        lines.append(f'[[chains.callbacks]]\nname = "b{place}"\nkind = "{kind}"\nexecutor = "{where}"')
-        lines.append("execution_ms = 0.1")
-        if place < len(sizes):
-            lines.append(f'publishes = {{ topic = "{name}/t{place}", payload_bytes = {sizes[place]} }}')
-    return "\n".join(lines)
+        sends = {"topic": f"{name}/t{place}", "payload_bytes": sizes[place]} if place < len(sizes) else None
+        steps.append((where, 0.1, {"publishes": sends}))
+    return written(name, priority, *steps, period_ms=period_ms, reliability="reliable", **continues)
 
 
 def system(
     *chains: str, baud: int = 921_600, mtu: int = 512, agent: float = 1, back: float = 1, board: str = ""
 ) -> System:
-    hosts = sorted(set(re.findall(r'executor = "([a-z])"', "\n".join(chains))) - {"m"})
-    places = "\n".join(f'[[executors]]\nname = "{one}"\nwhere = "host"' for one in hosts)
-    return parse(
-        f'[system]\nname = "drawn"\n[[executors]]\nname = "m"\nwhere = "mcu"\nsubmit_ms = 0.01\n'
-        f"process_ms = 0.01\n{board}\n"
-        f'{places}\n[[links]]\nname = "l"\nkind = "serial"\nbaud = {baud}\nmtu_bytes = {mtu}\nescaped_bytes = 12\n'
-        f"agent_ms = {agent}\nreturn_ms = {back}\n" + "\n".join(chains)
-    )
+    hosts = sorted(set(re.findall(r'executor = "([a-z])"', "".join(chains))) - {"m"})
+    link = line("l", baud=baud, mtu_bytes=mtu, escaped_bytes=12, agent_ms=agent, return_ms=back)
+    own = f'[[executors]]\nname = "m"\nwhere = "mcu"\nsubmit_ms = 0.01\nprocess_ms = 0.01\n{board}\n'
+    return parse(described(own, *map(host, hosts), link, *chains))
 
 
 def bound_ms(bounds: Bounds, name: str) -> float | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from descriptions import board, chain, described, host, line
 from typer.testing import CliRunner
 
 from tide.main import app
@@ -87,41 +88,13 @@ def test_every_spelling_of_toml_is_the_same(old: str, new: str) -> None:
 
 
 def test_what_is_elsewhere_is_remote_and_priorities_of_callbacks_are_kept() -> None:
-    text = """
-[system]
-name = "s"
-[[executors]]
-name = "board"
-where = "mcu"
-link = "usb"
-[[links]]
-name = "usb"
-kind = "serial"
-baud = 921600
-[[executors]]
-name = "long_executor_name"
-where = "host"
-budget_ms = 2.5
-budget_period_ms = 10
-[[chains]]
-name = "main"
-priority = 7
-period_ms = 12.5
-deadline_ms = 12.5
-reliability = "best_effort"
-[[chains.callbacks]]
-name = "read"
-kind = "timer"
-executor = "board"
-execution_ms = 0.1
-publishes = { topic = "a", payload_bytes = 8 }
-[[chains.callbacks]]
-name = "filter"
-kind = "subscription"
-executor = "long_executor_name"
-execution_ms = 0.1
-priority = 900
-"""
+    first = ("board", 0.1, {"publishes": {"topic": "a", "payload_bytes": 8}})
+    text = described(
+        board("board", link="usb"),
+        line("usb"),
+        host("long_executor_name", budget_ms=2.5, budget_period_ms=10),
+        chain("main", 7, first, ("long_executor_name", 0.1, {"name": "filter", "priority": 900}), period_ms=12.5),
+    )
     assert words(text) == {
         "tide.chains": ["main 7: remote, subscription * /a as filter priority 900"],
         "tide.lanes": ["long_executo_1 from 0 budget 2.5ms 10ms fifo 50"],

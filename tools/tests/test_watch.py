@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from descriptions import chain, described, host
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -50,44 +51,10 @@ def test_large_messages_are_left_out_and_said() -> None:
 
 
 def test_a_branch_has_the_points_before_it() -> None:
-    text = """
-[system]
-name = "fork"
-[[executors]]
-name = "host"
-where = "host"
-[[chains]]
-name = "trunk"
-priority = 2
-period_ms = 100
-deadline_ms = 100
-reliability = "reliable"
-[[chains.callbacks]]
-name = "a"
-kind = "timer"
-executor = "host"
-execution_ms = 1
-publishes = { topic = "a", payload_bytes = 8 }
-[[chains.callbacks]]
-name = "b"
-kind = "subscription"
-executor = "host"
-execution_ms = 1
-publishes = { topic = "/b", payload_bytes = 8 }
-[[chains]]
-name = "branch"
-priority = 1
-period_ms = 100
-deadline_ms = 100
-reliability = "reliable"
-branches_from = "trunk.a"
-[[chains.callbacks]]
-name = "c"
-kind = "subscription"
-executor = "host"
-execution_ms = 1
-publishes = { topic = "c", payload_bytes = 8 }
-"""
+    first, second, branch = (("host", 1, {"publishes": {"topic": t, "payload_bytes": 8}}) for t in ("a", "/b", "c"))
+    text = described(
+        host("host"), chain("trunk", 2, first, second), chain("branch", 1, branch, branches_from="trunk.b0")
+    )
     found = {one.chain.name: [point.topic for point in one.points] for one in points_of(parse(text), 100)}
     assert found == {"trunk": ["/a", "/b"], "branch": ["/a", "/c"]}
 

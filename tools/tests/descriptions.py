@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions for tests, a line for each part: board("m"), host("h"), line("l"), chain("c", 1, ("m", 1), ("h", 2))."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def _value(one: Any) -> str:
+    if isinstance(one, dict):
+        return f"{{ {', '.join(f'{key} = {_value(inner)}' for key, inner in one.items())} }}"
+    return json.dumps(one)
+
+
+def entry(table: str, /, **fields: Any) -> str:
+    """Fields that are None are left out."""
+    lines = [f"{key} = {_value(value)}" for key, value in fields.items() if value is not None]
+    return "\n".join((f"[[{table}]]", *lines)) + "\n"
+
+
+def board(name: str, **more: Any) -> str:
+    return entry("executors", name=name, where="mcu", **more)
+
+
+def host(name: str, **more: Any) -> str:
+    return entry("executors", name=name, where="host", **more)
+
+
+def line(name: str, **more: Any) -> str:
+    return entry("links", **{"name": name, "kind": "serial", "baud": 921600, **more})
+
+
+def chain(name: str, priority: int, *steps: tuple[Any, ...], payload: int = 20, **more: Any) -> str:
+    """steps: executor and execution_ms of each callback, and a dictionary of its other fields. Callbacks are b0, b1 and
+    so on: a timer (or what continues branches_from), then subscriptions; each publishes but the last."""
+    fields = {"period_ms": 100, "deadline_ms": more.get("period_ms", 100), "reliability": "best_effort", **more}
+    text = entry("chains", name=name, priority=priority, **fields)
+    for number, (executor, execution_ms, *rest) in enumerate(steps):
+        begins = number == 0 and "branches_from" not in more
+        callback = {"name": f"b{number}", "kind": "timer" if begins else "subscription", "executor": executor}
+        sends = {"topic": f"{name}/b{number}", "payload_bytes": payload} if number + 1 < len(steps) else None
+        text += entry(
+            "chains.callbacks", **{**callback, "execution_ms": execution_ms, "publishes": sends, **dict(*rest)}
+        )
+    return text
+
+
+def described(*parts: str, name: str = "s") -> str:
+    return f'[system]\nname = "{name}"\n' + "".join(parts)
