@@ -17,7 +17,7 @@ import typer
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.outputs import OutputError, require_file, results_folder, write_text, written
+from tide.outputs import OutputError, require_file, require_folder, results_folder, write_text, written
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = "examples/three_chains/system.toml"
@@ -52,69 +52,46 @@ def full_disk(left_bytes: int = 0) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def refused(command: str, place: Path | str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The one line; no work may have begun."""
-    monkeypatch.chdir(ROOT)
+def refused(command: str, place: Path | str) -> str:
+    """The one line that the command prints."""
+    result = CliRunner().invoke(app, [*command.split(), str(place)])
+    assert isinstance(result.exception, SystemExit) and result.exit_code == 2, f"{command}: {result.exception}"
+    (line,) = result.output.splitlines()
+    assert line.startswith(f"{place}") and ": cannot be written: " in line and "; " in line.rpartition(": ")[2], line
+    return line
 
+
+def test_every_command_tries_its_output_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_work(*_: object, **__: object) -> None:
         raise AssertionError("work began")
 
     monkeypatch.setattr(subprocess.Popen, "__init__", no_work)
-    result = CliRunner().invoke(app, [*command.split(), str(place)])
-    assert isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == 2, result.output
-    (line,) = result.output.splitlines()
-    assert line.startswith(f"{place}"), line
-    assert ": cannot be written: " in line and "; " in line.rpartition(": ")[2]
-    return line
-
-
-@pytest.mark.parametrize("command", [*FOLDERS, *FILES])
-def test_a_place_below_a_file_is_refused(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     file = tmp_path / "file.toml"
     file.write_text("mine", encoding="utf-8")
-    assert f"'{file}' is not a folder" in refused(command, file / "x.png", monkeypatch)
-    assert file.read_text(encoding="utf-8") == "mine"
+    for command in (*FOLDERS, *FILES):
+        assert f"'{file}' is not a folder" in refused(command, file / "x.png"), command
+        with full_disk():
+            assert "file too large" in refused(command, tmp_path / "x.png"), command
+    for command in FOLDERS:
+        with full_disk():
+            refused(command, tmp_path / "deep" / "results")  # folders that were made are taken back
+    assert [one.name for one in tmp_path.iterdir()] == ["file.toml"] and file.read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.parametrize("command", FOLDERS)
-def test_a_file_is_no_folder(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_reason_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    assert "is not a folder" in refused(command, file, monkeypatch)
-
-
-@pytest.mark.parametrize("command", FILES)
-def test_a_folder_is_no_file(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "is a directory; name a file in it" in refused(command, tmp_path, monkeypatch)
-
-
-@pytest.mark.parametrize("command", [*FOLDERS, *FILES])
-def test_where_nothing_can_be_made_is_refused(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "no such file or directory" in refused(command, "/proc/none.png", monkeypatch)
-
-
-@pytest.mark.parametrize("command", [*FOLDERS, *FILES])
-def test_a_full_disk_is_refused_before_the_work(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "x.png"
-    with full_disk():
-        assert "file too large" in refused(command, place, monkeypatch)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("command", FILES)
-def test_a_folder_that_is_missing_is_named(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    line = refused(command, tmp_path / "none" / "x.png", monkeypatch)
-    assert f"there is no folder '{tmp_path}/none'; make it" in line
-
-
-@pytest.mark.parametrize("command", FOLDERS)
-def test_missing_folders_of_results_are_made_and_taken_back(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with full_disk():
-        refused(command, tmp_path / "deep" / "results", monkeypatch)
-    assert not list(tmp_path.iterdir())
+    for require, place, what in (
+        (require_folder, file, "is not a folder"),
+        (require_folder, Path("/proc/none"), "no such file or directory"),
+        (require_file, tmp_path, "is a directory; name a file in it"),
+        (require_file, Path("/proc/none.png"), "no such file or directory"),
+        (require_file, tmp_path / "none/x.png", f"there is no folder '{tmp_path}/none'; make it"),
+    ):
+        with pytest.raises(OutputError, match="cannot be written") as error:
+            require(place)
+        assert what in str(error.value), error.value
 
 
 def test_a_disk_that_gets_full_leaves_the_old_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

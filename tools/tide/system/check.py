@@ -1,64 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a description must fulfil beyond the shape of its entries: names that resolve, chains that hang together, and
-processors and wires that are not asked for more than they have."""
+"""What a description must fulfil beyond the shape of its entries: names that resolve, chains, services, locks and paths
+that hang together, and processors and wires that are not asked for more than they have."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 
-from tide.system.check_boards import check_boards
-from tide.system.check_host import (
-    check_branches,
-    check_budgets,
-    check_groups,
-    check_joins,
-    check_priorities,
-    check_propagation,
-)
-from tide.system.check_locks import check_lock_names, check_locks
-from tide.system.check_paths import check_path_names, check_paths
-from tide.system.check_programs import check_programs
-from tide.system.check_services import check_services
 from tide.system.finding import Finding
 from tide.system.levels import check_levels
 from tide.system.locate import Path
-from tide.system.model import Callback, Chain, System, nanoseconds
-from tide.system.places import SerialLink, UdpLink
+from tide.system.model import Callback, Chain, Lock, System, nanoseconds
+from tide.system.places import Executor, SerialLink, UdpLink
+from tide.system.servers import servers_of
+
+# ---- names, chains ----
 
 _NOTHING = Decimal(0)
 
 
 def check(system: System) -> list[Finding]:
-    findings = [*_duplicates(system), *_unknown_names(system), *check_path_names(system), *check_lock_names(system)]
-    findings = findings or [*check_branches(system)]
-    findings = findings or [*check_joins(system)]
+    findings = [*_duplicates(system), *_unknown_names(system)]
+    findings = findings or [*_branches(system)]
+    findings = findings or [*_joins(system)]
     if findings:  # the rest looks names up
         return findings
     return [
         *check_levels(system),
         *_chains(system),
-        *check_services(system),
-        *check_groups(system),
-        *check_priorities(system),
-        *check_budgets(system),
-        *check_propagation(system),
-        *check_boards(system),
-        *check_paths(system),
-        *check_locks(system),
-        *check_programs(system),
+        *_services(system),
+        *_groups(system),
+        *_priorities(system),
+        *_budgets(system),
+        *_propagation(system),
+        *_boards(system),
+        *_paths(system),
+        *_locks(system),
+        *_programs(system),
         *_executor_load(system),
         *_link_load(system),
     ]
 
 
+def _one_of(names: Iterable[str]) -> str:
+    return f"use one of: {', '.join(names)}"
+
+
 def _duplicates(system: System) -> Iterator[Finding]:
-    yield from _repeated("executor", "executors", (executor.name for executor in system.executors))
-    yield from _repeated("link", "links", (link.name for link in system.links))
-    yield from _repeated("group", "groups", (group.name for group in system.groups))
-    yield from _repeated("chain", "chains", (chain.name for chain in system.chains))
+    for kind in ("executor", "link", "group", "chain", "path", "lock"):
+        seen: set[str] = set()
+        for index, entry in enumerate(getattr(system, f"{kind}s")):
+            if entry.name in seen:
+                here = (f"{kind}s", index, "name")
+                yield Finding(here, f"there are two {kind}s named '{entry.name}'", "rename one of them")
+            seen.add(entry.name)
     topics: dict[str, tuple[Callback, Chain]] = {}
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index, "callbacks")
@@ -83,33 +81,47 @@ def _duplicates(system: System) -> Iterator[Finding]:
                 )
 
 
-def _repeated(kind: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for index, name in enumerate(names):
-        if name in seen:
-            yield Finding((key, index, "name"), f"there are two {kind}s named '{name}'", "rename one of them")
-        seen.add(name)
-
-
 def _unknown_names(system: System) -> Iterator[Finding]:
-    executors = [executor.name for executor in system.executors]
-    known_executors = set(executors)
+    executors = {executor.name: executor for executor in system.executors}
     links = [link.name for link in system.links]
-    for index, executor in enumerate(system.executors):
-        if executor.link is not None and executor.link not in links:
-            known = f"use one of: {', '.join(links)}" if links else "add a [[links]] entry"
-            yield Finding(("executors", index, "link"), f"there is no link '{executor.link}'", known)
+    linked: dict[str, Iterable[Executor | Chain]] = {"executors": system.executors, "chains": system.chains}
+    for key, entries in linked.items():
+        for index, entry in enumerate(entries):
+            if entry.link is not None and entry.link not in links:
+                remedy = _one_of(links) if links else "add a [[links]] entry"
+                yield Finding((key, index, "link"), f"there is no link '{entry.link}'", remedy)
     for index, chain in enumerate(system.chains):
-        if chain.link is not None and chain.link not in links:
-            known = f"use one of: {', '.join(links)}" if links else "add a [[links]] entry"
-            yield Finding(("chains", index, "link"), f"there is no link '{chain.link}'", known)
         for position, callback in enumerate(chain.callbacks):
-            if callback.executor not in known_executors:
+            if callback.executor not in executors:
+                here = ("chains", index, "callbacks", position, "executor")
+                yield Finding(here, f"there is no executor '{callback.executor}'", _one_of(executors))
+    chains = {chain.name: chain for chain in system.chains}
+    for index, path in enumerate(system.paths):
+        for name in path.chains:
+            if name not in chains:
+                yield Finding(("paths", index, "chains"), f"there is no chain '{name}'", _one_of(chains))
+    for index, lock in enumerate(system.locks):
+        takers: set[tuple[str, str]] = set()
+        for place, section in enumerate(lock.sections):
+            at: Path = ("locks", index, "sections", place, "callback")
+            unknown = list(_unknown_callback(section.callback, chains, at))
+            yield from unknown
+            if not unknown and section.callback in takers:
                 yield Finding(
-                    ("chains", index, "callbacks", position, "executor"),
-                    f"there is no executor '{callback.executor}'",
-                    f"use one of: {', '.join(executors)}",
+                    at,
+                    f"'{'.'.join(section.callback)}' is twice in lock '{lock.name}', and takes it once a run",
+                    "name it once, with its longest section",
                 )
+            takers.add(section.callback)
+
+
+def _unknown_callback(named: tuple[str, str], chains: Mapping[str, Chain], path: Path) -> Iterator[Finding]:
+    """named: chain and callback, which a description writes as "chain.callback"."""
+    name, callback = named
+    if name not in chains:
+        yield Finding(path, f"there is no chain '{name}'", _one_of(chains))
+    elif callback not in (own := [one.name for one in chains[name].callbacks]):
+        yield Finding(path, f"chain '{name}' has no callback '{callback}' of its own", _one_of(own))
 
 
 def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
@@ -174,13 +186,15 @@ def _deadline(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _chains(system: System) -> Iterator[Finding]:
-    places = _places(system)
+    where = {executor.name: executor.where for executor in system.executors}  # system.where searches each time
     links = {board.name: system.link_of_board(board) for board in system.boards()}
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index)
         yield from _chain_order(chain, path)
-        sides = {places[callback.executor] for callback in system.path(chain)}
-        if len(sides) > 1 and chain.link is None and not _knows_links(system, chain, links):
+        whole = system.path(chain)
+        sides = {where[callback.executor] for callback in whole}
+        linked = all(links.get(callback.executor, True) for callback in whole)
+        if len(sides) > 1 and chain.link is None and not linked:
             yield Finding(
                 path,
                 f"chain '{chain.name}' runs on the microcontroller and on the host, and there are "
@@ -190,16 +204,6 @@ def _chains(system: System) -> Iterator[Finding]:
         yield from _releases(chain, path)
         yield from _event(system, chain, path)
         yield from _deadline(system, chain, path)
-
-
-def _knows_links(system: System, chain: Chain, links: Mapping[str, SerialLink | UdpLink | None]) -> bool:
-    """Of each board that it touches."""
-    return all(links.get(callback.executor, True) for callback in system.path(chain))
-
-
-def _places(system: System) -> dict[str, str]:
-    """Looked up once; asking the system for each callback costs more than all else here."""
-    return {executor.name: executor.where for executor in system.executors}
 
 
 def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
@@ -227,6 +231,517 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
                 "could receive",
                 'add publishes = { topic = "...", payload_bytes = ... }',
             )
+
+
+# ---- branches, joins, groups, priorities, propagation, budgets ----
+
+
+def _branches(system: System) -> Iterator[Finding]:
+    chains = {chain.name: chain for chain in system.chains}
+    for index, chain in enumerate(system.chains):
+        if chain.branches_from is None:
+            continue
+        path: Path = ("chains", index, "branches_from")
+        unknown = list(_unknown_callback(chain.branches_from, chains, path))
+        if unknown or _waits_for_itself(chain, chains, joins=False):
+            what = f"chain '{chain.name}' branches from itself"
+            yield from unknown or [Finding(path, what, "let one of the chains begin with a timer")]
+            continue
+        name, callback = chain.branches_from
+        if next(one for one in chains[name].callbacks if one.name == callback).publishes is None:
+            yield Finding(
+                path,
+                f"'{callback}' of chain '{name}' publishes nothing that chain '{chain.name}' could begin with",
+                'add publishes = { topic = "...", payload_bytes = ... } to it',
+            )
+        if chain.period_ns != chains[name].period_ns:
+            yield Finding(
+                ("chains", index, "period_ms"),
+                f"chain '{chain.name}' branches from '{name}' and has another period",
+                f"write period_ms = {chains[name].period_ms}",
+            )
+
+
+def _joins(system: System) -> Iterator[Finding]:
+    """After `_branches` has found nothing."""
+    chains = {chain.name: chain for chain in system.chains}
+    for index, chain in enumerate(system.chains):
+        seen = {chain.branches_from}
+        for place, named in enumerate(chain.joins):
+            path: Path = ("chains", index, "joins", place)
+            yield from list(_unknown_callback(named, chains, path)) or _join(system, chain, named, chains, path)
+            if named in seen:
+                yield Finding(path, f"chain '{chain.name}' waits for '{'.'.join(named)}' twice", "name it once")
+            seen.add(named)
+
+
+def _join(
+    system: System, chain: Chain, named: tuple[str, str], chains: dict[str, Chain], path: Path
+) -> Iterator[Finding]:
+    name, callback = named
+    if chain.branches_from is None:
+        yield Finding(
+            path,
+            f"chain '{chain.name}' joins others and begins with a timer",
+            'name the first of those that it waits for by branches_from = "chain.callback"',
+        )
+    elif _waits_for_itself(chain, chains, joins=True):
+        yield Finding(path, f"chain '{chain.name}' waits for itself", "leave out what comes behind it")
+    elif next(one for one in chains[name].callbacks if one.name == callback).publishes is None:
+        yield Finding(
+            path,
+            f"'{callback}' of chain '{name}' publishes nothing that chain '{chain.name}' could wait for",
+            'add publishes = { topic = "...", payload_bytes = ... } to it',
+        )
+    elif system.timer_of(chains[name]) is not system.timer_of(chain):
+        yield Finding(
+            path,
+            f"'{callback}' of chain '{name}' begins with another timer than what else chain '{chain.name}' waits for",
+            "let both branch from one timer, or use [[paths]] for data of different timers",
+        )
+
+
+def _waits_for_itself(chain: Chain, chains: dict[str, Chain], joins: bool) -> bool:
+    """Over branches, and over joins if they count. A chain that branches from a ring of others is not in the ring, yet
+    begins with no timer either."""
+    seen: set[str] = set()
+    left = [chain.name]
+    while left:
+        at = chains.get(left.pop())
+        if at is None or at.branches_from is None:
+            continue
+        for name, _ in (at.branches_from, *at.joins) if joins else (at.branches_from,):
+            if name == chain.name or (not joins and name in seen):
+                return True
+            if name not in seen:
+                seen.add(name)
+                left.append(name)
+    return False
+
+
+def _callbacks(system: System, wanted: Callable[[Callback], bool]) -> Iterator[tuple[Path, Callback]]:
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            if wanted(callback):
+                yield ("chains", index, "callbacks", position), callback
+
+
+def _groups(system: System) -> Iterator[Finding]:
+    names = [group.name for group in system.groups]
+    executors: dict[str, str] = {}
+    for path, callback in _callbacks(system, lambda one: one.group is not None):
+        here = (*path, "group")
+        assert callback.group is not None
+        if callback.group not in names:
+            known = f"use one of: {', '.join(names)}" if names else "add a [[groups]] entry"
+            yield Finding(here, f"there is no group '{callback.group}'", known)
+        elif system.where(callback) != "host":
+            yield Finding(
+                here, f"'{callback.name}' runs on the microcontroller, where groups are not described", "remove it"
+            )
+        elif executors.setdefault(callback.group, callback.executor) != callback.executor:
+            other = executors[callback.group]
+            yield Finding(
+                here,
+                f"group '{callback.group}' has callbacks on the executors '{other}' and '{callback.executor}'",
+                "make a group for each executor",
+            )
+
+
+def _priorities(system: System) -> Iterator[Finding]:
+    """Priorities of single callbacks and those that chains give cannot be compared: all of the host, or none."""
+    own = list(_callbacks(system, lambda one: one.priority is not None))
+    for path, callback in own:
+        if system.where(callback) != "host":
+            yield Finding(
+                (*path, "priority"),
+                f"'{callback.name}' runs on the microcontroller, where chains give the priorities",
+                "remove it and set the chain's priority",
+            )
+    if not own:
+        return
+    for path, callback in _callbacks(system, lambda one: one.priority is None):
+        if system.where(callback) == "host":
+            yield Finding(
+                path,
+                f"'{callback.name}' has no priority of its own, and other callbacks have",
+                "add priority = ..., or remove those of the others",
+            )
+
+
+def _propagation(system: System) -> Iterator[Finding]:
+    """DDS is between two executors of the host only."""
+    for index, chain in enumerate(system.chains):
+        whole = system.path(chain)
+        for position, callback in enumerate(chain.callbacks):
+            if not callback.propagation_ns:
+                continue
+            path: Path = ("chains", index, "callbacks", position, "propagation_ms")
+            place = whole.index(callback)
+            before = whole[place - 1] if place else None
+            if before is None or not system.hop_ns(before, callback):
+                yield Finding(
+                    path,
+                    f"'{callback.name}' is started by no callback of another executor of the host",
+                    "remove propagation_ms, or give it to the callback that is",
+                )
+            elif callback.propagation_ns >= chain.period_ns:
+                yield Finding(
+                    path,
+                    f"a message to '{callback.name}' is under way as long as the period of chain '{chain.name}'",
+                    "make it shorter than period_ms",
+                )
+
+
+def _budgets(system: System) -> Iterator[Finding]:
+    for index, executor in enumerate(system.executors):
+        path: Path = ("executors", index, "budget_ms")
+        if bool(executor.budget_ms) != bool(executor.budget_period_ms):
+            yield Finding(
+                path, f"executor '{executor.name}' has half of a budget", "give budget_ms and budget_period_ms"
+            )
+        elif executor.budget_ms > executor.budget_period_ms:
+            yield Finding(
+                path, f"the budget of executor '{executor.name}' is longer than its period", "make it shorter"
+            )
+
+
+# ---- services ----
+
+
+def _services(system: System) -> Iterator[Finding]:
+    servers: dict[str, tuple[Chain, Callback]] = {}
+    for index, chain in enumerate(system.chains):
+        if not any(one.requests or one.replies or one.kind in ("service", "client") for one in chain.callbacks):
+            continue
+        path: Path = ("chains", index)
+        for position in range(len(chain.callbacks)):
+            yield from _callback(chain, position, (*path, "callbacks", position))
+        yield from _servers(chain, servers, path)
+        if chain.reliability != "reliable":
+            yield Finding(
+                (*path, "reliability"),
+                f"chain '{chain.name}' has a service and is best effort: a lost request would never be answered",
+                'write reliability = "reliable"',
+            )
+
+
+def _at(chain: Chain, position: int) -> Callback | None:
+    return chain.callbacks[position] if 0 <= position < len(chain.callbacks) else None
+
+
+def _callback(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
+    callback = chain.callbacks[position]
+    sent = [key for key in ("publishes", "requests", "replies") if getattr(callback, key) is not None]
+    if len(sent) > 1:
+        yield Finding(
+            (*path, sent[1]),
+            f"'{callback.name}' of chain '{chain.name}' {sent[0]} and {sent[1]}, and sends one thing at its end",
+            "give the other one to a callback behind it, or to a chain of its own",
+        )
+    elif callback.replies is not None and callback.kind != "service":
+        yield Finding(
+            (*path, "replies"),
+            f"'{callback.name}' of chain '{chain.name}' is a {callback.kind}, which nobody asks for a reply",
+            'write kind = "service", or publishes in place of replies',
+        )
+    elif callback.kind == "service":
+        yield from _service(chain, position, path)
+    elif callback.requests is not None and not _is(_at(chain, position + 1), "service"):
+        yield Finding(
+            (*path, "requests"),
+            f"'{callback.name}' of chain '{chain.name}' requests service '{callback.requests.service}', and the "
+            "callback behind it is no server",
+            'put a callback of kind = "service" behind it, with replies = { service = "...", type = "..." }',
+        )
+    elif callback.kind == "client" and not _is(_at(chain, position - 1), "service"):
+        yield Finding(
+            (*path, "kind"),
+            f"client '{callback.name}' of chain '{chain.name}' stands behind no service whose reply it could take",
+            'put it behind a callback of kind = "service", or make it a subscription',
+        )
+
+
+def _is(callback: Callback | None, kind: str) -> bool:
+    return callback is not None and callback.kind == kind
+
+
+def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
+    server = chain.callbacks[position]
+    asker, client = _at(chain, position - 1), _at(chain, position + 1)
+    if server.replies is None:
+        yield Finding(
+            path,
+            f"service '{server.name}' of chain '{chain.name}' replies nothing",
+            'add replies = { service = "...", type = "..." }',
+        )
+        return
+    if asker is None or asker.requests is None:
+        yield Finding(
+            path,
+            f"service '{server.name}' of chain '{chain.name}' is requested by no callback before it",
+            f'add requests = {{ service = "{server.replies.service}", type = "{server.replies.type}" }} to that',
+        )
+        return
+    for key in ("service", "type"):
+        asked, served = getattr(asker.requests, key), getattr(server.replies, key)
+        if asked.lstrip("/") != served.lstrip("/"):
+            yield Finding(
+                (*path, "replies", key),
+                f"'{server.name}' of chain '{chain.name}' serves {key} '{served}', and '{asker.name}' asks for "
+                f"'{asked}'",
+                "correct one of them",
+            )
+    if client is None or client.kind != "client":
+        yield Finding(
+            path,
+            f"the reply of service '{server.name}' of chain '{chain.name}' is taken by no client",
+            f'put a callback of kind = "client" behind it, on executor {asker.executor}; execution_ms = 0 if it does '
+            "nothing",
+        )
+    elif client.executor != asker.executor:
+        yield Finding(
+            (*path[:-1], position + 1, "executor"),
+            f"client '{client.name}' of chain '{chain.name}' is on executor '{client.executor}', and the reply comes "
+            f"to who has requested, on '{asker.executor}'",
+            f'write executor = "{asker.executor}"',
+        )
+
+
+def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Path) -> Iterator[Finding]:
+    """Each service has one place in a chain. Several chains may ask it: it is one callback of one executor."""
+    for position, callback in enumerate(chain.callbacks):
+        if callback.replies is None or callback.kind != "service":
+            continue
+        name = callback.replies.service.lstrip("/")
+        of, first = servers.setdefault(name, (chain, callback))
+        if first is callback:
+            continue
+        here: Path = (*path, "callbacks", position, "replies", "service")
+        if first.executor != callback.executor:
+            yield Finding(
+                here,
+                f"service '{name}' has servers on the executors '{first.executor}' and '{callback.executor}'",
+                "give each a name of its own",
+            )
+        elif of is chain:
+            yield Finding(
+                here,
+                f"service '{name}' is already that of '{first.name}' of chain '{of.name}'",
+                "use one service for each step of a chain",
+            )
+        else:
+            yield from _same_server(chain, position, (of, first), path)
+
+
+def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], path: Path) -> Iterator[Finding]:
+    """What a callback has once, whoever asks."""
+    of, first = known
+    callback = chain.callbacks[position]
+    here: Path = (*path, "callbacks", position)
+    assert first.replies is not None and callback.replies is not None
+    if first.replies.type != callback.replies.type:
+        yield Finding(
+            (*here, "replies", "type"),
+            f"service '{first.replies.service}' is {first.replies.type} in chain '{of.name}' and "
+            f"{callback.replies.type} in chain '{chain.name}'",
+            "correct one of them",
+        )
+    for key in ("group", "priority"):
+        one, other = getattr(first, key), getattr(callback, key)
+        if one != other:
+            yield Finding(
+                (*here, key) if other is not None else here,
+                f"the server of '{first.replies.service}' has {_said(key, one)} in chain '{of.name}' and "
+                f"{_said(key, other)} in chain '{chain.name}', and is one callback",
+                "write the same in both",
+            )
+
+
+def _said(key: str, value: object) -> str:
+    return f"no {key}" if value is None else f"{key} '{value}'"
+
+
+# ---- boards ----
+
+
+def _boards(system: System) -> Iterator[Finding]:
+    """On the host there is neither link nor policy, nor any cost beside its callbacks; a chain names a link of a board
+    that it touches."""
+    for index, executor in enumerate(system.executors):
+        for key in ("link", "policy"):
+            if executor.where == "host" and getattr(executor, key) is not None:
+                yield Finding(
+                    ("executors", index, key),
+                    f"executor '{executor.name}' is on the host, which has no {key} of its own",
+                    "remove it" if key == "link" else "remove it, and choose by --executor",
+                )
+        for key in ("process_ms", "dispatch_ms", "interrupt_ms"):
+            if executor.where == "host" and getattr(executor, key):
+                yield Finding(
+                    ("executors", index, key),
+                    f"'{key}' of executor '{executor.name}' is of a board; on the host it is part of a callback",
+                    "remove it, and add its time to execution_ms",
+                )
+        if executor.where == "host" and executor.pools is not None:
+            yield Finding(
+                ("executors", index, "pools"),
+                f"executor '{executor.name}' is on the host, which has no pools",
+                "remove it",
+            )
+    links = {board.name: system.link_of_board(board) for board in system.boards()}
+    for index, chain in enumerate(system.chains):
+        touched = {callback.executor for callback in system.path(chain)} & set(links)
+        known = {link.name for name in touched if (link := links[name]) is not None}
+        if chain.link is None or not touched or len(known) < len(touched) or chain.link in known:
+            continue
+        yield Finding(
+            ("chains", index, "link"),
+            f"chain '{chain.name}' touches no board on link '{chain.link}'",
+            f"use one of: {', '.join(sorted(known))}, or leave it out",
+        )
+
+
+# ---- locks ----
+
+
+def _locks(system: System) -> Iterator[Finding]:
+    """Of names that are known."""
+    callbacks = {(chain.name, one.name): one for chain in system.chains for one in chain.callbacks}
+    held_ms: dict[tuple[str, str], Decimal] = {}
+    for index, lock in enumerate(system.locks):
+        for place, section in enumerate(lock.sections):
+            callback = callbacks[section.callback]
+            held_ms[section.callback] = held_ms.get(section.callback, Decimal(0)) + section.section_ms
+            if held_ms[section.callback] > callback.execution_ms:
+                yield Finding(
+                    ("locks", index, "sections", place, "section_ms"),
+                    f"'{'.'.join(section.callback)}' holds locks for {held_ms[section.callback]} ms and runs for "
+                    f"{callback.execution_ms} ms",
+                    "shorten section_ms or lengthen execution_ms",
+                )
+        yield from _shares_memory(system, index, lock, [callbacks[one.callback] for one in lock.sections])
+        yield from _shared(system, index, lock)
+
+
+def _shared(system: System, index: int, lock: Lock) -> Iterator[Finding]:
+    """A service that several chains ask is one callback: what it locks for one of them it locks for all."""
+    named = {one.callback: (place, one.section_ms) for place, one in enumerate(lock.sections)}
+    for service, several in servers_of(system).items():
+        places = [
+            (chain.name, one.name)
+            for chain in system.chains
+            for one in chain.callbacks
+            if any(one is each for each in several)
+        ]
+        first = next((place for place in places if place in named), None)
+        if first is None:
+            continue
+        at, section_ms = named[first]
+        for other in places:
+            if other not in named:
+                yield Finding(
+                    ("locks", index, "sections", at, "callback"),
+                    f"service '{service}' takes lock '{lock.name}' as '{'.'.join(first)}' and not as "
+                    f"'{'.'.join(other)}', which is the same callback",
+                    f"name '{'.'.join(other)}', too, with section_ms = {section_ms}",
+                )
+            elif named[other][1] != section_ms:
+                yield Finding(
+                    ("locks", index, "sections", named[other][0], "section_ms"),
+                    f"service '{service}' holds lock '{lock.name}' for {section_ms} ms as '{'.'.join(first)}' and for "
+                    f"{named[other][1]} ms as '{'.'.join(other)}', which is the same callback",
+                    "write the same in both",
+                )
+
+
+def _shares_memory(system: System, index: int, lock: Lock, callbacks: list[Callback]) -> Iterator[Finding]:
+    """Memory is that of one board, or of one process of the host."""
+    first = callbacks[0]
+    for place, callback in enumerate(callbacks):
+        path: Path = ("locks", index, "sections", place, "callback")
+        apart = system.where(callback) != system.where(first)
+        boards = system.where(callback) == "mcu" and callback.executor != first.executor
+        if apart or boards:
+            yield Finding(
+                path,
+                f"lock '{lock.name}' is taken on executor '{first.executor}' and on '{callback.executor}', which share "
+                "no memory",
+                "send a message instead, or make a lock for each",
+            )
+        elif system.executor(callback.executor).budget_ms:
+            yield Finding(
+                path,
+                f"'{callback.name}' may lose its budget while it has lock '{lock.name}', for which there is no bound",
+                f"remove budget_ms of executor '{callback.executor}', or put the callbacks into one exclusive group",
+            )
+
+
+# ---- paths ----
+
+
+def _paths(system: System) -> Iterator[Finding]:
+    """Of names that are known. A value is taken where it was left: on one executor."""
+    for index, path in enumerate(system.paths):
+        for name in path.chains:
+            if system.timer_of(system.chain(name)).begins_with_event:
+                yield Finding(
+                    ("paths", index, "chains"),
+                    f"path '{path.name}': chain '{name}' begins with an event, and takes no value at a rate",
+                    "leave it out: its deadline counts from the event",
+                )
+        for before, after in pairwise(system.chain(name) for name in path.chains):
+            end, begin = before.callbacks[-1], system.path(after)[0]
+            if end.executor != begin.executor:
+                yield Finding(
+                    ("paths", index, "chains"),
+                    f"path '{path.name}': chain '{before.name}' ends on executor '{end.executor}', and chain "
+                    f"'{after.name}' begins on executor '{begin.executor}'",
+                    f"end '{before.name}' with a subscription on '{begin.executor}' that keeps the value",
+                )
+
+
+# ---- programs ----
+
+_PROGRAMS = ("command", "image", "attach")
+
+
+def _programs(system: System) -> Iterator[Finding]:
+    """The user's program for an executor: one at most; images and devices have lines that they fit."""
+    for index, executor in enumerate(system.executors):
+        given = [key for key in _PROGRAMS if getattr(executor, key) is not None]
+        for key in given[1:]:
+            yield Finding(
+                ("executors", index, key), f"executor '{executor.name}' has {given[0]} and {key}", "keep one of them"
+            )
+        for key in given:
+            if executor.where == "host" and key != "command":
+                yield Finding(
+                    ("executors", index, key),
+                    f"executor '{executor.name}' is on the host, which has no {key}",
+                    "use command, or remove it",
+                )
+            elif executor.where == "mcu":
+                yield from _misfit(executor, system.link_of_board(executor), ("executors", index, key))
+
+
+def _misfit(board: Executor, link: SerialLink | UdpLink | None, path: tuple[str | int, ...]) -> Iterator[Finding]:
+    key = path[-1]
+    if link is None:
+        yield Finding(path, f"board '{board.name}' has a program and no link", 'name one by link = "..."')
+    elif key == "image" and link.kind != "serial":
+        yield Finding(path, f"board '{board.name}' is an image on a network", "images need a serial link")
+    elif key == "attach" and isinstance(link, UdpLink) and board.attach != str(link.port):
+        yield Finding(
+            path,
+            f"board '{board.name}' is to be found at '{board.attach}', link '{link.name}' has port {link.port}",
+            f'write attach = "{link.port}"',
+        )
+    elif key == "attach" and link.kind == "serial" and not str(board.attach).startswith("/"):
+        yield Finding(path, f"board '{board.name}' is at '{board.attach}'", "write the whole path of a serial device")
+
+
+# ---- load ----
 
 
 def _executor_load(system: System) -> Iterator[Finding]:
