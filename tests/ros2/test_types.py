@@ -47,7 +47,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The class of the type with keys, which no wheel has."""
     folder = tmp_path_factory.mktemp("types")
-    own_types.make_package(Path(__file__).parents[1] / "compat/types/robot_msgs", folder)
+    own_types.make_package(Path(__file__).parents[1] / "compat/peers/robot_msgs", folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         yield importlib.import_module("robot_msgs.msg").Reading

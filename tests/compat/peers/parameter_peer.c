@@ -6,10 +6,7 @@
  * "on" (bool), "count" (integer, 0 to 100 in steps of 5), "gain" (double) and "fixed" (integer, read-only); clients may
  * make others. What the program is asked is printed as lines of JSON, and "count" above 90 is refused. --store keeps
  * "gain" in a file over restarts. SIGTERM prints the counters and ends it. */
-#define _POSIX_C_SOURCE 200809L
-#include <inttypes.h>
 #include <rclc_parameter/rclc_parameter.h>
-#include <string.h>
 #include <tide/rclc_parameter.h>
 
 #define TIDE_NODES 1
@@ -19,10 +16,6 @@
 #define TIDE_GUARD_CONDITIONS 0
 #define TIDE_PARAMETER_SERVERS 1
 #define TIDE_PARAMETERS 8
-#define TIDE_DEFINE_POOLS
-#include <tide/pools.h>
-
-#define PEER "parameter_peer"
 #include "peer.h"
 
 static rclc_parameter_server_t server;
@@ -60,9 +53,9 @@ static void save(void *context, const char *name, const ParameterValue *value) {
   fclose(file);
 }
 
-static void add_parameters(rcl_node_t *node) {
+static void add_parameters(void) {
   const rclc_parameter_options_t options = {true, 6, true, false};
-  require(rclc_parameter_server_init_with_option(&server, node, &options), "the parameter server");
+  require(rclc_parameter_server_init_with_option(&server, &node, &options), "the parameter server");
   require(rclc_add_parameter(&server, "on", RCLC_PARAMETER_BOOL), "on");
   require(rclc_add_parameter(&server, "count", RCLC_PARAMETER_INT), "count");
   require(rclc_add_parameter(&server, "gain", RCLC_PARAMETER_DOUBLE), "gain");
@@ -76,52 +69,24 @@ static void add_parameters(rcl_node_t *node) {
   if (store_path != NULL) require(tide_rclc_parameter_server_restore(&server, &store), "restoring");
 }
 
-static void print_end(rclc_support_t *support) {
+static void print_end(void) {
   tide_parameter_counters_t counters;
   require(tide_rclc_parameter_server_get_counters(&server, &counters), "counting");
   printf("{\"event\": \"end\", \"requests\": %" PRIu32 ", \"requests_lost\": %" PRIu32 ", \"answers_lost\": %" PRIu32
          ", \"events_lost\": %" PRIu32 ", \"reconnects\": %" PRIu32 "}\n",
          counters.requests, counters.requests_lost, counters.answers_lost, counters.events_lost,
-         tide_rclc_support_session(support)->counters.reconnects);
+         tide_rclc_support_session(&support)->counters.reconnects);
   fflush(stdout);
-}
-
-static const char *read_options(int count, char **words, rmw_init_options_t *link) {
-  static const struct option known[] = {PEER_LINK_OPTIONS,
-                                        {"node", required_argument, NULL, 'n'},
-                                        {"store", required_argument, NULL, 'f'},
-                                        {NULL, 0, NULL, 0}};
-  const char *name = "peer";
-  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
-    if (option == 'n') {
-      name = optarg;
-    } else if (option == 'f') {
-      store_path = optarg;
-    } else {
-      read_link_option(option, link);
-    }
-  }
-  return name;
 }
 
 int main(int count, char **words) {
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  require(rcl_init_options_init(&options, allocator), "options");
-  const char *name = read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
+  const peer_option_t own[] = {{.name = "store", .text = &store_path}, {0}};
+  connect_board(count, words, own, "", RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES);
   end_by_signal();
-  rclc_support_t support;
-  rcl_node_t node = rcl_get_zero_initialized_node();
-  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
-  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting");
-  require(rclc_node_init_default(&node, name, "", &support), "the node");
-  add_parameters(&node);
-  require(rclc_executor_init(&executor, &support.context, RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES, &allocator),
-          "the executor");
+  add_parameters();
   require(rclc_executor_add_parameter_server(&executor, &server, on_change), "adding");
-  printf("{\"event\": \"ready\"}\n");
-  fflush(stdout);
+  tell_ready();
   while (!interrupted) require(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(50)), "spinning");
-  print_end(&support);
+  print_end();
   return 0;
 }

@@ -6,9 +6,6 @@
  * A timer of level 3 publishes a number on "count" each 20 ms, and a subscription of level 5 takes what comes on "echo"
  * and publishes it on "again". Two lanes: from level 4 on, and the others. SIGTERM prints the counters as a line of
  * JSON and ends it. */
-#define _POSIX_C_SOURCE 200809L
-#include <inttypes.h>
-#include <rclc/executor.h>
 #include <std_msgs/msg/int32.h>
 #include <tide/rclc_diagnostics.h>
 #include <tide/rclc_trace.h>
@@ -22,52 +19,26 @@
 #define TIDE_EXECUTOR_LANES 2
 #define TIDE_HANDLES 4
 #define TIDE_CONNECT_TIMEOUT_MS 20000 /* a line with losses, a machine with other work */
-#define TIDE_DEFINE_POOLS
-#include <tide/pools.h>
-
-#define PEER "telling_peer"
 #include "peer.h"
 
 enum { LANES = 2, RINGS = 1 + LANES, MOST_RECORDS = 1024, PERIOD_MS = 20 };
 
 static struct {
-  rclc_support_t support;
-  rcl_node_t node;
-  rclc_executor_t executor;
   rcl_timer_t timer;
   rcl_publisher_t count, again;
   rcl_subscription_t echo;
   std_msgs__msg__Int32 taken;
   uint32_t published, echoed;
-  uint32_t records;
+  int64_t records;
   bool budget, unsynchronised;
 } board = {.records = 256};
 
 static tide_trace_ring_t rings[RINGS];
 static tide_trace_record_t records[RINGS * MOST_RECORDS];
 
-static void read_options(int count, char **words, rmw_init_options_t *link) {
-  static const struct option known[] = {PEER_LINK_OPTIONS,
-                                        {"records", required_argument, NULL, 'r'},
-                                        {"budget", no_argument, NULL, 'b'},
-                                        {"unsynchronised", no_argument, NULL, 'n'},
-                                        {NULL, 0, NULL, 0}};
-  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
-    if (option == 'r') {
-      board.records = (uint32_t)strtoul(optarg, NULL, 0);
-    } else if (option == 'b') {
-      board.budget = true;
-    } else if (option == 'n') {
-      board.unsynchronised = true;
-    } else {
-      read_link_option(option, link);
-    }
-  }
-}
-
 static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)timer, (void)since_last_call_ns;
-  if (interrupted) tide_executor_stop(tide_rclc_executor_core(&board.executor));
+  if (interrupted) tide_executor_stop(tide_rclc_executor_core(&executor));
   const std_msgs__msg__Int32 number = {.data = (int32_t)board.published++};
   (void)rcl_publish(&board.count, &number, NULL);
 }
@@ -79,10 +50,10 @@ static void on_echo(const void *message) {
 
 static void make_chains(void) {
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
-  require(rclc_publisher_init_default(&board.count, &board.node, type, "count"), "count");
-  require(rclc_publisher_init_default(&board.again, &board.node, type, "again"), "again");
-  require(rclc_subscription_init_default(&board.echo, &board.node, type, "echo"), "echo");
-  require(rclc_timer_init_default(&board.timer, &board.support, RCL_MS_TO_NS(PERIOD_MS), on_timer), "the timer");
+  require(rclc_publisher_init_default(&board.count, &node, type, "count"), "count");
+  require(rclc_publisher_init_default(&board.again, &node, type, "again"), "again");
+  require(rclc_subscription_init_default(&board.echo, &node, type, "echo"), "echo");
+  require(rclc_timer_init_default(&board.timer, &support, RCL_MS_TO_NS(PERIOD_MS), on_timer), "the timer");
   require(tide_rclc_publisher_set_priority(&board.count, TIDE_PRIORITY(3, 1)), "a priority");
   require(tide_rclc_publisher_set_priority(&board.again, TIDE_PRIORITY(5, 1)), "a priority");
   require(tide_rclc_subscription_set_priority(&board.echo, TIDE_PRIORITY(5, 0)), "a priority");
@@ -99,24 +70,22 @@ static void make_executor(void) {
     lanes[1].runtime_ns = RCL_MS_TO_NS(2);
     lanes[1].period_ns = RCL_MS_TO_NS(10);
   }
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  require(rclc_executor_init(&board.executor, &board.support.context, 4, &allocator), "the executor");
-  require(tide_rclc_executor_set_lanes(&board.executor, lanes, LANES), "the lanes");
-  require(rclc_executor_add_timer(&board.executor, &board.timer), "adding");
-  require(rclc_executor_add_subscription(&board.executor, &board.echo, &board.taken, on_echo, ON_NEW_DATA), "adding");
+  require(tide_rclc_executor_set_lanes(&executor, lanes, LANES), "the lanes");
+  require(rclc_executor_add_timer(&executor, &board.timer), "adding");
+  require(rclc_executor_add_subscription(&executor, &board.echo, &board.taken, on_echo, ON_NEW_DATA), "adding");
 }
 
 static void tell(void) {
   const tide_trace_settings_t settings = {.rings = rings,
                                           .ring_count = RINGS,
                                           .records = records,
-                                          .records_a_ring = board.records,
+                                          .records_a_ring = (uint32_t)board.records,
                                           .place = 7,
                                           .period_ms = 50,
                                           .most_messages = 4,
                                           .chains_only = true};
-  require(tide_rclc_trace_init(&board.node, &board.support, &board.executor, &settings), "the trace");
-  require(tide_rclc_diagnostics_init(&board.node, &board.support, &board.executor, 500), "/diagnostics");
+  require(tide_rclc_trace_init(&node, &support, &executor, &settings), "the trace");
+  require(tide_rclc_diagnostics_init(&node, &support, &executor, 500), "/diagnostics");
 }
 
 static void print_end(void) {
@@ -132,22 +101,20 @@ static void print_end(void) {
 }
 
 int main(int count, char **words) {
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  require(rcl_init_options_init(&options, allocator), "options");
-  read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
-  require(rclc_support_init_with_options(&board.support, 0, NULL, &options, &allocator), "connecting");
-  require(rclc_node_init_default(&board.node, "peer", "some/space", &board.support), "the node");
+  const peer_option_t own[] = {{.name = "records", .number = &board.records},
+                               {.name = "budget", .flag = &board.budget},
+                               {.name = "unsynchronised", .flag = &board.unsynchronised},
+                               {0}};
+  connect_board(count, words, own, "some/space", 4);
   if (!board.unsynchronised) require((rcl_ret_t)rmw_uros_sync_session(5000), "synchronising");
   make_chains();
   make_executor();
   tell();
   end_by_signal();
-  printf("{\"event\": \"ready\"}\n");
-  fflush(stdout);
-  require(rclc_executor_spin(&board.executor), "spinning");
+  tell_ready();
+  require(rclc_executor_spin(&executor), "spinning");
   print_end();
-  require(tide_rclc_diagnostics_fini(&board.node), "the end of /diagnostics");
-  require(tide_rclc_trace_fini(&board.node), "the end of the trace");
+  require(tide_rclc_diagnostics_fini(&node), "the end of /diagnostics");
+  require(tide_rclc_trace_fini(&node), "the end of the trace");
   return 0;
 }

@@ -5,19 +5,13 @@
  *
  * Of each type it sends what comes on "down/TYPE" back on "up/TYPE". Each line of its standard input makes it publish a
  * message of each type as its X__init leaves it, on "new/TYPE". */
-#define _POSIX_C_SOURCE 200809L
 #include <micro_ros_utilities/type_utilities.h>
-#include <poll.h>
-#include <rclc/executor.h>
 #include <robot_msgs/msg/reading.h>
-#include <string.h>
 #include <test_msgs/msg/bounded_sequences.h>
 #include <test_msgs/msg/defaults.h>
 #include <test_msgs/msg/strings.h>
 #include <test_msgs/msg/w_strings.h>
-#include <unistd.h>
 
-#define PEER "types_peer"
 #include "peer.h"
 
 #define TYPES 5
@@ -42,7 +36,7 @@ static void send_back(const void *message, void *place) {
   require(rcl_publish(&types[*(size_t *)place].up, message, NULL), "sending back");
 }
 
-static void init_type(size_t i, rcl_node_t *node, rclc_executor_t *executor) {
+static void init_type(size_t i) {
   static size_t places[TYPES];
   static const micro_ros_utilities_memory_conf_t memory = {60, 60, 10, NULL, 0, NULL};
   char name[64];
@@ -51,28 +45,18 @@ static void init_type(size_t i, rcl_node_t *node, rclc_executor_t *executor) {
                                                                                                : RCL_RET_BAD_ALLOC,
           "memory");
   snprintf(name, sizeof name, "/up/%s", types[i].name);
-  require(rclc_publisher_init_default(&types[i].up, node, types[i].type, name), name);
+  require(rclc_publisher_init_default(&types[i].up, &node, types[i].type, name), name);
   snprintf(name, sizeof name, "/new/%s", types[i].name);
-  require(rclc_publisher_init_default(&types[i].new_one, node, types[i].type, name), name);
+  require(rclc_publisher_init_default(&types[i].new_one, &node, types[i].type, name), name);
   snprintf(name, sizeof name, "/down/%s", types[i].name);
-  require(rclc_subscription_init_default(&types[i].down, node, types[i].type, name), name);
-  require(rclc_executor_add_subscription_with_context(executor, &types[i].down, &types[i].received, send_back,
+  require(rclc_subscription_init_default(&types[i].down, &node, types[i].type, name), name);
+  require(rclc_executor_add_subscription_with_context(&executor, &types[i].down, &types[i].received, send_back,
                                                       &places[i], ON_NEW_DATA),
           "adding");
 }
 
 static void publish_new_ones(void) {
   for (size_t i = 0; i < TYPES; i++) require(rcl_publish(&types[i].new_one, &types[i].made, NULL), types[i].name);
-}
-
-/* False: the input has ended. */
-static bool obey(void) {
-  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-  char line[32];
-  if (poll(&input, 1, 0) <= 0) return true;
-  if (fgets(line, sizeof line, stdin) == NULL) return false;
-  publish_new_ones();
-  return true;
 }
 
 #define NAME_TYPE(place, package, type_name, member)                              \
@@ -83,25 +67,16 @@ static bool obey(void) {
   } while (0)
 
 int main(int count, char **words) {
-  setvbuf(stdin, NULL, _IONBF, 0); /* or poll would not see what was read ahead */
   NAME_TYPE(0, test_msgs, Defaults, defaults);
   NAME_TYPE(1, test_msgs, WStrings, w_strings);
   NAME_TYPE(2, test_msgs, Strings, strings);
   NAME_TYPE(3, test_msgs, BoundedSequences, bounded_sequences);
   NAME_TYPE(4, robot_msgs, Reading, reading);
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  require(rcl_init_options_init(&options, allocator), "options");
-  read_link_options(count, words, rcl_init_options_get_rmw_init_options(&options));
-  rclc_support_t support;
-  rcl_node_t node = rcl_get_zero_initialized_node();
-  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
-  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting");
-  require(rclc_node_init_default(&node, "peer", "", &support), "the node");
-  require(rclc_executor_init(&executor, &support.context, TYPES, &allocator), "the executor");
-  for (size_t i = 0; i < TYPES; i++) init_type(i, &node, &executor);
-  printf("{\"event\": \"ready\"}\n");
-  fflush(stdout);
-  while (obey()) (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(10));
-  return 0;
+  connect_board(count, words, NULL, "", TYPES);
+  for (size_t i = 0; i < TYPES; i++) init_type(i);
+  tell_ready();
+  for (;;) {
+    if (next_order() != NULL) publish_new_ones();
+    (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(10));
+  }
 }

@@ -8,21 +8,9 @@
  * Each goal has a place of a timer's list, or with --threads a thread. The client sends its goals, some at once; the
  * orders count up from the given one; those of 100 and more are cancelled after their first feedback. What happens is
  * printed as lines of JSON; SIGTERM prints the counters and ends it. */
-#define _POSIX_C_SOURCE 200809L
-#include <getopt.h>
-#include <inttypes.h>
 #include <pthread.h>
-#include <rcl/rcl.h>
-#include <rclc/executor.h>
-#include <rclc/rclc.h>
-#include <rmw_microros/rmw_microros.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <test_msgs/action/fibonacci.h>
 #include <tide/rclc_action.h>
-#include <tide/status.h>
 #include <time.h>
 
 #define TIDE_NODES 1
@@ -39,8 +27,8 @@
 #define TIDE_TIMERS 2
 #define TIDE_SLOTS 64
 #define TIDE_SMALL_NODES 32
-#define TIDE_DEFINE_POOLS
-#include <tide/pools.h>
+
+#include "peer.h"
 
 #define GOALS 12
 #define NUMBERS 256
@@ -56,9 +44,8 @@ typedef struct run {
   size_t count;
 } run_t;
 
-static volatile sig_atomic_t interrupted;
 static bool threads;
-static uint64_t step_ms = 20;
+static int64_t step_ms = 20;
 static request_t incoming[GOALS], outgoing[GOALS];
 static run_t runs[GOALS];
 static feedback_t heard;
@@ -66,20 +53,8 @@ static result_t result;
 static int32_t heard_numbers[NUMBERS], result_numbers[NUMBERS];
 static rclc_action_server_t server;
 static rclc_action_client_t client;
-static int32_t goals_to_send, next_order;
-static size_t at_once = 1, under_way;
+static int64_t goals_to_send, first_order, at_once = 1, under_way;
 static bool places[GOALS];
-
-static void on_signal(int number) {
-  (void)number;
-  interrupted = 1;
-}
-
-static void require(rcl_ret_t outcome, const char *step) {
-  if (outcome == RCL_RET_OK) return;
-  fprintf(stderr, "action_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
-  exit(1);
-}
 
 static void tell(const char *what, int32_t order, int value) {
   printf("{\"%s\": %" PRId32 ", \"value\": %d}\n", what, order, value);
@@ -174,12 +149,12 @@ static void send_goals(rcl_timer_t *timer, int64_t last_call_time) {
   while (goals_to_send > 0 && under_way < at_once) {
     size_t place = 0;
     while (places[place]) place++;
-    outgoing[place].goal.order = next_order;
+    outgoing[place].goal.order = (int32_t)first_order;
     if (rclc_action_send_goal_request(&client, &outgoing[place], NULL) != RCL_RET_OK) return;
     places[place] = true;
     under_way++;
     goals_to_send--;
-    next_order++;
+    first_order++;
   }
 }
 
@@ -231,9 +206,9 @@ static void print_counters(const char *side, const tide_action_counters_t *count
          counters->malformed, counters->dropped, counters->replies_lost);
 }
 
-static void print_end(rclc_support_t *support, bool serves, bool asks) {
+static void print_end(bool serves, bool asks) {
   tide_action_counters_t counters;
-  tide_session_t *session = tide_rclc_support_session(support);
+  tide_session_t *session = tide_rclc_support_session(&support);
   printf("{\"event\": \"end\", \"reconnects\": %" PRIu32 ", \"retransmissions\": %" PRIu32,
          session->counters.reconnects, session->daemon.transmitter.counters.retransmissions);
   if (serves) {
@@ -249,85 +224,17 @@ static void print_end(rclc_support_t *support, bool serves, bool asks) {
 }
 
 int main(int argc, char **argv) {
-  static const struct option names[] = {{"udp", required_argument, NULL, 'u'},
-                                        {"serial", required_argument, NULL, 'd'},
-                                        {"baud", required_argument, NULL, 'b'},
-                                        {"key", required_argument, NULL, 'k'},
-                                        {"node", required_argument, NULL, 'n'},
-                                        {"serve", required_argument, NULL, 's'},
-                                        {"ask", required_argument, NULL, 'a'},
-                                        {"step-ms", required_argument, NULL, 'm'},
-                                        {"goals", required_argument, NULL, 'g'},
-                                        {"order", required_argument, NULL, 'o'},
-                                        {"at-once", required_argument, NULL, 'c'},
-                                        {"threads", no_argument, NULL, 't'},
-                                        {NULL, 0, NULL, 0}};
-  const char *port = "8888", *device = NULL, *serves = NULL, *asks = NULL, *name = "peer";
-  uint32_t key = 1, baud = 921600;
-  for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-    switch (option) {
-      case 'u':
-        port = optarg;
-        break;
-      case 'd':
-        device = optarg;
-        break;
-      case 'b':
-        baud = (uint32_t)strtoul(optarg, NULL, 0);
-        break;
-      case 'k':
-        key = (uint32_t)strtoul(optarg, NULL, 0);
-        break;
-      case 'n':
-        name = optarg;
-        break;
-      case 's':
-        serves = optarg;
-        break;
-      case 'a':
-        asks = optarg;
-        break;
-      case 'm':
-        step_ms = strtoul(optarg, NULL, 0);
-        break;
-      case 'g':
-        goals_to_send = (int32_t)strtol(optarg, NULL, 0);
-        break;
-      case 'o':
-        next_order = (int32_t)strtol(optarg, NULL, 0);
-        break;
-      case 'c':
-        at_once = strtoul(optarg, NULL, 0);
-        break;
-      case 't':
-        threads = true;
-        break;
-      default:
-        return 2;
-    }
-  }
-  if (step_ms == 0 || step_ms > 900 || at_once == 0 || at_once > GOALS) return 2;
-  signal(SIGTERM, on_signal);
+  const char *serves = NULL, *asks = NULL;
+  const peer_option_t own[] = {{.name = "serve", .text = &serves},        {.name = "ask", .text = &asks},
+                               {.name = "step-ms", .number = &step_ms},   {.name = "goals", .number = &goals_to_send},
+                               {.name = "order", .number = &first_order}, {.name = "at-once", .number = &at_once},
+                               {.name = "threads", .flag = &threads},     {0}};
+  connect_board(argc, argv, own, "", 4);
+  if (step_ms <= 0 || step_ms > 900 || at_once <= 0 || at_once > GOALS) return 2;
+  end_by_signal();
   heard.feedback.sequence.data = heard_numbers;
   result.result.sequence.data = result_numbers;
   heard.feedback.sequence.capacity = result.result.sequence.capacity = NUMBERS;
-
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  require(rcl_init_options_init(&options, allocator), "options");
-  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
-  if (device != NULL) {
-    require(tide_rclc_options_set_serial(link, device, baud), "device");
-  } else {
-    require(rmw_uros_options_set_udp_address("127.0.0.1", port, link), "address");
-  }
-  require(rmw_uros_options_set_client_key(key, link), "key");
-  rclc_support_t support;
-  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting");
-  rcl_node_t node = rcl_get_zero_initialized_node();
-  require(rclc_node_init_default(&node, name, "", &support), "node");
-  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
-  require(rclc_executor_init(&executor, &support.context, 4, &allocator), "executor");
   const rosidl_action_type_support_t *type = ROSIDL_GET_ACTION_TYPE_SUPPORT(test_msgs, Fibonacci);
   rcl_timer_t run_timer = rcl_get_zero_initialized_timer(), send_timer = rcl_get_zero_initialized_timer();
   if (serves != NULL) {
@@ -346,10 +253,9 @@ int main(int argc, char **argv) {
     require(rclc_timer_init_default(&send_timer, &support, RCL_MS_TO_NS(100), send_goals), "timer");
     require(rclc_executor_add_timer(&executor, &send_timer), "adding");
   }
-  puts("{\"event\": \"ready\"}");
-  fflush(stdout);
+  tell_ready();
   while (!interrupted) (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(20));
-  print_end(&support, serves != NULL, asks != NULL);
+  print_end(serves != NULL, asks != NULL);
   if (threads) return 0; /* they may be running yet */
   require(rclc_executor_fini(&executor), "finishing");
   require(rclc_support_fini(&support), "goodbye");

@@ -7,20 +7,8 @@
  * A request with bool_value is answered later, by a timer. As many requests as at-once may have no reply yet; 0 is no
  * bound. What is asked and answered is printed as lines of JSON;
  * SIGTERM prints the counters and ends it. */
-#define _POSIX_C_SOURCE 200809L
-#include <getopt.h>
-#include <inttypes.h>
-#include <rcl/rcl.h>
-#include <rclc/executor.h>
-#include <rclc/rclc.h>
-#include <rmw_microros/rmw_microros.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <test_msgs/srv/basic_types.h>
 #include <tide/rclc_service.h>
-#include <tide/status.h>
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 0
@@ -32,8 +20,8 @@
 #define TIDE_TIMERS 2
 #define TIDE_LARGE_NODE_BYTES 6144
 #define TIDE_REASSEMBLY_BYTES 6144
-#define TIDE_DEFINE_POOLS
-#include <tide/pools.h>
+
+#include "peer.h"
 
 #define TEXT_BYTES 5000
 #define LATE_MAXIMUM 64
@@ -44,10 +32,7 @@ typedef struct late {
   int64_t sum;
 } late_t;
 
-static volatile sig_atomic_t interrupted;
-static uint32_t key = 1;
-static size_t text_bytes = 10;
-static int64_t asked, replied, at_once;
+static int64_t asked, replied, at_once, text_bytes = 10;
 static rcl_service_t service;
 static rcl_client_t client;
 static late_t late[LATE_MAXIMUM];
@@ -56,22 +41,11 @@ static char texts[5][TEXT_BYTES + 1];
 static test_msgs__srv__BasicTypes_Request incoming, outgoing;
 static test_msgs__srv__BasicTypes_Response answer, late_answer, reply;
 
-static void on_signal(int number) {
-  (void)number;
-  interrupted = 1;
-}
-
-static void require(rcl_ret_t result, const char *step) {
-  if (result == RCL_RET_OK) return;
-  fprintf(stderr, "service_peer: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
-  exit(1);
-}
-
 static void on_request(const void *request, rmw_request_id_t *id, void *response) {
   const test_msgs__srv__BasicTypes_Request *given = request;
   test_msgs__srv__BasicTypes_Response *made = response;
   made->int64_value = given->int64_value + given->int32_value;
-  made->uint64_value = key;
+  made->uint64_value = (uint64_t)key;
   made->string_value.size = given->string_value.size;
   memcpy(made->string_value.data, given->string_value.data, given->string_value.size + 1);
   printf("{\"served\": %" PRId64 "}\n", given->int64_value);
@@ -87,7 +61,7 @@ static void send_late(rcl_timer_t *timer, int64_t last_call_time) {
   RCLC_UNUSED(last_call_time);
   while (late_count > 0) {
     late_answer.int64_value = late[late_count - 1].sum;
-    late_answer.uint64_value = key;
+    late_answer.uint64_value = (uint64_t)key;
     if (rcl_send_response(&service, &late[late_count - 1].id, &late_answer) != RCL_RET_OK) return;
     late_count--;
   }
@@ -99,9 +73,9 @@ static void ask(rcl_timer_t *timer, int64_t last_call_time) {
   if (at_once != 0 && asked - replied >= at_once) return;
   outgoing.int64_value = asked + 1;
   outgoing.int32_value = (int32_t)key;
-  memset(outgoing.string_value.data, 'a' + (int)(asked % 26), text_bytes);
+  memset(outgoing.string_value.data, 'a' + (int)(asked % 26), (size_t)text_bytes);
   outgoing.string_value.data[text_bytes] = '\0';
-  outgoing.string_value.size = text_bytes;
+  outgoing.string_value.size = (size_t)text_bytes;
   int64_t number = 0;
   if (rcl_send_request(&client, &outgoing, &number) == RCL_RET_OK) asked++;
 }
@@ -111,8 +85,8 @@ static void on_reply(const void *response, rmw_request_id_t *id) {
   replied++;
   const test_msgs__srv__BasicTypes_Response *given = response;
   const char letter = (char)('a' + (int)((id->sequence_number - 1) % 26));
-  const bool right = given->int64_value == id->sequence_number + (int64_t)key &&
-                     given->string_value.size == text_bytes && given->string_value.data[0] == letter;
+  const bool right = given->int64_value == id->sequence_number + key &&
+                     given->string_value.size == (size_t)text_bytes && given->string_value.data[0] == letter;
   printf("{\"reply\": %" PRId64 ", \"by\": %" PRIu64 ", \"right\": %s}\n", id->sequence_number, given->uint64_value,
          right ? "true" : "false");
   fflush(stdout);
@@ -123,7 +97,7 @@ static void give_text(rosidl_runtime_c__String *string, size_t place) {
   string->capacity = sizeof texts[place];
 }
 
-static void print_end(const rclc_support_t *support, bool serves, bool asks) {
+static void print_end(bool serves, bool asks) {
   tide_service_counters_t served = {0};
   tide_client_counters_t got = {0};
   if (serves) require(tide_rclc_service_get_counters(&service, &served), "counting");
@@ -131,73 +105,25 @@ static void print_end(const rclc_support_t *support, bool serves, bool asks) {
   printf("{\"event\": \"end\", \"reconnects\": %" PRIu32 ", \"served\": %" PRIu32 ", \"responses_lost\": %" PRIu32
          ", \"asked\": %" PRId64 ", \"unanswered\": %" PRIu32 ", \"forgotten\": %" PRIu32 ", \"unexpected\": %" PRIu32
          ", \"dropped\": %" PRIu32 "}\n",
-         tide_rclc_support_session((rclc_support_t *)support)->counters.reconnects, served.received,
-         served.responses_lost, asked, got.unanswered, got.forgotten, got.unexpected, served.dropped + got.dropped);
+         tide_rclc_support_session(&support)->counters.reconnects, served.received, served.responses_lost, asked,
+         got.unanswered, got.forgotten, got.unexpected, served.dropped + got.dropped);
   fflush(stdout);
 }
 
 int main(int argc, char **argv) {
-  static const struct option names[] = {{"udp", required_argument, NULL, 'u'},
-                                        {"key", required_argument, NULL, 'k'},
-                                        {"node", required_argument, NULL, 'n'},
-                                        {"serve", required_argument, NULL, 's'},
-                                        {"ask", required_argument, NULL, 'a'},
-                                        {"period-ms", required_argument, NULL, 'p'},
-                                        {"bytes", required_argument, NULL, 'b'},
-                                        {"at-once", required_argument, NULL, 'o'},
-                                        {NULL, 0, NULL, 0}};
-  const char *port = "8888", *serves = NULL, *asks = NULL, *name = "peer";
-  uint64_t period_ms = 100;
-  for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-    switch (option) {
-      case 'u':
-        port = optarg;
-        break;
-      case 'k':
-        key = (uint32_t)strtoul(optarg, NULL, 0);
-        break;
-      case 'n':
-        name = optarg;
-        break;
-      case 's':
-        serves = optarg;
-        break;
-      case 'a':
-        asks = optarg;
-        break;
-      case 'p':
-        period_ms = strtoul(optarg, NULL, 0);
-        break;
-      case 'b':
-        text_bytes = strtoul(optarg, NULL, 0);
-        break;
-      case 'o':
-        at_once = strtol(optarg, NULL, 0);
-        break;
-      default:
-        return 2;
-    }
-  }
-  if (text_bytes == 0 || text_bytes > TEXT_BYTES || period_ms == 0) return 2;
-  signal(SIGTERM, on_signal);
+  const char *serves = NULL, *asks = NULL;
+  int64_t period_ms = 100;
+  const peer_option_t own[] = {{.name = "serve", .text = &serves},          {.name = "ask", .text = &asks},
+                               {.name = "period-ms", .number = &period_ms}, {.name = "bytes", .number = &text_bytes},
+                               {.name = "at-once", .number = &at_once},     {0}};
+  connect_board(argc, argv, own, "", 4);
+  if (text_bytes <= 0 || text_bytes > TEXT_BYTES || period_ms <= 0) return 2;
+  end_by_signal();
   give_text(&incoming.string_value, 0);
   give_text(&outgoing.string_value, 1);
   give_text(&answer.string_value, 2);
   give_text(&late_answer.string_value, 3);
   give_text(&reply.string_value, 4);
-
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  require(rcl_init_options_init(&options, allocator), "options");
-  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
-  require(rmw_uros_options_set_udp_address("127.0.0.1", port, link), "address");
-  require(rmw_uros_options_set_client_key(key, link), "key");
-  rclc_support_t support;
-  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting");
-  rcl_node_t node = rcl_get_zero_initialized_node();
-  require(rclc_node_init_default(&node, name, "", &support), "node");
-  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
-  require(rclc_executor_init(&executor, &support.context, 4, &allocator), "executor");
   const rosidl_service_type_support_t *type = ROSIDL_GET_SRV_TYPE_SUPPORT(test_msgs, srv, BasicTypes);
   rcl_timer_t late_timer = rcl_get_zero_initialized_timer(), ask_timer = rcl_get_zero_initialized_timer();
   if (serves != NULL) {
@@ -212,10 +138,9 @@ int main(int argc, char **argv) {
     require(rclc_timer_init_default(&ask_timer, &support, RCL_MS_TO_NS(period_ms), ask), "timer");
     require(rclc_executor_add_timer(&executor, &ask_timer), "adding");
   }
-  puts("{\"event\": \"ready\"}");
-  fflush(stdout);
+  tell_ready();
   while (!interrupted) (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(20));
-  print_end(&support, serves != NULL, asks != NULL);
+  print_end(serves != NULL, asks != NULL);
   require(rclc_executor_fini(&executor), "finishing");
   require(rclc_support_fini(&support), "goodbye");
   return 0;

@@ -5,8 +5,6 @@
  *
  * Logs "line N" every 20 ms: each fourth one as WARN of the logger "wheel", the others as INFO of the node's. SIGTERM
  * prints the counters as a line of JSON and ends it once everything is acknowledged. */
-#define _POSIX_C_SOURCE 200809L
-#include <inttypes.h>
 #include <rclc/sleep.h>
 #include <rcutils/logging_macros.h>
 #include <tide/rclc_rosout.h>
@@ -17,10 +15,6 @@
 #define TIDE_TIMERS 0
 #define TIDE_GUARD_CONDITIONS 0
 #define TIDE_SMALL_NODES 60
-#define TIDE_DEFINE_POOLS
-#include <tide/pools.h>
-
-#define PEER "rosout_peer"
 #include "peer.h"
 
 #define END_ATTEMPTS 500
@@ -36,8 +30,8 @@ static void log_lines(void) {
   }
 }
 
-static void print_end(rclc_support_t *support) {
-  tide_session_t *session = tide_rclc_support_session(support);
+static void print_end(void) {
+  tide_session_t *session = tide_rclc_support_session(&support);
   for (int attempt = 0; attempt < END_ATTEMPTS && !tide_session_is_idle(session, 0); attempt++) rclc_sleep_ms(20);
   const tide_rosout_counters_t counters = tide_rclc_rosout_get_counters();
   printf("{\"event\": \"end\", \"published\": %" PRIu32 ", \"lost\": %" PRIu32 ", \"reconnects\": %" PRIu32 "}\n",
@@ -46,21 +40,13 @@ static void print_end(rclc_support_t *support) {
 }
 
 int main(int count, char **words) {
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  require(rcl_init_options_init(&options, allocator), "options");
-  read_link_options(count, words, rcl_init_options_get_rmw_init_options(&options));
+  connect_board(count, words, NULL, "some/space", 0);
   end_by_signal();
-  rclc_support_t support;
-  rcl_node_t node = rcl_get_zero_initialized_node();
-  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting");
-  require(rclc_node_init_default(&node, "peer", "some/space", &support), "the node");
   require((rcl_ret_t)rmw_uros_sync_session(5000), "synchronising");
   require(tide_rclc_rosout_init(&node, RCUTILS_LOG_SEVERITY_UNSET), "/rosout");
-  printf("{\"event\": \"ready\"}\n");
-  fflush(stdout);
+  tell_ready();
   log_lines();
-  print_end(&support);
+  print_end();
   require(tide_rclc_rosout_fini(&node), "the end of /rosout");
   return 0;
 }

@@ -5,11 +5,8 @@
  *
  * Publishes images of N octets, the first four of which are their number, until SIGTERM. Prints a line of JSON when an
  * image is half written, and one with the code of each rcl_publish. */
-#define _POSIX_C_SOURCE 200809L
-#include <inttypes.h>
 #include <rclc/sleep.h>
 #include <std_msgs/msg/u_int8_multi_array.h>
-#include <string.h>
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
@@ -21,27 +18,13 @@
 #define TIDE_SMALL_NODE_BYTES 128
 #define TIDE_LARGE_NODES 2
 #define TIDE_LARGE_NODE_BYTES 1532 /* 4,088 bytes in all */
-#define TIDE_DEFINE_POOLS
-#include <tide/pools.h>
-
-#define PEER "image_peer"
 #include "peer.h"
 
 #define PIECE_BYTES 1000u
 #define COUNT_BYTES 4
 
-static uint32_t image_bytes = 300000, number;
-
-static void read_options(int count, char **words, rmw_init_options_t *link) {
-  static const struct option known[] = {PEER_LINK_OPTIONS, {"bytes", required_argument, NULL, 'b'}, {NULL, 0, NULL, 0}};
-  for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
-    if (option == 'b') {
-      image_bytes = (uint32_t)strtoul(optarg, NULL, 0);
-    } else {
-      read_link_option(option, link);
-    }
-  }
-}
+static int64_t bytes = 300000;
+static uint32_t image_bytes, number;
 
 static void add_size(uint32_t *topic_length) { *topic_length += image_bytes; }
 
@@ -63,14 +46,10 @@ static void write_image(ucdrBuffer *buffer) {
 
 int main(int count, char **words) {
   end_by_signal();
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  require(rcl_init_options_init(&options, allocator), "the options");
-  read_options(count, words, rcl_init_options_get_rmw_init_options(&options));
-  rclc_support_t support;
-  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "the support");
-  rcl_node_t node = rcl_get_zero_initialized_node();
-  require(rclc_node_init_default(&node, "camera", "", &support), "the node");
+  const peer_option_t own[] = {{.name = "bytes", .number = &bytes}, {0}};
+  node_name = "camera";
+  connect_board(count, words, own, "", 0);
+  image_bytes = (uint32_t)bytes;
   rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
   require(rclc_publisher_init_default(&publisher, &node, ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, UInt8MultiArray),
                                       "image"),

@@ -2,11 +2,8 @@
 /* A board that starts step by step, for tests against real ROS 2: start_peer (--udp PORT | --serial DEVICE (921,600
  * baud)). Before each step it prints its name and waits for a line. Then it counts on "up" and prints what it hears on
  * "down". */
-#define _POSIX_C_SOURCE 200809L
-#include <rclc/executor.h>
 #include <std_msgs/msg/int32.h>
 
-#define PEER "start_peer"
 #include "peer.h"
 
 static rcl_publisher_t publisher;
@@ -33,19 +30,13 @@ static void hear(const void *message) {
 
 int main(int word_count, char **words) {
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  require(rcl_init_options_init(&options, allocator), "options");
-  read_link_options(word_count, words, rcl_init_options_get_rmw_init_options(&options));
-  rclc_support_t support;
-  rcl_node_t node = rcl_get_zero_initialized_node();
+  read_options(word_count, words, NULL);
   rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
   rcl_timer_t timer = rcl_get_zero_initialized_timer();
-  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
   std_msgs__msg__Int32 received;
   publisher = rcl_get_zero_initialized_publisher();
   wait_before("support");
-  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "the support");
+  require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "the support");
   wait_before("node");
   require(rclc_node_init_default(&node, "peer", "", &support), "the node");
   wait_before("publisher");
@@ -59,8 +50,7 @@ int main(int word_count, char **words) {
   require(rclc_executor_add_timer(&executor, &timer), "its timer");
   require(rclc_executor_add_subscription(&executor, &subscription, &received, hear, ON_NEW_DATA), "its subscription");
   wait_before("spin");
-  printf("{\"event\": \"ready\"}\n");
-  fflush(stdout);
+  tell_ready();
   require(rclc_executor_spin(&executor), "the spin");
   return 0;
 }

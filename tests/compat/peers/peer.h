@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What boards of the tests against real ROS 2 share: options, a connection with a node and an executor, steps that have
+ * to succeed, an end by SIGTERM. Included once, by a program that has defined the sizes of its pools, if it has any of
+ * its own.
+ *
+ *   NAME_peer (--udp PORT | --serial DEVICE [--baud N]) [--key N] [--node NAME] [options of its own] */
+#ifndef TIDE_TESTS_COMPAT_PEER_H
+#define TIDE_TESTS_COMPAT_PEER_H
+
+#ifdef TIDE_NODES
+#define TIDE_DEFINE_POOLS
+#include <tide/pools.h>
+#endif
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <rclc/executor.h>
+#include <rclc/rclc.h>
+#include <rmw_microros/rmw_microros.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tide/rclc.h>
+#include <tide/status.h>
+#include <unistd.h>
+
+enum { PEER_OPTIONS_MAXIMUM = 16 };
+
+typedef struct peer_option {
+  const char *name;
+  int64_t *number;
+  const char **text;
+  bool *flag; /* one of the three */
+} peer_option_t;
+
+static rcl_allocator_t allocator;
+static rcl_init_options_t init_options;
+static rclc_support_t support;
+static rcl_node_t node;
+static rclc_executor_t executor;
+static int64_t key; /* 0: none, one is drawn for each connection */
+static const char *node_name = "peer";
+static volatile sig_atomic_t interrupted;
+
+static inline void on_signal(int number) {
+  (void)number;
+  interrupted = 1;
+}
+
+static inline void end_by_signal(void) {
+  const struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGTERM, &action, NULL);
+}
+
+static inline void require(rcl_ret_t result, const char *step) {
+  if (result == RCL_RET_OK) return;
+  fprintf(stderr, "%s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
+  exit(1);
+}
+
+/* own: the program's options, up to one without a name; null: none. */
+static inline void read_options(int count, char **words, const peer_option_t *own) {
+  const char *udp = NULL, *serial = NULL;
+  int64_t baud = 921600;
+  peer_option_t known[PEER_OPTIONS_MAXIMUM + 1] = {{.name = "udp", .text = &udp},
+                                                   {.name = "serial", .text = &serial},
+                                                   {.name = "baud", .number = &baud},
+                                                   {.name = "key", .number = &key},
+                                                   {.name = "node", .text = &node_name}};
+  struct option names[PEER_OPTIONS_MAXIMUM + 1] = {{0}};
+  size_t used = 5;
+  while (own != NULL && own->name != NULL && used < PEER_OPTIONS_MAXIMUM) known[used++] = *own++;
+  for (size_t i = 0; i < used; i++) {
+    names[i].name = known[i].name;
+    names[i].has_arg = known[i].flag != NULL ? no_argument : required_argument;
+  }
+  int place = 0;
+  for (int option; (option = getopt_long(count, words, "", names, &place)) != -1;) {
+    if (option != 0) exit(2);
+    if (known[place].flag != NULL) *known[place].flag = true;
+    if (known[place].number != NULL) *known[place].number = strtoll(optarg, NULL, 0);
+    if (known[place].text != NULL) *known[place].text = optarg;
+  }
+  allocator = rcl_get_default_allocator();
+  require(rcl_init_options_init(&init_options, allocator), "options");
+  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&init_options);
+  require(serial != NULL ? tide_rclc_options_set_serial(link, serial, (uint32_t)baud)
+                         : rmw_uros_options_set_udp_address("127.0.0.1", udp != NULL ? udp : "8888", link),
+          "the address");
+  if (key != 0) require(rmw_uros_options_set_client_key((uint32_t)key, link), "the key");
+}
+
+/* handles: of the executor; 0: none. */
+static inline void connect_board(int count, char **words, const peer_option_t *own, const char *namespace_,
+                                 size_t handles) {
+  read_options(count, words, own);
+  setvbuf(stdin, NULL, _IONBF, 0); /* or poll would not see what was read ahead */
+  require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting");
+  require(rclc_node_init_default(&node, node_name, namespace_, &support), "the node");
+  if (handles > 0) require(rclc_executor_init(&executor, &support.context, handles, &allocator), "the executor");
+}
+
+static inline void tell_ready(void) {
+  puts("{\"event\": \"ready\"}");
+  fflush(stdout);
+}
+
+/* A line of the standard input, if there is one; null: none. Ends the program with the input. */
+static inline char *next_order(void) {
+  static char line[32];
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  if (poll(&input, 1, 0) <= 0) return NULL;
+  if (fgets(line, sizeof line, stdin) == NULL) exit(0);
+  return line;
+}
+
+#endif
