@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import DOMAIN, LIMIT_S, MACHINES, ROOT, SIMULATOR, qemu, run_with_agent
+from board import DOMAIN, LIMIT_S, MACHINES, ROOT, SIMULATOR, image, qemu, run_with_agent
 from freertos import FORMS, built, kernel_of
-from test_exchange import exchange
+from test_exchange import assert_nothing_lost, exchange
 
 pytestmark = pytest.mark.full
 
@@ -68,14 +68,10 @@ def test_opening_and_closing_a_hundred_times_leaves_the_heap_as_it_was(core: str
 
 
 @pytest.mark.parametrize(("core", "form"), IMAGES)
-def test_nothing_is_lost_when_the_agent_is_killed(
-    core: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TIDE_FIRMWARE_DIR", str(ROOT / "build" / core / "bin" / form))
-    code, found, output = exchange(tmp_path, "--restart-agent", "2")
+def test_nothing_is_lost_when_the_agent_is_killed(core: str, form: str, tmp_path: Path) -> None:
+    code, found, output = exchange(image(core, f"{form}/exchange"), tmp_path, 2)
     assert code == 0, output
-    ways = found["up"] + found["down"]
-    assert [(one["lost"], one["disordered"], one["wrong"]) for one in ways] == [(0, 0, 0)] * 6, output
+    assert_nothing_lost(found, output)
 
 
 def preemptive(image: Path, *words: str) -> dict[str, Any]:

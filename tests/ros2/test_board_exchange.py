@@ -15,9 +15,8 @@ import pytest
 from links import Build, serial, udp
 from reserved import domain
 from ros import program
-from tide.exchange.host import Found, letters, read_up, text_down
+from tide.exchange.host import Found, Way, letters, read_up, text_down
 from tide.programs.child import Children
-from tide.run.exchange import Way
 
 DOMAIN = domain()
 EACH, ROUNDS = 60, 3
@@ -68,7 +67,7 @@ RESULT = {"rounds": ROUNDS, "memory": [1000, 1000], "pings_failed": 0}
     ],
 )
 def test_each_fault_is_named(received: Any, state: dict[str, Any], result: dict[str, Any], fault: str) -> None:
-    up = [Way(name, reliable=True, sent=EACH, received=list(range(EACH))) for name in ("low", "middle", "high")]
+    up = [Way(name, sent=EACH, received=list(range(EACH))) for name in ("low", "middle", "high")]
     up[1].received = list(received)
     found = Found(up, [EACH] * 3, state, result)
     assert found.faults(ROUNDS) == ([fault] if fault else [])
@@ -83,3 +82,19 @@ def test_a_text_that_was_changed_on_the_way_is_no_number() -> None:
         assert read_up(changed) == (-1, -1) or 6 <= place < 12 or changed == text, changed
     assert read_up(text[:-1]) == (-1, -1)
     assert text_down(61) == "000061p"
+
+
+@pytest.mark.parametrize(
+    ("received", "counted"),
+    [
+        ([0, 1, 2, 3], (0, 0, 0)),
+        ([0, 1, 3], (1, 0, 0)),
+        ([0, 1, 1, 2, 0, 3], (0, 2, 0)),  # what comes again is doubled, not out of order
+        ([0, 2, 1, 3], (0, 0, 1)),
+        ([3, 0, 1, 2], (0, 0, 3)),
+        ([], (4, 0, 0)),
+    ],
+)
+def test_numbers_are_counted(received: list[int], counted: tuple[int, int, int]) -> None:
+    way = Way("brake", 4, received=received)
+    assert (way.lost, way.doubled, way.disordered) == counted

@@ -827,6 +827,7 @@ static void on_reply(const void *message, rmw_request_id_t *request_id) {
 
 /* ---- set-up ---- */
 
+enum { ENTITY_MS = 10000 }; /* the computer may be busy */
 static tide_chain_t priorities[PLAN_CHAINS];
 
 static void on_signal(int number) {
@@ -1160,6 +1161,9 @@ int main(int count, char **words) {
   require(tide_rclc_options_set_link_priority(rmw_options, options.link_priority), "choosing the link's priority");
   schedule(0, options.link_cpu, "link"); /* its thread inherits the processor */
   require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting to the agent");
+  rmw_context_t *context = rcl_context_get_rmw_context(&support.context);
+  (void)rmw_uros_set_context_entity_creation_session_timeout(context, ENTITY_MS);
+  (void)rmw_uros_set_context_entity_destroy_session_timeout(context, ENTITY_MS);
   if (!has_lanes()) schedule(options.priority, options.cpu, "executor");
   require(tide_rclc_support_set_send(&support, options.send), "choosing the way of sending");
   require(tide_rclc_support_set_heartbeat_delay(&support, options.heartbeat_delay_ns), "choosing the heartbeat");

@@ -29,6 +29,9 @@ _FRAME_BYTES, _USE_OF_LINE, _BITS = 100, 0.7, 10  # a message, what is around it
 def exchange(
     serial: Annotated[Path | None, typer.Option(help="Serial device that the board is at.")] = None,
     udp: Annotated[int | None, typer.Option(min=1, max=65_535, help="UDP port that the board asks at.")] = None,
+    image: Annotated[
+        Path | None, typer.Option(help="Image of a board with one UART, which is started in QEMU.")
+    ] = None,
     baud: Annotated[int, typer.Option(min=9600, help="Baud rate of the serial device.")] = 115_200,
     messages: Annotated[int, typer.Option(min=3, max=1_000_000, help="Messages each way, of three chains.")] = 10_000,
     restart_agent: Annotated[
@@ -61,22 +64,26 @@ def exchange(
       tide exchange --serial /dev/ttyACM0
 
       tide exchange --udp 8888 --messages 3000 --restart-agent 0
+
+      tide exchange --image build/cortex-m7/bin/exchange.elf --rounds 0
     """
-    if (serial is None) == (udp is None):
-        raise UsageError("tide exchange needs --serial DEVICE or --udp PORT, one of them")
+    if [serial, udp, image].count(None) != 2:
+        raise UsageError("tide exchange needs --serial DEVICE, --udp PORT or --image FILE, one of them")
+    if image is not None and not image.is_file():
+        raise UsageError(f"{image}: there is no such image; build it, or correct its path")
     from tide.exchange.host import CHAINS, Task, try_board
 
-    link = ("--udp", str(udp)) if serial is None else ("--serial", str(serial), "--baud", str(baud))
-    line_ms = 5 if serial is None else int(len(CHAINS) * _FRAME_BYTES * _BITS * 1000 / baud / _USE_OF_LINE)
+    line = ("--baud", str(baud)) if serial is None else ("--serial", str(serial), "--baud", str(baud))
+    link = line if udp is None else ("--udp", str(udp))
+    line_ms = 5 if udp is not None else int(len(CHAINS) * _FRAME_BYTES * _BITS * 1000 / baud / _USE_OF_LINE)
     each = messages // len(CHAINS)
     found_domain = ros_domain(domain)
     columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(emoji=False)
     try:
         with interruptible(), results_folder(out, _LEFT, keep=(RunError,)) as place:
-            task = Task(
-                link, each, restart_agent, rounds, period_ms or max(5, line_ms), found_domain, start_limit_s, place
-            )
+            pace_ms = period_ms or max(5, line_ms)
+            task = Task(link, each, restart_agent, rounds, pace_ms, found_domain, start_limit_s, place, image)
             with Progress(*columns, console=console) as progress:
                 bar = progress.add_task("", total=2 * each * len(CHAINS))
                 found = try_board(task, lambda count: progress.update(bar, completed=count))

@@ -4,6 +4,7 @@ that is killed and started again, and the words that tell the board what to do n
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
@@ -14,9 +15,7 @@ from typing import Any
 
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError, json_line
-from tide.run.exchange import GONE_S, Way
-from tide.run.numbers import WINDOW
-from tide.run.robot import SETTLE_S
+from tide.run.robot import SETTLE_S, start_image
 
 CHAINS = ("low", "middle", "high")
 _NAME = "board_exchange"
@@ -25,12 +24,15 @@ _STUCK_S, _STEP_S, _REPEAT_S = 60.0, 0.02, 1.0
 _BYES = 5  # a word that is not acknowledged to us
 _AHEAD = 8  # messages down that may be sent before as many came up
 
+WINDOW = 32  # numbers of a chain that are under way down; what its writer keeps for an agent that comes later
+GONE_S = 1.0  # how long the agent is away
+
 Report = Callable[[int], None]  # messages that came, both ways
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of the board and of the agent."""
+    """What is asked of the board and of the agent. image: of a board in QEMU, whose line the agent gets in addition."""
 
     link: tuple[str, ...]  # words of the agent
     each: int  # messages of each chain each way
@@ -40,6 +42,32 @@ class Task:
     domain: int
     start_limit_s: float
     out: Path
+    image: Path | None = None
+
+
+@dataclass
+class Way:
+    """The messages of one chain in one direction."""
+
+    chain: str
+    sent: int = 0
+    wrong: int = 0
+    received: list[int] = field(default_factory=list)
+
+    @property
+    def lost(self) -> int:
+        return self.sent - len({number for number in self.received if number < self.sent})
+
+    @property
+    def doubled(self) -> int:
+        return len(self.received) - len(set(self.received))
+
+    @property
+    def disordered(self) -> int:
+        """Numbers that came first after a higher one."""
+        first = list(dict.fromkeys(self.received))
+        highest = itertools.accumulate(first, max)
+        return sum(number < before for before, number in zip(highest, first[1:], strict=False))
 
 
 @dataclass
@@ -131,7 +159,7 @@ class Host:
         kept = QoSProfile(
             depth=WINDOW, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
         )
-        self.up = [Way(name, reliable=True) for name in CHAINS]
+        self.up = [Way(name) for name in CHAINS]
         self.confirmed, self.sent = [0] * len(CHAINS), [0] * len(CHAINS)
         self.state: dict[str, Any] = {}
         self.result: dict[str, Any] = {}
@@ -221,10 +249,13 @@ class Trial:
         self.task, self.children, self.report = task, children, report
         self.host = Host(task)
         self.agents = 0
+        self.link = task.link
+        if task.image is not None:
+            self.link = ("--serial", start_image(children, "board", task.image, task.out / "board.log"), *task.link)
         self.agent = self._start_agent()
 
     def _start_agent(self) -> Child:
-        command = [str(find_binary("tide-agent")), *self.task.link, "--json-stats"]
+        command = [str(find_binary("tide-agent")), *self.link, "--json-stats"]
         environment = {"ROS_DOMAIN_ID": str(self.task.domain), "ROS_LOCALHOST_ONLY": "1"}
         log = self.task.out / f"agent{self.agents}.log"
         agent: Child = self.children.start("tide-agent", command, log, None, environment)

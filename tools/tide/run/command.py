@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -14,15 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tide.interrupts import interruptible
 from tide.outputs import results_folder
@@ -30,7 +21,7 @@ from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError, may_use_fifo
 from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.programs.simulator import SimulationError
-from tide.report.verdict import MET, NO_ANSWER, NOT_MET
+from tide.report.verdict import MET, NO_ANSWER
 from tide.run.machine import describe
 from tide.run.plan import Variant, is_comparison, require_comparison
 from tide.run.robot import START_LIMIT_S, Settings
@@ -48,7 +39,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 console = Console(emoji=False)
 _LEFT_BY_A_RUN = (
-    *("results.json", "sweep.json", "exchange.json", "report.html"),
+    *("results.json", "sweep.json", "report.html"),
     *("latency.png", "timeline.png", "observed.png", "sweep.png"),
     *(
         "tide",
@@ -177,21 +168,6 @@ def run(
             "virtual time beside a simulated host, then a run with the agent and real ROS 2 nodes."
         ),
     ] = PlaceChoice.native,
-    messages: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=100_000,
-            help="Number of messages to send each way and to count, instead of chains; needs --on qemu. Ends with 1 if "
-            "a reliable one is lost, changed or out of order.",
-        ),
-    ] = None,
-    restart_agent: Annotated[
-        int,
-        typer.Option(
-            min=0, max=20, help="Number of times that the agent is killed and started again; needs --messages."
-        ),
-    ] = 0,
 ) -> None:
     """Run a system on real parts and measure every chain.
 
@@ -222,8 +198,6 @@ def run(
       tide run examples/three_chains/system.toml --sweep-chains 1-5 --periods 20
 
       tide run examples/three_chains/system.toml --on qemu
-
-      tide run examples/three_chains/system.toml --on qemu --messages 10000 --restart-agent 2
     """
     system = load(file)
     waits = execution is ExecutionChoice.wait
@@ -240,16 +214,12 @@ def run(
             system = with_heartbeat_delay(system, Decimal(str(heartbeat_delay_ms)))
         if chains is not None:
             system = with_chain_count(system, chains)
-        compared = (executor, send, chains, sweep_chains, messages) != (None,) * 5 or on is PlaceChoice.qemu
+        compared = (executor, send, chains, sweep_chains) != (None,) * 4 or on is PlaceChoice.qemu
         if compared or (is_comparison(system) and not waits):
             if waits:
                 raise PlanError("--execution wait is for a description as it is, not for comparisons of executors")
             require_comparison(system)
             system, compared = system.with_chains(tuple(system.by_urgency())), True
-        if restart_agent and messages is None:
-            raise PlanError("--restart-agent needs --messages")
-        if messages is not None and on is not PlaceChoice.qemu:
-            raise PlanError("--messages needs --on qemu")
         counts = _range(sweep_chains) if sweep_chains is not None else None
         every = ExecutorChoice.both if counts is not None else ExecutorChoice.every
         chosen = every if executor in (None, ExecutorChoice.every) else executor
@@ -259,8 +229,6 @@ def run(
         with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:
             if not compared:
                 status = run.described(place).exit_status(require_guarantee)
-            elif messages is not None:
-                status = MET if _exchange(system, messages, restart_agent, settings, place) else NOT_MET
             elif on is PlaceChoice.qemu:
                 status = run.on_qemu(variants, place).exit_status(require_guarantee)
             elif counts is not None:
@@ -484,26 +452,6 @@ def _progress(title: str) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title or "starting", total=None)
         yield lambda text: progress.update(task, description=f"{title}: {text}" if title else text)
-
-
-def _exchange(system: System, messages: int, restarts: int, settings: Settings, folder: Path) -> bool:
-    """Whether nothing was lost that may not be."""
-    from tide.run.exchange import exchange_tables, run_exchange, verdict
-
-    machine = describe(may_use_fifo())
-    columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("", total=2 * messages)
-        account = run_exchange(
-            system, messages, restarts, settings, folder, lambda _, count: progress.update(task, completed=count)
-        )
-    described = {"system": system.name, "command": _command_line(), "machine": machine.model_dump()}
-    text = json.dumps({"schema": 1, **described, **json.loads(account.to_json())}, indent=1)
-    (folder / "exchange.json").write_text(text + "\n", encoding="utf-8")
-    for table in exchange_tables(account):
-        print_whole(console, table)
-    console.print(f"[bold]{verdict(account)}[/bold]", highlight=False, soft_wrap=True)
-    return account.is_sound
 
 
 def _files(folder: Path) -> str:

@@ -111,6 +111,7 @@ def main() -> None:
     threading.Thread(target=end_with, args=(lines,), daemon=True).start()
     say({"event": "created"})
     last: list[dict[str, str]] | None = None
+    until_ns, undescribed = time.monotonic_ns(), list[str]()
     with until_shut_down():
         while missing := [
             *(one for topic in topics if (one := topic.missing()) is not None),
@@ -124,7 +125,7 @@ def main() -> None:
                 executor.spin_once(timeout_sec=left_s)
         say({"event": "seen"})
         until_ns = time.monotonic_ns()
-        look_ns, undescribed = until_ns + _SETTLE_NS, list[str]()
+        look_ns = until_ns + _SETTLE_NS
         while rclpy.ok():  # not spin(): once in a while it is not woken when the process is told to end
             since_ns = time.monotonic_ns()
             if 0 < look_ns < since_ns:  # once all have heard of each other

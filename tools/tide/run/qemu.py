@@ -150,7 +150,7 @@ def _execution_lines(chains: tuple[RunChain, ...], said: Iterable[str]) -> list[
 # ---- with the real agent and real ROS 2 nodes ----
 
 # Messages of the image (sim/workloads/three_chains/mps2/world.h).
-READY, BEGIN, SAMPLED, ACTED, END, TIMES, BUDGET, FLOW = range(3, 11)
+READY, BEGIN, SAMPLED, ACTED, END = range(3, 8)
 _HEADER = struct.Struct("<IIq")
 _ANSWER = struct.Struct("<qII")
 _ENDING = struct.Struct("<IIII")
@@ -240,21 +240,21 @@ class Pipes:
 
 
 @contextmanager
-def open_pipes(folder: Path, plan: str, name: str = "three_chains") -> Iterator[Pipes]:
+def open_pipes(folder: Path, plan: str) -> Iterator[Pipes]:
     folder.mkdir(parents=True, exist_ok=True)
-    pipes = Pipes(folder, plan, image(name=name))
+    pipes = Pipes(folder, plan, image())
     try:
         yield pipes
     finally:
         pipes.close()
 
 
-def start_board(children: Children, folder: Path, name: str = "three_chains") -> tuple[Child, str]:
+def start_board(children: Children, folder: Path) -> tuple[Child, str]:
     """The emulator, and the terminal that its line ends in."""
-    command = ["qemu-system-arm", "-M", machine(image(name=name)), "-display", "none", *MONITOR]
+    command = ["qemu-system-arm", "-M", machine(image()), "-display", "none", *MONITOR]
     command += ["-icount", f"shift={_SHIFT}", "-chardev", "pty,id=line", "-serial", "chardev:line"]
     command += ["-semihosting-config", f"enable=on,target=native,arg=board,arg={folder}"]
-    board: Child = children.start("board", [*command, "-kernel", str(image(name=name))], folder / "board.log")
+    board: Child = children.start("board", [*command, "-kernel", str(image())], folder / "board.log")
     line = board.wait_line(lambda text: "/dev/pts/" in text, START_LIMIT_S, "started")
     found = re.search(r"/dev/pts/\d+", line)
     assert found is not None

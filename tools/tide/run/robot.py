@@ -282,7 +282,7 @@ class Robot:
         if board.attach is not None:
             return board.attach
         if board.image is not None:
-            return start_image(children, board, self.folder, self.out / f"{board.name}.log")
+            return start_image(children, role_of(board), self.folder / board.image, self.out / f"{board.name}.log")
         command = [self.binaries["tide-line"], "--baud", str(link.baud), "--seed", str(self.settings.seed + number)]
         command += ["--priority", str(_LINE_PRIORITY), "--exit-on-eof"]
         if self.logs_frames:
@@ -563,13 +563,13 @@ def start_command(
     return child
 
 
-def start_image(children: Children, executor: Executor, folder: Path, log: Path) -> str:
-    """The terminal in which the line of its first UART ends."""
-    image = (folder / str(executor.image)).resolve()
+def start_image(children: Children, role: str, image: Path, log: Path) -> str:
+    """The terminal in which the line of the first UART of this image in QEMU ends."""
+    image = image.resolve()
     command = ["qemu-system-arm", "-M", machine(image), "-display", "none", "-monitor", "none"]
     command += ["-chardev", "pty,id=line", "-serial", "chardev:line", "-semihosting-config", "enable=on,target=native"]
     command += ["-kernel", str(image)]
-    child: Child = children.start(role_of(executor), command, log, folder=folder)
+    child: Child = children.start(role, command, log, folder=image.parent)
     line = child.wait_line(lambda text: "/dev/pts/" in text, START_LIMIT_S, "started")
     found = re.search(r"/dev/pts/\d+", line)
     assert found is not None

@@ -74,12 +74,3 @@ bool payload_find(const payload_t *payload, bool marks, uint32_t chain, uint32_t
   }
   return true;
 }
-
-bool payload_is_whole(const payload_t *payload, uint32_t bytes) {
-  bool whole = payload->count >= bytes && get(payload->bytes, LENGTH_BYTES) == bytes - LENGTH_BYTES &&
-               payload->bytes[bytes - 1u] == '\0';
-  for (uint32_t index = LENGTH_BYTES + DIGITS; whole && index < bytes - 1u; index++) {
-    whole = payload->bytes[index] == '.';
-  }
-  return whole;
-}

@@ -23,7 +23,5 @@ void payload_prepare(payload_t *payload, bool marks, uint32_t bytes);
 void payload_mark(payload_t *payload, bool marks, uint32_t chain, uint32_t number);
 /* False: not a payload of this chain. */
 bool payload_find(const payload_t *payload, bool marks, uint32_t chain, uint32_t *number);
-/* Without marks: everything behind the number is as it was prepared; who serialised it may have padded it. */
-bool payload_is_whole(const payload_t *payload, uint32_t bytes);
 
 #endif

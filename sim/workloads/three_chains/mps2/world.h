@@ -18,8 +18,7 @@ typedef enum world_kind {
   WORLD_END,          /* world_ending_t */
   WORLD_TIMES,        /* a line of tide_measurement_line, for each callback, before the end */
   WORLD_BUDGET,       /* world_budget_t, for each lane with a budget, before the end */
-  WORLD_FLOW,         /* world_flow_t, of sim/workloads/exchange/mps2, for each chain, before the end */
-  WORLD_TRACE         /* a block of a trace (tide/trace.h) */
+  WORLD_TRACE = 11    /* a block of a trace (tide/trace.h) */
 } world_kind_t;
 
 typedef struct world_answer {
@@ -41,11 +40,6 @@ typedef struct world_budget {
   uint32_t level, zero;                              /* the least of the lane */
   uint64_t exhaustions, used_ns, low_ns, overrun_ns; /* as in tide_budget_counters_t */
 } world_budget_t;
-
-typedef struct world_flow {
-  uint32_t chain, sent, refused;     /* refused: tried again later, with the same number */
-  uint32_t received, wrong, dropped; /* dropped: the subscription's queue was full */
-} world_flow_t;
 
 /* The plan's text, or null. */
 const char *world_open(void);
