@@ -24,6 +24,7 @@ run: build ## install what is missing, build, and run the main job: three chains
 test: ## install what is missing, build, and pass the gate (docs/internals/testing.md: what it covers and what not)
 	@$(stage) begin
 	@$(beside) gate-stages || { $(stage) table; exit 1; }
+	@$(MAKE) --no-print-directory lines
 	@$(stage) table
 
 test-all: ## everything that make test leaves out, too; again after an interruption it goes on where it was
@@ -109,8 +110,8 @@ firmware: ## build all Cortex-M7 and M4F libraries and images
 sizes: firmware ## print flash and RAM of the Cortex-M builds, against the last recorded ones
 	@.venv/bin/python scripts/sizes.py
 
-lines: ## print lines of code by module, and what grew since the commit SINCE (default HEAD)
-	@.venv/bin/python scripts/rooms.py --lines $${SINCE:-HEAD}
+lines: ## print lines of code by module, and what grew since the commit SINCE (default: a week ago)
+	@.venv/bin/python scripts/rooms.py --lines $(SINCE)
 
 check: build-asan ## formats, linters, types, as the gate has them (make test-analyzer: everything)
 	@scripts/check.sh

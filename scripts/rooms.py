@@ -3,7 +3,7 @@
 
     .venv/bin/python scripts/rooms.py             every arrow that scripts/rooms.toml does not allow, and every circle
     .venv/bin/python scripts/rooms.py --mermaid   the picture in docs/internals/README.md
-    .venv/bin/python scripts/rooms.py --lines [COMMIT]   lines of code by module, beside those of the commit
+    .venv/bin/python scripts/rooms.py --lines [COMMIT]   lines by module, beside those of the commit, or of a week ago
 
 Exit status 1 if an arrow is not allowed, or if files or folders use each other in a circle."""
 
@@ -237,8 +237,17 @@ def lines(commit: str = "") -> dict[str, int]:
     return count
 
 
+def _a_week_ago() -> str:
+    """The last commit before that, or the first one."""
+    for words in (["-1", "--before=1.week", "HEAD"], ["--max-parents=0", "HEAD"]):
+        done = subprocess.run(["git", "rev-list", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+        if done.stdout:
+            return done.stdout.split()[0]
+    return "HEAD"
+
+
 def print_lines(commit: str) -> None:
-    """What grew stands first; without a commit in the history, the lines alone."""
+    """What grew stands first."""
     now, before = lines(), lines(commit)
     print(f"lines of code   {'now':>8} {'at ' + commit[:12]:>16} {'grew by':>8}")
     for name in sorted({*now, *before}, key=lambda one: (before.get(one, 0) - now.get(one, 0), one)):
@@ -261,7 +270,7 @@ def mermaid(found: House) -> str:
 
 def main() -> int:
     if "--lines" in sys.argv:
-        print_lines(next(iter(sys.argv[2:]), "HEAD"))
+        print_lines(next(iter(sys.argv[2:]), "") or _a_week_ago())
         return 0
     found = house()
     if "--mermaid" in sys.argv:
