@@ -243,7 +243,7 @@ def test_a_type_that_this_python_does_not_know(
     """A publisher of it is somewhere else; here nobody can make one, so the class is what is missing."""
     from tide.run.messages import MessageError
     from tide.watch import topics
-    from tide.watch.points import Point
+    from tide.watch.chains import Point
 
     def missing(name: str) -> Any:
         raise MessageError(f"type '{name}' is not known here", "install it")
@@ -268,7 +268,7 @@ def test_a_type_that_this_python_does_not_know(
 
 def test_a_thousand_chains_of_which_none_is_there_cost_no_subscription() -> None:
     from tide.watch import topics
-    from tide.watch.points import Point
+    from tide.watch.chains import Point
 
     points = [Point(f"/topic_{number}", "std_msgs/msg/Int32", 4, False, "a") for number in range(2000)]
     watched = topics.Topics(DOMAIN, [topics.WatchedTopic(point, 10_000_000) for point in points])

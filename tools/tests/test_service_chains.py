@@ -21,8 +21,8 @@ from tide.run.plan import ServicePart, nodes_of, plan_of, write_board_plan
 from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
-from tide.watch.points import points_of
-from tide.watch.services import Replies, services_told
+from tide.watch.agents import Replies, services_told
+from tide.watch.chains import points_of
 
 MS = 1_000_000
 PLACES = {"m": ("mcu", "l"), "n": ("mcu", "k"), "h": ("host", None), "g": ("host", None)}

@@ -18,12 +18,10 @@ from rich.console import Console
 from tide.report.verdict import State
 from tide.system.load import load, parse
 from tide.watch import screen
-from tide.watch.agents import Agents
-from tide.watch.diagnostics import Array, Status
-from tide.watch.points import points_of
+from tide.watch.agents import Agents, Array, Status
+from tide.watch.chains import Answers, Latencies, TopicTimes, Window, points_of, way_back
+from tide.watch.screen import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
 from tide.watch.session import described_link, lately
-from tide.watch.times import Answers, Latencies, TopicTimes, Window, way_back
-from tide.watch.view import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
 from tide_test_support import each_seed
 
 ROOT = Path(__file__).parents[2]

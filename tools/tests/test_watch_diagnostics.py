@@ -9,7 +9,7 @@ import struct
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.serialization import serialize_message
 
-from tide.watch.diagnostics import Array, Status, read_array
+from tide.watch.agents import Array, Status, read_array
 from tide_test_support import each_seed
 
 _LETTERS = "abc DEF:/0123456789äß水🤖"

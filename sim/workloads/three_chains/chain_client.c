@@ -100,7 +100,7 @@ static const char usage[] =
     "  --wait-for-start     wait with the first release for a line on standard input: start, and when in nanoseconds "
     "of\n"
     "                       the monotonic clock; default: release half a second from now\n"
-    "  --trace FILE         file of the trace; read by tide export\n"
+    "  --trace FILE         file of the trace; read by tide trace export\n"
     "\n"
     "Runs until SIGINT or SIGTERM. Prints a line of JSON for each event and each finished chain instance, and the "
     "execution times of the "

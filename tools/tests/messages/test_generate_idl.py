@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from messages.build import WARNINGS, compile_c, run_tide
-from tide.generate.errors import GenerateError
-from tide.generate.model import Message, TypeId
+from tide.generate.model import GenerateError, Message, TypeId
 from tide.generate.source import KINDS, Library
 
 SHARE = Path(sys.prefix) / "share"

@@ -52,10 +52,10 @@ def generate(
     """Turn ROS 2 message definitions into C: structures laid out as rosidl does, CDR encode and decode, static memory.
 
     Everything that a message contains is generated with it. Files that do not change are not touched."""
-    from tide.generate.capacity import combine
     from tide.generate.emit import generate as run
-    from tide.generate.errors import GenerateError
+    from tide.generate.model import GenerateError
     from tide.generate.source import COMMON_PACKAGES, Library
+    from tide.generate.wire import combine
 
     try:
         library = Library(list(search or []))

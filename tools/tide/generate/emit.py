@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tide.generate.capacity import Capacities
 from tide.generate.code import MessageCode
-from tide.generate.errors import GenerateError
-from tide.generate.model import CANCEL_GOAL, GOAL_STATUS_ARRAY, Field, Interface, Message, Shape, TypeId
+from tide.generate.model import CANCEL_GOAL, GOAL_STATUS_ARRAY, Field, GenerateError, Interface, Message, Shape, TypeId
 from tide.generate.source import Library
-from tide.generate.wire import Wire
+from tide.generate.wire import Capacities, Wire
 from tide.outputs import OutputError, require_folder, written
 
 _HERE = Path(__file__).parent

@@ -13,8 +13,7 @@ from typing import Any
 from rosidl_parser import definition as idl
 from rosidl_parser.parser import parse_idl_string
 
-from tide.generate.errors import GenerateError
-from tide.generate.model import PRIMITIVES, Constant, Field, Message, Primitive, Shape, TypeId, Value
+from tide.generate.model import PRIMITIVES, Constant, Field, GenerateError, Message, Primitive, Shape, TypeId, Value
 
 _NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # others have one name
 _CHAR = Primitive("signed char", "char", "I8", 1, "u8", "uint8_t")  # "char" of a .msg file is uint8

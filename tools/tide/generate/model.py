@@ -8,6 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, Union
 
+
+class GenerateError(Exception):
+    """Its text is one line for a person."""
+
+    def __init__(self, problem: str, file: Path | None = None, line: int | None = None) -> None:
+        where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
+        super().__init__(" ".join(f"{where}{problem}".split()))
+
+
 Value: TypeAlias = Union[bool, int, float, str, list["Value"]]  # noqa: UP007
 
 

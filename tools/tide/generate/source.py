@@ -17,7 +17,6 @@ from typing import Any
 
 from rosidl_adapter import parser as adapter
 
-from tide.generate.errors import GenerateError
 from tide.generate.model import (
     ACTION_MESSAGES,
     ACTION_PARTS,
@@ -26,6 +25,7 @@ from tide.generate.model import (
     UUID,
     Constant,
     Field,
+    GenerateError,
     Interface,
     Message,
     Shape,

@@ -181,10 +181,10 @@ def _fill(work: Path, name: str, board: Board) -> None:
 
 
 def _generate(out: Path) -> None:
-    from tide.generate.capacity import combine
     from tide.generate.emit import generate
-    from tide.generate.errors import GenerateError
+    from tide.generate.model import GenerateError
     from tide.generate.source import Library
+    from tide.generate.wire import combine
 
     try:
         library = Library([])

@@ -70,7 +70,7 @@ def check_types(system: System) -> Iterator[Finding]:
 def shortest(name: str, suffix: str = "") -> tuple[int, str]:
     """Bytes of the shortest message, and why there is none; 0 where the package is not here, or has it in a form that
     cannot be read. suffix: of the part of a service."""
-    from tide.generate.errors import GenerateError
+    from tide.generate.model import GenerateError
 
     package, kind, short = name.split("/")
     try:
@@ -91,7 +91,7 @@ def shortest(name: str, suffix: str = "") -> tuple[int, str]:
 @lru_cache(maxsize=1)
 def library() -> Library:
     """It reads definitions, which few descriptions need. GenerateError: without ROS 2's packages there are none."""
-    from tide.generate.errors import GenerateError
+    from tide.generate.model import GenerateError
 
     try:
         from tide.generate.source import Library
@@ -103,7 +103,7 @@ def library() -> Library:
 
 def types_are_known() -> bool:
     """Whether definitions can be read here."""
-    from tide.generate.errors import GenerateError
+    from tide.generate.model import GenerateError
 
     try:
         library()
@@ -113,8 +113,7 @@ def types_are_known() -> bool:
 
 
 def _wire(wanted: TypeId) -> Wire:
-    from tide.generate.capacity import Capacities
-    from tide.generate.wire import Wire
+    from tide.generate.wire import Capacities, Wire
 
     interfaces = library().closure([wanted])
     messages = {message.id: message for interface in interfaces for message in interface.messages}
@@ -124,7 +123,7 @@ def _wire(wanted: TypeId) -> Wire:
 @lru_cache(maxsize=256)
 def _size(name: str, is_reply: bool) -> tuple[int, str]:
     """And why there is none."""
-    from tide.generate.errors import GenerateError
+    from tide.generate.model import GenerateError
 
     package, kind, short = name.split("/")
     wanted = TypeId(package, kind, short.partition("_")[0])

@@ -16,8 +16,8 @@ from tide.report.verdict import ABOVE_BOUND, MET, NO_EVIDENCE, NOT_MET
 from tide.system.load import load
 
 if TYPE_CHECKING:
+    from tide.watch.screen import View
     from tide.watch.session import Session
-    from tide.watch.view import View
 
 app = typer.Typer()
 _STEP_S = 0.5  # each step asks all topics

@@ -19,8 +19,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 
 from tide.run.messages import MessageError, message_class
-from tide.watch.points import Point
-from tide.watch.times import TopicTimes
+from tide.watch.chains import Point, TopicTimes
 
 NODE = "tide_watch"
 _SUBSCRIPTIONS_A_STEP = 20
