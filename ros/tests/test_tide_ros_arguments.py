@@ -11,7 +11,8 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from std_msgs.msg import Int32
 
 from ros_graph import eventually, graph, nothing
-from tide_ros import REMOTE, Chain, Lane, MultiThreadedExecutor, PriorityExecutor, ready
+from tide_ros import REMOTE, Chain, Lane, MultiThreadedExecutor, PriorityExecutor
+from tide_ros import executor as executors
 
 BRAKE = Chain("brake", 2, [nothing])
 
@@ -48,7 +49,7 @@ def test_a_mistake_says_what_to_write(make: Callable[..., Any], text: str):
 
 def test_a_chain_with_a_callback_of_no_node_is_told_once(monkeypatch: pytest.MonkeyPatch):
     told: list[str] = []
-    monkeypatch.setattr(ready, "_logger", type("Logger", (), {"warning": staticmethod(told.append)}))
+    monkeypatch.setattr(executors, "_logger", type("Logger", (), {"warning": staticmethod(told.append)}))
     with graph() as g:
         here, elsewhere, calls = g.node("here"), g.node("elsewhere"), []
         group = ReentrantCallbackGroup()

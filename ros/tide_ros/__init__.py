@@ -37,10 +37,9 @@ LaneError for what the operating system does not permit.
 """
 
 from tide_ros.budget import Budget, BudgetCounters, LaneError
-from tide_ros.chain import LEVEL_MAXIMUM, REMOTE, Chain, level_of, priority_of
+from tide_ros.chain import LEVEL_MAXIMUM, REMOTE, Chain, chains_named, level_of, priority_of
 from tide_ros.executor import MultiThreadedExecutor, PriorityExecutor, SingleThreadedExecutor
 from tide_ros.lane import Lane
-from tide_ros.names import chains_named
 
 __all__ = [
     "LEVEL_MAXIMUM",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can become ready: one record per rclpy entity, which knows how to wait for it and how to take from it.
+"""What can become ready: one record per rclpy entity, which knows how to wait for it and how to take from it; tasks,
+and callbacks that wait for futures.
 
 A source is armed while it is to be waited for, and not armed while it is known to be ready. All of it is used under the
 executor's lock, except ``Call``, which a lane runs without.
@@ -10,16 +11,16 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.event_handler import EventHandler
-from rclpy.exceptions import InvalidHandle
+from rclpy.executors import Executor
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.subscription import Subscription
+from rclpy.task import Future, Task
 
-if TYPE_CHECKING:
-    from tide_ros.executor import PriorityExecutor
+_AWAIT_CODE = Future.__await__.__code__
 
 
 class Call(NamedTuple):
@@ -69,7 +70,7 @@ class Source(Work, ABC):
         return self.group is None or bool(self.group.beginning_execution(self.entity))
 
     @abstractmethod
-    def take(self, executor: PriorityExecutor) -> Call | None:
+    def take(self, executor: Executor) -> Call | None:
         """Take what there is from the middleware; None when there is nothing (any more). May raise InvalidHandle."""
 
     def asynchronous(self, callback: Callable[..., Any]) -> bool:
@@ -90,7 +91,7 @@ class TimerSource(Source):
         self.due_ns = -1  # on the monotonic clock; -1: not in the queue
         self.clock = entity.clock
 
-    def take(self, executor: PriorityExecutor) -> Call | None:
+    def take(self, executor: Executor) -> Call | None:
         with self.handle:
             if not self.handle.is_timer_ready():  # cancelled or reset since it was seen
                 return None
@@ -110,7 +111,7 @@ class SubscriptionSource(Source):
     kind = "subscription"
     asked = True
 
-    def take(self, executor: PriorityExecutor) -> Call | None:
+    def take(self, executor: Executor) -> Call | None:
         entity = self.entity
         with self.handle:
             taken = self.handle.take_message(entity.msg_type, entity.raw)
@@ -128,7 +129,7 @@ class ServiceSource(Source):
     kind = "service"
     asked = True
 
-    def take(self, executor: PriorityExecutor) -> Call | None:
+    def take(self, executor: Executor) -> Call | None:
         with self.handle:
             request, header = self.handle.service_take_request(self.entity.srv_type.Request)
         if header is None:
@@ -152,14 +153,14 @@ class ClientSource(Source):
     kind = "client"
     asked = True
 
-    def take(self, executor: PriorityExecutor) -> Call | None:
+    def take(self, executor: Executor) -> Call | None:
         with self.handle:
             header, response = self.handle.take_response(self.entity.srv_type.Response)
         if header is None:
             return None
         return Call(self._finish, (executor, header.request_id.sequence_number, response), False)
 
-    def _finish(self, executor: PriorityExecutor, sequence_number: int, response: Any) -> None:
+    def _finish(self, executor: Executor, sequence_number: int, response: Any) -> None:
         try:
             future = self.entity.get_pending_request(sequence_number)
         except KeyError:  # nobody waits for it any more
@@ -173,7 +174,7 @@ class GuardSource(Source):
 
     kind = "guard_condition"
 
-    def take(self, executor: PriorityExecutor) -> Call | None:
+    def take(self, executor: Executor) -> Call | None:
         self.entity._executor_triggered = False
         callback = self.entity.callback
         if callback is None:
@@ -193,10 +194,10 @@ class WaitableSource(Source):
         self.handle = entity
         self.lazy = type(entity) is EventHandler and priority == 0
 
-    def take(self, executor: PriorityExecutor) -> Call | None:
+    def take(self, executor: Executor) -> Call | None:
         return Call(self._execute, (executor, self.entity.take_data()), True)
 
-    async def _execute(self, executor: PriorityExecutor, data: Any) -> None:
+    async def _execute(self, executor: Executor, data: Any) -> None:
         for future in self.entity._futures:
             future._set_executor(executor)
         await self.entity.execute(data)
@@ -212,4 +213,70 @@ KINDS: tuple[tuple[str, type[Source]], ...] = (
 )
 """The entities of a node, by the name of the property, in the order rclpy looks at them."""
 
-__all__ = ["KINDS", "Call", "InvalidHandle", "Source", "TimerSource", "WaitableSource", "Work"]
+
+# ---- tasks and coroutines ----
+
+
+def awaited_future(coroutine: Any) -> Any:
+    """The rclpy future at the end of a chain of awaits, or None when it ends in something else.
+
+    rclpy's futures say nothing to the one who drives the coroutine; without this each suspended coroutine would have to
+    be asked after every callback.
+    """
+    waiting = coroutine
+    while True:
+        inner = getattr(waiting, "cr_await", None)
+        if inner is None:
+            break
+        waiting = inner
+    if inspect.isgenerator(waiting) and waiting.gi_code is _AWAIT_CODE and waiting.gi_frame is not None:
+        return waiting.gi_frame.f_locals.get("self")
+    return None
+
+
+class CoroutineWork(Work):
+    """A callback that is an ``async def``. It holds its callback group until it ends, as in rclpy."""
+
+    __slots__ = ("coroutine",)
+
+    def __init__(self, origin: Work, coroutine: Any) -> None:
+        super().__init__(origin.priority, origin.node, origin.group, origin.entity)
+        self.coroutine = coroutine
+
+    def resume(self) -> bool:
+        """Run to the next await; True when it has ended. An exception of the callback comes out of here."""
+        try:
+            self.coroutine.send(None)
+        except StopIteration:
+            return True
+        return False
+
+    def pending(self) -> bool:
+        return True
+
+
+class TaskWork(Work):
+    """What ``create_task`` was given. Without a callback group."""
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: Task, priority: int) -> None:
+        super().__init__(priority)
+        self.task = task
+
+    @property
+    def coroutine(self) -> Any:
+        return self.task._handler
+
+    def resume(self) -> bool:
+        """Run to the next await; True when it has ended or was cancelled. An exception of it comes out of here."""
+        self.task()
+        if self.task.done():
+            exception = self.task.exception()
+            if exception is not None:
+                raise exception
+            return True
+        return bool(self.task.cancelled())
+
+    def pending(self) -> bool:
+        return not self.task.done() and not self.task.cancelled()

@@ -1,19 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One wait set, kept from wait to wait. rclpy makes one for each."""
+"""What an executor waits for: one wait set, kept from wait to wait (rclpy makes one for each), and the timers by when
+they are due, so that none needs to be asked before.
+
+The queue of timers only says when to ask: a timer is called when rcl itself says that it is ready, so it is never
+early. Timers on a ROS clock that follows /clock are asked when that clock moves. All of it is used under the executor's
+lock, except that the hooks on ``Timer.reset`` and on clocks only report.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+import heapq
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from rclpy.clock import JumpThreshold
+from rclpy.clock_type import ClockType
+from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.waitable import NumberOfEntities
 
-from tide_ros.sources import Source, WaitableSource
+from tide_ros.sources import Source, TimerSource, WaitableSource
 
 FOREVER_NS = -1
+_STEP_NS = 1_000_000  # the system's clock was set when it moved by more than this against the monotonic one
 _COUNTS = {
     "subscription": "num_subscriptions",
     "guard_condition": "num_guard_conditions",
@@ -134,3 +147,146 @@ class Waiter:
         finally:
             for handle in entered:
                 handle.__exit__(None, None, None)
+
+
+class TimerQueue:
+    """``moved(source)`` is called by any thread after a reset; with None when a ROS clock moved by itself."""
+
+    def __init__(self, moved: Callable[[TimerSource | None], None]) -> None:
+        self._moved = _weak(moved)  # or the executor would be part of a cycle, and live on when the program ends
+        self._heap: list[tuple[int, int, TimerSource]] = []
+        self._sequence = 0
+        self.sources: set[TimerSource] = set()
+        self.dormant: set[TimerSource] = set()  # cancelled; to be waited for, since a reset wakes who waits
+        self._jumps: dict[int, tuple[Any, int]] = {}  # by id of a ROS clock: the jump handle, how many timers
+        self._offset_ns = time.time_ns() - time.monotonic_ns()
+
+    def add(self, source: TimerSource) -> None:
+        """Begin to watch a timer."""
+        self.sources.add(source)
+        _hook_reset(source, self._moved)
+        if source.clock.clock_type == ClockType.ROS_TIME:
+            handle, users = self._jumps.get(id(source.clock), (None, 0))
+            self._jumps[id(source.clock)] = (handle or self._watch(source.clock), users + 1)
+        self.evaluate(source)
+
+    def remove(self, source: TimerSource) -> None:
+        """Stop watching a timer."""
+        self.sources.discard(source)
+        self.dormant.discard(source)
+        source.due_ns = -1
+        source.entity.__dict__.pop("reset", None)
+        if id(source.clock) in self._jumps:
+            handle, users = self._jumps[id(source.clock)]
+            if users > 1:
+                self._jumps[id(source.clock)] = (handle, users - 1)
+            else:
+                del self._jumps[id(source.clock)]
+                handle.unregister()
+
+    def evaluate(self, source: TimerSource) -> None:
+        """Ask rcl when the timer is due and put it in its place; a cancelled one has none until it is reset."""
+        now_ns = time.monotonic_ns()
+        try:
+            with source.handle:
+                until_ns = source.handle.time_until_next_call()
+        except InvalidHandle:
+            source.due_ns = -1
+            return
+        if until_ns is None:
+            self.dormant.add(source)
+        elif self.dormant:
+            self.dormant.discard(source)
+        if until_ns is None or (until_ns > 0 and _follows_topic(source.clock)):
+            source.due_ns = -1
+            return
+        source.due_ns = now_ns + max(until_ns, 0)
+        self._sequence += 1
+        heapq.heappush(self._heap, (source.due_ns, self._sequence, source))
+
+    def evaluate_all(self) -> None:
+        """After a clock was set or a ROS clock moved."""
+        for source in self.sources:
+            if source.armed and source.clock.clock_type != ClockType.STEADY_TIME:
+                self.evaluate(source)
+
+    def expired(self, now_ns: int) -> Iterator[TimerSource]:
+        """The timers that are ready, earliest first. They are out of the queue until :meth:`evaluate`."""
+        offset_ns = time.time_ns() - now_ns
+        if abs(offset_ns - self._offset_ns) > _STEP_NS:
+            self._offset_ns = offset_ns
+            self.evaluate_all()
+        heap = self._heap
+        while heap and heap[0][0] <= now_ns:
+            due_ns, _, source = heapq.heappop(heap)
+            if due_ns != source.due_ns:  # an old entry
+                continue
+            source.due_ns = -1
+            try:
+                with source.handle:
+                    ready = source.handle.is_timer_ready()
+            except InvalidHandle:
+                continue
+            if ready:
+                yield source
+            else:
+                self.evaluate(source)
+
+    def next_ns(self) -> int | None:
+        """When to ask next, on the monotonic clock; None: not before something changes."""
+        heap = self._heap
+        while heap and heap[0][0] != heap[0][2].due_ns:
+            heapq.heappop(heap)
+        return heap[0][0] if heap else None
+
+    def close(self) -> None:
+        """Let go of all timers and clocks."""
+        for source in list(self.sources):
+            self.remove(source)
+        self._heap.clear()
+
+    def _watch(self, clock: Any) -> Any:
+        moved = self._moved
+
+        def jumped(_jump: Any) -> None:
+            moved(None)
+
+        threshold = JumpThreshold(
+            min_forward=Duration(nanoseconds=1), min_backward=Duration(nanoseconds=-1), on_clock_change=True
+        )
+        return clock.create_jump_callback(threshold, post_callback=jumped)
+
+
+def _follows_topic(clock: Any) -> bool:
+    return clock.clock_type == ClockType.ROS_TIME and bool(clock.ros_time_is_active)
+
+
+def _weak(method: Callable[[TimerSource | None], None]) -> Callable[[TimerSource | None], None]:
+    """The method while its object lives, nothing after. Not a WeakMethod: one that goes before its object, as at the
+    end of a program, raises in a callback of its own."""
+    owner, name = weakref.ref(getattr(method, "__self__")), method.__name__  # noqa: B009
+
+    def call(source: TimerSource | None) -> None:
+        target = owner()
+        if target is not None:
+            getattr(target, name)(source)
+
+    return call
+
+
+def _hook_reset(source: TimerSource, moved: Callable[[TimerSource | None], None]) -> None:
+    """A reset can make a timer due earlier than the queue knows, and rclpy tells nobody but who waits for the timer.
+
+    Who took the method before is not noticed here; the executor waits for every timer now and then, therefore.
+    """
+    timer = source.entity
+    kind = type(timer)
+    weak_timer, weak_source = weakref.ref(timer), weakref.ref(source)
+
+    def reset() -> None:
+        kind.reset(weak_timer())
+        about = weak_source()
+        if about is not None:
+            moved(about)
+
+    timer.reset = reset
