@@ -95,8 +95,8 @@ test-analyzer: build-release #: (all) clang-tidy with its analyzer over everythi
 	@$(stage) $@ "clang-tidy with its analyzer" scripts/check.sh all
 
 test-campaigns: build-release #: (all) long campaigns of the simulator
-	@$(stage) $@ "seeds $(FIRST_SEED)..$(LAST_SEED) of each campaign" sh -c 'for campaign in tide-sim tide-overload-sim tide-host-sim \
-	  tide-action-sim; do echo $$campaign && build/release/bin/$$campaign --seeds $(FIRST_SEED)..$(LAST_SEED) || exit 1; done'
+	@$(stage) $@ "seeds $(FIRST_SEED)..$(LAST_SEED) of each campaign" sh -c 'for mode in "" overload host \
+	  actions; do echo "tide-sim $$mode" && build/release/bin/tide-sim $$mode --seeds $(FIRST_SEED)..$(LAST_SEED) || exit 1; done'
 
 test-lab: setup-all #: (all) the laboratory, a project of its own: its build, checks and tests
 	@$(stage) $@ "the laboratory" $(MAKE) --no-print-directory -C lab test

@@ -168,7 +168,7 @@ def told(**values: object) -> dict[str, object]:
 def test_a_find_is_written_with_the_command_that_replays_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = rendered(draw(family("check-lanes"), 3))
     failure = {"seed": 3, "executor": "priority", "losses": 0, "what": "chain 'c0': 9 ms, above its bound of 7 ms"}
-    failure |= {"program": "tide-host-sim", "run": "policy=tide", "system": system}
+    failure |= {"program": "tide-sim host", "run": "policy=tide", "system": system}
     answer = told(observations=2, exceeded=1, failed=1, failures=[failure], unplayed={"add lanes": 1})
     monkeypatch.setattr(Workers, "hunt", lambda *_: [answer])
     keep = tmp_path / "kept"
@@ -181,7 +181,7 @@ def test_a_find_is_written_with_the_command_that_replays_it(tmp_path: Path, monk
     assert file.name == "check-lanes-3-priority.toml"
     text = file.read_text()
     assert parse(text) == parse(system)
-    assert "replay: tide lab hunt check-lanes --first 3" in text and "tide-host-sim --serve`: policy=tide" in text
+    assert "replay: tide lab hunt check-lanes --first 3" in text and "tide-sim host --serve`: policy=tide" in text
 
 
 def test_a_description_of_the_users_is_hunted(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def worst_ms(server: Server, plan: str) -> list[float]:
 
 
 def test_the_host_simulator_plays_budgets_offsets_and_extremes() -> None:
-    server = Server("tide-host-sim")
+    server = Server("tide-sim host")
     budget = "seconds=0.2 executor=m,1,5000,10000 callback=a,m,20000,1,6000,6000 offset=a,0 chain=c,a"
     assert worst_ms(server, f"policy=tide {budget}") == [
         pytest.approx(11.0, abs=1e-5)
@@ -324,7 +324,7 @@ def test_a_budget_is_refused_on_this_machine() -> None:
     words = ["policy=tide", "executor=m,1,5000,10000", "callback=a,m,20000,1,1,1", "chain=c,a"]
     done = subprocess.run([str(find_binary("host_chains")), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "host_chains: only tide-host-sim plays executors with budgets; leave the budgets out\n"
+    assert done.stderr == "host_chains: only tide-sim host plays executors with budgets; leave the budgets out\n"
 
 
 def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> None:

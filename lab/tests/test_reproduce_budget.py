@@ -89,7 +89,7 @@ def test_the_published_findings_hold_in_virtual_time(name: str, tmp_path: Path, 
 
 
 def test_a_finding_that_fails_is_said_and_is_a_failure(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
-    program = tmp_path / "tide-budget-sim"
+    program = tmp_path / "tide-sim"
     program.write_text(
         """#!/bin/sh
 printf '{"duration_ns": 2000000000, "lanes": ['

@@ -238,8 +238,8 @@ def test_the_program_runs_on_threads_of_this_machine() -> None:
     ],
 )
 def test_words_that_make_no_plan_are_refused(words: list[str], what: str) -> None:
-    for program in ("tide-host-sim", "host_chains"):
-        done = subprocess.run([str(find_binary(program)), *words], capture_output=True, text=True, check=False)
+    for program in ([find_binary("tide-sim"), "host"], [find_binary("host_chains")]):
+        done = subprocess.run([*program, *words], capture_output=True, text=True, check=False)
         assert done.returncode == 2 and what in done.stderr and done.stderr.count("\n") == 1, done.stderr
     with pytest.raises(HostError, match=what):
         call("sim", words)

@@ -19,10 +19,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/board/agent_host.h"
-#include "sim/board/bus.h"
 #include "sim/board/client.h"
 #include "sim/board/losses.h"
+#include "sim/board/ros.h"
 #include "tide/link_serial.h"
 
 extern char **environ;

@@ -6,6 +6,7 @@
 #include "sim/engine/random.h"
 
 namespace tide::sim {
+
 namespace {
 
 constexpr uint64_t kBauds[] = {115200, 460800, 921600, 3000000, 0};
@@ -109,6 +110,154 @@ Plan draw_plan(uint64_t seed) {
     }
   }
   return plan;
+}
+
+// ---- overloaded lanes ----
+
+namespace {
+
+constexpr Time kUnit = 100'000;                              // execution times are multiples
+constexpr uint32_t kMtu = 512, kLargest = 900, kFrames = 2;  // of an answer
+
+// What a lane executes for one instance: the part before the message leaves, and the part behind its answer.
+struct Demand {
+  Time sample, act;
+  // Of one lane without another instance of its own in less than a period; an answer may come late, and the next one
+  // early.
+  Time of_a_period() const { return sample + 2 * act; }
+};
+
+Demand demand_of(const Plan &plan, const ChainPlan &chain) {
+  return {plan.dispatch + chain.sample + plan.submit, kFrames * plan.process + plan.dispatch + chain.act};
+}
+
+// The first time at which the lane has executed so much, when all more urgent ones begin their budgets together with
+// it: a corrected sporadic server takes no more than a periodic task of its budget and period. -1: later than `limit`.
+Time finish(Time demand, const std::vector<ChainPlan> &above, Time limit) {
+  Time time = demand;
+  for (Time before = -1; time != before && time <= limit;) {
+    before = time;
+    time = demand;
+    for (const ChainPlan &other : above) {
+      time += (before + other.budget_period - 1) / other.budget_period * other.budget;
+    }
+  }
+  return time <= limit ? time : -1;
+}
+
+void overload(Random &random, ChainPlan &chain) {
+  const bool late_answers = random.chance(0.5);
+  (late_answers ? chain.act : chain.sample) = chain.period * random.between(11, 30) / 10;
+  if (random.chance(0.5)) chain.reply_bytes = static_cast<uint32_t>(random.between(8, 1200));
+  chain.budget = random.between(1, chain.budget_period / kUnit / 3) * kUnit;
+}
+
+ChainPlan draw_budgeted_chain(Random &random, const Plan &plan, unsigned number) {
+  ChainPlan chain;
+  chain.name = "chain" + std::to_string(number);
+  chain.level = number + 1;
+  chain.reliable = random.chance(0.7);
+  chain.reply_reliable = random.chance(0.7);
+  chain.period = random.between(5, 60) * kMillisecond;
+  chain.phase = random.chance(0.5) ? 0 : random.between(0, 20 * kMillisecond);
+  chain.payload_bytes = static_cast<uint32_t>(random.between(8, 200));
+  chain.reply_bytes = static_cast<uint32_t>(random.between(8, chain.reliable && chain.reply_reliable ? kLargest : 100));
+  chain.sample = random.between(0, chain.period / kUnit / 12) * kUnit;
+  chain.act = random.between(0, chain.period / kUnit / 24) * kUnit;
+  chain.host = random.between(0, kMillisecond);
+  chain.budget_period = chain.period - random.between(0, chain.period / kUnit / 2) * kUnit;
+  chain.budget = demand_of(plan, chain).of_a_period() + kUnit;
+  return chain;
+}
+
+// Of a chain whose lane keeps within its budget; -1: the lanes above leave too little.
+Time bound_of(const Plan &plan, size_t index) {
+  const ChainPlan &chain = plan.chains[index];
+  const std::vector<ChainPlan> above(plan.chains.begin() + static_cast<long>(index) + 1, plan.chains.end());
+  const Demand demand = demand_of(plan, chain);
+  if (demand.of_a_period() > chain.budget) return -1;
+  const Time each = finish(demand.of_a_period(), above, chain.budget_period);
+  const Time bound = 2 * each + chain.host + 2 * plan.agent_most;
+  return each < 0 || bound > chain.period ? -1 : bound;
+}
+
+// Levels rise with the number, so the chains behind are more urgent. A lane whose timer is always overdue never waits;
+// one that is late with answers does, for the next one.
+bool has_share(const Plan &plan, size_t index) {
+  if (plan.chains[index].sample <= plan.chains[index].period) return false;
+  const std::vector<ChainPlan> above(plan.chains.begin() + static_cast<long>(index) + 1, plan.chains.end());
+  return finish(plan.chains[index].budget, above, plan.chains[index].budget_period) >= 0;
+}
+
+Overload try_to_draw(Random &random, uint64_t seed) {
+  Overload drawn;
+  Plan &plan = drawn.plan;
+  plan.system = "overload";
+  plan.seed = seed;
+  plan.lanes = 2;
+  plan.baud = 0;
+  plan.mtu = kMtu;
+  plan.submit = random.between(0, 100'000);
+  plan.process = random.between(0, 50'000);
+  plan.dispatch = random.between(0, 20'000);
+  plan.agent_most = random.between(0, 500'000);
+  const auto chains = static_cast<unsigned>(random.between(2, 5));
+  // For each reader as many as its largest answer has frames, or it would have to come again.
+  plan.slots = 2 + kFrames * chains + static_cast<unsigned>(random.below(12));
+  plan.nodes = chains + 1 + static_cast<unsigned>(random.below(8));
+  plan.reassemblies = chains + static_cast<unsigned>(random.below(3));
+  for (unsigned number = 0; number < chains; number++) plan.chains.push_back(draw_budgeted_chain(random, plan, number));
+  const auto first = random.below(chains);
+  for (unsigned number = 0; number < chains; number++) {
+    if (number == first || random.chance(0.4)) overload(random, plan.chains[number]);
+  }
+  plan.periods = static_cast<uint32_t>(random.between(5, 30));
+  plan.settle = 600 * kSecond;
+  for (size_t index = 0; index < plan.chains.size(); index++) drawn.bounds.push_back(bound_of(plan, index));
+  return drawn;
+}
+
+// One lane with a bound, at least.
+bool is_of_use(const Overload &drawn) {
+  return std::any_of(drawn.bounds.begin(), drawn.bounds.end(), [](Time bound) { return bound >= 0; });
+}
+
+// Whole periods of the time in which its timer fell due, less those at the ends.
+Time share_of(const ChainPlan &chain, uint32_t instances) {
+  const Time windows = instances * chain.period / chain.budget_period - 2;
+  return std::max<Time>(windows, 0) * chain.budget;
+}
+
+}  // namespace
+
+Overload draw_overload(uint64_t seed) {
+  Random random(seed * 0x9E3779B97F4A7C15u + 11);
+  for (;;) {
+    Overload drawn = try_to_draw(random, seed);
+    if (is_of_use(drawn)) return drawn;
+  }
+}
+
+std::vector<std::string> broken_promises(const Overload &overload, const Result &result) {
+  std::vector<std::string> broken = result.violations;
+  for (size_t index = 0; index < overload.bounds.size(); index++) {
+    const ChainPlan &chain = overload.plan.chains[index];
+    const ChainResult &seen = result.chains[index];
+    const Time bound = overload.bounds[index];
+    if (bound >= 0 && seen.worst_response > bound) {
+      broken.push_back(chain.name + " answers after " + std::to_string(seen.worst_response) +
+                       " ns, above its bound of " + std::to_string(bound) + " ns");
+    }
+    if (bound >= 0 && seen.lost > 0) broken.push_back(chain.name + " lost " + std::to_string(seen.lost) + " messages");
+    if (bound >= 0 || !has_share(overload.plan, index)) continue;
+    for (const LaneBudget &lane : result.budgets) {
+      const Time share = share_of(chain, static_cast<uint32_t>(seen.latencies.size()) + seen.lost);
+      if (lane.level != chain.level || static_cast<Time>(lane.used) >= share) continue;
+      broken.push_back(chain.name + " had " + std::to_string(lane.used) + " ns of its share of " +
+                       std::to_string(share) + " ns");
+    }
+  }
+  return broken;
 }
 
 }  // namespace tide::sim

@@ -52,7 +52,7 @@ bool has_free_lane(const tide_executor_t &executor, const tide_band_t *band) {
 }
 
 // With several lanes in a band another one may have taken its turn since this one chose, and what is in a group may be
-// kept by it: tide-host-sim looks at those choices where they are made.
+// kept by it: `tide-sim host` looks at those choices where they are made.
 bool is_settled(const tide_callback_t &callback) { return callback.group == nullptr && callback.band->only != nullptr; }
 
 }  // namespace

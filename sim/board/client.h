@@ -14,10 +14,8 @@
 #include <vector>
 
 #include "sim/board/plan.h"
-#include "sim/engine/budget.h"
-#include "sim/engine/link.h"
-#include "sim/engine/locks.h"
-#include "sim/engine/platform.h"
+#include "sim/engine/line.h"
+#include "sim/engine/machine.h"
 #include "sim/engine/random.h"
 #include "tide/executor.h"
 #include "tide/local.h"

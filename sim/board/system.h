@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run: a client, a line, the agent and ROS 2 nodes that answer, from the plan to the result.
+// One run, from the plan to the result: boards, their lines and agents, and ROS 2 nodes that answer, on one bus.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,13 @@ struct Result {
   tide_receiver_counters_t receiver{};
   tide_session_counters_t session{};
 };
+
+struct Summary {
+  size_t samples = 0;
+  Time minimum = 0, p50 = 0, p99 = 0, maximum = 0, mean = 0, deviation = 0;
+  size_t deadline_misses = 0;
+};
+Summary summarise(const ChainResult &chain);
 
 // Throws std::invalid_argument when the plan makes no sense.
 Result simulate(const Plan &plan);

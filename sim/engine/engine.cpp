@@ -1,10 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#undef _FORTIFY_SOURCE  // it takes a jump to another stack for an error
 #include "sim/engine/engine.h"
+
+#include <ucontext.h>
 
 #include <algorithm>
 #include <bit>
+#include <csetjmp>
+#include <cstdlib>
 
-#include "sim/engine/fiber.h"
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define START_SWITCH(save, bottom, size) __sanitizer_start_switch_fiber(save, bottom, size)
+#define FINISH_SWITCH(save, bottom, size) __sanitizer_finish_switch_fiber(save, bottom, size)
+#else
+#define START_SWITCH(save, bottom, size) ((void)0)
+#define FINISH_SWITCH(save, bottom, size) ((void)0)
+#endif
 
 namespace tide::sim {
 namespace {
@@ -14,7 +30,100 @@ constexpr unsigned kSwitchesWithoutTime = 1'000'000;
 
 thread_local Task *current_task = nullptr;
 
+constexpr size_t kStackBytes = 256 * 1024;
+
+std::vector<std::unique_ptr<uint8_t[]>> &spare_stacks() {
+  thread_local std::vector<std::unique_ptr<uint8_t[]>> stacks;
+  return stacks;
+}
+
+std::unique_ptr<uint8_t[]> take_stack() {
+  auto &spare = spare_stacks();
+  if (spare.empty()) return std::unique_ptr<uint8_t[]>(new uint8_t[kStackBytes]);
+  std::unique_ptr<uint8_t[]> stack = std::move(spare.back());
+  spare.pop_back();
+  return stack;
+}
+
 }  // namespace
+
+// ---- fibers ----
+
+// A stack of its own that runs until it gives control back. Stacks are kept for the next fiber. A context is what gets
+// us to a new stack; from then on control passes by setjmp, as swapcontext asks the kernel for the mask of signals each
+// time, which takes longer than all the rest of a switch.
+class Fiber {
+ public:
+  using Entry = void (*)(void *context);
+
+  Fiber(Entry entry, void *context) : entry_(entry), context_(context), stack_(take_stack()) {}
+
+  ~Fiber() {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(stack_.get(), kStackBytes);
+#endif
+    spare_stacks().push_back(std::move(stack_));
+  }
+
+  Fiber(const Fiber &) = delete;
+  Fiber &operator=(const Fiber &) = delete;
+
+  // from outside: run it until it yields or its entry returns
+  void resume() {
+    START_SWITCH(&fake_outside_, stack_.get(), kStackBytes);
+    if (_setjmp(outside_) == 0) {
+      if (!entered_) enter();
+      _longjmp(inside_, 1);
+    }
+    FINISH_SWITCH(fake_outside_, nullptr, nullptr);
+  }
+
+  // from inside
+  void yield() {
+    START_SWITCH(&fake_inside_, outside_bottom_, outside_size_);
+    if (_setjmp(inside_) == 0) _longjmp(outside_, 1);
+    FINISH_SWITCH(fake_inside_, &outside_bottom_, &outside_size_);
+  }
+
+  // from inside, at the end of the entry
+  [[noreturn]] void finish() {
+    START_SWITCH(nullptr, outside_bottom_, outside_size_);
+    _longjmp(outside_, 1);
+  }
+
+ private:
+  static void start(unsigned high, unsigned low) {
+    auto *fiber = reinterpret_cast<Fiber *>(static_cast<uintptr_t>(high) << 32 | low);
+    FINISH_SWITCH(nullptr, &fiber->outside_bottom_, &fiber->outside_size_);
+    fiber->entry_(fiber->context_);
+    fiber->finish();
+  }
+
+  // the first time
+  void enter() {
+    // Not on this stack: nobody returns from here, so AddressSanitizer would keep its memory poisoned.
+    thread_local ucontext_t inside;
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = stack_.get();
+    inside.uc_stack.ss_size = kStackBytes;
+    inside.uc_link = nullptr;
+    const auto self = reinterpret_cast<uintptr_t>(this);
+    makecontext(&inside, reinterpret_cast<void (*)()>(start), 2, static_cast<unsigned>(self >> 32),
+                static_cast<unsigned>(self & 0xFFFFFFFFu));
+    entered_ = true;
+    setcontext(&inside);
+  }
+
+  Entry entry_;
+  void *context_;
+  std::unique_ptr<uint8_t[]> stack_;
+  bool entered_ = false;
+  std::jmp_buf inside_, outside_;
+  // For the address sanitizer, which must know which stack is in use.
+  void *fake_inside_ = nullptr, *fake_outside_ = nullptr;
+  const void *outside_bottom_ = nullptr;
+  size_t outside_size_ = 0;
+};
 
 // ---- events ----
 

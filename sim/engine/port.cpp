@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sim/engine/budget.h"
+#include "sim/engine/machine.h"
 #include "tide/lock.h"
 #include "tide/status.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/link.h"
-#include "sim/engine/platform.h"
+#include "sim/engine/line.h"
+#include "sim/engine/machine.h"
 #include "sim/engine/random.h"
 #include "tide/port.h"
 

@@ -2,17 +2,16 @@
 // Goals and requests of a board on rclc, with lost frames, cut lines and agents that die.
 #include <gtest/gtest.h>
 
-#include "sim/actions/apart.h"
-#include "sim/actions/ledger.h"
+#include "sim/actions/actions.h"
 
 namespace tide::sim {
 namespace sim_actions_test {
 
 TEST(SimActions, NoGoalIsLostOrDoubledAndEachRequestHasOneEnd) {
-  Summary sum;
+  ActionSummary sum;
   for (uint64_t seed = 1; seed <= 300; seed++) {
-    const Summary one = simulate_apart(seed);
-    ASSERT_EQ(one.violation, "") << "tide-action-sim --seed " << seed;
+    const ActionSummary one = simulate_apart(seed);
+    ASSERT_EQ(one.violation, "") << "tide-sim actions --seed " << seed;
     sum.restarts += one.restarts;
     sum.accepted += one.accepted;
     sum.requests += one.requests;
@@ -37,7 +36,7 @@ TEST(SimActions, SessionsBeginAtTheWorstMoment) {
 
 TEST(SimActions, TheSameSeedIsTheSameRun) {
   for (const uint64_t seed : {3u, 17u, 40u}) {
-    const Summary first = simulate_apart(seed), second = simulate_apart(seed);
+    const ActionSummary first = simulate_apart(seed), second = simulate_apart(seed);
     EXPECT_EQ(first.events, second.events) << seed;
     EXPECT_EQ(first.frames, second.frames) << seed;
     EXPECT_GT(first.events, 100u) << seed;

@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "sim/engine/budget.h"
-#include "sim/host/budget_pong.h"
+#include "sim/engine/machine.h"
+#include "sim/host/pong.h"
 
 namespace sim_budget_test {
 
@@ -125,8 +125,8 @@ TEST(SimBudget, EndsBeforeItsEvents) {
 std::vector<lane_result_t> play(std::vector<std::string> words) {
   std::vector<char *> pointers;
   for (std::string &word : words) pointers.push_back(word.data());
-  plan_t plan;
-  const char *const wrong = plan_read(&plan, static_cast<int>(pointers.size()), pointers.data());
+  pong_plan_t plan;
+  const char *const wrong = pong_plan_read(&plan, static_cast<int>(pointers.size()), pointers.data());
   EXPECT_EQ(wrong, nullptr) << wrong;
   return play_pong(plan);
 }
@@ -173,8 +173,8 @@ TEST(SimBudgetPong, RefusesWhatIsNoPlan) {
   const auto wrong = [](std::vector<std::string> words) {
     std::vector<char *> pointers;
     for (std::string &word : words) pointers.push_back(word.data());
-    plan_t plan;
-    const char *const text = plan_read(&plan, static_cast<int>(pointers.size()), pointers.data());
+    pong_plan_t plan;
+    const char *const text = pong_plan_read(&plan, static_cast<int>(pointers.size()), pointers.data());
     return std::string(text == nullptr ? "" : text);
   };
   EXPECT_EQ(wrong({"lane=a,1"}), "");

@@ -8,7 +8,7 @@
 
 #include "sim/engine/engine.h"
 #include "sim/engine/line.h"
-#include "sim/engine/platform.h"
+#include "sim/engine/machine.h"
 #include "sim/engine/random.h"
 
 namespace tide::sim {

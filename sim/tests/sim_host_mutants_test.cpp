@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "mutants.h"
-#include "sim/host/host_system.h"
+#include "sim/host/host.h"
 
 tide_mutant_t tide_mutant = MUTANT_NONE;
 unsigned tide_mutant_looks = 0;

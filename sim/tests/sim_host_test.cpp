@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "gtest/gtest.h"
-#include "sim/host/host_system.h"
+#include "sim/host/host.h"
 
 namespace tide::sim {
 namespace sim_host_test {

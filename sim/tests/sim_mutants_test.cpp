@@ -7,10 +7,9 @@
 
 #include "mutants.h"
 #include "sim/board/campaign.h"
-#include "sim/board/overload.h"
 #include "sim/board/system.h"
 #ifdef TIDE_SIM_ACTIONS
-#include "sim/actions/apart.h"
+#include "sim/actions/actions.h"
 #endif
 
 tide_mutant_t tide_mutant = MUTANT_NONE;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sim/board/overload.h"
+#include "sim/board/campaign.h"
 
 namespace tide::sim {
 namespace sim_overload_test {
@@ -21,7 +21,7 @@ TEST(SimOverload, EveryOtherLaneKeepsItsBound) {
     const Overload overload = draw_overload(seed);
     const Result result = simulate(overload.plan);
     const std::vector<std::string> broken = broken_promises(overload, result);
-    ASSERT_TRUE(broken.empty()) << "tide-overload-sim --seed " << seed << ": " << broken.front();
+    ASSERT_TRUE(broken.empty()) << "tide-sim overload --seed " << seed << ": " << broken.front();
     for (const Time bound : overload.bounds) (bound >= 0 ? bounded : overloaded)++;
   }
   EXPECT_GE(bounded, systems);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "sim/board/plan.h"
-#include "sim/board/report.h"
 #include "sim/board/system.h"
 #include "sim/engine/random.h"
 

@@ -25,7 +25,7 @@ def test_a_campaign_passes_and_is_kept(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "seeds 1 to 300: 0 of 300 failed" in done.output
     kept = json.loads((tmp_path / "out" / "campaign.json").read_text(encoding="utf-8"))
-    assert (kept["program"], kept["seeds"], kept["failed"]) == ("tide-overload-sim", 300, {})
+    assert (kept["program"], kept["seeds"], kept["failed"]) == ("tide-sim overload", 300, {})
 
 
 def test_a_seed_shows_each_chain_beside_its_bound() -> None:
@@ -46,10 +46,10 @@ def test_goals_and_requests_have_a_campaign() -> None:
 
 
 def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "tide-overload-sim"
+    program = tmp_path / "tide-sim"
     program.write_text(
         "#!/bin/sh\n"
-        "echo 'seed 3: chain1 lost 2 messages; replay: tide-overload-sim --seed 3'\n"
+        "echo 'seed 3: chain1 lost 2 messages; replay: tide-sim overload --seed 3'\n"
         "echo '5 seeds, 1 failures'\nexit 1\n",
         encoding="utf-8",
     )

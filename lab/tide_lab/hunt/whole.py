@@ -41,8 +41,7 @@ KEPT_FAILURES = 3  # of a block
 
 def need_programs() -> None:
     """MissingBinaryError if something has not been built that descriptions are hunted with."""
-    for program in (host_play.PROGRAM, board_play.PROGRAM):
-        find_binary(program)
+    find_binary(board_play.PROGRAM)
     bounding.bounds_of(parse(rendered(draw(FAMILIES[0], 1))))
 
 

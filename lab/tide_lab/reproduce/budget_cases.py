@@ -18,7 +18,7 @@ from tide.report.results import Machine, Row
 from tide_lab.programs import find_binary
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
-PROGRAMS = {"sim": "tide-budget-sim", "native": "budget_pong"}
+PROGRAMS = {"sim": "tide-sim pong", "native": "budget_pong"}
 # By the agent and ROS 2; whether the topics are reliable.
 EXECUTORS = {"executor": False, "executor-reliable": True, "qemu": False, "qemu-reliable": True}
 PLACES = "sim, native, executor, executor-reliable, qemu or qemu-reliable"
@@ -297,15 +297,16 @@ def _row(case: BudgetCase, system: str, x: int, metric: str, value: float, pings
 
 
 def _call(on: str, words: list[str]) -> dict[str, Any]:
-    binary = find_binary(PROGRAMS[on])
-    done = subprocess.run([str(binary), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    name, *mode = PROGRAMS[on].split()
+    command = [str(find_binary(name)), *mode, *words]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
-        raise BudgetError(lines[-1] if lines else f"{binary.name} ended with status {done.returncode}")
+        raise BudgetError(lines[-1] if lines else f"{name} ended with status {done.returncode}")
     try:
         data: dict[str, Any] = json.loads(done.stdout)
         if len(data["lanes"]) != sum(word.startswith("lane=") for word in words):
             raise ValueError("lanes")
     except (ValueError, KeyError, TypeError):
-        raise BudgetError(f"{binary.name} printed no results; is it of this source tree?") from None
+        raise BudgetError(f"{name} printed no results; is it of this source tree?") from None
     return data

@@ -24,7 +24,7 @@ from tide.system.model import Callback, Chain, Group, System
 from tide.system.places import Executor
 from tide_lab.programs import find_binary
 
-PROGRAMS = {"sim": "tide-host-sim", "native": "host_chains"}
+PROGRAMS = {"sim": "tide-sim host", "native": "host_chains"}
 PLACES = (*PROGRAMS, "ros2")
 POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
 # What rclcpp spends on a callback, DDS included, where the figures below were measured: with it the simulator agrees
@@ -316,14 +316,15 @@ def _bounds(system: System, configuration: Configuration) -> Bounds | None:
 
 
 def call(on: str, words: Sequence[str]) -> dict[str, Any]:
-    binary = find_binary(PROGRAMS[on])
-    done = subprocess.run([str(binary), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    name, *mode = PROGRAMS[on].split()
+    command = [str(find_binary(name)), *mode, *words]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     try:
         data: dict[str, Any] = json.loads(done.stdout)
         violations: list[str] = data["violations"]
     except (ValueError, KeyError, TypeError):
         lines = done.stderr.strip().splitlines()
-        raise HostError(lines[-1] if lines else f"{binary.name} ended with status {done.returncode}") from None
+        raise HostError(lines[-1] if lines else f"{name} ended with status {done.returncode}") from None
     if violations:
         raise HostError(f"a rule was broken: {violations[0]}")
     return data

@@ -5,7 +5,7 @@
  * the activation in which it was used.
  *
  * Events and time go in; the priority to run at and the next time to look come out. Nothing here reads a clock, sets a
- * priority or allocates. `tide/budget_posix.h` does that for threads, sim/engine/budget.h for simulated ones, and an
+ * priority or allocates. `tide/budget_posix.h` does that for threads, sim/engine/machine.h for simulated ones, and an
  * RTOS in the hooks of its context switch. All times are int64_t nanoseconds on one monotonic clock; the arithmetic is
  * exact.
  *

@@ -21,7 +21,7 @@
 #define NANOSECONDS INT64_C(1000000000)
 enum { STOPPER_PRIORITY = 93, FIRST_PING_LIMIT_S = 60 };
 
-static plan_t plan;
+static pong_plan_t plan;
 static const char *port;
 static bool reliable;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -98,7 +98,7 @@ static int run(void) {
     (void)fprintf(stderr, PONG_NAME ": no ping came within %d s\n", FIRST_PING_LIMIT_S);
     return EXIT_FAILURE;
   }
-  plan_print(&plan, "executor", pong_results());
+  pong_plan_print(&plan, "executor", pong_results());
   return EXIT_SUCCESS;
 }
 
@@ -124,10 +124,10 @@ static int refuse(const char *wrong) {
 
 int main(int count, char **words) {
   if (count == 2 && strcmp(words[1], "--help") == 0) {
-    plan_help(PONG_NAME " udp=PORT [reliable]");
+    pong_plan_help(PONG_NAME " udp=PORT [reliable]");
     return EXIT_SUCCESS;
   }
-  const char *const wrong = plan_read(&plan, take_words(count - 1, words + 1), words + 1);
+  const char *const wrong = pong_plan_read(&plan, take_words(count - 1, words + 1), words + 1);
   if (wrong) return refuse(wrong);
   if (!port) return refuse("udp=PORT is missing: where does a tide-agent listen?");
   if (plan.lane_count > PONG_LANES) return refuse("it takes four lanes at most");

@@ -32,7 +32,7 @@ typedef struct lane {
   tide_replenishment_t replenishments[REPLENISHMENTS_MAXIMUM];
 } lane_t;
 
-static plan_t plan;
+static pong_plan_t plan;
 static lane_t lanes[LANES_MAXIMUM];
 static lane_result_t results[LANES_MAXIMUM];
 static tide_posix_budgets_t budgets;
@@ -197,10 +197,10 @@ static bool has_processor(int cpu) {
 
 int main(int count, char **words) {
   if (count == 2 && strcmp(words[1], "--help") == 0) {
-    plan_help("budget_pong");
+    pong_plan_help("budget_pong");
     return EXIT_SUCCESS;
   }
-  const char *const wrong = plan_read(&plan, count - 1, words + 1);
+  const char *const wrong = pong_plan_read(&plan, count - 1, words + 1);
   if (wrong) {
     (void)fprintf(stderr, "budget_pong: %s\n", wrong);
     return 2;
@@ -216,6 +216,6 @@ int main(int count, char **words) {
     (void)fprintf(stderr, "budget_pong: %s\n", tide_posix_budget_advice(status));
     return EXIT_FAILURE;
   }
-  plan_print(&plan, "native", results);
+  pong_plan_print(&plan, "native", results);
   return EXIT_SUCCESS;
 }

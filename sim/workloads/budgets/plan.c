@@ -39,7 +39,7 @@ static bool read_budget(lane_plan_t *lane, const char *text) {
   return true;
 }
 
-static const char *read_lane(plan_t *plan, const char *word, const char *text) {
+static const char *read_lane(pong_plan_t *plan, const char *word, const char *text) {
   static const char wanted[] = "a lane is NAME,PRIORITY[,BUDGET_MS/PERIOD_MS,LOW_PRIORITY][,sleep=PERCENT]";
   char copy[128];
   double priority, sleep = 0;
@@ -74,7 +74,7 @@ static const char *read_time(const char *word, const char *text, double scale, i
   return NULL;
 }
 
-static const char *read_word(plan_t *plan, const char *word) {
+static const char *read_word(pong_plan_t *plan, const char *word) {
   const char *const text = strchr(word, '=') ? strchr(word, '=') + 1 : word;
   const size_t length = (size_t)(text - word);
   double value;
@@ -101,9 +101,9 @@ static const char *read_word(plan_t *plan, const char *word) {
   return complain(word, "is not a word of a plan; --help lists them");
 }
 
-const char *plan_read(plan_t *plan, int count, char **words) {
+const char *pong_plan_read(pong_plan_t *plan, int count, char **words) {
   *plan =
-      (plan_t){.duration_ns = INT64_C(10000000000), .ping_ns = 10000000, .work_ns = 10000000, .replenishments = 100};
+      (pong_plan_t){.duration_ns = INT64_C(10000000000), .ping_ns = 10000000, .work_ns = 10000000, .replenishments = 100};
   for (int index = 0; index < count; index++) {
     const char *const wrong = read_word(plan, words[index]);
     if (wrong) return wrong;
@@ -111,7 +111,7 @@ const char *plan_read(plan_t *plan, int count, char **words) {
   return plan->lane_count > 0 ? NULL : complain("lane", "there is no lane; --help says how to name one");
 }
 
-void plan_help(const char *program) {
+void pong_plan_help(const char *program) {
   printf(
       "usage: %s [seconds=10] [ping_ms=10] [work_ms=10] [replenishments=100] [rule=corrected|posix] [cpu=0]\n"
       "       lane=NAME,PRIORITY[,BUDGET_MS/PERIOD_MS,LOW_PRIORITY][,sleep=PERCENT] ...\n"
@@ -149,7 +149,7 @@ static void print_lane(const lane_plan_t *lane, const lane_result_t *result) {
   printf("}");
 }
 
-void plan_print(const plan_t *plan, const char *on, const lane_result_t *results) {
+void pong_plan_print(const pong_plan_t *plan, const char *on, const lane_result_t *results) {
   printf("{\"on\": \"%s\", \"rule\": \"%s\"", on, plan->rule == TIDE_BUDGET_POSIX ? "posix" : "corrected");
   print_member("duration_ns", plan->duration_ns);
   printf(", \"lanes\": [");

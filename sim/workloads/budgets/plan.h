@@ -24,14 +24,14 @@ typedef struct lane_plan {
   int32_t sleep_percent;        /* of the work that is slept instead of computed */
 } lane_plan_t;
 
-typedef struct plan {
+typedef struct pong_plan {
   lane_plan_t lanes[LANES_MAXIMUM];
   int32_t lane_count;
   int64_t duration_ns, ping_ns, work_ns;
   uint16_t replenishments;
   tide_budget_rule_t rule;
   int32_t cpu; /* where all of it runs; native only */
-} plan_t;
+} pong_plan_t;
 
 typedef struct lane_result {
   uint64_t pings, replies, overwritten; /* overwritten: a ping that a newer one replaced before the lane was free */
@@ -42,9 +42,9 @@ typedef struct lane_result {
 /* Words: seconds=10 ping_ms=10 work_ms=10 replenishments=100 rule=corrected|posix cpu=0, and for each lane
  * lane=NAME,PRIORITY[,BUDGET_MS/PERIOD_MS,LOW_PRIORITY][,sleep=PERCENT]. Numbers may have decimals. Null, or one line
  * that says what is wrong (static until the next call). */
-const char *plan_read(plan_t *plan, int count, char **words);
-void plan_help(const char *program);
-void plan_print(const plan_t *plan, const char *on, const lane_result_t *results);
+const char *pong_plan_read(pong_plan_t *plan, int count, char **words);
+void pong_plan_help(const char *program);
+void pong_plan_print(const pong_plan_t *plan, const char *on, const lane_result_t *results);
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,7 @@ typedef struct end {
   uint32_t greetings;
 } end_t;
 
-static const plan_t *plan;
+static const pong_plan_t *plan;
 static const pong_place_t *place;
 static lane_result_t results[PONG_LANES];
 static end_t ends[PONG_LANES];
@@ -87,7 +87,7 @@ static const char *open_lane(int32_t index, bool reliable) {
   return NULL;
 }
 
-const char *pong_open(const plan_t *wanted, bool reliable, const pong_place_t *where, rcl_init_options_t *options) {
+const char *pong_open(const pong_plan_t *wanted, bool reliable, const pong_place_t *where, rcl_init_options_t *options) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
   const char *wrong = NULL;
   plan = wanted;

@@ -21,7 +21,7 @@ typedef struct pong_place {
 } pong_place_t;
 
 /* Connects and adds the lanes. Both stay as long as the program. Null, or what failed and why (a line). */
-const char *pong_open(const plan_t *plan, bool reliable, const pong_place_t *place, rcl_init_options_t *options);
+const char *pong_open(const pong_plan_t *plan, bool reliable, const pong_place_t *place, rcl_init_options_t *options);
 /* Until pong_stop, which any context may call. Null, or what failed. */
 const char *pong_run(void);
 void pong_stop(void);

@@ -114,7 +114,7 @@ int main(int count, char **words) {
     return 2;
   }
   if (plan_has_budgets(&plan)) {
-    (void)fprintf(stderr, "host_chains: only tide-host-sim plays executors with budgets; leave the budgets out\n");
+    (void)fprintf(stderr, "host_chains: only tide-sim host plays executors with budgets; leave the budgets out\n");
     return 2;
   }
   (void)alarm((unsigned)(plan.duration_ns / NANOSECONDS) +

@@ -24,7 +24,7 @@ _MILLISECOND = 1_000_000
 # two more each have their whole busy window among all others.
 SLOWEST = 4
 MOST_INSTANCES = 20_000  # of all chains together, for which a run is made shorter, though not below two of the slowest
-SHORT_INSTANCES = 256  # of a chain whose payload has no room for more (sim/board/boards.cpp)
+SHORT_INSTANCES = 256  # of a chain whose payload has no room for more (sim/board/system.cpp)
 LEAST_BYTES = 8  # to which messages are shortened
 NUMBERED_BYTES = 6  # of a message's chain and number; what is shorter has the number alone
 FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame

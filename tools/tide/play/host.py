@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A description whose chains stay on the host, on the shipped executors in virtual time: what may vary from run to run,
-and the words of one run for tide-host-sim."""
+and the words of one run for `tide-sim host`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tide.system.levels import LevelError, priorities_of
 from tide.system.model import Callback, System
 from tide.system.servers import servers_of, with_servers
 
-PROGRAM = "tide-host-sim"
+PROGRAM = "tide-sim host"
 _DEPTH = 64  # messages that wait for a subscription: so many that none is let go
 _MICROSECOND = 1000
 # What is between two executors, as an executor of its own: a lane for each message that may be under way.

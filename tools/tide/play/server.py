@@ -33,14 +33,14 @@ class Server:
     """One process; not for several threads. Standard error is the caller's."""
 
     def __init__(self, program: str) -> None:
-        self._program = program
+        self._program = program  # and the mode in which it is to play
         self._child: subprocess.Popen[str] | None = None
 
     def play(self, plan: str) -> Played:
         if self._child is None:
-            self._child = subprocess.Popen(
-                [str(find_binary(self._program)), "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
+            name, *words = self._program.split()
+            command = [str(find_binary(name)), *words, "--serve"]
+            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._child.stdin is not None and self._child.stdout is not None
         try:
             self._child.stdin.write(plan + "\n")

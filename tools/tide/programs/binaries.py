@@ -15,12 +15,8 @@ class MissingBinaryError(Exception):
     """A program that has not been built; the text is one line that says what to do."""
 
 
-# Not of `make build`: what only campaigns start (the target of this name in CMakeLists.txt).
-_CAMPAIGNS = ("budget-sim", "overload-sim", "action-sim")
-
-
 def _advice(name: str) -> str:
-    is_of_campaigns = name.removeprefix("tide-") in _CAMPAIGNS or name in ("budget_pong", "host_chains")
+    is_of_campaigns = name in ("budget_pong", "host_chains")  # the target of this name in CMakeLists.txt
     command = "scripts/build.sh release campaigns" if is_of_campaigns else "make build"
     return f"run `{command}`, or set TIDE_BUILD_DIR to a build"
 

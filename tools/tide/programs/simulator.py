@@ -36,11 +36,12 @@ def workers() -> int:
 
 
 class Simulator:
-    """Starts a program of the build, tide-sim if no other is named; `stop`, and the end of a `with`, ends all that run
-    and lets no more start."""
+    """Starts a program of the build, whose first words may follow its name; `stop`, and the end of a `with`, ends all
+    that run and lets no more start."""
 
     def __init__(self, program: str = "tide-sim") -> None:
-        self._binary = find_binary(program)
+        name, *words = program.split()
+        self._command = [str(find_binary(name)), *words]
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
@@ -57,7 +58,7 @@ class Simulator:
                 raise SimulationError("stopped", 1)
             with shielded():
                 child = subprocess.Popen(
-                    [str(self._binary), *words],
+                    [*self._command, *words],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,

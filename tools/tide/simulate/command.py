@@ -22,12 +22,10 @@ from tide.play.server import ServerError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import SimulationError, Simulator, terminable, violations
 from tide.report.observed import observed_plot, observed_table
+from tide.report.results import nearest_rank
 from tide.report.table import milliseconds
-from tide.simulate.board import replay_board
-from tide.simulate.campaign import LARGEST_SEED
+from tide.simulate.campaign import LARGEST_SEED, MODES, Campaign, run_campaign
 from tide.simulate.described import is_description, print_outcome, simulate_description
-from tide.simulate.host import replay_host
-from tide.simulate.seeds import Campaign, run_campaign
 from tide.system.load import load, problem_lines
 from tide.terminal.style import empty_table, print_whole
 
@@ -137,14 +135,14 @@ def simulate(
     if host and (plan is not None or systems or (out and seeds is None)):
         _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and the --out of a run do not go with it")
     if host and seed is not None and as_json:
-        _refuse("--json does not go with --host --seed; tide-host-sim prints JSON itself")
+        _refuse("--json does not go with --host --seed; tide-sim host prints JSON itself")
     for word, given, others in (("--overload", overload, host or actions), ("--actions", actions, host)):
         if given and (others or plan is not None or systems or trace or (seed is not None and (out or as_json))):
             _refuse(f"{word} belongs to --seeds and --seed alone; --out and --json to its campaigns")
     console = Console(quiet=as_json, emoji=False)
     try:
-        by_option = {"tide-host-sim": host, "tide-overload-sim": overload, "tide-action-sim": actions}
-        program = next((name for name, given in by_option.items() if given), "tide-sim")
+        mode = next((name for name, given in zip(MODES, (host, overload, actions), strict=True) if given), "")
+        program = f"tide-sim {mode}".rstrip()
         engines.require_engine(engine)
         with (
             terminable(),
@@ -159,10 +157,10 @@ def simulate(
                 if as_json:
                     typer.echo(json.dumps(campaign.to_json(), indent=1))
             elif overload or actions:
-                broken = replay_board(console, simulator, program, seed or 0)
+                broken = _replay_board(console, simulator, seed or 0)
             elif host:
                 words = ["--seed", str(seed), *(["--trace", str(told)] if told else [])]
-                broken = replay_host(console, simulator, words)
+                broken = _replay_host(console, simulator, words)
             else:
                 words = [str(plan), *(settings or [])] if seed is None else ["--seed", str(seed)]
                 words += ["--systems", systems] if systems else []
@@ -223,6 +221,35 @@ def _traced(trace: Path | None) -> AbstractContextManager[Path | None]:
 def _refuse(text: str) -> None:
     typer.echo(text, err=True)
     raise typer.Exit(2)
+
+
+def _replay_board(console: Console, simulator: Simulator, seed: int) -> bool:
+    """Prints what the program says of this seed; true: a promise was broken."""
+    done = simulator.call(["--seed", str(seed)])
+    if done.returncode not in (0, 1):
+        raise SimulationError(done.stderr.strip() or f"tide-sim ended with status {done.returncode}", 1)
+    console.print(done.stdout.rstrip("\n"), highlight=False, markup=False, soft_wrap=True)
+    return done.returncode == 1
+
+
+def _replay_host(console: Console, simulator: Simulator, words: list[str]) -> bool:
+    """Prints its chains; true: it broke a rule."""
+    done = simulator.call(words)
+    try:
+        data: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        raise SimulationError(done.stderr.strip() or f"tide-sim ended with status {done.returncode}", 1) from None
+    table = empty_table(f"responses in virtual ms, policy {data['policy']}, seed {data['seed']}")
+    for position, heading in enumerate(("chain", "p50", "p99", "max", "lost", "skipped", "samples")):
+        table.add_column(heading, justify="right" if position else "left", no_wrap=True)
+    for chain in data["chains"]:
+        ordered = sorted(chain["responses_ns"])
+        times = [milliseconds(nearest_rank(ordered, one) if ordered else None) for one in (50, 99, 100)]
+        table.add_row(chain["name"], *times, *(str(chain[name]) for name in ("lost", "skipped")), str(len(ordered)))
+    print_whole(console, table)
+    for line in data["violations"]:
+        console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
+    return bool(data["violations"])
 
 
 def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:

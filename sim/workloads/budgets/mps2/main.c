@@ -33,7 +33,7 @@ TIDE_DEFINE_LANE_BUDGETS(PONG_LANES, REPLENISHMENTS);
 static uint8_t piece[32], ring[512];
 const tide_uart_board_t tide_uart_board = {&tide_mps2_uart, piece, sizeof piece, ring, sizeof ring};
 
-static plan_t plan;
+static pong_plan_t plan;
 static bool reliable;
 static uint32_t baud = 115200u;
 static int64_t started_ns, cpu_ns[PONG_LANES];
@@ -93,7 +93,7 @@ static const char *read_plan(void) {
     if (count == WORDS_MAXIMUM) return "there are too many words";
     words[count++] = word;
   }
-  const char *const wrong = plan_read(&plan, count, words);
+  const char *const wrong = pong_plan_read(&plan, count, words);
   for (int32_t lane = 0; wrong == NULL && lane < plan.lane_count; lane++) {
     if (plan.lanes[lane].sleep_percent > 0) return "a lane that sleeps would keep the stack that all share";
   }
@@ -119,7 +119,7 @@ int main(void) {
     return 2;
   }
   for (int32_t lane = 0; lane < plan.lane_count; lane++) take_counters(lane);
-  plan_print(&plan, "qemu", pong_results());
+  pong_plan_print(&plan, "qemu", pong_results());
   (void)fflush(stdout);
   return 0;
 }

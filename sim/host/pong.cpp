@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/host/budget_pong.h"
+#include "sim/host/pong.h"
 
 #include <memory>
 
-#include "sim/engine/budget.h"
+#include "sim/engine/machine.h"
 
 namespace tide::sim {
 namespace {
@@ -21,7 +21,7 @@ struct Lane {
 
 class Pong {
  public:
-  explicit Pong(const plan_t &plan) : plan_(plan), core_(engine_.add_core()), lanes_(plan.lane_count) {
+  explicit Pong(const pong_plan_t &plan) : plan_(plan), core_(engine_.add_core()), lanes_(plan.lane_count) {
     executor_ = std::make_unique<Task>(core_, "executor", EXECUTOR_PRIORITY, [this] { dispatch(); });
     for (int32_t index = 0; index < plan.lane_count; index++) prepare(lanes_[index], plan.lanes[index]);
     engine_.at(0, [this] { ping(); });
@@ -89,7 +89,7 @@ class Pong {
     }
   }
 
-  plan_t plan_;
+  pong_plan_t plan_;
   Engine engine_;
   Core &core_;
   std::unique_ptr<Task> executor_;
@@ -98,6 +98,6 @@ class Pong {
 
 }  // namespace
 
-std::vector<lane_result_t> play_pong(const plan_t &plan) { return Pong(plan).play(); }
+std::vector<lane_result_t> play_pong(const pong_plan_t &plan) { return Pong(plan).play(); }
 
 }  // namespace tide::sim

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/agent.h"
+#include "core/middleware.h"
+#include "sim/board/plan.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/line.h"
+#include "sim/engine/random.h"
+#include "tide/framing.h"
+
+namespace tide::sim {
+
+// Services in memory: who asks, agents or nodes, and who serves, with what identifies a request on its way.
+
+// Of each service one server: a node, or an agent for a board. Names are those of the services, without rq/ and
+// Request.
+class Services {
+ public:
+  using Payload = std::vector<uint8_t>;
+  using Take = std::function<void(const Payload &payload)>;
+  using Serve = std::function<void(const Payload &request, Take reply)>;
+  // Calls `deliver` now or later, and keeps the order.
+  using Carry = std::function<void(std::function<void()> deliver)>;
+
+  // Of a node of the simulation; stays for good.
+  void serve(const std::string &service, Serve serve) { entry(service).serve = std::move(serve); }
+  void ask(const std::string &service, const Payload &request, Take reply);
+
+  // Who sees what comes to ROS 2, at once; and how long it takes to an agent. Both stay for good.
+  void watch_requests(const std::string &service, Take take) { entry(service).requests.push_back(std::move(take)); }
+  void watch_replies(const std::string &service, Take take) { entry(service).replies.push_back(std::move(take)); }
+  void carry_requests(const std::string &service, Carry carry) { entry(service).to_server = std::move(carry); }
+  void carry_replies(const std::string &service, Carry carry) { entry(service).to_asker = std::move(carry); }
+
+  // Replies of boards to what nobody has asked, or was answered before.
+  uint64_t unasked_replies() const { return unasked_replies_; }
+
+  std::unique_ptr<agent::Requester> create_requester(const agent::Service &service, agent::Wake wake);
+  std::unique_ptr<agent::Replier> create_replier(const agent::Service &service, agent::Wake wake);
+
+ private:
+  friend class BusRequester;
+  friend class BusReplier;
+  struct Entry {
+    Serve serve;
+    class BusReplier *replier = nullptr;
+    std::vector<class BusRequester *> requesters;
+    std::vector<Take> requests, replies;
+    Carry to_server, to_asker;
+  };
+  Entry &entry(const std::string &service) { return entries_[service]; }
+  bool is_served(const std::string &service) { return entry(service).serve || entry(service).replier != nullptr; }
+  void answer(const std::string &service, uint64_t number, const Payload &reply);
+
+  std::map<std::string, Entry> entries_;
+  std::map<uint64_t, Take> asked_;  // without a reply so far
+  uint64_t last_ = 0, unasked_replies_ = 0;
+};
+
+// The ROS 2 side: topics in memory, the agent's middleware on top of them, and nodes that answer.
+
+// Volatile topics: a sample reaches the subscriptions that exist when it is published.
+class Bus : public agent::Middleware {
+ public:
+  using Payload = std::vector<uint8_t>;
+  using Receive = std::function<void(const Payload &payload)>;
+
+  std::unique_ptr<agent::Participant> create_participant(int domain, const std::string &name) override;
+
+  // Of a node of the simulation; stays for good.
+  void subscribe(const std::string &topic, Receive receive);
+  // Returns how many readers of the agent got it.
+  size_t publish(const std::string &topic, const Payload &payload);
+  Services services;
+
+ private:
+  friend class BusParticipant;
+  friend class BusReader;
+  friend class BusWriter;
+  std::map<std::string, std::vector<Receive>> subscriptions_;
+  std::map<std::string, std::vector<class BusReader *>> readers_;
+};
+
+// An executor of ROS 2 nodes: its lanes take ready callbacks in some order, which the seed draws.
+class HostExecutor {
+ public:
+  HostExecutor(Engine &engine, unsigned lanes, uint64_t seed);
+  // body runs when the execution ends. Of one callback the oldest message is always first. alone: it does not overlap
+  // itself.
+  void add(const void *callback, Time execution, bool alone, std::function<void()> body);
+
+ private:
+  enum class Order { kOldest, kNewest, kAny };
+  struct Ready {
+    const void *callback;
+    Time execution;
+    bool alone;
+    std::function<void()> body;
+  };
+  void begin();
+  bool may_run(const Ready &one) const { return !one.alone || !running_.contains(one.callback); }
+
+  Engine &engine_;
+  unsigned free_lanes_;
+  Random random_;
+  Order order_;
+  std::deque<Ready> ready_;
+  std::set<const void *> running_;  // of those that do not overlap themselves
+};
+
+// A callback of a ROS 2 node: first come, first served, if it has a core of its own.
+class HostCallback {
+ public:
+  // body runs when the execution ends. executor: it runs there; null: on a core of its own. server: that of several
+  // chains of which it is a part; null: none.
+  HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *server,
+               std::function<void(const Bus::Payload &payload)> body)
+      : engine_(engine), execution_(execution), executor_(executor), server_(server), body_(std::move(body)) {}
+  void receive(const Bus::Payload &payload);
+
+ private:
+  Engine &engine_;
+  Time execution_;
+  HostExecutor *executor_;
+  const void *server_;
+  Time free_at_ = 0;
+  std::function<void(const Bus::Payload &payload)> body_;
+};
+
+// The host: the real core of the agent at the far end of the line, with the latency of its serial adapter and system.
+
+class AgentHost {
+ public:
+  struct Manner {
+    Time least = 0, most = 0;  // from the last byte on the line to the agent, uniform; frames keep their order
+    Acknowledges acknowledges = Acknowledges::kAlways;
+    Time heartbeat_delay = agent::kLineHeartbeatDelay;
+  };
+
+  AgentHost(Engine &engine, Bus &bus, Line &down, const Manner &manner, uint64_t seed);
+  AgentHost(const AgentHost &) = delete;
+  AgentHost &operator=(const AgentHost &) = delete;
+
+  // A frame came over the line.
+  void receive(const Line::Bytes &frame);
+  // It dies, and a new one that knows nothing takes its place after `outage`.
+  void restart(Time outage);
+
+  // Called before the agent sees a message, and when it begins to send one.
+  std::function<void(agent::Bytes message)> on_input, on_output;
+  unsigned restarts() const { return restarts_; }
+
+ private:
+  void begin();
+  Random &latencies_of(const Line::Bytes &frame);
+  void input(const Line::Bytes &frame);
+  void schedule(Time time);
+  void pump();
+  void send();
+  bool next(std::vector<uint8_t> &message);
+  void note_heartbeat(agent::Bytes message);
+  bool is_unasked(agent::Bytes message);
+
+  Engine &engine_;
+  Bus &bus_;
+  Line &down_;
+  Manner manner_;
+  const uint64_t seed_;
+  // Each chain has its own latencies, which are the same whoever else sends. 0: what belongs to none.
+  std::map<size_t, Random> latencies_;
+  std::array<size_t, 256> senders_{};  // by stream: 1 + the chain whose sample it had last
+  std::unique_ptr<agent::Agent> agent_;
+  unsigned life_ = 0, restarts_ = 0;
+  bool sending_ = false, pump_due_ = false;
+  Time last_input_ = 0, next_poll_ = kForever;
+  tide_framing_reader_t reader_{};
+  std::vector<uint8_t> buffer_;
+  std::vector<agent::Endpoint> ready_;
+  std::array<bool, 256> asked_{};  // streams whose HEARTBEAT is to be answered
+};
+
+}  // namespace tide::sim

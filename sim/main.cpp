@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: Apache-2.0
+// tide-sim: the shipped runtime in virtual time, with every check on. Its modes differ in what is simulated; a
+// campaign, the replay of a seed and the server of plans are the same in all that have them.
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#ifdef TIDE_SIM_ACTIONS
+#include "sim/actions/actions.h"
+#endif
+#include "sim/board/board.h"
+#include "sim/board/bounds.h"
+#include "sim/board/campaign.h"
+#include "sim/board/system.h"
+#include "sim/host/host.h"
+#include "sim/host/pong.h"
+
+namespace tide::sim {
+namespace {
+
+constexpr const char *kUsage =
+    "tide-sim: the runtime, the agent and a serial line in virtual time\n"
+    "\n"
+    "  tide-sim PLAN [NAME=VALUE ...] [--systems LIST] [--trace FILE]\n"
+    "  tide-sim [MODE] --seed N [--show] [--trace FILE]\n"
+    "  tide-sim [MODE] --seeds FIRST..LAST\n"
+    "  tide-sim [host] --serve\n"
+    "  tide-sim host|pong WORD ...\n"
+    "\n"
+    "Modes; without one, boards with their lines and agents are simulated:\n"
+    "  host              chains on executors of several lanes in one process; `tide-sim host --help` has its words\n"
+    "  overload          boards whose lanes have budgets, some of them overloaded, beside the bounds of the others\n"
+    "  actions           a board on rclc with actions and services: lost frames, cut lines, agents that die\n"
+    "  pong              the pings and pongs of the budget-based executor; `tide-sim pong --help` has its words\n"
+    "\n"
+    "  PLAN              lines of name = value; NAME=VALUE overrides them; see sim/README.md\n"
+    "  --systems LIST    executors to run the plan with: tide,batch,readyset,tide-preemptive,limit; default: the "
+    "plan's\n"
+    "  --board IMAGE     client: this image of sim/workloads/three_chains/mps2 in QEMU; see board.h\n"
+    "  --machine NAME    board of QEMU for it; default: mps2-an500\n"
+    "  --listen TOPIC    with --board: another program's image; each sample of the topic, on standard output, as its "
+    "time in\n"
+    "                    ns and its octets in hexadecimal; the exit status is the image's\n"
+    "  --echo TOPIC      topic to publish each of these samples on, too\n"
+    "  --samples N       number of samples to end after; default: only when the program ends\n"
+    "  --board-trace FILE  what the image records, when it is built with TIDE_TRACE\n"
+    "  --trace FILE      file for the events, one a line with its time\n"
+    "  --seed N          random seed of system and faults, as in a campaign\n"
+    "  --show            print the plan of --seed instead of running it\n"
+    "  --seeds A..B      seeds of a campaign: a line on standard output for each that breaks a rule\n"
+    "  --serve           run the plan in each line of standard input, its settings divided by ';' (host: by ' ', "
+    "after\n"
+    "                    record=true for the times of instances); a line of JSON each: worst response of each chain, "
+    "how\n"
+    "                    many instances ended and how many did not; broken rules\n"
+    "\n"
+    "Results are JSON on standard output. Exit: 0 all is well, 1 a rule was broken, 2 wrong arguments.\n";
+
+uint64_t number(const std::string &text) {
+  uint64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || rest != text.data() + text.size() || text.empty())
+    throw std::invalid_argument("'" + text + "' is not a seed");
+  return value;
+}
+
+// Options by their names, which a mode has chosen from; flags have an empty value. Words are all the rest.
+struct Arguments {
+  std::map<std::string, std::string> options;
+  std::vector<std::string> words;
+  bool has(const std::string &name) const { return options.contains(name); }
+  std::string value(const std::string &name, const std::string &otherwise = "") const {
+    const auto found = options.find(name);
+    return found == options.end() ? otherwise : found->second;
+  }
+};
+
+Arguments parse(const std::vector<std::string> &words, const std::string &known) {
+  Arguments arguments;
+  for (size_t index = 0; index < words.size(); index++) {
+    const std::string &word = words[index];
+    if (!word.starts_with("--")) {
+      arguments.words.push_back(word);
+      continue;
+    }
+    if ((" " + known + " ").find(" " + word + " ") == std::string::npos)
+      throw std::invalid_argument("there is no option " + word + " here; --help says more");
+    const bool is_flag = word == "--show" || word == "--serve";
+    if (!is_flag && index + 1 == words.size()) throw std::invalid_argument(word + " needs a value");
+    arguments.options[word] = is_flag ? "" : words[++index];
+  }
+  return arguments;
+}
+
+void write_file(const std::string &name, const std::string &text) {
+  std::ofstream file(name);
+  file << text;
+  if (!file.flush()) throw std::invalid_argument("cannot write " + name);
+}
+
+class Json {
+ public:
+  Json &open(char bracket) {
+    comma();
+    text_ += bracket;
+    fresh_ = true;
+    return *this;
+  }
+  Json &close(char bracket) {
+    text_ += bracket;
+    fresh_ = false;
+    return *this;
+  }
+  Json &key(const std::string &name) {
+    string(name);
+    text_ += ": ";
+    fresh_ = true;
+    return *this;
+  }
+  Json &string(const std::string &value) {
+    comma();
+    text_ += '"';
+    for (const char character : value) {
+      if (character == '"' || character == '\\') text_ += '\\';
+      if (static_cast<unsigned char>(character) >= 0x20) text_ += character;
+    }
+    text_ += '"';
+    return *this;
+  }
+  Json &strings(const char *name, const std::vector<std::string> &values) {
+    key(name).open('[');
+    for (const std::string &value : values) string(value);
+    return close(']');
+  }
+  template <typename Number>
+  Json &number(Number value) {
+    comma();
+    text_ += std::to_string(value);
+    return *this;
+  }
+  template <typename Number>
+  Json &numbers(const std::vector<Number> &values) {
+    open('[');
+    for (const Number value : values) number(value);
+    return close(']');
+  }
+  Json &word(const char *value) {
+    comma();
+    text_ += value;
+    return *this;
+  }
+  template <typename Number>
+  Json &pair(const char *name, Number value) {
+    return key(name).number(value);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void comma() {
+    if (!fresh_ && !text_.empty()) text_ += ", ";
+    fresh_ = false;
+  }
+  std::string text_;
+  bool fresh_ = true;
+};
+
+// One line of --serve. chains: the worst response, how many instances ended and how many did not.
+struct Answer {
+  std::vector<std::string> full;
+  std::vector<std::vector<int64_t>> chains;
+  std::vector<std::string> violations;
+  std::vector<std::vector<std::vector<Time>>> recorded;  // by chain, by instance
+  bool has_record = false;
+};
+
+std::string answer_json(const Answer &answer) {
+  Json json;
+  json.open('{').strings("full", answer.full).key("chains").open('[');
+  for (const std::vector<int64_t> &chain : answer.chains) json.numbers(chain);
+  json.close(']').strings("violations", answer.violations);
+  if (answer.has_record) {
+    json.key("recorded").open('[');
+    for (const auto &chain : answer.recorded) {
+      json.open('[');
+      for (const std::vector<Time> &instance : chain) json.numbers(instance);
+      json.close(']');
+    }
+    json.close(']');
+  }
+  return json.close('}').take();
+}
+
+// ---- boards ----
+
+struct Run {
+  std::string executor;  // tide, batch, tide-preemptive, limit
+  Plan plan;
+  Result result;
+  std::vector<std::optional<Time>> bounds;  // by chain, or empty
+};
+
+void write_chain(Json &json, const ChainResult &chain, std::optional<Time> bound, bool each) {
+  const Summary summary = summarise(chain);
+  json.open('{').key("name").string(chain.name).pair("priority", chain.level).pair("samples", summary.samples);
+  if (summary.samples > 0) {
+    json.pair("min_ns", summary.minimum).pair("p50_ns", summary.p50).pair("p99_ns", summary.p99);
+    json.pair("max_ns", summary.maximum).pair("mean_ns", summary.mean).pair("std_ns", summary.deviation);
+  }
+  json.pair("deadline_ns", chain.deadline).pair("deadline_misses", summary.deadline_misses).key("bound_ns");
+  bound ? json.number(*bound) : json.word("null");
+  json.pair("lost", chain.lost);
+  if (each) json.key("latencies_ns").numbers(chain.latencies);
+  json.close('}');
+}
+
+void write_line(Json &json, const char *name, const LineCounters &line) {
+  json.key(name).open('{').pair("frames", line.frames).pair("bytes", line.bytes).pair("lost", line.lost);
+  json.pair("duplicated", line.duplicated).pair("corrupted", line.corrupted).pair("delayed", line.delayed);
+  json.pair("cut", line.cut).pair("refused", line.refused).close('}');
+}
+
+void write_run(Json &json, const Run &run) {
+  const Result &result = run.result;
+  const bool is_board = result.stack_bytes > 0;
+  char hash[20];
+  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(result.trace_hash));
+  json.open('{').key("executor").string(run.executor).key("send").string(text_of(run.plan.send));
+  json.pair("periods", run.plan.periods).key("trace_hash").string(hash).key("chains").open('[');
+  for (size_t chain = 0; chain < result.chains.size(); chain++)
+    write_chain(json, result.chains[chain], chain < run.bounds.size() ? run.bounds[chain] : std::nullopt, is_board);
+  json.close(']').key("counters").open('{');
+  write_line(json, "up", result.up);
+  write_line(json, "down", result.down);
+  json.pair("publish_failures", result.publish_failures).pair("agent_restarts", result.agent_restarts);
+  json.pair("connects", result.session.connects).pair("reconnects", result.session.reconnects);
+  json.pair("frames_sent", result.transmitter.frames).pair("retransmissions", result.transmitter.retransmissions);
+  json.pair("heartbeats", result.transmitter.heartbeats).pair("acknacks", result.transmitter.acknacks);
+  json.pair("acknowledged", result.transmitter.acknowledged).pair("packed", result.transmitter.packed);
+  json.pair("evicted", result.transmitter.evicted);
+  json.pair("frames_received", result.receiver.frames).pair("checksum_errors", result.receiver.checksum_errors);
+  json.pair("duplicates", result.receiver.duplicates).pair("overflow_dropped", result.receiver.overflow_dropped);
+  json.pair("events", result.events).pair("simulated_ns", result.simulated).close('}');
+  if (is_board) {
+    json.pair("masked_instructions", result.masked_maximum).pair("stack_bytes", result.stack_bytes);
+    json.strings("execution_times", result.execution_times).key("budgets").open('[');
+    for (const LaneBudget &budget : result.budgets) {
+      json.open('{').pair("level", budget.level).pair("exhaustions", budget.exhaustions).pair("used_ns", budget.used);
+      json.pair("low_ns", budget.low).pair("overrun_ns", budget.overrun).close('}');
+    }
+    json.close(']');
+  }
+  json.strings("violations", result.violations).close('}');
+}
+
+std::string results_json(const Plan &plan, const std::vector<Run> &runs) {
+  Json json;
+  json.open('{').pair("schema", 1).key("system").string(plan.system).key("on").string("sim").pair("seed", plan.seed);
+  json.key("machine").open('{').close('}').key("runs").open('[');
+  for (const Run &run : runs) write_run(json, run);
+  return json.close(']').close('}').take();
+}
+
+void set_word(Plan &plan, const std::string &word) {
+  const size_t equals = word.find('=');
+  if (equals == std::string::npos) throw std::invalid_argument("'" + word + "' is not NAME=VALUE");
+  set(plan, word.substr(0, equals), word.substr(equals + 1));
+}
+
+Plan plan_of(const Arguments &arguments) {
+  Plan plan;
+  if (arguments.has("--seed")) plan = draw_plan(number(arguments.value("--seed")));
+  std::string file;
+  for (const std::string &word : arguments.words) {
+    if (word.find('=') != std::string::npos) continue;
+    if (!file.empty()) throw std::invalid_argument("one plan only; '" + word + "' is another");
+    file = word;
+    std::ifstream input(file);
+    std::ostringstream text;
+    text << input.rdbuf();
+    if (!input) throw std::invalid_argument("cannot read " + file);
+    read_plan(plan, text.str());
+  }
+  for (const std::string &word : arguments.words) {
+    if (word.find('=') != std::string::npos) set_word(plan, word);
+  }
+  return plan;
+}
+
+// What a name of a system makes of a plan; the plan says how its own baseline sends.
+Plan as_system(Plan plan, const std::string &name) {
+  if (name == "batch") {
+    plan.policy = Policy::kBatch;
+    if (plan.send == Send::kAsynchronous) plan.send = Send::kBlocking;
+    return plan;
+  }
+  plan.policy = name == "readyset" ? Policy::kReadyset : Policy::kTide;
+  plan.send = Send::kAsynchronous;
+  if (name == "limit") {
+    plan.only_first = true;
+  } else if (name == "tide-preemptive") {
+    plan.lanes = 2;
+  } else if (name != "tide" && name != "readyset") {
+    throw std::invalid_argument("there is no system '" + name + "'");
+  }
+  return plan;
+}
+
+int listen(const Plan &plan, const Board &board, const Arguments &arguments) {
+  const uint64_t samples = arguments.has("--samples") ? number(arguments.value("--samples")) : UINT64_MAX;
+  const ProgramResult result =
+      run_program(plan, board, arguments.value("--listen"), arguments.value("--echo"), samples);
+  for (const ProgramResult::Sample &sample : result.samples) {
+    std::printf("%lld ", static_cast<long long>(sample.time));
+    for (const uint8_t octet : sample.payload) std::printf("%02x", octet);
+    std::printf("\n");
+  }
+  return result.exit_code;
+}
+
+int run_boards(const Arguments &arguments) {
+  const Plan plan = plan_of(arguments);
+  const Board board{arguments.value("--board"), arguments.value("--machine", "mps2-an500"),
+                    arguments.value("--board-trace"), false};
+  if (arguments.has("--listen")) return listen(plan, board, arguments);
+  if (arguments.has("--show")) {
+    std::fputs(write_plan(plan).c_str(), stdout);
+    return 0;
+  }
+  std::string replay = "; replay: tide-sim ";
+  if (arguments.has("--seed")) replay += "--seed " + arguments.value("--seed") + " ";
+  for (const std::string &word : arguments.words) replay += word + " ";
+  const std::string systems = arguments.value("--systems");
+  const char *const own = plan.policy != Policy::kTide ? text_of(plan.policy)
+                          : plan.only_first            ? "limit"
+                          : plan.lanes > 1             ? "tide-preemptive"
+                                                       : "tide";
+  std::vector<Run> runs;
+  std::istringstream names(systems.empty() ? own : systems);
+  for (std::string name; std::getline(names, name, ',');) {
+    Plan variant = systems.empty() ? plan : as_system(plan, name);
+    variant.trace = variant.trace || arguments.has("--trace");
+    if (!board.image.empty()) {  // its executions have costs that the plan does not know: no bounds
+      runs.push_back({name, variant, run_board(variant, board), {}});
+      continue;
+    }
+    Run &run = runs.emplace_back(Run{name, variant, simulate(variant), bounds_of(variant)});
+    for (const std::string &line : above_bounds(run.bounds, run.result))
+      run.result.violations.push_back(line + replay + "--systems " + name);
+  }
+  if (arguments.has("--trace")) {
+    std::string text;
+    for (const Run &run : runs) text += "# " + run.executor + '\n' + run.result.trace;
+    write_file(arguments.value("--trace"), text);
+  }
+  std::printf("%s\n", results_json(plan, runs).c_str());
+  return std::all_of(runs.begin(), runs.end(), [](const Run &run) { return run.result.violations.empty(); }) ? 0 : 1;
+}
+
+Answer answer_board(const std::string &line) {
+  Plan plan;
+  std::istringstream settings(line);
+  for (std::string setting; std::getline(settings, setting, ';');) set_word(plan, setting);
+  const Result result = simulate(plan);
+  Answer answer;
+  const auto note = [&answer](const char *pool, uint64_t times) {
+    if (times > 0) answer.full.emplace_back(pool);
+  };
+  note("nodes", result.publish_failures + result.publish_waits);
+  note("nodes that gave way", result.transmitter.evicted);
+  note("slots", result.receiver.overflow_dropped);
+  note("reassemblies", result.receiver.reassembly_busy);
+  answer.violations = result.violations;
+  answer.has_record = plan.record;
+  for (const ChainResult &chain : result.chains) {
+    answer.chains.push_back({chain.worst_response, static_cast<int64_t>(chain.latencies.size()), chain.lost});
+    auto &instances = answer.recorded.emplace_back();
+    for (const Recorded &one : chain.recorded)
+      instances.push_back(
+          {one.release, one.sample_start, one.sample_end, one.heard, one.answered, one.act_start, one.act_end});
+  }
+  return answer;
+}
+
+std::string first_of(const std::vector<std::string> &violations) { return violations.empty() ? "" : violations[0]; }
+
+std::string fail_board(uint64_t seed) { return first_of(simulate(draw_plan(seed)).violations); }
+
+// ---- overload ----
+
+std::string fail_overload(uint64_t seed) {
+  const Overload overload = draw_overload(seed);
+  return first_of(broken_promises(overload, simulate(overload.plan)));
+}
+
+int run_overload(const Arguments &arguments) {
+  const Overload overload = draw_overload(number(arguments.value("--seed")));
+  if (arguments.has("--show")) {
+    std::fputs(write_plan(overload.plan).c_str(), stdout);
+    return 0;
+  }
+  const Result result = simulate(overload.plan);
+  for (size_t index = 0; index < result.chains.size(); index++) {
+    const ChainPlan &chain = overload.plan.chains[index];
+    const ChainResult &seen = result.chains[index];
+    std::printf("%s: budget %.1f of %.1f ms, ", chain.name.c_str(), static_cast<double>(chain.budget) / 1e6,
+                static_cast<double>(chain.budget_period) / 1e6);
+    if (overload.bounds[index] < 0) {
+      std::printf("overloaded, %zu answers\n", seen.latencies.size());
+    } else {
+      std::printf("worst answer %.3f ms, bound %.3f ms\n", static_cast<double>(seen.worst_response) / 1e6,
+                  static_cast<double>(overload.bounds[index]) / 1e6);
+    }
+  }
+  const std::vector<std::string> broken = broken_promises(overload, result);
+  for (const std::string &line : broken) std::printf("%s\n", line.c_str());
+  return broken.empty() ? 0 : 1;
+}
+
+// ---- hosts ----
+
+std::vector<char *> pointers_to(std::vector<std::string> &words) {
+  std::vector<char *> pointers;
+  for (std::string &word : words) pointers.push_back(word.data());
+  return pointers;
+}
+
+plan_t host_plan_of(std::vector<std::string> words) {
+  plan_t plan;
+  std::vector<char *> pointers = pointers_to(words);
+  if (const char *wrong = plan_read(&plan, static_cast<int>(pointers.size()), pointers.data()))
+    throw std::invalid_argument(wrong);
+  return plan;
+}
+
+int run_host(const Arguments &arguments) {
+  const bool drawn = arguments.has("--seed"), traced = arguments.has("--trace");
+  const plan_t plan = drawn ? draw_host_plan(number(arguments.value("--seed"))) : host_plan_of(arguments.words);
+  if (arguments.has("--show")) {
+    std::fputs(write_host_plan(plan).c_str(), stdout);
+    return 0;
+  }
+  const HostResult result = simulate_host(plan, {.hesitate = drawn, .trace = traced});
+  if (traced) write_file(arguments.value("--trace"), result.trace);
+  std::vector<const char *> lines;
+  for (const std::string &violation : result.violations) lines.push_back(violation.c_str());
+  program_print(result.program.get(), "sim", lines.data(), lines.size());
+  return lines.empty() ? 0 : 1;
+}
+
+std::string fail_host(uint64_t seed) {
+  const plan_t plan = draw_host_plan(seed);
+  return first_of(simulate_host(plan, {.hesitate = true}).violations);
+}
+
+Answer answer_host(const std::string &line) {
+  std::istringstream input(line);
+  std::vector<std::string> words;
+  for (std::string word; input >> word;) words.push_back(word);
+  Answer answer;
+  answer.has_record = !words.empty() && words[0] == "record=true";
+  if (answer.has_record) words.erase(words.begin());
+  const plan_t plan = host_plan_of(words);
+  const HostResult result = simulate_host(plan, {.record = answer.has_record});
+  for (size_t index = 0; index < plan.chain_count; index++) {
+    const program_chain_t &seen = result.program->chains[index];
+    const int64_t *const end = seen.responses_ns + seen.completed;
+    const int64_t *const worst = std::max_element<const int64_t *>(seen.responses_ns, end);
+    const auto completed = static_cast<int64_t>(seen.completed);
+    const auto released = static_cast<int64_t>(result.program->released[plan.chains[index].callbacks[0]]);
+    answer.chains.push_back({worst == end ? -1 : *worst, completed, released - completed});
+  }
+  answer.violations = result.violations;
+  for (const std::vector<HostInstance> &chain : result.recorded) {
+    auto &instances = answer.recorded.emplace_back();
+    for (const HostInstance &one : chain) instances.push_back({one.release, one.start, one.end});
+  }
+  return answer;
+}
+
+// ---- actions ----
+
+#ifdef TIDE_SIM_ACTIONS
+std::string fail_actions(uint64_t seed) { return simulate_apart(seed).violation; }
+
+int run_actions(const Arguments &arguments) {
+  const ActionPlan plan = draw_actions(number(arguments.value("--seed")));
+  const ActionResult result = simulate(plan);
+  const auto print_goals = [](const char *whose, const auto &goals) {
+    for (const auto &[place, goal] : goals) {
+      std::printf("%s goal %d: %d answers, %s, executed %d times, %d results\n", whose, place, goal.answers,
+                  goal.accepted ? "accepted" : "refused", goal.executed, goal.results);
+    }
+  };
+  const auto print_requests = [](const char *whose, const auto &requests) {
+    for (const auto &[place, request] : requests) {
+      std::printf("%s request %d: executed %d times, %d answers%s\n", whose, place, request.executed, request.answers,
+                  request.given_up ? ", given up" : "");
+    }
+  };
+  print_goals("the board's", result.ledger.goals_of_board);
+  print_goals("a node's", result.ledger.goals_of_nodes);
+  print_requests("the board's", result.ledger.requests_of_board);
+  print_requests("a node's", result.ledger.requests_of_nodes);
+  std::printf("%u restarts of the agent, %zu cuts, %llu of %llu frames lost, %.1f s, %llu events; a %s server\n",
+              result.restarts, plan.cuts.size(), static_cast<unsigned long long>(result.frames_lost),
+              static_cast<unsigned long long>(result.frames), static_cast<double>(result.simulated) / 1e9,
+              static_cast<unsigned long long>(result.events), plan.strict ? "strict" : "lenient");
+  for (const std::string &line : result.violations) std::printf("%s\n", line.c_str());
+  return result.violations.empty() ? 0 : 1;
+}
+#endif
+
+// ---- pong ----
+
+int run_pong(const Arguments &arguments) {
+  pong_plan_t plan;
+  std::vector<std::string> words = arguments.words;
+  std::vector<char *> pointers = pointers_to(words);
+  if (const char *wrong = pong_plan_read(&plan, static_cast<int>(pointers.size()), pointers.data()))
+    throw std::invalid_argument(wrong);
+  pong_plan_print(&plan, "sim", play_pong(plan).data());
+  return 0;
+}
+
+// ---- the program ----
+
+struct Mode {
+  const char *name;
+  const char *options;                    // that it knows
+  int (*run)(const Arguments &);          // a plan, or the system of a seed
+  std::string (*failure)(uint64_t);       // of a seed of its campaign, or empty; null: there is none
+  Answer (*answer)(const std::string &);  // to a line of --serve; null: it does not serve
+  void (*help)(const char *);             // null: it is that of all
+};
+constexpr Mode kModes[] = {
+    {"", "--seed --seeds --show --serve --trace --systems --board --machine --listen --echo --samples --board-trace",
+     run_boards, fail_board, answer_board, nullptr},
+    {"host", "--seed --seeds --show --serve --trace", run_host, fail_host, answer_host, plan_help},
+    {"overload", "--seed --seeds --show", run_overload, fail_overload, nullptr, nullptr},
+#ifdef TIDE_SIM_ACTIONS
+    {"actions", "--seed --seeds", run_actions, fail_actions, nullptr, nullptr},
+#endif
+    {"pong", "", run_pong, nullptr, nullptr, pong_plan_help},
+};
+
+int run_campaign(const Mode &mode, const std::string &range) {
+  const size_t dots = range.find("..");
+  if (dots == std::string::npos) throw std::invalid_argument("--seeds takes FIRST..LAST");
+  const uint64_t first = number(range.substr(0, dots)), last = number(range.substr(dots + 2));
+  const std::string replay = std::string("tide-sim ") + mode.name + (*mode.name == '\0' ? "" : " ") + "--seed ";
+  uint64_t failures = 0;
+  for (uint64_t seed = first; seed <= last; seed++) {
+    std::string failure;
+    try {
+      failure = mode.failure(seed);
+    } catch (const std::exception &error) {
+      failure = error.what();
+    }
+    if (failure.empty()) continue;
+    failures++;
+    std::cout << "seed " << seed << ": " << failure << "; replay: " << replay << seed << std::endl;
+  }
+  std::cout << last - first + 1 << " seeds, " << failures << " failures" << std::endl;
+  return failures == 0 ? 0 : 1;
+}
+
+int serve(const Mode &mode) {
+  for (std::string line; std::getline(std::cin, line);) {
+    try {
+      std::cout << answer_json(mode.answer(line)) << std::endl;
+    } catch (const std::exception &error) {
+      std::cout << Json().open('{').key("refused").string(error.what()).close('}').take() << std::endl;
+    }
+  }
+  return 0;
+}
+
+int run(std::vector<std::string> words) {
+  const Mode *mode = kModes;
+  for (const Mode &one : kModes) {
+    if (!words.empty() && words[0] == one.name) mode = &one;
+  }
+  if (mode != kModes) words.erase(words.begin());
+  if (words.empty() || words[0] == "--help") {
+    const bool is_asked = !words.empty();
+    if (is_asked && mode->help != nullptr) {
+      mode->help((std::string("tide-sim ") + mode->name).c_str());
+    } else {
+      std::fputs(kUsage, is_asked ? stdout : stderr);
+    }
+    return is_asked ? 0 : 2;
+  }
+  const Arguments arguments = parse(words, mode->options);
+  if (arguments.has("--serve") && mode->answer != nullptr) return serve(*mode);
+  if (arguments.has("--seeds")) return run_campaign(*mode, arguments.value("--seeds"));
+  if (mode->help == nullptr && mode != kModes && !arguments.has("--seed"))
+    throw std::invalid_argument(std::string(mode->name) + " takes --seeds FIRST..LAST or --seed N");
+  return mode->run(arguments);
+}
+
+}  // namespace
+}  // namespace tide::sim
+
+int main(int count, char **words) {
+  try {
+    return tide::sim::run({words + 1, words + count});
+  } catch (const std::invalid_argument &error) {
+    std::fprintf(stderr, "tide-sim: %s\n", error.what());
+    return 2;
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "tide-sim: %s\n", error.what());
+    return 1;
+  }
+}
