@@ -8,6 +8,7 @@
 #include <rmw_microros/rmw_microros.h>
 #include <sim_interfaces/action/count.h>
 #include <sim_interfaces/srv/twice.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <sstream>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -660,66 +661,57 @@ ActionResult simulate(const ActionPlan &plan) { return System(plan).run(); }
 
 namespace {
 
-std::string told(uint64_t seed) {
-  const ActionResult result = simulate(draw_actions(seed));
-  uint64_t goals = 0, accepted = 0, requests = 0, given_up = 0;
-  for (const auto *sent : {&result.ledger.goals_of_board, &result.ledger.goals_of_nodes}) {
-    goals += sent->size();
-    for (const auto &[number, goal] : *sent) accepted += goal.accepted ? 1 : 0;
-  }
-  for (const auto *asked : {&result.ledger.requests_of_board, &result.ledger.requests_of_nodes}) {
-    requests += asked->size();
-    for (const auto &[number, request] : *asked) given_up += request.given_up ? 1 : 0;
-  }
-  std::ostringstream text;
-  text << goals << ' ' << accepted << ' ' << requests << ' ' << given_up << ' ' << result.restarts << ' '
-       << result.frames << ' ' << result.events << '\n';
-  if (!result.violations.empty()) text << result.violations.front();
-  return text.str();
-}
+// What the process of a run leaves behind.
+struct Left {
+  ActionCounts counts;
+  char violation[400];
+  bool is_whole;
+};
 
-[[noreturn]] void run_child(uint64_t seed, int output) {
-  std::string text;
+void run_child(uint64_t seed, Left &left) {
+  std::string violation;
   try {
-    text = told(seed);
+    const ActionResult result = simulate(draw_actions(seed));
+    for (const auto *sent : {&result.ledger.goals_of_board, &result.ledger.goals_of_nodes}) {
+      left.counts.goals += sent->size();
+      for (const auto &[number, goal] : *sent) left.counts.accepted += goal.accepted ? 1 : 0;
+    }
+    for (const auto *asked : {&result.ledger.requests_of_board, &result.ledger.requests_of_nodes}) {
+      left.counts.requests += asked->size();
+      for (const auto &[number, request] : *asked) left.counts.given_up += request.given_up ? 1 : 0;
+    }
+    left.counts.restarts = result.restarts;
+    left.counts.frames = result.frames;
+    left.counts.events = result.events;
+    if (!result.violations.empty()) violation = result.violations.front();
   } catch (const std::exception &error) {
-    text = std::string("0 0 0 0 0 0 0\n") + error.what();
+    violation = error.what();
   }
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t count = write(output, text.data() + written, text.size() - written);
-    if (count <= 0) _exit(1);
-    written += static_cast<size_t>(count);
-  }
-  _exit(0);
+  violation.copy(left.violation, sizeof left.violation - 1);
+  left.is_whole = true;
 }
 
 }  // namespace
 
 ActionSummary simulate_apart(uint64_t seed) {
-  std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) throw std::runtime_error("no pipe for a run");
+  void *const shared = mmap(nullptr, sizeof(Left), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw std::runtime_error("no memory for a run");
+  Left &left = *new (shared) Left{};
   const pid_t child = fork();
-  if (child == 0) run_child(seed, ends[1]);
-  close(ends[1]);
-  if (child < 0) {
-    close(ends[0]);
-    throw std::runtime_error("no process for a run");
+  if (child < 0) throw std::runtime_error("no process for a run");
+  if (child == 0) {
+    run_child(seed, left);
+    _exit(0);
   }
-  std::string text;
-  std::array<char, 512> piece{};
-  for (ssize_t count = 0; (count = read(ends[0], piece.data(), piece.size())) > 0;)
-    text.append(piece.data(), static_cast<size_t>(count));
-  close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  ActionSummary summary;
-  std::istringstream input(text);
-  input >> summary.goals >> summary.accepted >> summary.requests >> summary.given_up >> summary.restarts >>
-      summary.frames >> summary.events;
-  input.ignore();
-  std::getline(input, summary.violation);
-  if (WIFSIGNALED(status)) summary.violation = "the run was ended by signal " + std::to_string(WTERMSIG(status));
-  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) summary.violation = "the run did not tell its end";
+  ActionSummary summary{left.counts, left.violation};
+  if (WIFSIGNALED(status)) {
+    summary.violation = "the run was ended by signal " + std::to_string(WTERMSIG(status));
+  } else if (!left.is_whole) {
+    summary.violation = "the run did not tell its end";
+  }
+  munmap(shared, sizeof(Left));
   return summary;
 }
 

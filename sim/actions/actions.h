@@ -69,8 +69,10 @@ ActionResult simulate(const ActionPlan &plan);
 
 // A run in a process of its own. The runtime keeps numbers of its own from one board to the next (ids of goals), so
 // only a run that is the first of its process can be replayed by its seed alone. A crash is a violation, too.
-struct ActionSummary {
+struct ActionCounts {
   uint64_t goals = 0, accepted = 0, requests = 0, given_up = 0, restarts = 0, frames = 0, events = 0;
+};
+struct ActionSummary : ActionCounts {
   std::string violation;  // the first; empty: all is well
 };
 

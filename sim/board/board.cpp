@@ -167,25 +167,242 @@ class Emulator {
 
 class BoardRun {
  public:
-  BoardRun(const Plan &plan, const Board &board);
-  Result run();
-  ProgramResult run_program(const std::string &topic, const std::string &echo, size_t samples);
+  BoardRun(const Plan &plan, const Board &board)
+      : plan_(plan),
+        down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
+        host_(engine_, bus_, down_, {plan.agent_least, plan.agent_most, plan.agent_acknowledges},
+              seed_of(plan, Chance::kLatency)),
+        losses_(plan),
+        message_(plan.mtu),
+        instances_(chain_count(), std::vector<Instance>(plan.periods)),
+        emulator_(board,
+                  (std::ofstream(meeting_.folder() / "plan") << board_plan(), meeting_.open(), meeting_.folder())) {
+    if (!board.trace.empty()) {
+      trace_.open(board.trace, std::ios::binary);
+      if (!trace_) throw std::invalid_argument(board.trace + " cannot be written");
+    }
+    down_.deliver = [this](const Line::Bytes &frame) { arrived_.push_back(frame); };
+    tide_framing_reader_init(&reader_, TIDE_SERIAL_ADDRESS_AGENT);
+    tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+    for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
+  }
+
+  Result run() {
+    for (;;) {
+      Header header{};
+      read(&header, sizeof header);
+      std::vector<uint8_t> bytes(header.bytes);
+      read(bytes.data(), bytes.size());
+      engine_.run_until(header.time);
+      Execution execution{};
+      Ending ending{};
+      BudgetTold budget{};
+      switch (header.kind) {
+        case kTransmit:
+          transmit(bytes, header.time);
+          answer();
+          break;
+        case kEvent:
+          answer_with_what_arrived();
+          break;
+        case kReady:
+          answer();
+          break;
+        case kBegin:
+          first_release_ = header.time;
+          break;
+        case kSampled:
+        case kActed:
+          std::memcpy(&execution, bytes.data(), std::min(bytes.size(), sizeof execution));
+          note_execution(execution, header.kind == kActed);
+          break;
+        case kTimes:
+          execution_times_.emplace_back(bytes.begin(), bytes.end());
+          break;
+        case kBudget:
+          std::memcpy(&budget, bytes.data(), std::min(bytes.size(), sizeof budget));
+          budgets_.push_back({budget.level, budget.exhaustions, budget.used, budget.low, budget.overrun});
+          break;
+        case kTrace:
+          if (!trace_.is_open()) break;
+          trace_.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+          break;
+        case kEnd:
+          std::memcpy(&ending, bytes.data(), std::min(bytes.size(), sizeof ending));
+          return result(ending);
+        default:
+          throw std::runtime_error("the board speaks another protocol; rebuild it: make firmware");
+      }
+    }
+  }
+
+  ProgramResult run_program(const std::string &topic, const std::string &echo, size_t samples) {
+    ProgramResult result;
+    bus_.subscribe("rt/" + topic, [&](const Bus::Payload &payload) {
+      result.samples.push_back({engine_.now(), payload});
+      if (!echo.empty()) bus_.publish("rt/" + echo, payload);
+    });
+    for (Header header{}; result.samples.size() < samples && try_to_read(&header, sizeof header);) {
+      std::vector<uint8_t> bytes(header.bytes);
+      read(bytes.data(), bytes.size());
+      engine_.run_until(header.time);
+      if (header.kind == kTransmit) {
+        transmit(bytes, header.time);
+        answer();
+      } else if (header.kind == kEvent) {
+        answer_with_what_arrived();
+      } else {
+        throw std::runtime_error("the board has a plan: run it with one");
+      }
+    }
+    result.exit_code = result.samples.size() < samples ? emulator_.wait() : 0;
+    return result;
+  }
 
  private:
   struct Instance {
     Time start = -1, end = -1;
   };
   size_t chain_count() const { return plan_.only_first ? 1 : plan_.chains.size(); }
-  std::string board_plan() const;
-  void add_node(size_t chain);
-  bool try_to_read(void *place, size_t count);
-  void read(void *place, size_t count);
-  void answer();
-  void answer_with_what_arrived();
-  void transmit(const std::vector<uint8_t> &bytes, Time time);
-  void frame_has_left();
-  void note_execution(const Execution &execution, bool acted);
-  Result result(const Ending &ending);
+
+  // As sim/workloads/three_chains/mps2/plan.c reads it.
+  std::string board_plan() const {
+    std::ostringstream out;
+    const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
+    out << "lockstep 1 marks 1 instruction_ns " << (1 << kInstructionShift) << " baud " << plan_.baud << " periods "
+        << plan_.periods << " lanes " << lanes << " executor " << text_of(plan_.policy) << " send "
+        << text_of(plan_.send) << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits "
+        << plan_.batch_waits_for_new_data << " budget_ns " << plan_.budget << " budget_period_ns "
+        << plan_.budget_period << " chains " << chain_count() << '\n';
+    for (size_t chain = 0; chain < chain_count(); chain++) {
+      const ChainPlan &each = plan_.chains[chain];
+      out << each.name << ' ' << each.level << ' ' << each.period << ' ' << each.sample << ' ' << each.act << ' '
+          << each.payload_bytes << ' ' << each.reply_bytes << ' ' << each.name << ' ' << each.name << "_reply "
+          << each.reliable << ' ' << each.is_reply_reliable() << ' ' << (plan_.hold_until_acknowledged || each.hold)
+          << ' ' << each.phase << '\n';
+    }
+    return out.str();
+  }
+
+  void add_node(size_t chain) {
+    const ChainPlan &each = plan_.chains[chain];
+    nodes_.push_back(std::make_unique<HostCallback>(engine_, each.host, nullptr, nullptr,
+                                                    [this, chain](const Bus::Payload &payload) {
+                                                      Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
+                                                      std::copy_n(payload.begin(), kMarkBytes, reply.begin());
+                                                      bus_.publish("rt/" + plan_.chains[chain].name + "_reply", reply);
+                                                    }));
+    bus_.subscribe("rt/" + each.name, [this, chain](const Bus::Payload &payload) {
+      if (payload.size() < plan_.chains[chain].payload_bytes || get_mark(payload.data()).chain != chain) {
+        violations_.push_back("a ROS 2 node got what nobody sent");
+      } else {
+        nodes_[chain]->receive(payload);
+      }
+    });
+  }
+
+  // False: the board has ended.
+  bool try_to_read(void *place, size_t count) {
+    auto *next = static_cast<uint8_t *>(place);
+    while (count > 0) {
+      pollfd wait{meeting_.up(), POLLIN, 0};
+      const int ready = poll(&wait, 1, 100);
+      if (ready == 0 && emulator_.has_ended()) return false;
+      if (ready <= 0) continue;
+      const ssize_t got = ::read(meeting_.up(), next, count);
+      if (got < 0 && errno != EINTR) throw std::runtime_error("the pipe from the board is broken");
+      if (got > 0) next += got, count -= static_cast<size_t>(got);
+    }
+    return true;
+  }
+
+  void read(void *place, size_t count) {
+    if (try_to_read(place, count)) return;
+    throw std::runtime_error("the board ended in the midst of the run, with " + std::to_string(emulator_.wait()) +
+                             " (see sim/workloads/three_chains/mps2)");
+  }
+
+  void answer() {
+    Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), 0, 0};
+    meeting_.write(&answer, sizeof answer);
+  }
+
+  void answer_with_what_arrived() {
+    Line::Bytes frame;
+    if (!arrived_.empty()) frame = std::move(arrived_.front()), arrived_.pop_front();
+    Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), static_cast<uint32_t>(frame.size()), 0};
+    meeting_.write(&answer, sizeof answer);
+    meeting_.write(frame.data(), frame.size());
+  }
+
+  void transmit(const std::vector<uint8_t> &bytes, Time time) {
+    up_counters_.bytes += bytes.size();
+    engine_.at(time + down_.duration(bytes.size()), [this, bytes] {
+      for (size_t used = 0; used < bytes.size();) {
+        int complete = 0;
+        const size_t count = tide_framing_reader_input(&reader_, bytes.data() + used, bytes.size() - used, &complete);
+        frame_.insert(frame_.end(), bytes.begin() + static_cast<ptrdiff_t>(used),
+                      bytes.begin() + static_cast<ptrdiff_t>(used + count));
+        used += count;
+        if (complete != 0) frame_has_left();
+      }
+    });
+  }
+
+  void frame_has_left() {
+    up_counters_.frames++;
+    losses_.begin({message_.data(), reader_.length});
+    if (first_release_ >= 0 && losses_.lost(engine_.now() - first_release_)) {
+      up_counters_.refused++;
+    } else {
+      host_.receive(frame_);
+    }
+    frame_.clear();
+    tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
+  }
+
+  void note_execution(const Execution &execution, bool acted) {
+    if (execution.chain >= instances_.size() || execution.index >= plan_.periods) {
+      violations_.push_back("the board ran an instance that does not exist");
+      return;
+    }
+    Instance &instance = instances_[execution.chain][execution.index];
+    if (acted && instance.end < 0) instance.end = execution.end;
+    if (!acted) instance.start = execution.start;
+  }
+
+  Result result(const Ending &ending) {
+    Result result;
+    const int code = emulator_.wait();
+    if (code != 0) violations_.push_back("the board ended with " + std::to_string(code));
+    if (ending.strangers > 0) violations_.push_back("the board got what no node sent");
+    for (size_t chain = 0; chain < chain_count(); chain++) {
+      const ChainPlan &plan = plan_.chains[chain];
+      ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
+      Time release = first_release_ + plan.phase;
+      for (const Instance &instance : instances_[chain]) {
+        const Time begin = plan_.latency_from == LatencyFrom::kStart ? instance.start : release;
+        if (instance.start >= 0 && instance.end >= 0) {
+          each.latencies.push_back(instance.end - begin);
+          each.worst_response = std::max(each.worst_response, instance.end - release);
+        }
+        if (instance.start >= 0 && instance.end < 0) each.lost++;
+        release += plan.period;
+      }
+      result.chains.push_back(std::move(each));
+    }
+    result.violations = violations_;
+    result.execution_times = execution_times_;
+    result.budgets = budgets_;
+    result.simulated = engine_.now();
+    result.events = engine_.event_count();
+    result.publish_failures = ending.publish_failures;
+    result.up = up_counters_;
+    result.down = down_.counters();
+    result.masked_maximum = ending.masked_maximum;
+    result.stack_bytes = ending.stack_bytes;
+    return result;
+  }
 
   const Plan &plan_;
   Engine engine_;
@@ -207,240 +424,9 @@ class BoardRun {
   std::ofstream trace_;
 };
 
-BoardRun::BoardRun(const Plan &plan, const Board &board)
-    : plan_(plan),
-      down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
-      host_(engine_, bus_, down_, {plan.agent_least, plan.agent_most, plan.agent_acknowledges},
-            seed_of(plan, Chance::kLatency)),
-      losses_(plan),
-      message_(plan.mtu),
-      instances_(chain_count(), std::vector<Instance>(plan.periods)),
-      emulator_(board,
-                (std::ofstream(meeting_.folder() / "plan") << board_plan(), meeting_.open(), meeting_.folder())) {
-  if (!board.trace.empty()) {
-    trace_.open(board.trace, std::ios::binary);
-    if (!trace_) throw std::invalid_argument(board.trace + " cannot be written");
-  }
-  down_.deliver = [this](const Line::Bytes &frame) { arrived_.push_back(frame); };
-  tide_framing_reader_init(&reader_, TIDE_SERIAL_ADDRESS_AGENT);
-  tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
-  for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
-}
-
-// As sim/workloads/three_chains/mps2/plan.c reads it.
-std::string BoardRun::board_plan() const {
-  std::ostringstream out;
-  const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
-  out << "lockstep 1 marks 1 instruction_ns " << (1 << kInstructionShift) << " baud " << plan_.baud << " periods "
-      << plan_.periods << " lanes " << lanes << " executor " << text_of(plan_.policy) << " send " << text_of(plan_.send)
-      << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits " << plan_.batch_waits_for_new_data
-      << " budget_ns " << plan_.budget << " budget_period_ns " << plan_.budget_period << " chains " << chain_count()
-      << '\n';
-  for (size_t chain = 0; chain < chain_count(); chain++) {
-    const ChainPlan &each = plan_.chains[chain];
-    out << each.name << ' ' << each.level << ' ' << each.period << ' ' << each.sample << ' ' << each.act << ' '
-        << each.payload_bytes << ' ' << each.reply_bytes << ' ' << each.name << ' ' << each.name << "_reply "
-        << each.reliable << ' ' << each.is_reply_reliable() << ' ' << (plan_.hold_until_acknowledged || each.hold)
-        << ' ' << each.phase << '\n';
-  }
-  return out.str();
-}
-
-void BoardRun::add_node(size_t chain) {
-  const ChainPlan &each = plan_.chains[chain];
-  nodes_.push_back(
-      std::make_unique<HostCallback>(engine_, each.host, nullptr, nullptr, [this, chain](const Bus::Payload &payload) {
-        Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
-        std::copy_n(payload.begin(), kMarkBytes, reply.begin());
-        bus_.publish("rt/" + plan_.chains[chain].name + "_reply", reply);
-      }));
-  bus_.subscribe("rt/" + each.name, [this, chain](const Bus::Payload &payload) {
-    if (payload.size() < plan_.chains[chain].payload_bytes || get_mark(payload.data()).chain != chain) {
-      violations_.push_back("a ROS 2 node got what nobody sent");
-    } else {
-      nodes_[chain]->receive(payload);
-    }
-  });
-}
-
 // ---- the line ----
 
-void BoardRun::transmit(const std::vector<uint8_t> &bytes, Time time) {
-  up_counters_.bytes += bytes.size();
-  engine_.at(time + down_.duration(bytes.size()), [this, bytes] {
-    for (size_t used = 0; used < bytes.size();) {
-      int complete = 0;
-      const size_t count = tide_framing_reader_input(&reader_, bytes.data() + used, bytes.size() - used, &complete);
-      frame_.insert(frame_.end(), bytes.begin() + static_cast<ptrdiff_t>(used),
-                    bytes.begin() + static_cast<ptrdiff_t>(used + count));
-      used += count;
-      if (complete != 0) frame_has_left();
-    }
-  });
-}
-
-void BoardRun::frame_has_left() {
-  up_counters_.frames++;
-  losses_.begin({message_.data(), reader_.length});
-  if (first_release_ >= 0 && losses_.lost(engine_.now() - first_release_)) {
-    up_counters_.refused++;
-  } else {
-    host_.receive(frame_);
-  }
-  frame_.clear();
-  tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
-}
-
 // ---- the board ----
-
-// False: the board has ended.
-bool BoardRun::try_to_read(void *place, size_t count) {
-  auto *next = static_cast<uint8_t *>(place);
-  while (count > 0) {
-    pollfd wait{meeting_.up(), POLLIN, 0};
-    const int ready = poll(&wait, 1, 100);
-    if (ready == 0 && emulator_.has_ended()) return false;
-    if (ready <= 0) continue;
-    const ssize_t got = ::read(meeting_.up(), next, count);
-    if (got < 0 && errno != EINTR) throw std::runtime_error("the pipe from the board is broken");
-    if (got > 0) next += got, count -= static_cast<size_t>(got);
-  }
-  return true;
-}
-
-void BoardRun::read(void *place, size_t count) {
-  if (try_to_read(place, count)) return;
-  throw std::runtime_error("the board ended in the midst of the run, with " + std::to_string(emulator_.wait()) +
-                           " (see sim/workloads/three_chains/mps2)");
-}
-
-void BoardRun::answer() {
-  Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), 0, 0};
-  meeting_.write(&answer, sizeof answer);
-}
-
-void BoardRun::answer_with_what_arrived() {
-  Line::Bytes frame;
-  if (!arrived_.empty()) frame = std::move(arrived_.front()), arrived_.pop_front();
-  Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), static_cast<uint32_t>(frame.size()), 0};
-  meeting_.write(&answer, sizeof answer);
-  meeting_.write(frame.data(), frame.size());
-}
-
-void BoardRun::note_execution(const Execution &execution, bool acted) {
-  if (execution.chain >= instances_.size() || execution.index >= plan_.periods) {
-    violations_.push_back("the board ran an instance that does not exist");
-    return;
-  }
-  Instance &instance = instances_[execution.chain][execution.index];
-  if (acted && instance.end < 0) instance.end = execution.end;
-  if (!acted) instance.start = execution.start;
-}
-
-Result BoardRun::run() {
-  for (;;) {
-    Header header{};
-    read(&header, sizeof header);
-    std::vector<uint8_t> bytes(header.bytes);
-    read(bytes.data(), bytes.size());
-    engine_.run_until(header.time);
-    Execution execution{};
-    Ending ending{};
-    BudgetTold budget{};
-    switch (header.kind) {
-      case kTransmit:
-        transmit(bytes, header.time);
-        answer();
-        break;
-      case kEvent:
-        answer_with_what_arrived();
-        break;
-      case kReady:
-        answer();
-        break;
-      case kBegin:
-        first_release_ = header.time;
-        break;
-      case kSampled:
-      case kActed:
-        std::memcpy(&execution, bytes.data(), std::min(bytes.size(), sizeof execution));
-        note_execution(execution, header.kind == kActed);
-        break;
-      case kTimes:
-        execution_times_.emplace_back(bytes.begin(), bytes.end());
-        break;
-      case kBudget:
-        std::memcpy(&budget, bytes.data(), std::min(bytes.size(), sizeof budget));
-        budgets_.push_back({budget.level, budget.exhaustions, budget.used, budget.low, budget.overrun});
-        break;
-      case kTrace:
-        if (!trace_.is_open()) break;
-        trace_.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-        break;
-      case kEnd:
-        std::memcpy(&ending, bytes.data(), std::min(bytes.size(), sizeof ending));
-        return result(ending);
-      default:
-        throw std::runtime_error("the board speaks another protocol; rebuild it: make firmware");
-    }
-  }
-}
-
-ProgramResult BoardRun::run_program(const std::string &topic, const std::string &echo, size_t samples) {
-  ProgramResult result;
-  bus_.subscribe("rt/" + topic, [&](const Bus::Payload &payload) {
-    result.samples.push_back({engine_.now(), payload});
-    if (!echo.empty()) bus_.publish("rt/" + echo, payload);
-  });
-  for (Header header{}; result.samples.size() < samples && try_to_read(&header, sizeof header);) {
-    std::vector<uint8_t> bytes(header.bytes);
-    read(bytes.data(), bytes.size());
-    engine_.run_until(header.time);
-    if (header.kind == kTransmit) {
-      transmit(bytes, header.time);
-      answer();
-    } else if (header.kind == kEvent) {
-      answer_with_what_arrived();
-    } else {
-      throw std::runtime_error("the board has a plan: run it with one");
-    }
-  }
-  result.exit_code = result.samples.size() < samples ? emulator_.wait() : 0;
-  return result;
-}
-
-Result BoardRun::result(const Ending &ending) {
-  Result result;
-  const int code = emulator_.wait();
-  if (code != 0) violations_.push_back("the board ended with " + std::to_string(code));
-  if (ending.strangers > 0) violations_.push_back("the board got what no node sent");
-  for (size_t chain = 0; chain < chain_count(); chain++) {
-    const ChainPlan &plan = plan_.chains[chain];
-    ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
-    Time release = first_release_ + plan.phase;
-    for (const Instance &instance : instances_[chain]) {
-      const Time begin = plan_.latency_from == LatencyFrom::kStart ? instance.start : release;
-      if (instance.start >= 0 && instance.end >= 0) {
-        each.latencies.push_back(instance.end - begin);
-        each.worst_response = std::max(each.worst_response, instance.end - release);
-      }
-      if (instance.start >= 0 && instance.end < 0) each.lost++;
-      release += plan.period;
-    }
-    result.chains.push_back(std::move(each));
-  }
-  result.violations = violations_;
-  result.execution_times = execution_times_;
-  result.budgets = budgets_;
-  result.simulated = engine_.now();
-  result.events = engine_.event_count();
-  result.publish_failures = ending.publish_failures;
-  result.up = up_counters_;
-  result.down = down_.counters();
-  result.masked_maximum = ending.masked_maximum;
-  result.stack_bytes = ending.stack_bytes;
-  return result;
-}
 
 void require_image(const Board &board) {
   if (!std::filesystem::exists(board.image))

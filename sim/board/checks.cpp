@@ -57,8 +57,7 @@ bool is_settled(const tide_callback_t &callback) { return callback.group == null
 
 }  // namespace
 
-void Checks::callback_start(const Client &client, const tide_executor_t &executor, const tide_callback_t &callback,
-                            Time now) {
+void Checks::callback_start(const tide_executor_t &executor, const tide_callback_t &callback, Time now) {
   if (!tide_ || !is_settled(callback)) return;
   for (size_t index = 0; index < executor.count; index++) {
     const tide_callback_t *other = executor.config.callbacks[index];
@@ -79,7 +78,6 @@ void Checks::callback_start(const Client &client, const tide_executor_t &executo
   if (source.most_urgent(source.context, callback.band->least, callback.band->most) > callback.priority) {
     violate(now, "a callback starts while a more urgent frame waits");
   }
-  (void)client;
 }
 
 // Looks at all nodes, not at the head of the queue that the transmitter chose from.

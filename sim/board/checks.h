@@ -29,7 +29,7 @@ class Checks {
  public:
   Checks(const Plan &plan, size_t chains);
 
-  void callback_start(const Client &client, const tide_executor_t &executor, const tide_callback_t &callback, Time now);
+  void callback_start(const tide_executor_t &executor, const tide_callback_t &callback, Time now);
   void frame_start(Client &client, const tide_frame_parts_t &frame, Time now);
   void step_end(Client &client, Time now);
   void published(size_t chain, uint32_t index) { ways_[chain].published.push_back(index); }

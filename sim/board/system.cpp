@@ -302,7 +302,7 @@ class OneBoard {
     Client::Observer observer;
     observer.callback_start = [this](const tide_executor_t &executor, const tide_callback_t &callback) {
       trace_.add(engine_.now(), "callback", callback.priority, callback.index);
-      checks_.callback_start(client_, executor, callback, engine_.now());
+      checks_.callback_start(executor, callback, engine_.now());
     };
     observer.sample_end = [this](size_t chain, uint32_t index) {
       const bool published = client_.instances(chain)[index].published;
