@@ -22,7 +22,7 @@ import tide_lab.hunt.workers
 from tide.analysis.bounds import bounds_of
 from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.main import app
-from tide.play.board import BoardPlayer
+from tide.play.boards import BoardsPlayer
 from tide.play.server import Server, ServerError
 from tide.system.load import SystemFileError, load, parse
 from tide_lab.hunt.campaign import Block, Found
@@ -271,7 +271,7 @@ def test_a_board_has_the_lanes_of_the_executor_that_is_bounded() -> None:
     """Not those of the description: a bound of one lane says nothing of preemptive ones."""
     system = load(ROOT / "examples/three_chains/system.toml")
     for executor, lanes in (("tide", 1), ("lanes", 2), ("batch", 1)):
-        player = BoardPlayer(system, executor, 0, random.Random(1))
+        player = BoardsPlayer(system, executor, 0, random.Random(1))
         assert f";lanes={lanes};" in player.words(player.drawn()), executor
 
 

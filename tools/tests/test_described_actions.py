@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tide.analysis.bounds import bounds_of
-from tide.play.board import UnplayableError
+from tide.play.boards import UnplayableError
 from tide.simulate.described import simulate_description
 from tide.system.load import parse
 

@@ -19,8 +19,7 @@ from tide.optimise.choice import applied, is_ordered
 from tide.optimise.fewest import FewestChanges
 from tide.optimise.moves import Moves
 from tide.optimise.search import Search
-from tide.play.board import UnplayableError
-from tide.play.boards import BoardsPlayer
+from tide.play.boards import BoardsPlayer, UnplayableError
 from tide.play.host import HostPlayer
 from tide.run.plan import plan_of
 from tide.system.check import check

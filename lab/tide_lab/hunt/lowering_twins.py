@@ -18,7 +18,7 @@ from tide.analysis import boards, bursts, lower, paths, trees
 from tide.analysis.ask import ask_executors
 from tide.analysis.lower import board_document
 from tide.play import boards as boards_play
-from tide.play.board import BoardPlayer
+from tide.play.boards import BoardsPlayer
 from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, System
 from tide_lab.hunt.whole import Servers, Trial, hunt_block
@@ -369,12 +369,12 @@ def _without_sections(chain: Document) -> None:
 @contextmanager
 def _ceilings_too_low() -> Iterator[None]:
     """A lane stays as it is while it has a lock: others preempt it, and whoever wants the lock waits for them, too."""
-    whole = BoardPlayer.words
+    whole = BoardsPlayer.words
 
-    def other(self: BoardPlayer, run: Any) -> str:
+    def other(self: BoardsPlayer, run: Any) -> str:
         return f"lock_ceilings=false;{whole(self, run)}"
 
-    with patch.object(BoardPlayer, "words", other):
+    with patch.object(BoardsPlayer, "words", other):
         yield
 
 

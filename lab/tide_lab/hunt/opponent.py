@@ -15,7 +15,7 @@ from decimal import Decimal
 from tide.analysis.ask import AnalysisError
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
-from tide.play.board import UnplayableError
+from tide.play.boards import UnplayableError
 from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System

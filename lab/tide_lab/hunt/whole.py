@@ -18,7 +18,6 @@ import tide.analysis.bounds as bounding
 from tide.analysis.ask import AnalysisError
 from tide.analysis.bounds import Bounds
 from tide.analysis.lower import NoBoundError, is_on_host
-from tide.play import board as board_play
 from tide.play import boards as boards_play
 from tide.play import host as host_play
 from tide.play.paths import Instance, seen_on_paths
@@ -41,7 +40,7 @@ KEPT_FAILURES = 3  # of a block
 
 def need_programs() -> None:
     """MissingBinaryError if something has not been built that descriptions are hunted with."""
-    find_binary(board_play.PROGRAM)
+    find_binary(boards_play.PROGRAM)
     bounding.bounds_of(parse(rendered(draw(FAMILIES[0], 1))))
 
 
@@ -69,7 +68,7 @@ class Servers:
 
     def __init__(self) -> None:
         self._host = Server(host_play.PROGRAM)
-        self._board = Server(board_play.PROGRAM)
+        self._board = Server(boards_play.PROGRAM)
 
     def of(self, is_board: bool) -> Server:
         return self._board if is_board else self._host
@@ -199,7 +198,7 @@ class _Hunt:
                 played = True
             except NoBoundError as error:
                 self._tally.unplayed[error.findings[0].remedy] += 1
-            except board_play.UnplayableError as error:
+            except boards_play.UnplayableError as error:
                 self._tally.unplayed[str(error)] += 1
             except AnalysisError as error:
                 self.fail(f"the analysis refuses it: {error}")
@@ -210,13 +209,8 @@ class _Hunt:
         return played
 
     def _player(self, bounds: Bounds) -> Player:
-        services = any(one.requests for chain in self._system.chains for one in chain.callbacks)
-        branches = any(chain.branches_from for chain in self._system.chains)
-        several = services or branches or self._system.groups or len(self._system.boards()) > 1
-        if self._is_board and several:
-            return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source, bounds.needs)
         if self._is_board:
-            return board_play.BoardPlayer(self._system, self._executor, self._losses, self._source, bounds.needs)
+            return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source, bounds.needs)
         return host_play.HostPlayer(self._system, self._executor, self._source)
 
     @property
@@ -247,7 +241,7 @@ class _Hunt:
         return None  # beside a chain without a bound more may be under way than the assumption about pools says
 
     def fail(self, what: str, words: str = "") -> None:
-        program = board_play.PROGRAM if self._is_board else host_play.PROGRAM
+        program = boards_play.PROGRAM if self._is_board else host_play.PROGRAM
         self._tally.fail(
             {
                 "seed": self._seed,

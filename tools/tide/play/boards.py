@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description with several boards in virtual time: each board with its line and agent, all on one bus with the same
-executors of nodes; a chain over two boards is played as two, the second of which the first one's end begins."""
+"""A description with boards on the shipped session, daemon, executor and agent core in virtual time: what may vary from
+run to run, and the plan of one run for tide-sim. Each board has its line and agent; all share one bus and the executors
+of nodes. A chain over two boards is played as two, the second of which the first one's end begins."""
 
 from __future__ import annotations
 
@@ -15,17 +16,6 @@ from tide.analysis.lower import executor_of_board
 from tide.analysis.names import NUMBER
 from tide.analysis.sections import HOST, Section, all_of, sections_of
 from tide.analysis.sizing import Need
-from tide.play.board import (
-    LEAST_BYTES,
-    MICROSECOND,
-    SHAPES,
-    BoardPlayer,
-    UnplayableError,
-    horizon_ns,
-    instance_of,
-    pool_words,
-    require_no_losses_of_events,
-)
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import levels_of_boards
@@ -33,7 +23,51 @@ from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import Executor, SerialLink, UdpLink
 from tide.system.servers import servers_of
 
+PROGRAM = "tide-sim"
+MICROSECOND = 1000
+_MILLISECOND = 1_000_000
+# Periods of the slowest chain are played: its first instance, at the latest one period behind the start, and
+# two more each have their whole busy window among all others.
+SLOWEST = 4
+MOST_INSTANCES = 20_000  # of all chains together, for which a run is made shorter, though not below two of the slowest
+SHORT_INSTANCES = 256  # of a chain whose payload has no room for more (sim/board/system.cpp)
+LEAST_BYTES = 8  # to which messages are shortened
+NUMBERED_BYTES = 6  # of a message's chain and number; what is shorter has the number alone
+FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
 _UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
+
+
+# Where the callbacks of a chain are, and what the simulator calls it.
+SHAPES = {
+    ("mcu", "host", "mcu"): "answered",
+    ("mcu",): "sampled",
+    ("mcu", "host"): "heard",
+    ("host", "mcu"): "told",
+    ("mcu", "mcu"): "looped",
+    ("host",): "hosted",
+}
+
+
+def horizon_ns(system: System) -> int:
+    """How long chains are released in a run."""
+    periods_ns = [chain.period_ns for chain in system.chains]
+    longest_ns = max(periods_ns)
+    each_ns = MOST_INSTANCES / sum(1 / one for one in periods_ns)
+    played_ns = max(min(SLOWEST * longest_ns, int(each_ns)), 2 * longest_ns)
+    for chain in system.chains:
+        if any(one.sends and 0 < one.sent_bytes < NUMBERED_BYTES for one in chain.callbacks):
+            played_ns = min(played_ns, SHORT_INSTANCES * chain.period_ns)
+    return -(-played_ns // MICROSECOND) * MICROSECOND
+
+
+class UnplayableError(Exception):
+    """The simulated program cannot be this board; the text says why."""
+
+
+def require_no_losses_of_events(system: System, losses: int) -> None:
+    """The simulator knows by the time to which instance a frame belongs."""
+    if losses and any(chain.begins_with_event for chain in system.chains):
+        raise UnplayableError("losses are played in chains that begin with timers only")
 
 
 @dataclass(frozen=True)
@@ -49,8 +83,29 @@ class BoardsRun:
     seed: int
 
 
-class BoardsPlayer(BoardPlayer):
-    """executor: of all boards, or `described`."""
+def instance_of(first: tuple[int, ...], last: tuple[int, ...]) -> Instance:
+    """Of what the simulator records of its first and its last section (tide.play.server). One that begins on the host
+    is not seen to start there: it may have looked as early as its release."""
+    return Instance(first[0], first[1] if first[1] >= 0 else first[0], last[-1])
+
+
+def pool_words(need: Need) -> dict[str, object]:
+    """What the bounds suppose of the pools of a board, and nothing more."""
+    sizes = need.sizes
+    return {
+        "nodes": max(sizes["small_nodes"], 2),
+        "large_nodes": sizes["large_nodes"],
+        "small_node_bytes": sizes["small_node_bytes"],
+        "slots": sizes["slots"],
+        "reassemblies": sizes["reassemblies"],
+        "window": sizes["window"],
+        "depth": 1,
+    }
+
+
+class BoardsPlayer:
+    """Of one executor, that of all boards or `described`. The source of chance is the caller's. needs: those of its
+    bounds, if they are known already."""
 
     def __init__(
         self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
@@ -188,7 +243,7 @@ class BoardsPlayer(BoardPlayer):
             if board.name in boards
         )
 
-    def drawn(self) -> BoardsRun:  # type: ignore[override]
+    def drawn(self) -> BoardsRun:
         source = self._random
         places = range(len(self._chains))
         heavy = source.random() < 0.5
@@ -202,15 +257,69 @@ class BoardsPlayer(BoardPlayer):
             source.randrange(1_000_000),
         )
 
-    def changed(self, run: BoardsRun) -> BoardsRun:  # type: ignore[override]
+    def changed(self, run: BoardsRun) -> BoardsRun:
         """One thing is different."""
-        if self._random.random() < 0.1:
+        source = self._random
+        if source.random() < 0.1:
             return replace(run, agent_ns=self._spans("agent_ms"), return_ns=self._spans("return_ms"))
-        told: BoardsRun = self._changed(run)
-        return told
+        place = source.randrange(len(self._chains))
+        kind = source.random()
+        if kind < 0.55:
+            phases = list(run.phases_ns)
+            if source.random() < 0.6:
+                reach = 1 << source.randrange(4, 16)
+                shifted_ns = phases[place] + source.randint(-reach, reach) * MICROSECOND
+                phases[place] = max(0, shifted_ns) % self._chains[place].period_ns
+            else:
+                phases[place] = self._phase(place)
+            return replace(run, phases_ns=tuple(phases))
+        if kind < 0.7:
+            executions = list(run.executions_ns)
+            executions[place] = self._executions(place, source.random() < 0.5)
+            return replace(run, executions_ns=tuple(executions))
+        if kind < 0.75:
+            sizes = list(run.payload_bytes)
+            sizes[place] = self._bytes(place)
+            return replace(run, payload_bytes=tuple(sizes))
+        return replace(run, seed=source.randrange(1_000_000))
+
+    def _phase(self, place: int) -> int:
+        source = self._random
+        period_ns = self._chains[place].period_ns
+        if source.random() < 0.25:
+            return source.randrange(period_ns // MICROSECOND) * MICROSECOND
+        base_ns = source.choice(self._marks_ns) + source.choice((0, 0, source.randint(0, 60) * _MILLISECOND))
+        return max(0, base_ns + source.randint(-2, 4) * MICROSECOND) % period_ns
+
+    def _executions(self, place: int, heavy: bool) -> tuple[int, ...]:
+        source = self._random
+        times = []
+        for callback in self._chains[place].callbacks:
+            most_ns = callback.execution_ns
+            least_ns = min(callback.least_ns, most_ns)
+            shorter = not heavy and source.random() < 0.4
+            one_ns = source.choice((least_ns, source.randint(least_ns, most_ns))) if shorter else most_ns
+            times.append(max(one_ns // MICROSECOND * MICROSECOND, least_ns))
+        return tuple(times)
+
+    def _bytes(self, place: int) -> tuple[int, ...]:
+        source = self._random
+        sizes = []
+        for callback in self._chains[place].callbacks:
+            most = callback.sent_bytes or LEAST_BYTES
+            shorter = not self._exact(place) and source.random() < 0.2
+            sizes.append(source.randint(min(LEAST_BYTES, most), most) if shorter else most)
+        return tuple(sizes)
+
+    def _span(self, most_ns: int) -> tuple[int, int]:
+        return self._random.choice(((0, most_ns), (most_ns, most_ns), (most_ns, most_ns), (0, 0)))
 
     def _spans(self, name: str) -> tuple[tuple[int, int], ...]:
         return tuple(self._span(nanoseconds(getattr(link, name) or Decimal(0))) for link in self._links)
+
+    def recording(self, words: str) -> str:
+        """The same run, with the times of its instances."""
+        return f"record=true;{words}"
 
     def of_chains(self, played: Played) -> Played:
         """Of several sections the response is that of the last, which counts from the first release."""
@@ -307,7 +416,7 @@ class BoardsPlayer(BoardPlayer):
             steps.append((section.place, own[-1], act_ns, acted_ns))
         return steps
 
-    def words(self, run: BoardsRun) -> str:  # type: ignore[override]
+    def words(self, run: BoardsRun) -> str:
         longest_ns = max(chain.period_ns for chain in self._chains)
         fields: dict[str, object] = {
             "seed": run.seed,
@@ -323,7 +432,16 @@ class BoardsPlayer(BoardPlayer):
         return ";".join((*settings, *boards))
 
     def _transit(self, link: SerialLink | UdpLink) -> int:
-        return self._transit_on(link.mtu_bytes, link.baud if isinstance(link, SerialLink) else _UDP_BAUD)
+        """All that is sent, one after the other: a chain without a bound may ask more of the line than it can carry."""
+        baud = link.baud if isinstance(link, SerialLink) else _UDP_BAUD
+        octets, played_ns = 0, horizon_ns(self._system)
+        for chain in self._chains:
+            instances = -(-played_ns // chain.period_ns)
+            for callback in chain.callbacks:
+                if callback.sends:
+                    frames = callback.sent_bytes // (link.mtu_bytes // 2) + 1
+                    octets += instances * 2 * (callback.sent_bytes + frames * FRAME_BYTES)
+        return (1 + self._losses) * octets * 10 * 1_000_000_000 // baud
 
     def _board_words(self, number: int, run: BoardsRun) -> str:
         board, link = self._boards[number], self._links[number]
@@ -422,6 +540,21 @@ class BoardsPlayer(BoardPlayer):
             fields["begins"] = ",".join(name for name, _ in begins)
             fields["begins_at"] = ",".join(str(done) for _, done in begins)
         return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())
+
+    def _locks_of(self, chain: Chain, on_client: list[Callback], begins_here: bool) -> dict[str, str]:
+        """Of a chain as it is described. The first callback of one that begins on the board samples."""
+        ways = ["sample_locks", "act_locks"] if begins_here else ["act_locks"]
+        fields = {}
+        for way, callback in zip(ways, on_client, strict=False):
+            taken = [
+                f"{number},{one.section_ns // MICROSECOND}"
+                for number, lock in enumerate(self._system.locks)
+                for one in lock.sections
+                if one.callback == (chain.name, callback.name)
+            ]
+            if taken:
+                fields[way] = ",".join(taken)
+        return fields
 
     def _hops_of(
         self, section: Section, on_host: list[Callback], behind: list[Callback], run: BoardsRun

@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from tide.play.board import UnplayableError
+from tide.play.boards import UnplayableError
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.host_words import lock_words

@@ -17,7 +17,7 @@ from tide.campaign import engine as engines
 from tide.campaign.checkpoint import OtherCampaignError
 from tide.campaign.engine import EngineError
 from tide.outputs import require_file, results_folder, written
-from tide.play.board import UnplayableError
+from tide.play.boards import UnplayableError
 from tide.play.server import ServerError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import SimulationError, Simulator, terminable, violations

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from tide.analysis.bounds import Bounds, bounds_of
 from tide.analysis.lower import is_on_host
-from tide.play.board import PROGRAM as BOARD_PROGRAM
+from tide.play.boards import PROGRAM as BOARD_PROGRAM
 from tide.play.boards import BoardsPlayer
 from tide.play.host import PROGRAM as HOST_PROGRAM
 from tide.play.host import HostPlayer
@@ -40,15 +40,12 @@ class _Player(Protocol):
 
 
 @dataclass
-class SeenPath:
-    """The worst reaction time or data age of a path, of all runs, and the plan that shows it."""
+class _Worst:
+    """The worst of all runs, and the plan that shows it."""
 
-    path: str
-    what: str  # reaction or age
     bound_ns: int | None
-    worst_ns: int = -1
-    samples: int = 0
-    plan: str = ""
+    worst_ns: int = field(default=-1, init=False)
+    plan: str = field(default="", init=False)
 
     @property
     def ratio(self) -> float | None:
@@ -58,51 +55,48 @@ class SeenPath:
     def is_above(self) -> bool:
         return self.bound_ns is not None and self.worst_ns > self.bound_ns + INSTANT_NS
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "what": self.what,
-            "bound_ns": self.bound_ns,
-            "max_ns": self.worst_ns if self.worst_ns >= 0 else None,
-            "ratio": self.ratio,
-            "above": self.is_above,
-            "samples": self.samples,
-            "plan": self.plan,
-        }
+    def _json(self) -> dict[str, Any]:
+        max_ns = self.worst_ns if self.worst_ns >= 0 else None
+        return {"bound_ns": self.bound_ns, "max_ns": max_ns, "ratio": self.ratio, "above": self.is_above}
+
+    def _cells(self) -> tuple[str, str, str]:
+        return (
+            milliseconds(self.worst_ns) if self.worst_ns >= 0 else "none",
+            milliseconds(self.bound_ns) if self.bound_ns is not None else "none",
+            f"{self.ratio:.3f}" if self.ratio is not None else "",
+        )
 
 
 @dataclass
-class Seen:
-    """Of a chain, or of its way until it leaves a board: the worst of all runs, and the plan that shows it."""
+class SeenPath(_Worst):
+    """Of a path: its reaction time or data age."""
+
+    path: str
+    what: str  # reaction or age
+    samples: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": self.path, "what": self.what, **self._json(), "samples": self.samples, "plan": self.plan}
+
+    def cells(self) -> tuple[str, ...]:
+        return (self.path, self.what, str(self.samples), *self._cells())
+
+
+@dataclass
+class Seen(_Worst):
+    """Of a chain, or of its way until it leaves a board."""
 
     chain: str
     until: str | None
-    bound_ns: int | None
-    worst_ns: int = -1
     ended: int = 0
     lost: int = 0
-    plan: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        return self.worst_ns / self.bound_ns if self.bound_ns and self.worst_ns >= 0 else None
-
-    @property
-    def is_above(self) -> bool:
-        return self.bound_ns is not None and self.worst_ns > self.bound_ns + INSTANT_NS
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "chain": self.chain,
-            "until": self.until,
-            "bound_ns": self.bound_ns,
-            "max_ns": self.worst_ns if self.worst_ns >= 0 else None,
-            "ratio": self.ratio,
-            "above": self.is_above,
-            "samples": self.ended,
-            "lost": self.lost,
-            "plan": self.plan,
-        }
+        counts = {"samples": self.ended, "lost": self.lost, "plan": self.plan}
+        return {"chain": self.chain, "until": self.until, **self._json(), **counts}
+
+    def cells(self) -> tuple[str, ...]:
+        return (self.chain, self.until or "", str(self.ended), *self._cells(), str(self.lost))
 
 
 @dataclass
@@ -156,7 +150,7 @@ class _Trial:
         self._seen = _rows(system, bounds)
         self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)  # else messages pile up
         self._paths = [
-            SeenPath(path.name, what, bound_ns)
+            SeenPath(bound_ns, path.name, what)
             for path in bounds.paths
             for what, bound_ns in (("reaction", path.reaction_ns), ("age", path.age_ns))
         ]
@@ -233,8 +227,8 @@ class _Trial:
 def _rows(system: System, bounds: Bounds) -> list[Seen]:
     rows = []
     for chain in bounds.chains:
-        rows += [Seen(chain.name, place, bound_ns) for place, bound_ns in chain.sections[:-1]]
-        rows.append(Seen(chain.name, None, chain.bound_ns))
+        rows += [Seen(bound_ns, chain.name, place) for place, bound_ns in chain.sections[:-1]]
+        rows.append(Seen(chain.bound_ns, chain.name, None))
     return rows
 
 
@@ -256,16 +250,7 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
     for heading in ("instances", "worst ms", "bound ms", "worst/bound", "lost"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in outcome.seen:
-        table.add_row(
-            one.chain,
-            one.until or "",
-            str(one.ended),
-            milliseconds(one.worst_ns) if one.worst_ns >= 0 else "none",
-            milliseconds(one.bound_ns) if one.bound_ns is not None else "none",
-            f"{one.ratio:.3f}" if one.ratio is not None else "",
-            str(one.lost),
-            end_section=one.until is None,
-        )
+        table.add_row(*one.cells(), end_section=one.until is None)
     print_whole(console, table)
     if outcome.paths:
         print_whole(console, _paths_table(outcome))
@@ -293,15 +278,7 @@ def _paths_table(outcome: Outcome) -> Table:
     for heading in ("times", "worst ms", "bound ms", "worst/bound"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in outcome.paths:
-        table.add_row(
-            one.path,
-            one.what,
-            str(one.samples),
-            milliseconds(one.worst_ns) if one.worst_ns >= 0 else "none",
-            milliseconds(one.bound_ns) if one.bound_ns is not None else "none",
-            f"{one.ratio:.3f}" if one.ratio is not None else "",
-            end_section=one.what == "age",
-        )
+        table.add_row(*one.cells(), end_section=one.what == "age")
     return table
 
 
