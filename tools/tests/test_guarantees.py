@@ -49,7 +49,7 @@ def checked(*words: str | Path) -> dict[str, Any]:
 
 def played(words: list[str]) -> dict[str, Any]:
     """What the shipped executor did in virtual time, with every rule checked."""
-    done = subprocess.run([str(find_binary("tide-host-sim")), *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(find_binary("tide-sim")), "host", *words], capture_output=True, text=True, check=False)
     data: dict[str, Any] = json.loads(done.stdout)
     assert data["violations"] == [], done.stderr
     return data
