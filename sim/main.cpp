@@ -22,7 +22,6 @@
 #include "sim/board/campaign.h"
 #include "sim/board/system.h"
 #include "sim/host/host.h"
-#include "sim/host/pong.h"
 
 namespace tide::sim {
 namespace {

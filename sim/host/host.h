@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains on executors of one process: sim/workloads/host_chains on simulated cores, one for each lane.
+// Without a board: sim/workloads/host_chains, chains on executors of one process, with a core for each lane; and the
+// experiments with budgets.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "sim/engine/engine.h"
+#include "sim/workloads/budgets/plan.h"
 #include "sim/workloads/host_chains/program.h"
 
 namespace tide::sim {
@@ -44,5 +46,9 @@ HostResult simulate_host(const plan_t &plan, const HostOptions &options);
 // A random system by the seed alone.
 plan_t draw_host_plan(uint64_t seed);
 std::string write_host_plan(const plan_t &plan);
+
+// The experiment of sim/workloads/budgets/plan.h in virtual time, on one core, in which nothing but the lanes takes
+// time. One result a lane.
+std::vector<lane_result_t> play_pong(const pong_plan_t &plan);
 
 }  // namespace tide::sim

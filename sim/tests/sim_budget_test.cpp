@@ -6,7 +6,7 @@
 #include <random>
 
 #include "sim/engine/machine.h"
-#include "sim/host/pong.h"
+#include "sim/host/host.h"
 
 namespace sim_budget_test {
 

@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import TypeVar
 
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.analysis.lower import executor_of_board
@@ -34,6 +35,7 @@ SHORT_INSTANCES = 256  # of a chain whose payload has no room for more (sim/boar
 LEAST_BYTES = 8  # to which messages are shortened
 NUMBERED_BYTES = 6  # of a message's chain and number; what is shorter has the number alone
 FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
+_Value = TypeVar("_Value")
 _UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
 
 
@@ -87,6 +89,10 @@ def instance_of(first: tuple[int, ...], last: tuple[int, ...]) -> Instance:
     """Of what the simulator records of its first and its last section (tide.play.server). One that begins on the host
     is not seen to start there: it may have looked as early as its release."""
     return Instance(first[0], first[1] if first[1] >= 0 else first[0], last[-1])
+
+
+def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value, ...]:
+    return (*values[:place], value, *values[place + 1 :])
 
 
 def pool_words(need: Need) -> dict[str, object]:
@@ -149,6 +155,7 @@ class BoardsPlayer:
             ]
             for number in range(len(self._boards))
         ]
+        self._names = [one.name for sections in self._played for one in sections]  # of what the simulator plays
         self._begins = self._branches()
 
     def _places_of(self, number: int) -> tuple[str, ...]:
@@ -265,22 +272,18 @@ class BoardsPlayer:
         place = source.randrange(len(self._chains))
         kind = source.random()
         if kind < 0.55:
-            phases = list(run.phases_ns)
             if source.random() < 0.6:
                 reach = 1 << source.randrange(4, 16)
-                shifted_ns = phases[place] + source.randint(-reach, reach) * MICROSECOND
-                phases[place] = max(0, shifted_ns) % self._chains[place].period_ns
+                shifted_ns = run.phases_ns[place] + source.randint(-reach, reach) * MICROSECOND
+                phase_ns = max(0, shifted_ns) % self._chains[place].period_ns
             else:
-                phases[place] = self._phase(place)
-            return replace(run, phases_ns=tuple(phases))
+                phase_ns = self._phase(place)
+            return replace(run, phases_ns=_with(run.phases_ns, place, phase_ns))
         if kind < 0.7:
-            executions = list(run.executions_ns)
-            executions[place] = self._executions(place, source.random() < 0.5)
-            return replace(run, executions_ns=tuple(executions))
+            executions = self._executions(place, source.random() < 0.5)
+            return replace(run, executions_ns=_with(run.executions_ns, place, executions))
         if kind < 0.75:
-            sizes = list(run.payload_bytes)
-            sizes[place] = self._bytes(place)
-            return replace(run, payload_bytes=tuple(sizes))
+            return replace(run, payload_bytes=_with(run.payload_bytes, place, self._bytes(place)))
         return replace(run, seed=source.randrange(1_000_000))
 
     def _phase(self, place: int) -> int:
@@ -311,11 +314,9 @@ class BoardsPlayer:
             sizes.append(source.randint(min(LEAST_BYTES, most), most) if shorter else most)
         return tuple(sizes)
 
-    def _span(self, most_ns: int) -> tuple[int, int]:
-        return self._random.choice(((0, most_ns), (most_ns, most_ns), (most_ns, most_ns), (0, 0)))
-
     def _spans(self, name: str) -> tuple[tuple[int, int], ...]:
-        return tuple(self._span(nanoseconds(getattr(link, name) or Decimal(0))) for link in self._links)
+        all_ns = (nanoseconds(getattr(link, name) or Decimal(0)) for link in self._links)
+        return tuple(self._random.choice(((0, one), (one, one), (one, one), (0, 0))) for one in all_ns)
 
     def recording(self, words: str) -> str:
         """The same run, with the times of its instances."""
@@ -323,8 +324,7 @@ class BoardsPlayer:
 
     def of_chains(self, played: Played) -> Played:
         """Of several sections the response is that of the last, which counts from the first release."""
-        names = [one.name for sections in self._played for one in sections]
-        number = {name: place for place, name in enumerate(names)}
+        number = {name: place for place, name in enumerate(self._names)}
         last = [[number[one.name] for one in self._members(sections[-1])] for sections in self._sections]
         lost = (
             sum(played.lost[number[one.name]] for one in sections[:-1]) + max(played.lost[place] for place in places)
@@ -338,8 +338,7 @@ class BoardsPlayer:
         )
 
     def instances(self, played: Played) -> list[list[Instance]]:
-        names = [one.name for sections in self._played for one in sections]
-        recorded = dict(zip(names, played.recorded, strict=True))
+        recorded = dict(zip(self._names, played.recorded, strict=True))
         found = []
         for sections in self._sections:
             timer = self._first_of(self._system.timer_of(sections[0].chain).name)
@@ -360,8 +359,7 @@ class BoardsPlayer:
 
     def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Of chains that leave a board for another one: the worst until then, how many did, and how many did not."""
-        names = [one.name for sections in self._played for one in sections]
-        number = {name: place for place, name in enumerate(names)}
+        number = {name: place for place, name in enumerate(self._names)}
         return {
             (one.chain.name, one.place): (played.worst_ns[at], played.ended[at], played.lost[at])
             for sections in self._sections
@@ -371,8 +369,7 @@ class BoardsPlayer:
 
     def steps(self, played: Played) -> Iterator[tuple[str, int, str, str, int, int, int]]:
         """Of a recorded run: chain, instance, place, what it does there, its start and end, and its release."""
-        names = [one.name for sections in self._played for one in sections]
-        instances = dict(zip(names, played.recorded, strict=True))
+        instances = dict(zip(self._names, played.recorded, strict=True))
         for sections in self._sections:
             for section in all_of(sections):
                 first_ns = {times[0]: number for number, times in enumerate(instances[sections[0].name])}
