@@ -72,16 +72,6 @@ typedef struct tide_daemon_config {
   void *context;
 } tide_daemon_config_t;
 
-/* A caller that waits for a node; lies on its stack. */
-typedef struct tide_daemon_waiter {
-  struct tide_daemon_waiter *next;
-  tide_event_t event;
-  uint32_t bytes;
-  tide_priority_t priority;
-  uint16_t writer; /* as tide_transmitter_acquire_for */
-  bool own;        /* as tide_transmitter_acquire_own */
-} tide_daemon_waiter_t;
-
 typedef struct tide_daemon {
   bool link_open;
   bool starting, completed, cancelled; /* link.start is being called; it reported that frame complete or cancelled */
@@ -90,10 +80,8 @@ typedef struct tide_daemon {
   bool changed;                        /* on_activity is to be called */
   const tide_platform_t *platform;
   tide_link_t link;
-  tide_frame_parts_t frame;      /* on the wire */
-  tide_framing_reader_t reader;  /* for links that deliver bytes */
-  tide_daemon_waiter_t *waiters; /* most urgent first, equals in order of arrival */
-  tide_event_t done_event;       /* set when a node comes back: waiting callers sleep on it */
+  tide_frame_parts_t frame;     /* on the wire */
+  tide_framing_reader_t reader; /* for links that deliver bytes */
   struct {
     void (*on_activity)(void *context);
     void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome);
@@ -130,20 +118,13 @@ int tide_daemon_attach_link(tide_daemon_t *daemon, const tide_link_t *link, uint
 void tide_daemon_detach_link(tide_daemon_t *daemon);
 
 /* Submission takes bounded time and never waits. acquire gives the caller a node to fill outside the critical section.
- * TIDE_ERROR_FULL: no node is free (expired ones have been taken back), no less urgent one could be evicted, or a
- * caller as urgent waits for such a node. To wait, use acquire_until. One caller at a time may also sleep on
- * done_event, which is set whenever a node comes back, and try again. */
+ * TIDE_ERROR_FULL: no node is free (expired ones have been taken back), and no less urgent one could be evicted. */
 int tide_daemon_acquire(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, tide_node_t **node);
 /* As tide_transmitter_acquire_for. */
 int tide_daemon_acquire_for(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                             tide_node_t **node);
 /* As tide_transmitter_acquire_own. */
 int tide_daemon_acquire_own(tide_daemon_t *daemon, uint32_t bytes, tide_node_t **node);
-/* As acquire, but waits until deadline_ns for a node. A node that comes back goes to the most urgent caller that waits,
- * of equals to the first. TIDE_ERROR_TIMEOUT: none came. From any number of threads; never from a callback. O(waiting
- * threads). */
-int tide_daemon_acquire_until(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, int64_t deadline_ns,
-                              tide_node_t **node);
 /* As acquire_for, for a caller within the platform's critical section: only a node that is free now. TIDE_ERROR_FULL:
  * there is none; leave the section and call tide_daemon_acquire_for. */
 int tide_daemon_acquire_locked(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,

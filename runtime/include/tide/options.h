@@ -14,9 +14,8 @@
 #define TIDE_OPTIONS_H
 
 /* Lean leaves out: messages longer than a frame, lanes and groups, receive slots of each reader (the three below bring
- * them back); time limits of messages, time synchronisation, samples in other formats than plain DATA, removal of
- * objects and readers, the batch and readyset policies, triggers, custom links, waiting for a node
- * (tide_daemon_acquire_until), measurement and traces, counters, checks of configurations, answers to an agent that
+ * them back); time limits of messages, time synchronisation, removal of objects and readers, the batch and readyset
+ * policies, triggers, custom links, measurement and traces, counters, checks of configurations, answers to an agent that
  * asks what this client is. What needs them returns TIDE_ERROR_UNSUPPORTED. The port's platform is the only one and is
  * called by name: the platform of a configuration may be null, and links never close while they start a frame.
  *

@@ -239,8 +239,6 @@ void tide_receiver_disown(tide_receiver_t *receiver, uint8_t owner);
 /* The steps of process, for a caller that locks. Call take, accept and finish under the lock. Call verify and deliver,
  * which read the payload and call on_submessage, without it. Between take and finish no other caller gets a frame of
  * the same stream. slot = take(); if (slot && accept(slot, verify(slot))) { count = deliver(slot); finish(slot); } */
-tide_slot_t *tide_receiver_take_most_urgent(tide_receiver_t *receiver);
-tide_slot_t *tide_receiver_take_oldest(tide_receiver_t *receiver);
 tide_slot_t *tide_receiver_take_most_urgent_of(tide_receiver_t *receiver, const tide_frame_share_t *share);
 tide_slot_t *tide_receiver_take_oldest_of(tide_receiver_t *receiver, const tide_frame_share_t *share);
 bool tide_receiver_verify(const tide_slot_t *slot);

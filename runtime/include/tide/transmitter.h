@@ -220,9 +220,6 @@ int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes
                                  uint16_t writer, tide_node_t **node);
 /* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
-/* True when acquire_for would find a free node. Cost as acquire. */
-bool tide_transmitter_may_acquire(const tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
-                                  uint16_t writer);
 /* Capacity of the free node that acquire would return; 0: there is none. O(classes). */
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *transmitter, uint32_t bytes);
 /* Give an acquired node back unused. */

@@ -227,9 +227,7 @@ static bool event_take(tide_event_t *event) {
 
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   TIDE_INVARIANT(!is_inside()); /* a critical section is short */
-  if (event_take(event)) {
-    return 1;
-  }
+  if (event_take(event)) return 1;
   sleep_precisely();
   bool late = false;
   for (int64_t now; !late && (now = now_ns(context)) < deadline_ns;) {
@@ -243,9 +241,7 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
       late = result != 0 && errno == ETIMEDOUT;
       if (late) stay_awake_until(deadline_ns, wake_up_ns, event);
     }
-    if (event_take(event)) {
-      return 1;
-    }
+    if (event_take(event)) return 1;
   }
   return 0; /* an event set since then ends the next wait */
 }
@@ -377,9 +373,7 @@ static int status_of_errno(int error) { return error == EPERM ? TIDE_ERROR_NOT_P
 
 static int set_affinity(int cpu) {
 #if defined(__linux__)
-  if (cpu < 0 || cpu >= CPU_SETSIZE) {
-    return TIDE_ERROR_ARGUMENT;
-  }
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return TIDE_ERROR_ARGUMENT;
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET((unsigned)cpu, &set);
@@ -397,13 +391,9 @@ int tide_posix_set_scheduling(int policy, int priority, int cpu) {
   (void)pthread_getschedparam(pthread_self(), &old_policy, &old_parameter);
   const struct sched_param parameter = {.sched_priority = priority};
   const int error = pthread_setschedparam(pthread_self(), policy, &parameter);
-  if (error != 0) {
-    return status_of_errno(error);
-  }
+  if (error != 0) return status_of_errno(error);
   const int status = cpu == TIDE_POSIX_ANY_CPU ? TIDE_OK : set_affinity(cpu);
-  if (status != TIDE_OK) {
-    (void)pthread_setschedparam(pthread_self(), old_policy, &old_parameter);
-  }
+  if (status != TIDE_OK) (void)pthread_setschedparam(pthread_self(), old_policy, &old_parameter);
   return status;
 }
 

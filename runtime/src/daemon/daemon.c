@@ -11,7 +11,6 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-#define HAS_WAITERS (!TIDE_LEAN && !TIDE_SINGLE_CONTEXT)
 #define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* while it starts a frame */
 
 static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
@@ -141,14 +140,6 @@ static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
 }
 #endif
 
-/* A node of so many bytes is free, or will be when the critical section is left. */
-static void wake_waiters(tide_daemon_t *d, uint32_t bytes) {
-  if (!HAS_WAITERS) return;
-  for (tide_daemon_waiter_t *waiter = d->waiters; waiter; waiter = waiter->next)
-    if (waiter->bytes <= bytes) tide_platform_event_set(d->platform, &waiter->event);
-  tide_platform_event_set(d->platform, &d->done_event);
-}
-
 /* ---- what the halves report; inside the critical section ---- */
 
 void tide_daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
@@ -159,7 +150,6 @@ void tide_daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t o
   DAEMON_TRACE(trace_done(d, node, outcome));
   owner_on_done(d, node, outcome);
   d->deferring = deferring;
-  wake_waiters(d, node->capacity);
   d->changed = true;
 }
 
@@ -249,7 +239,6 @@ int tide_daemon_init(tide_daemon_t *d, const tide_daemon_config_t *config) {
   if (status == TIDE_OK) status = tide_receiver_init(&d->receiver, &config->receiver);
   if (status != TIDE_OK) return status;
   join_halves(d, config);
-  if (HAS_WAITERS) tide_platform_event_init(d->platform, &d->done_event);
   tide_framing_reader_init(&d->reader, 0u);
   return TIDE_OK;
 }
@@ -414,16 +403,10 @@ int tide_daemon_process_oldest_of(tide_daemon_t *d, const tide_frame_share_t *sh
   return process(d, tide_receiver_take_oldest_of, share);
 }
 
-static tide_slot_t *take_most_urgent(tide_receiver_t *r, const tide_frame_share_t *share) {
-  (void)share;
-  return tide_receiver_take_most_urgent(r);
-}
-static tide_slot_t *take_oldest(tide_receiver_t *r, const tide_frame_share_t *share) {
-  (void)share;
-  return tide_receiver_take_oldest(r);
-}
-int tide_daemon_process_most_urgent(tide_daemon_t *d) { return process(d, take_most_urgent, NULL); }
-int tide_daemon_process_oldest(tide_daemon_t *d) { return process(d, take_oldest, NULL); }
+static const tide_frame_share_t all_frames = {.most = UINT16_MAX};
+
+int tide_daemon_process_most_urgent(tide_daemon_t *d) { return tide_daemon_process_most_urgent_of(d, &all_frames); }
+int tide_daemon_process_oldest(tide_daemon_t *d) { return tide_daemon_process_oldest_of(d, &all_frames); }
 
 void tide_daemon_disown(tide_daemon_t *d, uint8_t owner) {
   const uintptr_t state = enter(d);
@@ -450,106 +433,49 @@ void tide_daemon_resume(tide_daemon_t *d, tide_account_t *account) {
   report_activity(d);
 }
 
-/* ---- nodes for messages: who gets one, who waits for one ---- */
+/* ---- nodes for messages ---- */
 
-/* The most urgent waits first, and of equals whoever came first. */
-static bool waiters_hold(const tide_daemon_t *d) {
-  for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter->next; waiter = waiter->next)
-    if (waiter->priority < waiter->next->priority) return false;
-  return true;
-}
-
-/* Somebody waits before this caller (who may be one of them), and could use what would be handed out. */
-static bool is_spoken_for(const tide_daemon_t *d, const tide_daemon_waiter_t *caller) {
-  const uint32_t free_bytes = tide_transmitter_free_bytes(&d->transmitter, caller->bytes);
-  const uint32_t offered_bytes = free_bytes > 0u ? free_bytes : caller->bytes;
-  for (const tide_daemon_waiter_t *waiter = d->waiters; waiter && waiter != caller; waiter = waiter->next) {
-    if (waiter->priority < caller->priority) return false;
-    if (waiter->bytes > offered_bytes) continue;
-    const bool is_kept =
-        TIDE_RESERVATIONS && free_bytes > 0u &&
-        !tide_transmitter_may_acquire(&d->transmitter, waiter->bytes, waiter->priority, waiter->writer);
-    if (!is_kept) return true; /* for the caller's level */
-  }
-  return false;
-}
-
-static int try_to_acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
-  *node = NULL;
-  if (HAS_WAITERS && d->waiters && is_spoken_for(d, caller)) return TIDE_ERROR_FULL;
-  if (TIDE_RESERVATIONS && caller->own) return tide_transmitter_acquire_own(&d->transmitter, caller->bytes, node);
-  return tide_transmitter_acquire_for(&d->transmitter, caller->bytes, caller->priority, caller->writer, node);
-}
-
-static int acquire(tide_daemon_t *d, const tide_daemon_waiter_t *caller, tide_node_t **node) {
+static int acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer, bool own,
+                   tide_node_t **node) {
+  tide_transmitter_t *const t = &d->transmitter;
   const uintptr_t state = enter(d);
-  int status = try_to_acquire(d, caller, node);
+  int status = own ? tide_transmitter_acquire_own(t, bytes, node)
+                   : tide_transmitter_acquire_for(t, bytes, priority, writer, node);
   if (status != TIDE_ERROR_FULL) {
     leave(d, state);
     return status;
   }
-  (void)tide_transmitter_poll(&d->transmitter, now_ns(d));
-  status = try_to_acquire(d, caller, node);
-  leave_busy(d, state); /* the peer is told of what has expired */
+  (void)tide_transmitter_poll(t, now_ns(d)); /* takes back what has expired */
+  status = own ? tide_transmitter_acquire_own(t, bytes, node)
+               : tide_transmitter_acquire_for(t, bytes, priority, writer, node);
+  leave_busy(d, state); /* the peer is told of it */
   return status;
 }
 
 int tide_daemon_acquire_for(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                             tide_node_t **node) {
-  const tide_daemon_waiter_t caller = {.bytes = bytes, .priority = priority, .writer = writer};
-  return acquire(d, &caller, node);
+  return acquire(d, bytes, priority, writer, false, node);
 }
 
 int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
-  return tide_daemon_acquire_for(d, bytes, priority, 0u, node);
+  return acquire(d, bytes, priority, 0u, false, node);
 }
 
 int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
-  if (!TIDE_RESERVATIONS) return tide_daemon_acquire(d, bytes, 0u, node); /* nothing is kept, and nothing is below 0 */
-  const tide_daemon_waiter_t caller = {.bytes = bytes, .own = true};
-  return acquire(d, &caller, node);
+  /* without reservations nothing is kept, and nothing is below 0 */
+  return acquire(d, bytes, 0u, 0u, TIDE_RESERVATIONS, node);
 }
 
 int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                tide_node_t **node) {
   *node = NULL;
-  if (HAS_WAITERS && d->waiters) return TIDE_ERROR_FULL;
   if (tide_transmitter_free_bytes(&d->transmitter, bytes) == 0u) return TIDE_ERROR_FULL;
   return tide_transmitter_acquire_for(&d->transmitter, bytes, priority, writer, node);
-}
-
-int tide_daemon_acquire_until(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, int64_t deadline_ns,
-                              tide_node_t **node) {
-  if (!HAS_WAITERS) return TIDE_ERROR_UNSUPPORTED;
-  const tide_platform_t *platform = d->platform;
-  tide_daemon_waiter_t waiter = {.bytes = bytes, .priority = priority};
-  int status = acquire(d, &waiter, node);
-  if (status != TIDE_ERROR_FULL) return status;
-  tide_platform_event_init(platform, &waiter.event);
-  uintptr_t state = enter(d);
-  tide_daemon_waiter_t **link = &d->waiters;
-  while (*link && (*link)->priority >= priority) link = &(*link)->next;
-  waiter.next = *link;
-  *link = &waiter;
-  TIDE_INVARIANT(waiters_hold(d));
-  leave(d, state);
-  do {
-    status = acquire(d, &waiter, node); /* it may have come back before this one was in the queue */
-    if (status == TIDE_ERROR_FULL && !tide_platform_event_wait(platform, &waiter.event, deadline_ns))
-      status = TIDE_ERROR_TIMEOUT;
-  } while (status == TIDE_ERROR_FULL);
-  state = enter(d);
-  for (link = &d->waiters; *link != &waiter; link = &(*link)->next) TIDE_INVARIANT(*link != NULL);
-  *link = waiter.next;
-  wake_waiters(d, UINT32_MAX); /* what it was woken for and did not take is for the next */
-  leave(d, state);
-  return status;
 }
 
 void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
   const uintptr_t state = enter(d);
   tide_transmitter_abandon(&d->transmitter, node);
-  wake_waiters(d, node ? node->capacity : 0u);
   leave(d, state);
 }
 
@@ -569,7 +495,6 @@ int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t st
   const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
   DAEMON_TRACE(trace_node(d, status == TIDE_OK ? TIDE_TRACE_SUBMIT : TIDE_TRACE_LOST, node,
                           status == TIDE_OK ? 0u : TIDE_TRACE_REFUSED, now_ns(d)));
-  if (status != TIDE_OK) wake_waiters(d, node->capacity);
   leave_busy(d, state);
   return status;
 }

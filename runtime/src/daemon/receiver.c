@@ -1084,10 +1084,6 @@ static tide_slot_t *take(tide_receiver_t *r, tide_slot_t *slot) {
   return slot;
 }
 
-tide_slot_t *tide_receiver_take_most_urgent(tide_receiver_t *r) {
-  return take(r, (tide_slot_t *)(void *)tide_queue_head(&r->noted));
-}
-
 static bool is_of(const tide_slot_t *slot, const tide_frame_share_t *share) {
   const bool may = share->owner == 0u || slot->owner == 0u || slot->owner == share->owner;
   return may && slot->priority >= share->least && slot->priority <= share->most;
@@ -1133,11 +1129,6 @@ tide_slot_t *tide_receiver_take_oldest_of(tide_receiver_t *r, const tide_frame_s
     if (is_of(slot, share) && (!oldest || slot->arrival < oldest->arrival)) oldest = slot;
   }
   return take(r, oldest);
-}
-
-tide_slot_t *tide_receiver_take_oldest(tide_receiver_t *r) {
-  const tide_frame_share_t all = {.most = UINT16_MAX};
-  return tide_receiver_take_oldest_of(r, &all);
 }
 
 void tide_receiver_disown(tide_receiver_t *r, uint8_t owner) {
@@ -1317,9 +1308,15 @@ static int process(tide_receiver_t *r, tide_slot_t *slot) {
   return count;
 }
 
-int tide_receiver_process_most_urgent(tide_receiver_t *r) { return process(r, tide_receiver_take_most_urgent(r)); }
+static const tide_frame_share_t all_frames = {.most = UINT16_MAX};
 
-int tide_receiver_process_oldest(tide_receiver_t *r) { return process(r, tide_receiver_take_oldest(r)); }
+int tide_receiver_process_most_urgent(tide_receiver_t *r) {
+  return process(r, tide_receiver_take_most_urgent_of(r, &all_frames));
+}
+
+int tide_receiver_process_oldest(tide_receiver_t *r) {
+  return process(r, tide_receiver_take_oldest_of(r, &all_frames));
+}
 
 /* ---- memory in use ---- */
 

@@ -436,11 +436,6 @@ uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes
   return node ? node->capacity : 0u;
 }
 
-bool tide_transmitter_may_acquire(const tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority,
-                                  uint16_t writer) {
-  return free_node_for(t, bytes, claim_of(priority, writer)) != NULL;
-}
-
 /* Free the least urgent best-effort node that waits below the priority, of equals the oldest; NULL: there is none. */
 static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t below) {
   tide_node_t *found = NULL;

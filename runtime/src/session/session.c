@@ -43,9 +43,8 @@ enum {
 #define OBJECT_NUMBER_MAXIMUM 0xFFFu
 #define READ_REPEATS_BEST_EFFORT 1u /* nothing answers a READ_DATA, so on a lossy stream it is sent twice */
 #define SAMPLES_UNLIMITED 0xFFFFu
-#define READ_BYTES 16u               /* with delivery control and without a filter */
-#define SAMPLES_A_FRAME_MAXIMUM 255u /* a slot counts its references in eight bits */
-#define WRITE_HEADER_BYTES 8u        /* of the submessage, and the two ids */
+#define READ_BYTES 16u        /* with delivery control and without a filter */
+#define WRITE_HEADER_BYTES 8u /* of the submessage, and the two ids */
 #define WRITE_OBJECT_OFFSET 6u
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
 #define LONG_NODES_MAXIMUM 4u
@@ -796,7 +795,7 @@ static int64_t ask_readers(tide_session_t *session, int64_t now_ns) {
   return next_ns;
 }
 
-/* ---- samples arrive: DATA in its formats, cut into samples that stay in the frame they came in ---- */
+/* ---- samples arrive: they stay in the frame they came in ---- */
 
 static void deliver(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
                     const uint8_t *bytes, size_t length) {
@@ -842,76 +841,22 @@ bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *
   return welcome;
 }
 
-/* State, sequence number and time offset of one sample: of no use to a ROS 2 subscription. */
-static void skip_sample_info(tide_cdr_t *cdr) {
-  (void)tide_cdr_get_u8(cdr);
-  (void)tide_cdr_get_u32(cdr);
-  (void)tide_cdr_get_u32(cdr);
-}
-
-static void skip_nothing(tide_cdr_t *cdr) { (void)cdr; }
-
-static void skip_sample_delta(tide_cdr_t *cdr) {
-  (void)tide_cdr_get_u8(cdr);
-  (void)tide_cdr_get_u8(cdr);
-  (void)tide_cdr_get_u16(cdr);
-}
-
-static void deliver_rest(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
-                         tide_cdr_t *cdr) {
-  const size_t length = tide_cdr_remaining(cdr);
-  const uint8_t *bytes = tide_cdr_view(cdr, length);
-  if (cdr->status == TIDE_OK) deliver(session, delivery, request, bytes, length);
-}
-
-static void deliver_sequence(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
-                             tide_cdr_t *cdr, void (*skip)(tide_cdr_t *cdr)) {
-  const uint32_t count = tide_cdr_get_count(cdr, 4);
-  for (uint32_t i = 0; i < count && i < SAMPLES_A_FRAME_MAXIMUM; ++i) {
-    skip(cdr);
-    const uint32_t length = tide_cdr_get_count(cdr, 1);
-    const uint8_t *bytes = tide_cdr_view(cdr, length);
-    if (cdr->status != TIDE_OK) return;
-    deliver(session, delivery, request, bytes, length);
-  }
-}
-
 static void on_data(tide_session_t *session, const tide_delivery_t *delivery) {
   const tide_xrce_submessage_t *submessage = &delivery->submessage;
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes,
                   (submessage->flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0u);
   const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
-  bool known = cdr.status == TIDE_OK;
-  const uint8_t format = submessage->flags & TIDE_XRCE_FORMAT_MASK;
-  const bool supported = !TIDE_LEAN || format == TIDE_XRCE_FORMAT_DATA;
-  switch (supported ? format : TIDE_XRCE_FORMAT_MASK + 1) {
-    case TIDE_XRCE_FORMAT_DATA:
-      deliver_rest(session, delivery, request, &cdr);
-      break;
-    case TIDE_XRCE_FORMAT_SAMPLE:
-      skip_sample_info(&cdr);
-      deliver_rest(session, delivery, request, &cdr);
-      break;
-    case TIDE_XRCE_FORMAT_DATA_SEQUENCE:
-      deliver_sequence(session, delivery, request, &cdr, skip_nothing);
-      break;
-    case TIDE_XRCE_FORMAT_SAMPLE_SEQUENCE:
-      deliver_sequence(session, delivery, request, &cdr, skip_sample_info);
-      break;
-    case TIDE_XRCE_FORMAT_PACKED_SAMPLES:
-      skip_sample_info(&cdr);
-      deliver_sequence(session, delivery, request, &cdr, skip_sample_delta);
-      break;
-    default:
-      known = false;
-      break;
+  const size_t length = tide_cdr_remaining(&cdr);
+  const uint8_t *bytes = tide_cdr_view(&cdr, length);
+  /* READ_DATA asks for plain DATA, so nothing else is answered */
+  if (cdr.status == TIDE_OK && (submessage->flags & TIDE_XRCE_FORMAT_MASK) == TIDE_XRCE_FORMAT_DATA) {
+    deliver(session, delivery, request, bytes, length);
+    return;
   }
-  if (!known || cdr.status != TIDE_OK) {
-    const uintptr_t critical = enter(session);
-    TIDE_COUNT(session->counters.samples_malformed, 1u);
-    leave(session, critical);
-  }
+  const uintptr_t critical = enter(session);
+  TIDE_COUNT(session->counters.samples_malformed, 1u);
+  leave(session, critical);
 }
 
 /* ---- publishing, and holding what cannot be published yet ----

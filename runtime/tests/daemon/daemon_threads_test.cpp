@@ -3,7 +3,6 @@
 // frames, damages them and is cut now and then. Meant to be run under ThreadSanitizer, too.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -366,88 +365,6 @@ TEST(daemon_wire, a_full_pool_takes_back_what_has_expired) {
   tide_node_t *none;
   EXPECT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &none), TIDE_ERROR_FULL);
   tide_daemon_abandon(&side.daemon, node);
-  EXPECT_EQ(world.platform.event_wait(&world, &side.daemon.done_event, 0), 1);
-}
-
-int64_t soon(int64_t seconds) { return world.now_ns() + seconds * 1'000'000'000; }
-
-void expect_order(const std::array<tide_priority_t, 4> &priorities, const std::vector<int> &expected) {
-  Side side(false, 1);
-  std::vector<tide_node_t *> nodes(28);
-  for (tide_node_t *&node : nodes) ASSERT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &node), TIDE_OK);
-  std::mutex mutex;
-  std::vector<int> order;
-  std::vector<std::thread> threads;
-  std::deque<tide_node_t *> got;
-  for (int i = 0; i < 4; ++i) {
-    const tide_priority_t priority = priorities[i];
-    threads.emplace_back([&, i, priority] {
-      tide_node_t *node = nullptr;
-      const int status = tide_daemon_acquire_until(&side.daemon, 8, priority, soon(60), &node);
-      const std::lock_guard lock(mutex);
-      order.push_back(status == TIDE_OK ? i : -1);
-      got.push_back(node);
-    });
-    const auto waiting = [&] {
-      const std::lock_guard lock(world.critical);
-      int count = 0;
-      for (auto *waiter = side.daemon.waiters; waiter != nullptr; waiter = waiter->next) count++;
-      return count;
-    };
-    world.turns_until([&] { return waiting() >= i + 1; });
-  }
-  tide_node_t *none = nullptr;
-  EXPECT_EQ(tide_daemon_acquire_until(&side.daemon, 8, TIDE_PRIORITY(0, 2), world.now_ns(), &none), TIDE_ERROR_TIMEOUT);
-  for (size_t i = 0; i < 4; ++i) {
-    tide_daemon_abandon(&side.daemon, nodes[i]);
-    const auto taken = [&] {
-      const std::lock_guard lock(mutex);
-      return order.size();
-    };
-    world.turns_until([&] { return taken() >= i + 1; });
-  }
-  for (auto &thread : threads) thread.join();
-  EXPECT_EQ(order, expected);
-  EXPECT_EQ(side.daemon.waiters, nullptr);
-  EXPECT_EQ(tide_daemon_acquire_until(&side.daemon, 100'000, 0, soon(60), &none), TIDE_ERROR_TOO_LARGE);
-}
-
-TEST(daemon_pool, a_node_that_comes_back_goes_to_the_most_urgent_that_waits) {
-  expect_order({TIDE_PRIORITY(0, 1), TIDE_PRIORITY(0, 3), TIDE_PRIORITY(0, 2), TIDE_PRIORITY(0, 3)}, {1, 3, 2, 0});
-  expect_order({TIDE_PRIORITY(1, 0), TIDE_PRIORITY(4, 0), TIDE_PRIORITY(2, 0), TIDE_PRIORITY(3, 0)}, {1, 3, 2, 0});
-}
-
-TEST(daemon_pool, the_second_one_of_a_level_waits_for_the_first_one_of_others) {
-  expect_order({TIDE_PRIORITY(1, 0), TIDE_PRIORITY(3, 0), TIDE_PRIORITY(2, 0), TIDE_PRIORITY(3, 0)}, {1, 2, 0, 3});
-}
-
-// Any number of threads on few nodes of two sizes: everybody gets one in the end, and none is lost.
-TEST(daemon_pool, waiting_threads_never_starve_each_other) {
-  Side side(false, 1);
-  std::atomic<int> failures{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&, i] {
-      std::mt19937 own(static_cast<unsigned>(i));
-      for (int turn = 0; turn < 200; ++turn) {
-        std::vector<tide_node_t *> nodes(1 + own() % 3);
-        size_t count = 0;
-        const uint32_t bytes = own() % 4 == 0 ? 2000 : 20;
-        for (; count < nodes.size(); ++count) {
-          // Only the first is waited for: who holds one and waits for another may wait for its like.
-          const int64_t deadline_ns = count == 0 ? soon(60) : world.now_ns();
-          const auto priority = TIDE_PRIORITY(own() % 4, 0);
-          if (tide_daemon_acquire_until(&side.daemon, bytes, priority, deadline_ns, &nodes[count]) != TIDE_OK) break;
-        }
-        if (count == 0) failures++;
-        if (own() % 4 == 0) std::this_thread::yield();
-        for (size_t n = 0; n < count; ++n) tide_daemon_abandon(&side.daemon, nodes[n]);
-      }
-    });
-  }
-  for (auto &thread : threads) thread.join();
-  EXPECT_EQ(failures, 0);
-  EXPECT_EQ(side.daemon.transmitter.nodes_in_use, 0);
 }
 
 }  // namespace daemon_threads_test

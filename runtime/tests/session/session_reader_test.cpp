@@ -198,62 +198,6 @@ TEST(SessionReader, LimitsGoIntoTheDeliveryControl) {
   ASSERT_EQ(tide_session_remove_reader(b.session(), &subscription.reader), TIDE_OK);
 }
 
-std::string text_of(const std::function<void(tide_cdr_t *)> &put) {
-  /* formats align from the start of the body, which begins with the four octets of the ids */
-  const Bytes body = body_of([&](tide_cdr_t *cdr) {
-    tide_cdr_put_u32(cdr, 0);
-    put(cdr);
-  });
-  return std::string(body.begin() + 4, body.end());
-}
-
-void put_info(tide_cdr_t *cdr) {
-  tide_cdr_put_u8(cdr, 0);
-  tide_cdr_put_u32(cdr, 17);
-  tide_cdr_put_u32(cdr, 99);
-}
-void put_text(tide_cdr_t *cdr, const std::string &text) {
-  tide_cdr_put_u32(cdr, static_cast<uint32_t>(text.size()));
-  tide_cdr_put_bytes(cdr, text.data(), text.size());
-}
-
-TEST(SessionReader, EveryFormatIsCutIntoSamples) {
-  Reading b;
-  auto *subscription = b.reader(0, true, 0, 8);
-  b.publish(0, text_of([](tide_cdr_t *cdr) {
-              put_info(cdr);
-              tide_cdr_put_bytes(cdr, "sample", 6);
-            }),
-            TIDE_XRCE_FORMAT_SAMPLE);
-  b.publish(0, text_of([](tide_cdr_t *cdr) {
-              tide_cdr_put_u32(cdr, 2);
-              put_text(cdr, "one");
-              put_text(cdr, "two");
-            }),
-            TIDE_XRCE_FORMAT_DATA_SEQUENCE);
-  b.publish(0, text_of([](tide_cdr_t *cdr) {
-              tide_cdr_put_u32(cdr, 2);
-              put_info(cdr);
-              put_text(cdr, "three");
-              put_info(cdr);
-              put_text(cdr, "four");
-            }),
-            TIDE_XRCE_FORMAT_SAMPLE_SEQUENCE);
-  b.publish(0, text_of([](tide_cdr_t *cdr) {
-              put_info(cdr);
-              tide_cdr_put_u32(cdr, 1);
-              tide_cdr_put_u8(cdr, 0);
-              tide_cdr_put_u8(cdr, 1);
-              tide_cdr_put_u16(cdr, 5);
-              put_text(cdr, "five");
-            }),
-            TIDE_XRCE_FORMAT_PACKED_SAMPLES);
-  for (const char *expected : {"sample", "one", "two", "three", "four", "five", "-"})
-    EXPECT_EQ(b.take(&subscription->reader), expected);
-  EXPECT_EQ(b.session()->counters.samples_malformed, 0u);
-  EXPECT_EQ(b.slots_in_use(), 0u);
-}
-
 TEST(SessionReader, DamagedSamplesAreCountedAndNothingLeaks) {
   std::mt19937_64 random(11);
   Reading b;

@@ -194,9 +194,7 @@ TEST(SessionConnect, ASecondCloseDoesNotCutTheGoodbyeShort) {
   b.connect();
   auto program = b.add_program(1);
   ASSERT_EQ(tide_session_wait_object(b.session(), program.writers[0], in(b, 5 * s), &b.pump), TIDE_OK);
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(b.write(program.writers[0]->id, "r" + std::to_string(i), true, 0), TIDE_OK);
-  }
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(b.write(program.writers[0]->id, "r" + std::to_string(i), true, 0), TIDE_OK);
   tide_session_close(b.session());
   tide_session_close(b.session());
   EXPECT_EQ(tide_session_wait_state(b.session(), TIDE_SESSION_IDLE, in(b, 2 * s), &b.pump), TIDE_OK);
@@ -517,9 +515,7 @@ TEST(SessionLiveness, LossDoesNotEndASession) {
       b.run(10 * ms);
     }
     ASSERT_EQ(tide_session_wait_idle(b.session(), 0, in(b, 20 * s), &b.pump), TIDE_OK);
-    if (b.session()->counters.reconnects == 0) {
-      EXPECT_EQ(samples_of(b.agent, 0x15), sent);
-    }
+    if (b.session()->counters.reconnects == 0) EXPECT_EQ(samples_of(b.agent, 0x15), sent);
     EXPECT_LE(b.session()->counters.reconnects, 1u);
     expect_all_in_order(samples_of(b.agent, 0x15), sent);
   }
@@ -647,9 +643,7 @@ TEST(SessionTimeSync, TheQuickestOfTheRecentExchangesIsBelieved) {
     b.agent.reply_delay_ns = i % 5 == 2 ? 0 : static_cast<int64_t>(random() % 40) * ms;
     ASSERT_EQ(tide_session_synchronise(b.session()), TIDE_OK);
     ASSERT_EQ(tide_session_wait_synchronised(b.session(), in(b, s), &b.pump), TIDE_OK);
-    if (i >= 2) {
-      EXPECT_NEAR(static_cast<double>(b.session()->time_sync.offset_ns - b.agent.wall_offset_ns), 0, 50'000);
-    }
+    if (i >= 2) EXPECT_NEAR(static_cast<double>(b.session()->time_sync.offset_ns - b.agent.wall_offset_ns), 0, 50'000);
   }
   EXPECT_EQ(b.session()->time_sync.exchanges, 20u);
   EXPECT_LT(b.session()->time_sync.round_trip_ns, ms);

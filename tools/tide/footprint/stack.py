@@ -31,10 +31,7 @@ _HANDED_OVER: dict[str, set[str]] = {
     "agrees": {"note_hash", "is_as_it_was"},
     "begin": {"begin_round"},
     "end": {"end_round"},
-    "take": {
-        *("tide_receiver_take_most_urgent_of", "tide_receiver_take_oldest_of"),
-        *("take_most_urgent", "take_oldest"),
-    },
+    "take": {"tide_receiver_take_most_urgent_of", "tide_receiver_take_oldest_of"},
     "is": {"is_welcome"},
     "tell": set(),  # the program's function for errors
     "keep": {"keep"},
