@@ -2,7 +2,6 @@
 // An executor with several lanes in virtual time, on one thread: a test does the rounds of each lane by hand.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 
@@ -10,7 +9,7 @@
 
 namespace exec_virtual {
 
-struct Bands : testing::Test {
+struct Bands : testing::Test, Bench {
   struct Probe {
     tide_timer_t timer{};  // its callback is used for other kinds, too
     std::string *log = nullptr;
@@ -18,19 +17,20 @@ struct Bands : testing::Test {
     std::function<void()> action;
   };
 
+  Bands() : Bench(TIDE_POLICY_TIDE, 16) {}
+
   void start(const std::vector<uint8_t> &levels) {
-    lanes.resize(levels.size());
+    lanes.assign(levels.size(), {});
     for (size_t lane = 0; lane < levels.size(); lane++) lanes[lane].settings.least_level = levels[lane];
-    config.platform = &machine.platform;
+    ready.resize(callbacks.size() * levels.size());
+    timers.resize(ready.size());
     config.policy = policy;
-    config.callbacks = callbacks.data();
     config.ready_storage = ready.data();
     config.timer_storage = timers.data();
-    config.callback_count = callbacks.size();
     config.lanes = lanes.data();
     config.lane_count = lanes.size();
     if (has_source) config.source = source();
-    ASSERT_EQ(tide_executor_init(&executor, &config), TIDE_OK);
+    init();
     for (tide_lane_t &lane : lanes) lane.event.state = 0;
   }
 
@@ -49,30 +49,29 @@ struct Bands : testing::Test {
 
   Probe &add(char name, tide_priority_t priority, tide_group_t *group = nullptr,
              tide_callback_kind_t kind = TIDE_CALLBACK_SUBSCRIPTION) {
-    probes.push_back(std::make_unique<Probe>());
-    Probe &probe = *probes.back();
-    probe.log = &log;
-    probe.name = name;
+    Probe &probe = make(name, priority);
     tide_callback_t &callback = probe.timer.callback;
     callback.kind = kind;
-    callback.priority = priority;
     callback.group = group;
-    callback.context = &probe;
     callback.execute = [](tide_callback_t *, void *context) { run(*static_cast<Probe *>(context)); };
     EXPECT_EQ(tide_executor_add(&executor, &callback), TIDE_OK);
     return probe;
   }
 
   Probe &add_timer(char name, tide_priority_t priority, int64_t period) {
-    probes.push_back(std::make_unique<Probe>());
-    Probe &probe = *probes.back();
-    probe.log = &log;
-    probe.name = name;
+    Probe &probe = make(name, priority);
     probe.timer.period_ns = period;
-    probe.timer.callback.priority = priority;
-    probe.timer.callback.context = &probe;
     probe.timer.on_expiry = [](tide_timer_t *timer, int64_t) { run(*static_cast<Probe *>(timer->callback.context)); };
     EXPECT_EQ(tide_executor_add_timer(&executor, &probe.timer), TIDE_OK);
+    return probe;
+  }
+
+  Probe &make(char name, tide_priority_t priority) {
+    Probe &probe = *probes.emplace_back(std::make_unique<Probe>());
+    probe.log = &log;
+    probe.name = name;
+    probe.timer.callback.priority = priority;
+    probe.timer.callback.context = &probe;
     return probe;
   }
 
@@ -127,12 +126,6 @@ struct Bands : testing::Test {
   tide_policy_t policy = TIDE_POLICY_TIDE;
   bool has_source = true;
   int asked = 0;  // the source, for its most urgent frame
-  Machine machine;
-  std::array<tide_callback_t *, 16> callbacks{};
-  std::array<tide_queue_entry_t *, 64> ready{}, timers{};
-  std::vector<tide_lane_t> lanes;
-  tide_executor_config_t config{};
-  tide_executor_t executor{};
   std::vector<std::unique_ptr<Probe>> probes;
   std::vector<Probe *> frames;
   std::string log;

@@ -65,9 +65,7 @@ class Storm {
 
  private:
   void interrupt() {
-    if (!dice.chance(30)) {
-      return;
-    }
+    if (!dice.chance(30)) return;
     Listener &listener = any();
     listener.notified += listener.callback.executor != nullptr ? 1u : 0u;
     tide_executor_notify(&listener.callback);
@@ -84,9 +82,7 @@ class Storm {
       (void)tide_executor_set_priority(&bench.executor, &listener.callback,
                                        static_cast<tide_priority_t>(dice.between(0, 2)));
     }
-    if (dice.chance(20)) {
-      EXPECT_EQ(tide_timer_reset(&timer), TIDE_OK);
-    }
+    if (dice.chance(20)) EXPECT_EQ(tide_timer_reset(&timer), TIDE_OK);
     if (dice.chance(10)) {
       EXPECT_EQ(tide_executor_remove(&bench.executor, &listener.callback), TIDE_OK);
       listener.notified = listener.ran;  // what had not run is gone

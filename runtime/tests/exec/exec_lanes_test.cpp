@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several lanes, what belongs to whom: in virtual time, the rounds of each lane by hand.
+#include <cstring>
 #include <thread>  // exec_lanes_test_*.cpp have threads
 
 #include "exec_bands.h"

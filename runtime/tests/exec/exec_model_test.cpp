@@ -50,9 +50,7 @@ class Model {
   };
 
   void make_ready(Item &item) {
-    if (item.pending++ == 0) {
-      item.ready_order = ++order;
-    }
+    if (item.pending++ == 0) item.ready_order = ++order;
     item.in_set = item.in_set || is_added_at_once(item);
   }
 
@@ -91,9 +89,7 @@ class Model {
         return;
       case Verb::priority:
         item.spec.priority = static_cast<tide_priority_t>(action.value);
-        if (item.pending > 0 && !item.in_round) {
-          item.ready_order = ++order;
-        }
+        if (item.pending > 0 && !item.in_round) item.ready_order = ++order;
         return;
     }
   }
@@ -109,9 +105,7 @@ class Model {
   int64_t next_expiry() const {
     int64_t soonest = TIDE_FOREVER;
     for (const Item &item : items) {
-      if (item.waiting) {
-        soonest = std::min(soonest, item.next);
-      }
+      if (item.waiting) soonest = std::min(soonest, item.next);
     }
     return soonest;
   }
@@ -119,9 +113,7 @@ class Model {
   // Sleeps until the next thing that could matter.
   void sleep(int64_t limit) {
     int64_t until = std::min(limit, next_expiry());
-    if (next_interrupt < program.interrupts.size()) {
-      until = std::min(until, program.interrupts[next_interrupt].first);
-    }
+    if (next_interrupt < program.interrupts.size()) until = std::min(until, program.interrupts[next_interrupt].first);
     pass_time(until);
   }
 
@@ -134,9 +126,7 @@ class Model {
           due = &item;
         }
       }
-      if (due == nullptr) {
-        return;
-      }
+      if (due == nullptr) return;
       due->waiting = false;
       make_ready(*due);
     }
@@ -175,9 +165,7 @@ class Model {
   size_t best_frame() {
     size_t best = 0;
     for (size_t index = 1; index < frames.size(); index++) {
-      if (items[frames[index]].spec.priority > items[frames[best]].spec.priority) {
-        best = index;
-      }
+      if (items[frames[index]].spec.priority > items[frames[best]].spec.priority) best = index;
     }
     return best;
   }
@@ -190,9 +178,7 @@ class Model {
   void start(Item &item) {
     item.in_round = false;
     item.in_set = false;
-    if (item.pending == 0 && !item.spec.always) {
-      return;
-    }
+    if (item.pending == 0 && !item.spec.always) return;
     if (item.pending > 0) {
       item.pending--;
       if (item.spec.kind == TIDE_CALLBACK_TIMER && !item.canceled && !item.waiting) {
@@ -213,21 +199,15 @@ class Model {
     item.last_call = now;
     const auto found = program.callbacks[outcome.starts.back().callback].actions.find(++item.runs);
     if (found != program.callbacks[outcome.starts.back().callback].actions.end()) {
-      for (const Action &action : found->second) {
-        apply(action);
-      }
+      for (const Action &action : found->second) apply(action);
     }
     pass_time(now + item.spec.execution);
   }
 
   bool run_closed(std::vector<Item *> round) {
     ran = 0;
-    for (Item *item : round) {
-      item->in_round = true;
-    }
-    for (Item *item : round) {
-      start(*item);
-    }
+    for (Item *item : round) item->in_round = true;
+    for (Item *item : round) start(*item);
     return ran > 0;
   }
 
@@ -247,41 +227,29 @@ class Model {
   bool digest_if_first(bool &digested) {
     const Item *first = head();
     const int32_t level = first == nullptr ? -1 : first->spec.priority;
-    if (frames.empty()) {
-      return false;
-    }
+    if (frames.empty()) return false;
     const int32_t frame = items[frames[best_frame()]].spec.priority;
-    if (digested ? frame <= level : frame < level) {
-      return false;
-    }
+    if (digested ? frame <= level : frame < level) return false;
     digest(best_frame());
     digested = true;
     return true;
   }
 
   bool round() {
-    if (program.policy == TIDE_POLICY_BATCH) {
-      return round_batch();
-    }
-    if (program.policy == TIDE_POLICY_READYSET) {
-      return round_readyset();
-    }
+    if (program.policy == TIDE_POLICY_BATCH) return round_batch();
+    if (program.policy == TIDE_POLICY_READYSET) return round_readyset();
     return program.trigger == Trigger::any ? round_any() : round_triggered();
   }
 
   bool round_any() {
     for (bool digested = false;;) {
       collect();
-      if (digest_if_first(digested)) {
-        continue;
-      }
+      if (digest_if_first(digested)) continue;
       if (Item *first = head(); first != nullptr) {
         const bool always = std::any_of(items.begin(), items.end(), [](const Item &item) { return item.spec.always; });
         return run_closed(always ? with_always({first}) : std::vector{first});
       }
-      if (now >= program.end) {
-        return false;
-      }
+      if (now >= program.end) return false;
       sleep(program.end);
       digested = false;
     }
@@ -290,21 +258,15 @@ class Model {
   bool round_triggered() {
     for (bool digested = false;;) {
       collect();
-      if (digest_if_first(digested)) {
-        continue;
-      }
+      if (digest_if_first(digested)) continue;
       if (triggers() && (ready() > 0 || now >= program.end)) {
         std::vector<Item *> round;
         for (Item &item : items) {
-          if (item.pending > 0) {
-            round.push_back(&item);
-          }
+          if (item.pending > 0) round.push_back(&item);
         }
         std::sort(round.begin(), round.end(),
                   [](const Item *left, const Item *right) { return left->ready_order < right->ready_order; });
-        if (run_closed(with_always(round))) {
-          return true;
-        }
+        if (run_closed(with_always(round))) return true;
       }
       if (!frames.empty()) {
         digest(best_frame());
@@ -322,35 +284,25 @@ class Model {
   Item *first_of_set() {
     Item *first = nullptr;
     for (Item &item : items) {
-      if (item.in_set && (first == nullptr || item.spec.kind < first->spec.kind)) {
-        first = &item;
-      }
+      if (item.in_set && (first == nullptr || item.spec.kind < first->spec.kind)) first = &item;
     }
     return first;
   }
 
   void poll() {
-    for (size_t left = 64; left > 0 && !frames.empty(); left--) {
-      digest(0);
-    }
-    for (Item &item : items) {
-      item.in_set = item.pending > 0;
-    }
+    for (size_t left = 64; left > 0 && !frames.empty(); left--) digest(0);
+    for (Item &item : items) item.in_set = item.pending > 0;
   }
 
   bool round_readyset() {
     for (;;) {
       collect();
-      if (first_of_set() == nullptr) {
-        poll();
-      }
+      if (first_of_set() == nullptr) poll();
       if (Item *first = first_of_set(); first != nullptr) {
         start(*first);
         return true;
       }
-      if (now >= program.end) {
-        return false;
-      }
+      if (now >= program.end) return false;
       sleep(program.end);
     }
   }
@@ -374,23 +326,13 @@ class Model {
       if (over && triggers()) {
         std::vector<Item *> round;
         for (Item &item : items) {
-          if (item.pending > 0 || item.spec.always) {
-            round.push_back(&item);
-          }
+          if (item.pending > 0 || item.spec.always) round.push_back(&item);
         }
-        if (run_closed(round)) {
-          return true;
-        }
+        if (run_closed(round)) return true;
       }
-      if (now >= program.end) {
-        return false;
-      }
-      if (now >= limit) {
-        limit = std::min(program.end, now + program.spin_timeout);
-      }
-      if (!fresh) {
-        sleep(limit);
-      }
+      if (now >= program.end) return false;
+      if (now >= limit) limit = std::min(program.end, now + program.spin_timeout);
+      if (!fresh) sleep(limit);
     }
   }
 
@@ -419,9 +361,7 @@ TEST(ExecModel, RandomProgramsRunAsTheRulesSay) {
                                 << text(expected);
     ASSERT_FALSE(testing::Test::HasFailure()) << "replay with TIDE_SEED=" << seed;
   }
-  if (last - first >= 20000) {
-    EXPECT_GT(starts, 1000000u) << "the programs do not do enough to prove anything";
-  }
+  if (last - first >= 20000) EXPECT_GT(starts, 1000000u) << "the programs do not do enough to prove anything";
 }
 
 }  // namespace exec_model_test

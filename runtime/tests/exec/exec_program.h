@@ -4,17 +4,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <memory>
-#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "dice.h"
 #include "exec_virtual.h"
 
 namespace exec_virtual {
+
+using tide::test::Dice;
+using tide::test::environment;
 
 enum class Verb { notify, frame, cancel, reset, phase, period, priority };
 
@@ -63,23 +65,9 @@ struct Outcome {
 
 inline std::string text(const Outcome &outcome) {
   std::ostringstream out;
-  for (const Start &start : outcome.starts) {
-    out << start.callback << "@" << start.time << "(" << start.since << ") ";
-  }
+  for (const Start &start : outcome.starts) out << start.callback << "@" << start.time << "(" << start.since << ") ";
   return out.str();
 }
-
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : engine(seed) {}
-  int64_t between(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(engine() % static_cast<uint64_t>(high - low + 1));
-  }
-  bool chance(int percent) { return between(1, 100) <= percent; }
-
- private:
-  std::mt19937_64 engine;
-};
 
 inline bool takes_frames(tide_callback_kind_t kind) {
   return kind == TIDE_CALLBACK_SUBSCRIPTION || kind == TIDE_CALLBACK_SERVICE || kind == TIDE_CALLBACK_CLIENT;
@@ -215,9 +203,7 @@ class Real {
         nullptr,
         nullptr};
     bench.init();
-    for (size_t index = 0; index < program.callbacks.size(); index++) {
-      add(index, program.callbacks[index]);
-    }
+    for (size_t index = 0; index < program.callbacks.size(); index++) add(index, program.callbacks[index]);
     constexpr std::array triggers{tide_trigger_any, tide_trigger_all, tide_trigger_one, odd_trigger};
     tide_executor_set_trigger(&bench.executor, triggers[static_cast<size_t>(program.trigger)],
                               objects[program.trigger_handle].get());
@@ -262,9 +248,7 @@ class Real {
     outcome.starts.push_back({callback->index, bench.machine.now, since});
     const auto found = spec.actions.find(++runs[callback->index]);
     if (found != spec.actions.end()) {
-      for (const Action &action : found->second) {
-        apply(action);
-      }
+      for (const Action &action : found->second) apply(action);
     }
     bench.machine.execute(spec.execution);
   }
@@ -314,10 +298,5 @@ class Real {
   std::map<size_t, tide_group_t *> groups;
   Outcome outcome;
 };
-
-inline uint64_t environment(const char *name, uint64_t otherwise) {
-  const char *value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 0);
-}
 
 }  // namespace exec_virtual

@@ -26,9 +26,7 @@ struct Probe {
   }
   void run() {
     log += name;
-    if (action) {
-      action();
-    }
+    if (action) action();
   }
   void notify() { tide_executor_notify(&callback); }
 
@@ -52,9 +50,7 @@ struct Clock {
       clock->times.push_back(clock->bench.machine.now);
       clock->since.push_back(since_last_call);
       clock->bench.machine.execute(clock->execution);
-      if (clock->action) {
-        clock->action();
-      }
+      if (clock->action) clock->action();
     };
     EXPECT_EQ(tide_executor_add_timer(&bench.executor, &timer), TIDE_OK);
   }
@@ -77,9 +73,7 @@ inline void rounds_until(Bench &bench, int64_t end) {
 class BothPolicies : public testing::TestWithParam<std::tuple<tide_policy_t, bool>> {
  protected:
   BothPolicies() : bench(policy()) {
-    if (std::get<1>(GetParam())) {
-      bench.machine.split();
-    }
+    if (std::get<1>(GetParam())) bench.machine.split();
     bench.init();
   }
   static tide_policy_t policy() { return std::get<0>(GetParam()); }

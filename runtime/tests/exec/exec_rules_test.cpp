@@ -19,9 +19,7 @@ INSTANTIATE_TEST_SUITE_P(ExecRules, BothPolicies,
 
 TEST_P(BothPolicies, NotifiedSoManyTimesRunsSoManyTimes) {
   Probe probe(bench, log, 'a', 0);
-  for (int times = 0; times < 5; times++) {
-    probe.notify();
-  }
+  for (int times = 0; times < 5; times++) probe.notify();
   rounds_until(bench, 10);
   EXPECT_EQ(log, "aaaaa");
 }
@@ -46,9 +44,7 @@ TEST_P(BothPolicies, CallbacksMayRemoveThemselvesAndOthersOfTheirRound) {
     EXPECT_EQ(tide_executor_remove(&bench.executor, &fourth.callback), TIDE_ERROR_NOT_FOUND);
     second.notify();
   };
-  for (Probe *probe : {&first, &second, &third, &fourth}) {
-    probe->notify();
-  }
+  for (Probe *probe : {&first, &second, &third, &fourth}) probe->notify();
   EXPECT_EQ(tide_executor_round(&bench.executor, 10), 2);
   EXPECT_EQ(log, "ac");
   EXPECT_EQ(bench.executor.count, 1u);
@@ -168,9 +164,7 @@ TEST_P(BothPolicies, FullExecutorRefusesAndFreedPlacesAreUsedAgain) {
   EXPECT_EQ(tide_executor_add(&bench.executor, &extra), TIDE_ERROR_FULL);
   EXPECT_EQ(tide_executor_remove(&bench.executor, &probes[3]->callback), TIDE_OK);
   EXPECT_EQ(tide_executor_add(&bench.executor, &extra), TIDE_OK);
-  for (auto &probe : probes) {
-    probe->notify();
-  }
+  for (auto &probe : probes) probe->notify();
   tide_executor_notify(&extra);
   rounds_until(bench, 10);
   EXPECT_EQ(log.size(), bench.callbacks.size());

@@ -44,15 +44,11 @@ struct Frames {
                             [](const Frame &left, const Frame &right) { return left.priority < right.priority; });
   }
   int digest(int64_t place) {
-    if (refuse != 0) {
-      return refuse;
-    }
+    if (refuse != 0) return refuse;
     const Frame frame = waiting[static_cast<size_t>(place)];
     waiting.erase(waiting.begin() + place);
     order += static_cast<char>('0' + frame.priority);
-    if (frame.callback == nullptr) {
-      return 0;
-    }
+    if (frame.callback == nullptr) return 0;
     tide_executor_notify(frame.callback);
     return 1;
   }

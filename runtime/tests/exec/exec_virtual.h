@@ -78,18 +78,14 @@ class Machine {
   static Machine &self(void *context) { return *static_cast<Machine *>(context); }
 
   void open() {
-    if (depth > 0 || interrupted || !between) {
-      return;
-    }
+    if (depth > 0 || interrupted || !between) return;
     interrupted = true;
     between();
     interrupted = false;
   }
 
   bool interrupt_until(int64_t limit) {
-    if (interrupts.empty() || interrupts.begin()->first > limit) {
-      return false;
-    }
+    if (interrupts.empty() || interrupts.begin()->first > limit) return false;
     auto node = interrupts.extract(interrupts.begin());
     now = std::max(now, node.key());
     node.mapped()();
