@@ -21,9 +21,8 @@ std::string text;
 int64_t sum = 0;
 
 TEST_F(ByteOrder, NumbersOfBothOrdersMixed) {
-  rcl_subscription_t subscription{};
   std_msgs__msg__Int32 message{};
-  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "number"));
+  rcl_subscription_t subscription = subscription_of(int32_type(), "number");
   ASSERT_OK(rclc_executor_add_subscription(
       &executor, &subscription, &message,
       [](const void *given) { taken = static_cast<const std_msgs__msg__Int32 *>(given)->data; }, ON_NEW_DATA));
@@ -36,11 +35,10 @@ TEST_F(ByteOrder, NumbersOfBothOrdersMixed) {
 }
 
 TEST_F(ByteOrder, ATextInFragments) {
-  rcl_subscription_t subscription{};
   std::array<char, 800> memory{};
   std_msgs__msg__String message{};
   message.data = {memory.data(), 0, memory.size()};
-  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, string_type(), "text"));
+  rcl_subscription_t subscription = subscription_of(string_type(), "text");
   ASSERT_OK(rclc_executor_add_subscription(
       &executor, &subscription, &message,
       [](const void *given) { text = static_cast<const std_msgs__msg__String *>(given)->data.data; }, ON_NEW_DATA));

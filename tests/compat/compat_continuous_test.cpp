@@ -123,8 +123,7 @@ TEST_F(Continuous, EachLengthArrivesWithOneMessageInFiftyLost) {
 }
 
 TEST_F(Continuous, OthersOfItsLevelFollowAndOtherLevelsPass) {
-  rcl_publisher_t urgent{};
-  ASSERT_OK(rclc_publisher_init_default(&urgent, &node, string_type(), "urgent"));
+  rcl_publisher_t urgent = publisher_of(string_type(), "urgent");
   ASSERT_OK(tide_rclc_publisher_set_priority(&urgent, TIDE_PRIORITY(5, 0)));
   Plan one;
   plan = &one;
@@ -152,8 +151,7 @@ TEST_F(Continuous, OthersOfItsLevelFollowAndOtherLevelsPass) {
 }
 
 TEST_F(Continuous, SeveralThreadsTakeTurns) {
-  rcl_publisher_t other{};
-  ASSERT_OK(rclc_publisher_init_default(&other, &node, string_type(), "other"));
+  rcl_publisher_t other = publisher_of(string_type(), "other");
   set(&other);
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 20'000));
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&other, 20'000));
@@ -336,8 +334,8 @@ TEST(ContinuousOverSerial, AnImageArrivesWithOneFrameInAHundredLost) {
   rclc_support_t support;
   ASSERT_OK(rclc_support_init(&support, 0, nullptr, &allocator));
   rcl_node_t node{};
-  rcl_publisher_t publisher{};
   ASSERT_OK(rclc_node_init_default(&node, "node", "", &support));
+  rcl_publisher_t publisher{};
   ASSERT_OK(rclc_publisher_init_default(&publisher, &node, string_type(), "image"));
   rmw_uros_set_continous_serialization_callbacks(rcl_publisher_get_rmw_handle(&publisher), add_size, write_pieces);
   server.lose_one_in(100, 3);

@@ -166,8 +166,7 @@ TEST_F(Diagnostics, ALossIsAWarningForTenReports) {
 }
 
 TEST_F(Diagnostics, HalfOfThePoolStaysThePrograms) {
-  rcl_publisher_t publisher{};
-  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "number"));
+  rcl_publisher_t publisher = publisher_of(int32_type(), "number");
   ASSERT_OK(begin());
   (void)told("node: memory");
   server.mute(true);
@@ -245,8 +244,7 @@ TEST_F(Diagnostics, MeasuredCallbacksAreToldByTheirNames) {
 }
 
 TEST_F(Diagnostics, AnotherExecutorIsToldToo) {
-  rclc_executor_t other = rclc_executor_get_zero_initialized_executor();
-  ASSERT_OK(rclc_executor_init(&other, &support.context, 1, &allocator));
+  rclc_executor_t other = executor_of(1);
   EXPECT_REFUSED(tide_rclc_diagnostics_add_executor(&other), RCL_RET_ERROR, TIDE_ERROR_STATE);
   ASSERT_OK(begin());
   ASSERT_OK(tide_rclc_diagnostics_add_executor(&other));
@@ -296,8 +294,7 @@ TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   ASSERT_OK(rclc_support_fini(&support));
   connect();
   ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
-  rcl_publisher_t publisher{};
-  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "number"));
+  (void)publisher_of(int32_type(), "number");
   EXPECT_REFUSED(tide_rclc_diagnostics_fini(&node), RCL_RET_ERROR, TIDE_ERROR_STATE);
   ASSERT_OK(begin());
   (void)told("node: link");
@@ -306,8 +303,7 @@ TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
 
 /* Half of it is there when an init fails. */
 TEST_F(Diagnostics, NothingIsLeftOfOneThatFails) {
-  rclc_executor_t full = rclc_executor_get_zero_initialized_executor();
-  ASSERT_OK(rclc_executor_init(&full, &support.context, 1, &allocator));
+  rclc_executor_t full = executor_of(1);
   rcl_timer_t timer = rcl_get_zero_initialized_timer();
   ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_S_TO_NS(1000), [](rcl_timer_t *, int64_t) {}));
   ASSERT_OK(rclc_executor_add_timer(&full, &timer));

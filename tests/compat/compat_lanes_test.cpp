@@ -127,8 +127,7 @@ TEST_F(Lanes, AnUrgentTimerRunsWhileALessUrgentCallbackRuns) {
 }
 
 TEST_F(Lanes, ABusyExecutorLosesNothingReliableWhileAnotherIsAwake) {
-  rclc_executor_t other{};
-  ASSERT_OK(rclc_executor_init(&other, &support.context, 3, &allocator));
+  rclc_executor_t other = executor_of(3);
   add(executor, 0, 1);
   add(other, 1, 3);
   settle();
@@ -154,8 +153,7 @@ TEST_F(Lanes, ABusyExecutorLosesNothingReliableWhileAnotherIsAwake) {
 }
 
 TEST_F(Lanes, FramesOfAnExecutorThatEndsAreInNobodysWay) {
-  rclc_executor_t other{};
-  ASSERT_OK(rclc_executor_init(&other, &support.context, 3, &allocator));
+  rclc_executor_t other = executor_of(3);
   add(executor, 0, 1);
   add(other, 1, 1);
   settle();

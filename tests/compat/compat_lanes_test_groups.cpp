@@ -48,8 +48,7 @@ TEST_F(Groups, EveryRefusalHasAName) {
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   EXPECT_REFUSED(tide_rclc_timer_set_group(&timer, &second), RCL_RET_ERROR, TIDE_ERROR_STATE);
   EXPECT_REFUSED(tide_rclc_callback_group_fini(&first), RCL_RET_ERROR, TIDE_ERROR_STATE);
-  rclc_executor_t other{};
-  ASSERT_OK(rclc_executor_init(&other, &support.context, 2, &allocator));
+  rclc_executor_t other = executor_of(2);
   EXPECT_REFUSED(rclc_executor_add_timer(&other, &other_timer), RCL_RET_ALREADY_INIT, TIDE_ERROR_EXISTS);
   ASSERT_OK(tide_rclc_timer_set_group(&other_timer, nullptr));
   ASSERT_OK(rclc_executor_add_timer(&other, &other_timer));

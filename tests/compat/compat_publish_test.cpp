@@ -209,13 +209,11 @@ TEST_F(Publishing, FinishingWithoutAFreeNodeCanBeTriedAgain) {
 
 TEST_F(Publishing, FromSeveralThreadsAtOnce) {
   constexpr int kThreads = 4, kMessages = 300;
-  rcl_subscription_t subscription{};
-  rclc_executor_t executor{};
   std_msgs__msg__Int32 received{};
   static std::atomic<int> heard;
   heard = 0;
-  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "down"));
-  ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+  rcl_subscription_t subscription = subscription_of(int32_type(), "down");
+  rclc_executor_t executor = executor_of(1);
   ASSERT_OK(rclc_executor_add_subscription(
       &executor, &subscription, &received, [](const void *) { heard++; }, ON_NEW_DATA));
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 10'000));
@@ -300,13 +298,11 @@ TEST_F(Publishing, TheLevelChoosesTheStream) {
 
 TEST_F(Publishing, AChainGivesItsPrioritiesToCallbacksAndStreams) {
   rcl_timer_t timer{};
-  rcl_subscription_t subscription{};
-  rclc_executor_t executor{};
   std_msgs__msg__Int32 received{};
   tide_chain_t chain;
   ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(1000), [](rcl_timer_t *, int64_t) {}));
-  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "down"));
-  ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
+  rcl_subscription_t subscription = subscription_of(int32_type(), "down");
+  rclc_executor_t executor = executor_of(2);
   ASSERT_EQ(tide_chain_init(&chain, "brake", 2, 100'000'000, 100'000'000), TIDE_OK);
   EXPECT_REFUSED(tide_rclc_chain_add_timer(&chain, &timer), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
@@ -343,11 +339,10 @@ TEST_F(Publishing, TheMostUrgentSubscriptionRunsFirst) {
   static std::vector<char> order;
   order.clear();
   rcl_subscription_t low{}, high{};
-  rclc_executor_t executor{};
   std_msgs__msg__Int32 low_message{}, high_message{};
   ASSERT_OK(rclc_subscription_init_default(&low, &node, int32_type(), "low"));
   ASSERT_OK(rclc_subscription_init_default(&high, &node, int32_type(), "high"));
-  ASSERT_OK(rclc_executor_init(&executor, &support.context, 4, &allocator));
+  rclc_executor_t executor = executor_of(4);
   ASSERT_OK(rclc_executor_add_subscription(
       &executor, &low, &low_message, [](const void *) { order.push_back('l'); }, ON_NEW_DATA));
   ASSERT_OK(rclc_executor_add_subscription(

@@ -187,8 +187,7 @@ TEST_F(Rosout, WhatFitsNoNodeOrCannotBeFormattedIsLost) {
 }
 
 TEST_F(Rosout, AFloodLeavesHalfOfTheNodesToTheProgram) {
-  rcl_publisher_t publisher{};
-  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "number"));
+  rcl_publisher_t publisher = publisher_of(int32_type(), "number");
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
   server.mute(true); /* acknowledges nothing */
   for (int i = 0; i < 100; i++) RCUTILS_LOG_INFO("line %d", i);
@@ -219,8 +218,7 @@ TEST_F(Rosout, LinesWithoutAnAgentArriveWhenItIsBack) {
 
 int errors;
 TEST_F(Rosout, AFunctionForErrorsMayLogWhileAPublishFails) {
-  rcl_publisher_t publisher{};
-  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "number"));
+  rcl_publisher_t publisher = publisher_of(int32_type(), "number");
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
   errors = 0;
   rmw_uros_set_error_handling_callback([](auto, auto, auto, auto, auto) {
@@ -368,8 +366,7 @@ TEST_F(Rosout, WithItsSupportItEndsToo) {
   ASSERT_OK(rclc_support_fini(&support));
   RCUTILS_LOG_INFO("without a support");
   connect();
-  rcl_publisher_t publisher{};
-  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "number"));
+  (void)publisher_of(int32_type(), "number");
   RCUTILS_LOG_INFO("must not go to the other topic");
   EXPECT_REFUSED(tide_rclc_rosout_fini(&node), RCL_RET_ERROR, TIDE_ERROR_STATE);
   ASSERT_OK(tide_rclc_rosout_init(&node, 0));

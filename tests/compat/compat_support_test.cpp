@@ -42,29 +42,6 @@ TEST(Options, AddressesThatCannotBeAreRefused) {
   EXPECT_FALSE(options.initialized);
 }
 
-TEST(Options, WithoutAnAgentInitGivesUpAfterItsTime) {
-  AgentServer silent;
-  silent.mute(true);
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  EXPECT_OK(rcl_init_options_init(&options, allocator));
-  rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&options);
-  EXPECT_EQ(rmw_uros_options_set_udp_address("127.0.0.1", silent.port().c_str(), link), RMW_RET_OK);
-  rclc_support_t support;
-  const Time begin_ns = now_ns();
-  EXPECT_REFUSED(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator), RCL_RET_ERROR,
-                 TIDE_ERROR_DISCONNECTED);
-  const Time taken_ms = (now_ns() - begin_ns) / 1'000'000;
-  EXPECT_GE(taken_ms, tide_pools.connect_timeout_ms);
-  EXPECT_LT(taken_ms, tide_pools.connect_timeout_ms + 1000);
-  EXPECT_FALSE(rcl_context_is_valid(&support.context));
-  // Nothing is left behind: the same with an agent.
-  silent.mute(false);
-  EXPECT_OK(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator));
-  EXPECT_OK(rclc_support_fini(&support));
-  EXPECT_EQ(rclc_support_fini(&support), RCL_RET_ALREADY_INIT);
-}
-
 TEST(Options, ADeviceThatIsNoneIsALinkError) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
@@ -78,13 +55,6 @@ TEST(Options, ADeviceThatIsNoneIsALinkError) {
 }
 
 // ---- pools and names ----
-
-TEST_F(Connected, OneSupportAtATime) {
-  rclc_support_t second;
-  EXPECT_REFUSED(rclc_support_init_with_options(&second, 0, nullptr, &options, &allocator), RCL_RET_ALREADY_INIT,
-                 TIDE_ERROR_EXISTS);
-  EXPECT_TRUE(rcl_context_is_valid(&support.context));
-}
 
 TEST_F(Connected, NodesRunOut) {
   rcl_node_t second = rcl_get_zero_initialized_node(), third = rcl_get_zero_initialized_node();
@@ -258,29 +228,16 @@ TEST_F(Connected, NothingIsMadeWithoutASupport) {
   EXPECT_EQ(rmw_uros_epoch_nanos(), 0);
 }
 
-TEST_F(Connected, EndsOfNullHaveTheCodesOfRcl) {
-  EXPECT_EQ(rcl_publisher_fini(nullptr, &node), RCL_RET_PUBLISHER_INVALID);
-  EXPECT_EQ(rcl_subscription_fini(nullptr, &node), RCL_RET_SUBSCRIPTION_INVALID);
-  EXPECT_EQ(rcl_service_fini(nullptr, &node), RCL_RET_SERVICE_INVALID);
-  EXPECT_EQ(rcl_client_fini(nullptr, &node), RCL_RET_INVALID_ARGUMENT);
-  EXPECT_EQ(rcl_node_fini(nullptr), RCL_RET_NODE_INVALID);
-  EXPECT_OK(rcl_timer_fini(nullptr));
-  EXPECT_OK(rclc_executor_fini(nullptr));
-}
-
 // A program may end what it has in any order, and after the support.
 TEST_F(Connected, EndsInEveryOrderLeaveNothing) {
   std::string order = "EPSNW";  // executor, publisher, subscription, node, whole
   std::sort(order.begin(), order.end());
   do {
     if (!rcl_context_is_valid(&support.context)) connect();
-    rcl_publisher_t publisher{};
-    rcl_subscription_t subscription{};
     std_msgs__msg__Int32 message{};
-    rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
-    ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "numbers"));
-    ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "numbers"));
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+    rcl_publisher_t publisher = publisher_of(int32_type(), "numbers");
+    rcl_subscription_t subscription = subscription_of(int32_type(), "numbers");
+    rclc_executor_t executor = executor_of(1);
     ASSERT_OK(rclc_executor_add_subscription(
         &executor, &subscription, &message, [](const void *) {}, ON_NEW_DATA));
     for (int time = 0; time < 2; time++) {
@@ -365,12 +322,11 @@ TEST_F(Connected, ManyLivesLeaveNothingBehind) {
   const int lives = 1000;
   for (int life = 0; life < lives; life++) {
     rcl_publisher_t publisher{};
-    rcl_subscription_t subscription{};
     rcl_timer_t timer{};
     rclc_executor_t executor{};
     std_msgs__msg__Int32 message = {life}, received = {};
     ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic")) << life;
-    ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "topic"));
+    rcl_subscription_t subscription = subscription_of(int32_type(), "topic");
     ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(1), [](rcl_timer_t *, int64_t) {}));
     ASSERT_OK(rclc_executor_init(&executor, &support.context, 6, &allocator)) << life;
     ASSERT_OK(rclc_executor_add_subscription(
@@ -396,20 +352,8 @@ TEST_F(Connected, ManyLivesLeaveNothingBehind) {
 
 // ---- the agent ----
 
-TEST_F(Connected, PingWithinASession) {
-  EXPECT_EQ(rmw_uros_ping_agent(1000, 1), RMW_RET_OK);
-  EXPECT_EQ(state(), TIDE_SESSION_READY);
-  server.mute(true);
-  const Time begin_ns = now_ns();
-  EXPECT_REFUSED(rmw_uros_ping_agent(50, 2), RMW_RET_ERROR, TIDE_ERROR_TIMEOUT);
-  const Time taken_ms = (now_ns() - begin_ns) / 1'000'000;
-  EXPECT_GE(taken_ms, 100);
-  EXPECT_LT(taken_ms, 600);
-}
-
 TEST_F(Connected, PingTakesNothingFromTheExecutor) {
-  rcl_subscription_t subscription{};
-  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "topic"));
+  rcl_subscription_t subscription = subscription_of(int32_type(), "topic");
   ASSERT_TRUE(eventually([&] { return server.offer("rt/topic", int32_bytes(1)); }));
   for (int32_t i = 2; i <= 8; i++) server.offer("rt/topic", int32_bytes(i)); /* more than the queue holds */
   pass_time(20ms);
@@ -418,8 +362,7 @@ TEST_F(Connected, PingTakesNothingFromTheExecutor) {
   EXPECT_EQ(rcl_take(&subscription, &received, nullptr, nullptr), RCL_RET_SUBSCRIPTION_TAKE_FAILED);
   static std::vector<int32_t> numbers;
   numbers.clear();
-  rclc_executor_t executor{};
-  ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+  rclc_executor_t executor = executor_of(1);
   ASSERT_OK(rclc_executor_add_subscription(
       &executor, &subscription, &received,
       [](const void *message) { numbers.push_back(static_cast<const std_msgs__msg__Int32 *>(message)->data); },
@@ -459,8 +402,7 @@ TEST_F(Connected, TimeIsSynchronised) {
 TEST_F(Connected, CreationWaitsForNoDeadlineOfTheLink) {
   const Time begin_ns = now_ns();
   for (int again = 0; again < 50; again++) {
-    rcl_publisher_t publisher{};
-    ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "topic"));
+    rcl_publisher_t publisher = publisher_of(int32_type(), "topic");
     ASSERT_OK(rcl_publisher_fini(&publisher, &node));
     ASSERT_EQ(rmw_uros_ping_agent(1000, 1), RMW_RET_OK);
   }
@@ -497,8 +439,7 @@ TEST_F(Connected, ATimerIsAskedAndCalledWithoutAnExecutor) {
   EXPECT_EQ(others, 1);
   EXPECT_OK(rcl_timer_cancel(&timer));
   EXPECT_EQ(rcl_timer_call(&timer), RCL_RET_TIMER_CANCELED);
-  rclc_executor_t executor{};
-  ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+  rclc_executor_t executor = executor_of(1);
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   EXPECT_REFUSED(rcl_timer_call(&timer), RCL_RET_ERROR, TIDE_ERROR_STATE);
 }
@@ -561,10 +502,10 @@ TEST_P(CustomTransport, CarriesASession) {
   rclc_support_t support;
   ASSERT_OK(rclc_support_init(&support, 0, nullptr, &allocator));
   rcl_node_t node{};
-  rcl_publisher_t publisher{};
-  rcl_subscription_t subscription{};
   ASSERT_OK(rclc_node_init_default(&node, "node", "", &support));
+  rcl_publisher_t publisher{};
   ASSERT_OK(rclc_publisher_init_default(&publisher, &node, string_type(), "up"));
+  rcl_subscription_t subscription{};
   ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "down"));
   std::string text(800, '~'); /* escaped octets, in fragments */
   std_msgs__msg__String message = {{text.data(), text.size(), text.size() + 1}};

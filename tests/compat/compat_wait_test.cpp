@@ -209,9 +209,8 @@ TEST_F(Waiting, AllocatorThatRefusesLeavesThePlaces) {
 
 // The agents tell of none; the stock client says so with the same codes.
 TEST_F(Waiting, EventsAreRefused) {
-  rcl_publisher_t publisher{};
   rcl_subscription_t subscription{};
-  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "up"));
+  rcl_publisher_t publisher = publisher_of(int32_type(), "up");
   subscribe(&subscription, "down");
   rcl_event_t event = rcl_get_zero_initialized_event();
   EXPECT_EQ(rcl_publisher_event_init(&event, &publisher, RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS), RCL_RET_UNSUPPORTED);

@@ -103,6 +103,21 @@ class Connected : public ::testing::Test {
     return eventually([&] { return tide_session_is_idle(session(), 0); });
   }
   tide_session_t *session() { return tide_rclc_support_session(&support); }
+  rcl_publisher_t publisher_of(const rosidl_message_type_support_t *type, const char *topic) {
+    rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+    EXPECT_OK(rclc_publisher_init_default(&publisher, &node, type, topic));
+    return publisher;
+  }
+  rcl_subscription_t subscription_of(const rosidl_message_type_support_t *type, const char *topic) {
+    rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
+    EXPECT_OK(rclc_subscription_init_default(&subscription, &node, type, topic));
+    return subscription;
+  }
+  rclc_executor_t executor_of(size_t handles) {
+    rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+    EXPECT_OK(rclc_executor_init(&executor, &support.context, handles, &allocator));
+    return executor;
+  }
 
   AgentServer server;
   rcl_allocator_t allocator = rcl_get_default_allocator();

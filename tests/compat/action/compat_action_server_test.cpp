@@ -315,8 +315,7 @@ TEST_F(ActionServer, EverythingTravelsAtTheLevelOfItsChain) {
 }
 
 TEST_F(ActionServer, RepliesWaitForANodeAndNothingIsLost) {
-  rcl_publisher_t filling{};
-  ASSERT_OK(rclc_publisher_init_default(&filling, &node, int32_type(), "filling"));
+  rcl_publisher_t filling = publisher_of(int32_type(), "filling");
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&filling, 0));
   ASSERT_TRUE(send_goal(1, 1));
   bring("/count/_action/send_goal", bytes_of(goal_id(2), {5}), identity_of(7, 1));

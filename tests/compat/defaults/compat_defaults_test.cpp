@@ -6,39 +6,6 @@
 
 namespace tide::compat::test::defaults_test {
 
-TEST(DefaultAllocator, IsTheHeap) {
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  auto *bytes = static_cast<char *>(allocator.zero_allocate(4, 25, allocator.state));
-  ASSERT_NE(bytes, nullptr);
-  EXPECT_EQ(std::string(bytes, 100), std::string(100, '\0'));
-  bytes[99] = 'x';
-  bytes = static_cast<char *>(allocator.reallocate(bytes, 100'000, allocator.state));
-  ASSERT_NE(bytes, nullptr);
-  EXPECT_EQ(bytes[99], 'x');
-  allocator.deallocate(bytes, allocator.state);
-  void *other = allocator.allocate(1, allocator.state);
-  EXPECT_NE(other, nullptr);
-  allocator.deallocate(other, allocator.state);
-}
-
-TEST_F(Connected, SeveralExecutorsWork) {
-  static std::atomic<int> expired[3];
-  rcl_timer_t timers[3]{};
-  rclc_executor_t executors[3]{};
-  const rcl_timer_callback_t callbacks[3] = {[](rcl_timer_t *, int64_t) { expired[0]++; },
-                                             [](rcl_timer_t *, int64_t) { expired[1]++; },
-                                             [](rcl_timer_t *, int64_t) { expired[2]++; }};
-  for (int i = 0; i < 3; i++) {
-    ASSERT_OK(rclc_timer_init_default(&timers[i], &support, RCL_MS_TO_NS(1), callbacks[i]));
-    ASSERT_OK(rclc_executor_init(&executors[i], &support.context, 20, &allocator));
-    ASSERT_OK(rclc_executor_add_timer(&executors[i], &timers[i]));
-  }
-  for (int i = 0; i < 3; i++) {
-    EXPECT_TRUE(eventually(
-        [&] { return rclc_executor_spin_some(&executors[i], RCL_MS_TO_NS(5)) == RCL_RET_OK && expired[i] > 0; }));
-  }
-}
-
 // The stock library has places for four of each.
 TEST_F(Connected, ThereAreMorePlacesThanTheStockHas) {
   constexpr size_t kPlaces = 8;
@@ -63,10 +30,8 @@ TEST_F(Connected, ThereAreMorePlacesThanTheStockHas) {
 class Sizes : public Connected, public ::testing::WithParamInterface<size_t> {};
 
 TEST_P(Sizes, ReliableMessagesArriveBothWays) {
-  rcl_publisher_t publisher{};
-  rcl_subscription_t subscription{};
-  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, string_type(), "up"));
-  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, string_type(), "down"));
+  rcl_publisher_t publisher = publisher_of(string_type(), "up");
+  rcl_subscription_t subscription = subscription_of(string_type(), "down");
   std::string text(GetParam(), 'x'), memory(GetParam() + 1, '\0');
   for (size_t i = 0; i < text.size(); i++) text[i] = static_cast<char>('a' + i % 26);
   std_msgs__msg__String message = {{text.data(), text.size(), text.size() + 1}};
@@ -75,8 +40,7 @@ TEST_P(Sizes, ReliableMessagesArriveBothWays) {
   EXPECT_TRUE(server.written("rt/up").at(0) == string_bytes(text));
   std_msgs__msg__String received = {{memory.data(), 0, memory.size()}};
   ASSERT_TRUE(eventually([&] { return server.offer("rt/down", string_bytes(text)); }));
-  rclc_executor_t executor{};
-  ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+  rclc_executor_t executor = executor_of(1);
   ASSERT_OK(rclc_executor_add_subscription(
       &executor, &subscription, &received, [](const void *) {}, ON_NEW_DATA));
   EXPECT_TRUE(eventually(

@@ -81,10 +81,8 @@ TEST_F(Graph, IsCountedByTopic) {
 }
 
 TEST_F(Graph, IsCountedByPublisherAndSubscription) {
-  rcl_publisher_t publisher{};
-  rcl_subscription_t subscription{};
-  ASSERT_OK(rclc_publisher_init_default(&publisher, &node, int32_type(), "up"));
-  ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "down"));
+  rcl_publisher_t publisher = publisher_of(int32_type(), "up");
+  rcl_subscription_t subscription = subscription_of(int32_type(), "down");
   ASSERT_NE(rcl_node_get_graph_guard_condition(&node), nullptr);
   tell({{"/", "one", {{kSubscription, "/up", type}, {kSubscription, "/up", type}, {kPublisher, "/down", type}}}});
   size_t count = 0;
@@ -142,8 +140,7 @@ TEST_F(Graph, APeerIsWaitedFor) {
 TEST_F(Graph, ChangesTriggerTheGuardCondition) {
   static int calls;
   calls = 0;
-  rclc_executor_t executor{};
-  ASSERT_OK(rclc_executor_init(&executor, &support.context, 1, &allocator));
+  rclc_executor_t executor = executor_of(1);
   auto *changed = const_cast<rcl_guard_condition_t *>(rcl_node_get_graph_guard_condition(&node));
   ASSERT_NE(changed, nullptr);
   EXPECT_EQ(rcl_node_get_graph_guard_condition(&node), changed);
