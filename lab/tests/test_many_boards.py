@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.bounds import bounds_of
+from tide.analysis.result import Bounds
 from tide.check.table import by_margin, print_bounds
 from tide.system.levels import levels_of_boards
 from tide.system.load import parse

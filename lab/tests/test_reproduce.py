@@ -21,8 +21,8 @@ from tide.report.results import Row
 from tide.run.plan import serial_link
 from tide.simulate.campaign import Slice, slices
 from tide_lab.programs import find_binary
-from tide_lab.reproduce.calibration import Calibration, cells, told
-from tide_lab.reproduce.cases import CASES, METRICS, SYSTEMS, systems_of
+from tide_lab.reproduce.calibration import cells, told
+from tide_lab.reproduce.cases import CASES, METRICS, SYSTEMS, Calibration, systems_of
 from tide_lab.reproduce.native import system_of
 from tide_lab.reproduce.published import TABLE_1, TABLE_1_COLUMNS
 from tide_test_support import eventually

@@ -13,8 +13,9 @@ import pytest
 from descriptions import board, chain, described, entry, host, line
 from typer.testing import CliRunner
 
-from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
+from tide.analysis.result import Bounds
 from tide.main import app
 from tide.system.load import SystemFileError, parse
 

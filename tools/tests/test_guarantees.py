@@ -19,9 +19,9 @@ from random_hosts import fast_timer, long_urgent_chain, random_board, random_hos
 from typer.testing import CliRunner
 
 from tide.analysis import bounds as bounds_module
-from tide.analysis.ask import ask_executors
-from tide.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, Bounds, bounds_of
+from tide.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, ask_executors, bounds_of
 from tide.analysis.lower import NoBoundError
+from tide.analysis.result import Bounds
 from tide.main import app
 from tide.programs.binaries import find_binary
 from tide.system.host_words import Policy, host_words

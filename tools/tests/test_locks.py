@@ -9,7 +9,8 @@ import pytest
 from descriptions import board, chain, host, line
 from typer.testing import CliRunner
 
-from tide.analysis.bounds import ChainBound, bounds_of
+from tide.analysis.bounds import bounds_of
+from tide.analysis.result import ChainBound
 from tide.main import app
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System

@@ -17,8 +17,8 @@ from descriptions import described, host, line
 from typer.testing import CliRunner
 
 import tide.analysis.bounds as bounding
-from tide.analysis.ask import ask_link
-from tide.analysis.bounds import Bounds, bounds_of, uses_of
+from tide.analysis.bounds import ask_link, bounds_of, uses_of
+from tide.analysis.result import Bounds
 from tide.analysis.sizing import AGENT_NODES, AGENT_RESERVED_NODES, DEFAULTS, client_of, need_of, only_board, pools
 from tide.main import app
 from tide.simulate.described import Outcome, simulate_description

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.bounds import bounds_of
+from tide.analysis.result import Bounds
 from tide.run.plan import instances_of
 from tide.run.results import Outcome, outcome_of, paths_table, sentences
 from tide.run.robot import Recorded

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tide.analysis import bounds as bounding
-from tide.analysis.bounds import Bounds, bounds_of
-from tide.analysis.lower import NoBoundError, link_document
-from tide.analysis.sections import all_of, sections_of
+from tide.analysis.bounds import bounds_of
+from tide.analysis.lower import NoBoundError, all_of, link_document, sections_of
+from tide.analysis.result import Bounds
 from tide.analysis.sizing import client_of, options, pools
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server

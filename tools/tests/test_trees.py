@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import NoBoundError
-from tide.analysis.trees import ways_of
+from tide.analysis.lower import NoBoundError, ways_of
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
 from tide.run.plan import plan_of, write_board_plan

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 HOST_POLICIES = ("default", "priority", "any_order")
 BATCHES = ("batch", "batch_stock", "batch_blocking")
@@ -43,252 +44,78 @@ class Family:
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
 
 
+# Where the chains of a family run: one board or several, each with hosts behind it, and what a lossy line asks for.
+_BOARD = Family("", ("tide", "lanes", "batch"), (1, 1, 2), (1, 1, 2), board=True)
+_BOARDS = replace(_BOARD, executors=("described", "tide", "lanes"), boards=(2, 2, 3))
+_TWO_BOARDS = replace(_BOARD, executors=("described",), boards=(2,))
+_LOSSES = Family("", ("tide", "lanes"), (1, 2), (1, 2), board=True, reliable=1, losses=(1, 1, 2))
+_LANES = (1, 1, 2, 3)
+
+
+def _on(place: Family, name: str, **axes: Any) -> Family:
+    return replace(place, name=name, **axes)
+
+
+# What chains with services and branches have, on one board and on several.
+_BOTH: dict[str, dict[str, Any]] = {
+    "check-services{}": {"reliable": 0.6, "services": 0.7},
+    "check-services-shared{}": {"reliable": 0.6, "services": 0.9, "shared": 1, "lanes": (1, 2, 2)},
+    "check-services-shared-served{}": {"reliable": 0.6, "services": 0.9, "shared": 1, "shared_on": "mcu"},
+    "check-trees{}": {"reliable": 0.5, "trees": 1},
+    "check-actions{}": {"reliable": 0.6, "services": 0.8, "actions": 0.8},
+}
+# Where the one board has something more.
+_ONE_BOARD: dict[str, dict[str, Any]] = {
+    "check-services": {"idle": 0.2},
+    "check-services-shared": {"lanes": (1, 2, 2, 3)},
+    "check-trees": {"hold": 0.1},
+}
 FAMILIES = (
+    # hosts
     Family("check-one-lane"),
     Family("check-lanes", lanes=(2, 2, 3, 4), groups=0.6),
     Family("check-own-one-lane", own_priorities=1, groups=0.2),
     Family("check-own-lanes", own_priorities=1, lanes=(2, 2, 3, 4), groups=0.6),
-    Family("check-branches", branches=1, lanes=(1, 1, 2, 3), groups=0.4, own_priorities=0.4),
-    Family("check-budgets", budgets=1, lanes=(1, 1, 2, 3), groups=0.3, own_priorities=0.2),
-    Family("check-several", hosts=(2, 2, 3), lanes=(1, 1, 2, 3), groups=0.3),
+    Family("check-branches", branches=1, lanes=_LANES, groups=0.4, own_priorities=0.4),
+    Family("check-budgets", budgets=1, lanes=_LANES, groups=0.3, own_priorities=0.2),
+    Family("check-several", hosts=(2, 2, 3), lanes=_LANES, groups=0.3),
     Family("check-propagation", hosts=(2, 2, 3), lanes=(1, 1, 2), own_priorities=0.2, propagation=0.7),
     Family("check-rings", hosts=(2, 2, 3), lanes=(1, 1, 1, 2), rings=True),
-    Family(
-        "check-everything",
-        hosts=(1, 2, 3),
-        lanes=(1, 1, 2, 3),
-        own_priorities=0.5,
-        groups=0.5,
-        branches=0.5,
-        budgets=0.3,
-    ),
-    Family("check-board-tide", ("tide",), (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
-    Family("check-board-lanes", ("lanes",), (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
-    Family("check-board-hold", ("tide", "lanes"), (1, 2), (1, 1, 2), board=True, reliable=0.9, hold=0.4),
-    Family("check-board-losses", ("tide", "lanes"), (1, 2), (1, 2), board=True, reliable=1, losses=(1, 1, 2)),
-    Family(
-        "check-board-shapes",
-        ("tide", "lanes", *BATCHES),
-        (1, 1, 2, 3),
-        (1, 1, 2),
-        board=True,
-        reliable=0.5,
-        shapes=True,
-    ),
-    Family("check-board-groups", ("tide", "batch"), (1, 1, 2), (2, 2, 3), board=True, reliable=0.4, groups=1),
-    Family(
-        "check-boards-groups", ("described",), (1, 1, 2), (2, 2, 3), board=True, reliable=0.4, boards=(2,), groups=1
-    ),
-    Family(
-        "check-boards",
-        ("described", "tide", "lanes"),
-        (1, 1, 2, 3),
-        (1, 1, 2),
-        board=True,
-        reliable=0.5,
-        boards=(2, 2, 3),
-    ),
-    Family("check-boards-batch", BATCHES, (1, 1, 2), (1, 1, 2), board=True, reliable=0.5, boards=(2, 2, 3)),
-    Family(
-        "check-boards-losses",
-        ("described",),
-        (1, 2),
-        (1, 2),
-        board=True,
-        reliable=1,
-        hold=0.2,
-        losses=(1, 1, 2),
-        boards=(2,),
-    ),
-    Family(
-        "check-boards-levels",
-        ("described", "lanes", "tide"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.5,
-        boards=(2, 2, 3),
-        levels=True,
-    ),
-    Family("check-board-events", ("tide", "lanes"), (1, 1, 2), (1,), board=True, reliable=0.3, shapes=True, events=0.7),
-    Family(
-        "check-boards-events", ("described",), (1, 1, 2), (1,), board=True, reliable=0.3, boards=(2, 2, 3), events=0.7
-    ),
-    Family("check-joins", lanes=(1, 1, 2, 3), groups=0.3, branches=1, joins=0.8, own_priorities=0.2),
+    Family("check-everything", HOST_POLICIES, (1, 2, 3), _LANES, 0.5, groups=0.5, branches=0.5, budgets=0.3),
+    Family("check-joins", lanes=_LANES, groups=0.3, branches=1, joins=0.8, own_priorities=0.2),
     Family("check-joins-several", hosts=(2, 2, 3), lanes=(1, 1, 2), groups=0.2, branches=1, joins=0.8, propagation=0.2),
-    Family("check-paths", hosts=(1, 1, 2), lanes=(1, 1, 2, 3), groups=0.2, branches=0.3, paths=1),
-    Family(
-        "check-board-idle",
-        ("tide", "lanes", "batch"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.5,
-        shapes=True,
-        idle=0.5,
-    ),
-    Family(
-        "check-boards-idle",
-        ("described", "tide", "lanes"),
-        (1, 2, 2, 3),
-        (1, 1, 2),
-        board=True,
-        reliable=0.4,
-        boards=(2, 2, 3),
-        idle=0.5,
-    ),
-    Family(
-        "check-board-paths", ("tide", "lanes"), (1, 1, 2), (1, 1, 2), board=True, reliable=0.5, shapes=True, paths=1
-    ),
-    Family("check-boards-paths", ("described",), (1, 1, 2), board=True, reliable=0.3, boards=(2,), paths=1),
+    Family("check-paths", hosts=(1, 1, 2), lanes=_LANES, groups=0.2, branches=0.3, paths=1),
     Family("check-locks", hosts=(1, 1, 1, 2, 3), lanes=(1, 2, 2, 3, 4), groups=0.4, own_priorities=0.2, locks=1),
-    Family("check-board-locks", ("lanes", "tide"), (1, 2), (1, 2), board=True, reliable=0.4, shapes=True, locks=1),
-    Family(
-        "check-services",
-        ("tide", "lanes", "batch"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.6,
-        services=0.7,
-        idle=0.2,
-    ),
-    Family(
-        "check-services-losses",
-        ("tide", "lanes"),
-        (1, 2),
-        (1, 2),
-        board=True,
-        reliable=1,
-        losses=(1, 1, 2),
-        services=0.7,
-    ),
-    Family(
-        "check-services-boards",
-        ("described", "tide", "lanes"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.6,
-        boards=(2, 2, 3),
-        services=0.7,
-    ),
-    Family(
-        "check-services-shared",
-        ("tide", "lanes", "batch"),
-        (1, 1, 2),
-        (1, 2, 2, 3),
-        board=True,
-        reliable=0.6,
-        services=0.9,
-        shared=1,
-    ),
-    Family(
-        "check-services-shared-boards",
-        ("described", "tide", "lanes"),
-        (1, 1, 2),
-        (1, 2, 2),
-        board=True,
-        reliable=0.6,
-        boards=(2, 2, 3),
-        services=0.9,
-        shared=1,
-    ),
-    Family(
-        "check-services-shared-served",
-        ("tide", "lanes", "batch"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.6,
-        services=0.9,
-        shared=1,
-        shared_on="mcu",
-    ),
-    Family(
-        "check-services-shared-served-boards",
-        ("described", "tide", "lanes"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.6,
-        boards=(2, 2, 3),
-        services=0.9,
-        shared=1,
-        shared_on="mcu",
-    ),
-    Family(
-        "check-services-shared-served-losses",
-        ("tide", "lanes"),
-        (1, 2),
-        (1, 2),
-        board=True,
-        reliable=1,
-        losses=(1, 1, 2),
-        services=0.9,
-        shared=1,
-        shared_on="mcu",
-    ),
-    Family(
-        "check-trees", ("tide", "lanes", "batch"), (1, 1, 2), (1, 1, 2), board=True, reliable=0.5, hold=0.1, trees=1
-    ),
-    Family(
-        "check-trees-boards",
-        ("described", "tide", "lanes"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.5,
-        boards=(2, 2, 3),
-        trees=1,
-    ),
-    Family(
-        "check-actions",
-        ("tide", "lanes", "batch"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.6,
-        services=0.8,
-        actions=0.8,
-    ),
-    Family(
-        "check-actions-boards",
-        ("described", "tide", "lanes"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.6,
-        boards=(2, 2, 3),
-        services=0.8,
-        actions=0.8,
-    ),
-    Family(
-        "check-board-wide",
-        ("tide", "lanes", "batch"),
-        (1, 2, 3),
-        (1, 1, 2),
-        board=True,
-        reliable=0.8,
-        shapes=True,
-        wide=True,
-    ),
-    Family("check-boards-wide", ("described",), (1, 2), (1, 1, 2), board=True, reliable=0.8, boards=(2,), wide=True),
-    Family(
-        "check-services-wide",
-        ("tide", "lanes", "batch"),
-        (1, 1, 2),
-        (1, 1, 2),
-        board=True,
-        reliable=0.8,
-        services=0.9,
-        shared=1,
-        shared_on="mcu",
-        wide=True,
-    ),
-    Family("check-trees-wide", ("tide", "batch"), (1, 2), (1, 1, 2), board=True, reliable=1, trees=1, wide=True),
-    Family("check-services-shared-host", hosts=(2, 2, 3), lanes=(1, 1, 2, 3), groups=0.3, shared=1),
-    Family("check-board-batch", BATCHES, (1, 1, 2, 3), (1, 1, 2), board=True, reliable=0.5),
+    Family("check-services-shared-host", hosts=(2, 2, 3), lanes=_LANES, groups=0.3, shared=1),
+    # one board
+    _on(_BOARD, "check-board-tide", executors=("tide",), hosts=_LANES, reliable=0.5),
+    _on(_BOARD, "check-board-lanes", executors=("lanes",), hosts=_LANES, reliable=0.5),
+    _on(_BOARD, "check-board-batch", executors=BATCHES, hosts=_LANES, reliable=0.5),
+    _on(_BOARD, "check-board-hold", executors=("tide", "lanes"), hosts=(1, 2), reliable=0.9, hold=0.4),
+    _on(_BOARD, "check-board-shapes", executors=("tide", "lanes", *BATCHES), hosts=_LANES, reliable=0.5, shapes=True),
+    _on(_BOARD, "check-board-groups", executors=("tide", "batch"), lanes=(2, 2, 3), reliable=0.4, groups=1),
+    _on(_BOARD, "check-board-events", executors=("tide", "lanes"), lanes=(1,), reliable=0.3, shapes=True, events=0.7),
+    _on(_BOARD, "check-board-idle", reliable=0.5, shapes=True, idle=0.5),
+    _on(_BOARD, "check-board-paths", executors=("tide", "lanes"), reliable=0.5, shapes=True, paths=1),
+    _on(_BOARD, "check-board-wide", hosts=(1, 2, 3), reliable=0.8, shapes=True, wide=True),
+    _on(_BOARD, "check-services-wide", reliable=0.8, services=0.9, shared=1, shared_on="mcu", wide=True),
+    _on(_BOARD, "check-trees-wide", executors=("tide", "batch"), hosts=(1, 2), reliable=1, trees=1, wide=True),
+    _on(_LOSSES, "check-board-losses"),
+    _on(_LOSSES, "check-board-locks", executors=("lanes", "tide"), reliable=0.4, losses=(0,), shapes=True, locks=1),
+    _on(_LOSSES, "check-services-losses", services=0.7),
+    _on(_LOSSES, "check-services-shared-served-losses", services=0.9, shared=1, shared_on="mcu"),
+    # several boards
+    _on(_TWO_BOARDS, "check-boards-groups", lanes=(2, 2, 3), reliable=0.4, groups=1),
+    _on(_TWO_BOARDS, "check-boards-paths", lanes=(1,), reliable=0.3, paths=1),
+    _on(_TWO_BOARDS, "check-boards-wide", hosts=(1, 2), reliable=0.8, wide=True),
+    _on(_TWO_BOARDS, "check-boards-losses", hosts=(1, 2), lanes=(1, 2), reliable=1, hold=0.2, losses=(1, 1, 2)),
+    _on(_BOARDS, "check-boards", hosts=_LANES, reliable=0.5),
+    _on(_BOARDS, "check-boards-batch", executors=BATCHES, reliable=0.5),
+    _on(_BOARDS, "check-boards-levels", executors=("described", "lanes", "tide"), reliable=0.5, levels=True),
+    _on(_BOARDS, "check-boards-events", executors=("described",), lanes=(1,), reliable=0.3, events=0.7),
+    _on(_BOARDS, "check-boards-idle", hosts=(1, 2, 2, 3), reliable=0.4, idle=0.5),
+    *(_on(_BOARD, name.format(""), **{**axes, **_ONE_BOARD.get(name.format(""), {})}) for name, axes in _BOTH.items()),
+    *(_on(_BOARDS, name.format("-boards"), **axes) for name, axes in _BOTH.items()),
 )
 
 

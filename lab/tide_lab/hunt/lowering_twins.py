@@ -14,8 +14,8 @@ from typing import Any
 from unittest.mock import patch
 
 import tide.analysis.bounds as bounding
-from tide.analysis import boards, bursts, lower, paths, trees
-from tide.analysis.ask import ask_executors
+from tide.analysis import lower
+from tide.analysis.bounds import ask_executors
 from tide.analysis.lower import board_document
 from tide.play import boards as boards_play
 from tide.play.boards import BoardsPlayer
@@ -307,12 +307,12 @@ def _punctual_sections(chain: Document) -> None:
 @contextmanager
 def _ends_where_it_leaves() -> Iterator[None]:
     """The bound of a chain is that of what it does on its first board."""
-    whole = boards.response_ns
+    whole = bounding.boards_response_ns
 
     def other(found: Any, sections: Any) -> Any:
         return whole(found, list(sections)[:1])
 
-    with patch.object(boards, "response_ns", other):
+    with patch.object(bounding, "boards_response_ns", other):
         yield
 
 
@@ -327,7 +327,7 @@ def _one_board_for_all() -> Iterator[None]:
         first.append(document["line"])
         return document | {"line": first[0] or document["line"]}
 
-    with patch.object(boards, "board_document", other):
+    with patch.object(bounding, "board_document", other):
         yield
 
 
@@ -339,7 +339,7 @@ def _half(lane: Document) -> Document:
 @contextmanager
 def _without_waiting(share: int) -> Iterator[None]:
     """Paths whose chains begin just when a value is there, or a part of a period later."""
-    whole = paths.path_bounds
+    whole = bounding.path_bounds
 
     def other(system: System, chains: Any) -> Any:
         told = []
@@ -423,13 +423,13 @@ def _askers_by_priority() -> Iterator[None]:
 @contextmanager
 def _boards_join_the_first_only() -> Iterator[None]:
     """What else a board waits for is forgotten."""
-    ways_of = trees.ways_of
+    ways_of = lower.ways_of
 
     def other(system: System) -> Any:
         chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
         return ways_of(system.model_copy(update={"chains": chains}))
 
-    with patch.object(trees, "ways_of", other):
+    with patch.object(bounding, "ways_of", other):
         yield
 
 
@@ -454,7 +454,7 @@ def _no_group(chain: Document) -> None:
 @contextmanager
 def _branches_by_priority() -> Iterator[None]:
     """What chains of one timer share has on a board the priority of whoever goes on from it."""
-    with patch.object(trees, "tree_priorities", lambda system: {}):
+    with patch.object(lower, "tree_priorities", lambda system: {}):
         yield
 
 
@@ -476,20 +476,20 @@ def _shared_one_lower(chain: Document) -> None:
 @contextmanager
 def _one_event_less() -> Iterator[None]:
     """Of each burst."""
-    whole = bursts.joined
+    whole = bounding.bursts_joined
 
     def other(system: System, bounds_of: Callable[[System], Any]) -> Any:
         chains = tuple(chain.model_copy(update={"burst": max(chain.burst - 1, 1)}) for chain in system.chains)
         return whole(system.model_copy(update={"chains": chains}), bounds_of)
 
-    with patch.object(bursts, "joined", other):
+    with patch.object(bounding, "bursts_joined", other):
         yield
 
 
 @contextmanager
 def _pools_of_one_event() -> Iterator[None]:
     """The messages of a burst are never under way together."""
-    with patch.object(bursts, "_sum", lambda one, other: None if one is None or other is None else max(one, other)):
+    with patch.object(bounding, "_sum", lambda one, other: None if one is None or other is None else max(one, other)):
         yield
 
 

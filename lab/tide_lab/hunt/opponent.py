@@ -12,8 +12,7 @@ import random
 import sys
 from decimal import Decimal
 
-from tide.analysis.ask import AnalysisError
-from tide.analysis.bounds import bounds_of
+from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.play.boards import UnplayableError
 from tide.simulate.described import simulate_description

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import tide.analysis.bounds as bounding
-from tide.analysis.ask import AnalysisError
-from tide.analysis.bounds import Bounds
+from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError, is_on_host
+from tide.analysis.result import Bounds
 from tide.play import boards as boards_play
 from tide.play import host as host_play
 from tide.play.paths import Instance, seen_on_paths

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from tide.programs.simulator import Simulator
-from tide_lab.reproduce.cases import CASES, run_point
+from tide_lab.reproduce.cases import CASES, Calibration, run_point
 from tide_lab.reproduce.published import TABLE_1, TABLE_1_COLUMNS, published
 
 CASE = "pods-reliable"
@@ -20,27 +20,6 @@ RESOLUTION_MS = 0.05  # a deviation of 0.01 ms is printed with one digit
 _ROUNDS = 4
 _STEP_US = 100.0
 _SEEDS = 500
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """cost_us: to make a message, and to take one over. The agent's latency is uniform in agent_us +- spread_us."""
-
-    column: int
-    cost_us: float
-    agent_us: float
-    spread_us: float
-
-    def words(self) -> list[str]:
-        least, most = self.agent_us - self.spread_us, self.agent_us + self.spread_us
-        settings = {"submit": self.cost_us, "process": self.cost_us, "agent_least": max(0.0, least), "agent_most": most}
-        return [f"{name}_us={round(value)}" for name, value in settings.items()]
-
-    def text(self) -> str:
-        return (
-            f"calibrated on the column of {self.column} %: {self.cost_us:.0f} us to make a message and to take one "
-            f"over, {self.agent_us:.0f} +- {self.spread_us:.0f} us of the agent; all other cells are predicted"
-        )
 
 
 def calibrate(simulator: Simulator, column: int, seed: int) -> Calibration:

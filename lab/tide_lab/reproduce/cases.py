@@ -8,18 +8,36 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tide.programs.binaries import ROOT
 from tide.programs.simulator import SimulationError, Simulator, violations
 from tide.report.results import Row
 from tide_lab.reproduce.published import SOURCE, STATEMENTS, Statement, published
 
-if TYPE_CHECKING:
-    from tide_lab.reproduce.calibration import Calibration
-
 SYSTEMS = ("batch", "batch-stock", "tide", "tide-preemptive", "limit")
 METRICS = ("min_ms", "mean_ms", "max_ms", "std_ms")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """cost_us: to make a message, and to take one over. The agent's latency is uniform in agent_us +- spread_us."""
+
+    column: int
+    cost_us: float
+    agent_us: float
+    spread_us: float
+
+    def words(self) -> list[str]:
+        least, most = self.agent_us - self.spread_us, self.agent_us + self.spread_us
+        settings = {"submit": self.cost_us, "process": self.cost_us, "agent_least": max(0.0, least), "agent_most": most}
+        return [f"{name}_us={round(value)}" for name, value in settings.items()]
+
+    def text(self) -> str:
+        return (
+            f"calibrated on the column of {self.column} %: {self.cost_us:.0f} us to make a message and to take one "
+            f"over, {self.agent_us:.0f} +- {self.spread_us:.0f} us of the agent; all other cells are predicted"
+        )
 
 
 @dataclass(frozen=True)

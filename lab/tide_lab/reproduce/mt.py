@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.analysis.ask import AnalysisError
+from tide.analysis.bounds import AnalysisError
 from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
@@ -26,10 +26,8 @@ from tide_lab.reproduce.mt_cases import (
     PLACES,
     RCLCPP_CALLBACK_US,
     Configuration,
-    HostError,
     MtResult,
     Outcome,
-    Responses,
     configurations,
     of_json,
     one_per_choice,
@@ -39,6 +37,7 @@ from tide_lab.reproduce.mt_cases import (
     to_json,
 )
 from tide_lab.reproduce.mt_findings import Finding, findings, is_overloaded, more_by_choice, more_updates, pairs
+from tide_lab.reproduce.ros_chains import HostError, Responses
 
 SOURCE = {
     "mt-case-study": "Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors, section "

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from tide.analysis.ask import AnalysisError, compare_executors
+from tide.analysis.bounds import AnalysisError, compare_executors
 from tide.analysis.lower import host_document
 from tide.system.model import System
-from tide_lab.reproduce.mt_cases import POLICY_LETTERS, Configuration, HostError, MtCase, scaled, system_of
+from tide_lab.reproduce.mt_cases import POLICY_LETTERS, Configuration, MtCase, scaled, system_of
+from tide_lab.reproduce.ros_chains import HostError
 
 FORMS = ("published", "safe")
 SCALES = tuple(Decimal(percent) / 100 for percent in range(100, 131, 2))

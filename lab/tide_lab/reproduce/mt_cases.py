@@ -15,14 +15,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.bounds import bounds_of
+from tide.analysis.result import Bounds
 from tide.programs.binaries import ROOT
-from tide.report.results import Machine, Row, nearest_rank
+from tide.report.results import Machine, Row
 from tide.system.host_words import Policy, host_words
 from tide.system.load import load
 from tide.system.model import Callback, Chain, Group, System
 from tide.system.places import Executor
 from tide_lab.programs import find_binary
+from tide_lab.reproduce.ros_chains import HostError, Responses, measured
 
 PROGRAMS = {"sim": "tide-sim host", "native": "host_chains"}
 PLACES = (*PROGRAMS, "ros2")
@@ -33,10 +35,6 @@ RCLCPP_CALLBACK_US = 600.0
 PHASINGS = 100  # of the case study: its timers begin at times drawn anew
 HYPERPERIOD_MS = 200
 EXCLUSIVE = ("c1", "c2")  # the text lost which chains share a group; these two are those it calls unbounded
-
-
-class HostError(Exception):
-    """The program refused its words, failed, or broke a rule; the text is one line."""
 
 
 @dataclass(frozen=True)
@@ -215,25 +213,6 @@ def _chain(chain: Chain, configuration: Configuration) -> Chain:
 
 
 @dataclass(frozen=True)
-class Responses:
-    """Of one chain, in order of size; lost: released and never finished, skipped: expiries without a release."""
-
-    name: str
-    sorted_ns: Sequence[int]
-    lost: int
-    skipped: int
-
-    def percentile_ms(self, percent: int) -> float | None:
-        return nearest_rank(self.sorted_ns, percent) / 1e6 if self.sorted_ns else None
-
-    @property
-    def deviation_ms(self) -> float:
-        mean = sum(self.sorted_ns) / max(1, len(self.sorted_ns))
-        variance = sum((one - mean) ** 2 for one in self.sorted_ns) / max(1, len(self.sorted_ns))
-        return float(variance**0.5) / 1e6
-
-
-@dataclass(frozen=True)
 class Outcome:
     """updates: of the set of ready callbacks; None: nobody counts them there. theorem: bounds in ms of the paper's
     theorem by form, published or safe, and chain."""
@@ -258,8 +237,6 @@ def run_configuration(case: MtCase, configuration: Configuration, on: str, secon
     system = system_of(case, configuration)
     bounds = _bounds(system, configuration)
     if on == "ros2":
-        from tide_lab.reproduce.ros_chains import measured
-
         return Outcome(configuration, measured(system, configuration.policy, seconds), None, 0, bounds)
     several = case.name == "mt-case-study"
     runs = PHASINGS if several else 1

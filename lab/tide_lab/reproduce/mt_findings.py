@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tide_lab.reproduce.mt_bounds import UNBOUNDED, stated
-from tide_lab.reproduce.mt_cases import Configuration, MtResult, Outcome, Responses, one_per_choice, reference
+from tide_lab.reproduce.mt_cases import Configuration, MtResult, Outcome, one_per_choice, reference
+from tide_lab.reproduce.ros_chains import Responses
 
 URGENT = ("c1", "c2")
 UPDATES_MORE = 0.10

@@ -14,8 +14,9 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from tide.terminal.style import INK, PLOT_STYLE
-from tide_lab.reproduce.mt_cases import Configuration, MtResult, Outcome, Responses, reference
+from tide_lab.reproduce.mt_cases import Configuration, MtResult, Outcome, reference
 from tide_lab.reproduce.mt_findings import is_overloaded, pairs
+from tide_lab.reproduce.ros_chains import Responses
 
 _COLOURS = {"readyset": "#D55E00", "tide": "#0072B2"}
 _SHADES = ("#56B4E9", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00")

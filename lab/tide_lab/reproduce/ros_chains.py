@@ -13,15 +13,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tide.report.results import nearest_rank
 from tide.system.host_words import Policy
 from tide.system.levels import levels
 from tide.system.model import System
-from tide_lab.reproduce.mt_cases import HostError, Responses
 
 DISCOVERY_S = 1.0
 BURN = """
@@ -35,6 +35,29 @@ void burn(long long duration_ns) {
   } while (now.tv_sec * 1000000000LL + now.tv_nsec < end_ns);
 }
 """
+
+
+class HostError(Exception):
+    """The program refused its words, failed, or broke a rule; the text is one line."""
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Of one chain, in order of size; lost: released and never finished, skipped: expiries without a release."""
+
+    name: str
+    sorted_ns: Sequence[int]
+    lost: int
+    skipped: int
+
+    def percentile_ms(self, percent: int) -> float | None:
+        return nearest_rank(self.sorted_ns, percent) / 1e6 if self.sorted_ns else None
+
+    @property
+    def deviation_ms(self) -> float:
+        mean = sum(self.sorted_ns) / max(1, len(self.sorted_ns))
+        variance = sum((one - mean) ** 2 for one in self.sorted_ns) / max(1, len(self.sorted_ns))
+        return float(variance**0.5) / 1e6
 
 
 @dataclass(frozen=True)

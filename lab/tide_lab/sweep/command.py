@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.analysis.ask import AnalysisError
+from tide.analysis.bounds import AnalysisError
 from tide.campaign import engine as engines
 from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.campaign.engine import EngineError

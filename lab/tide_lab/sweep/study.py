@@ -11,7 +11,7 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
-from tide.analysis.ask import judge_random_sets
+from tide.analysis.bounds import judge_random_sets
 from tide.campaign.engine import each
 from tide.programs.simulator import Simulator
 

@@ -4,169 +4,672 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import starmap
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import pairwise, starmap
+from typing import TYPE_CHECKING, Any
 
-from tide.analysis import boards, bursts, trees
-from tide.analysis.ask import AnalysisError, ask_executors, ask_link
-from tide.analysis.joins import latest, without_joins
-from tide.analysis.locks import waits_of
 from tide.analysis.lower import (
+    HOST,
+    RELAY,
     ClientExecutor,
+    Document,
     HostPolicy,
     NoBoundError,
+    Section,
+    all_of,
+    board_document,
     described_executor,
+    exclusive_group,
     executor_of_board,
+    has_trees,
     hop_before,
     host_document,
+    host_models,
     is_on_host,
+    latest_ways,
+    line_models,
     link_document,
+    makes_of,
+    named,
     own_priorities,
     refuse_link,
+    sections_of,
+    shared_callbacks,
     shared_exclusive_groups,
     stretches_of,
+    waits_of,
+    ways_of,
 )
-from tide.analysis.models import Model, host_models, line_models
-from tide.analysis.names import chain_of
-from tide.analysis.parts import Part
-from tide.analysis.paths import PathBound, path_bounds
 from tide.analysis.premises import of_every_bound
-from tide.analysis.reasons import Root, host_root, link_root, starvation_root
-from tide.analysis.sections import HOST, all_of
-from tide.analysis.sizing import Need, Use, Uses, need_of
-from tide.analysis.trees import has_trees, latest_ways, named
+from tide.analysis.result import (
+    NUMBER,
+    Assumption,
+    Bounds,
+    ChainBound,
+    PathBound,
+    Root,
+    Share,
+    alternative_name,
+    chain_of,
+    host_root,
+    link_root,
+    starvation_root,
+)
+from tide.analysis.sizing import Need, Use, Uses, down_bytes, need_of
+from tide.programs.binaries import MissingBinaryError, build_folder
+from tide.system.finding import Finding
 from tide.system.levels import too_many_levels
 from tide.system.locate import Path
-from tide.system.model import Chain, System
-from tide.system.places import SerialLink
+from tide.system.model import Chain, DataPath, System
+from tide.system.places import Executor, SerialLink
 from tide.system.servers import servers_of, with_servers
 
 if TYPE_CHECKING:
+    from tide.analysis.native import Assumption as NativeAssumption
     from tide.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer, LinkChainAnswer
+
+
+# ---- questions to the analysis ----
+# The questions to the native analysis, in this process, and what it refuses.
+
+
+class AnalysisError(Exception):
+    """The analysis refused the system; the text has a line for each entry that is wrong."""
+
+
+def ask_link(document: Document) -> LinkAnswer:
+    """AnalysisError if the document is wrong, MissingBinaryError if the analysis has not been built."""
+    with _refusals():
+        from tide.analysis import native
+
+        return native.bound_link(document)
+
+
+def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
+    """As `ask_link`; the options are those of native.bound_executors."""
+    with _refusals():
+        from tide.analysis import native
+
+        return native.bound_executors(document, **options)
+
+
+def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
+    """As `ask_link`: by every analysis that applies."""
+    with _refusals():
+        from tide.analysis import native
+
+        return native.compare_executors(document)
+
+
+def judge_random_sets(recipe: dict[str, Any], first: int, count: int) -> dict[str, int]:
+    """As `ask_link`: how many of the sets of these seeds each analysis finds schedulable."""
+    with _refusals():
+        from tide.analysis import native
+
+        return native.judge_random_sets(recipe, first=first, count=count)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise AnalysisError(str(error)) from None
+    except ImportError as error:
+        raise MissingBinaryError(
+            f"the analysis is not built for this Python in {build_folder()} ({error}); "
+            "run `make build`, or set TIDE_BUILD_DIR to a build"
+        ) from None
+
+
+# ---- paths ----
+# Bounds of paths: reaction time and data age over chains of different periods, from the bounds of their chains
+# (docs/analysis/paths.md). They hold for all offsets.
+
+
+def path_bounds(system: System, chains: Mapping[str, ChainBound]) -> tuple[PathBound, ...]:
+    """chains: by name, of this system."""
+    return tuple(_bound(system, path, chains) for path in system.paths)
+
+
+def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> PathBound:
+    reason = _paths_apart(system, path)
+    for name in path.chains:
+        reason = reason or _unusable(system, chains[name])
+    if reason is not None:
+        return PathBound(path.name, path.chains, None, path.reaction_ns, None, path.age_ns, reason)
+    # The next chain's first expiry after a value is there is at most one period later.
+    waits_ns = [system.chain(name).period_ns for name in path.chains]
+    takes_ns = [chains[name].bound_ns or 0 for name in path.chains]
+    reaction_ns = sum(waits_ns) + sum(takes_ns)
+    age_ns = sum(waits_ns[:-1]) + sum(takes_ns)
+    return PathBound(path.name, path.chains, reaction_ns, path.reaction_ns, age_ns, path.age_ns)
+
+
+def _paths_apart(system: System, path: DataPath) -> str | None:
+    """A description is refused where a chain does not begin where the one before it ends; an optimiser may try it."""
+    for before, after in pairwise(system.chain(name) for name in path.chains):
+        end, begin = before.callbacks[-1].executor, system.path(after)[0].executor
+        if end != begin:
+            return f"chain '{before.name}' ends on executor '{end}', and chain '{after.name}' begins on '{begin}'"
+    return None
+
+
+def _unusable(system: System, bound: ChainBound) -> str | None:
+    """Where an instance may still be under way at the next release, it may be passed, or its timer may skip."""
+    if bound.bound_ns is None:
+        return f"chain '{bound.name}' has no bound"
+    period_ns = system.chain(bound.name).period_ns
+    if bound.bound_ns > period_ns:
+        return (
+            f"chain '{bound.name}' may take {bound.bound_ns / 1e6:.3f} ms, longer than its period of "
+            f"{period_ns / 1e6:.3f} ms: lengthen the period or shorten the chain"
+        )
+    return None
+
+
+# ---- joins ----
+# Bounds of chains that wait for several messages (docs/analysis/joins.md has the argument).
+#
+# An instance goes on behind the last of its inputs. So it is no later than the latest of several chains: one by each
+# input, each with the callbacks behind the join. They only add work.
+
+
+_NOTHING = Decimal(0)
+
+
+def without_joins(system: System) -> System:
+    """The system in which each of them is several chains, by one of its inputs each; those behind the first one stand
+    at the end. What branches from one of them does so from each."""
+    chains = [_of_any_length(chain) for chain in system.chains]
+    further: list[Chain] = []
+    for chain in system.chains:
+        for number, written in enumerate(_others(system, chain), 1):
+            name = alternative_name(chain.name, number)
+            alternative = chain.model_copy(update={"name": name, "branches_from": written, "joins": ()})
+            further.append(_of_any_length(alternative, always=True))
+    return system.model_copy(update={"chains": (*chains, *further)})
+
+
+def _others(system: System, chain: Chain) -> list[tuple[str, str]]:
+    """What a chain may begin behind beside the one that it branches from: in names of the new chains."""
+    found: list[tuple[str, str]] = []
+    for place, written in enumerate(_named(chain)):
+        if place > 0:
+            found.append(written)
+        other = system.chain(written[0])
+        found += [
+            (alternative_name(other.name, number), written[1]) for number, _ in enumerate(_others(system, other), 1)
+        ]
+    return found
+
+
+def _named(chain: Chain) -> tuple[tuple[str, str], ...]:
+    return () if chain.branches_from is None else (chain.branches_from, *chain.joins)
+
+
+def _of_any_length(chain: Chain, always: bool = False) -> Chain:
+    """In an instance in which another input is the last, its callbacks behind the join do not run."""
+    if not chain.joins and not always:
+        return chain
+    callbacks = tuple(one.model_copy(update={"least_ms": _NOTHING}) for one in chain.callbacks)
+    return chain.model_copy(update={"joins": (), "callbacks": callbacks})
+
+
+def latest(system: System, bounds: Sequence[ChainBound]) -> list[ChainBound]:
+    """Of the chains of this system, from those of the one without joins."""
+    by_chain: dict[str, list[ChainBound]] = {}
+    for bound in bounds:
+        by_chain.setdefault(chain_of(bound.name), []).append(bound)
+    return [_latest_of_join(system, chain, by_chain[chain.name]) for chain in system.chains]
+
+
+def _latest_of_join(system: System, chain: Chain, alternatives: list[ChainBound]) -> ChainBound:
+    none = next((one for one in alternatives if one.bound_ns is None), None)
+    if none is not None:
+        return replace(none, name=chain.name)
+    worst = replace(max(alternatives, key=lambda one: one.bound_ns or 0), name=chain.name)
+    if not _waits(system, chain) or (worst.bound_ns or 0) <= chain.period_ns:
+        return worst
+    index = system.chains.index(chain)
+    what = f"it joins messages and may take {(worst.bound_ns or 0) / 1e6:.3f} ms, longer than its period"
+    root = Root("joins_meet", ("chains", index), what, chain.name)
+    return replace(worst, bound_ns=None, met=False, root=root, find_parts=list, find_depends_on=tuple)
+
+
+def _waits(system: System, chain: Chain) -> bool:
+    """It joins, or comes behind a join."""
+    return bool(chain.joins) or any(_waits(system, system.chain(name)) for name, _ in _named(chain))
+
+
+# ---- several boards ----
+# Bounds of systems with several boards, each with a link of its own (docs/analysis/boards.md has the argument).
+#
+# A chain is cut into sections, one for each board that it touches, with the host's callbacks behind it; one that
+# touches none is a section of the host. One that comes back to a board is away from it in between, as in a callback
+# of the host. Each board is bounded with its own sections, by the analysis of one board. What sections of others do
+# on the host executors that these visit is known by their bounds. A section is released when the one before it
+# ends. All bounds are found together, from nothing upwards.
+
+
+_AWAY = "!away"  # a callback there, as long as the chain is on other boards
+_NEVER_NS = (2**63 - 1) // 4  # kNeverNs of tools/analysis/model.h: there is no bound
+_EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
+
+Ask = Callable[[Document], "LinkAnswer"]
+Times = tuple[int, ...]
+Asked = tuple[Times, tuple[Times, ...], Times]  # jitters and times away of its own sections, what others may take
+
+
+@dataclass(frozen=True)
+class BoardsFound:
+    """The bounds of all sections. answers: by name; jitters_ns: with which each is released; away_ns: how long a chain
+    is on other boards until it comes back to the section."""
+
+    sections: dict[str, list[Section]]  # by chain
+    answers: dict[str, LinkChainAnswer]
+    jitters_ns: dict[str, int]
+    away_ns: dict[str, int]
+    roots: dict[str, Root]  # of those that have none
+    assumptions: list[tuple[str, NativeAssumption]]  # by place
+
+
+def bound_boards(system: System, executor: ClientExecutor | None, losses: int, ask: Ask) -> BoardsFound:
+    """NoBoundError if there is an entry for which there is no analysis. executor: of all boards; None: as described."""
+    refuse_link(system, executor, losses)
+    return _Composition(system, executor, losses, ask).run()
+
+
+class _Composition:
+    def __init__(self, system: System, executor: ClientExecutor | None, losses: int, ask: Ask) -> None:
+        self._system, self._ask = system, ask
+        self._sections = {chain.name: sections_of(system, chain) for chain in system.chains}
+        every = [one for sections in self._sections.values() for one in all_of(sections)]
+        self._every = {one.name: one for one in every}
+        lines = [*self._sections.values(), *(inner for one in every for _, inner in one.away)]
+        self._previous = {after.name: before.name for line in lines for before, after in itertools.pairwise(line)}
+        self._around = {inner[0].name: one.name for one in every for _, inner in one.away}
+        self._places = sorted({one.place for one in every})
+        self._waits_ns, self._makes_ns = waits_of(system), makes_of(system)
+        self._shared = shared_callbacks(system)
+        self._documents = {place: self._document(place, executor, losses) for place in self._places}
+        self._strangers = self._find_strangers()
+        self._told: dict[str, tuple[Asked, LinkAnswer]] = {}
+        self._supposed_ns = dict.fromkeys(self._every, 0)
+        self._roots: dict[str, Root] = {}
+
+    def run(self) -> BoardsFound:
+        """What is supposed of all sections must be no less than what follows from it."""
+        rounds = 0
+        while True:
+            rounds += 1
+            told = {place: self._answer(place) for place in self._places}
+            answers = {  # own sections come first
+                one.chain: one
+                for place, answer in told.items()
+                for one in answer.chains[: len(self._documents[place]["chains"])]
+            }
+            if not self._raise(answers, rounds):
+                break
+        assumptions = [(place, one) for place, answer in told.items() for one in answer.assumptions]
+        jitters_ns = {name: self._jitter_ns(name) for name in self._every}
+        away_ns = {
+            name: sum(self._away_ns(sections) for _, sections in one.away)
+            for name, one in self._every.items()
+            if one.away
+        }
+        return BoardsFound(self._sections, answers, jitters_ns, away_ns, self._roots, assumptions)
+
+    def _raise(self, answers: Mapping[str, LinkChainAnswer], rounds: int) -> bool:
+        changed = False
+        for name, one in answers.items():
+            supposed_ns = self._supposed_ns[name]
+            if supposed_ns == _NEVER_NS:
+                continue
+            if one.response_ns is None or (rounds > _MOST_ROUNDS and one.response_ns > supposed_ns):
+                self._supposed_ns[name] = _NEVER_NS
+                self._roots[name] = self._root(name, answers)
+                changed = True
+            elif one.response_ns > supposed_ns:
+                further_ns = one.response_ns // 16 if rounds > _EXACT_ROUNDS else 0
+                self._supposed_ns[name] = one.response_ns + further_ns
+                changed = True
+        return changed
+
+    def _root(self, name: str, answers: Mapping[str, LinkChainAnswer]) -> Root:
+        """What failed before it, or it by itself."""
+        one = answers[name]
+        before = self._previous.get(name)
+        if before in self._roots:
+            return self._roots[before]
+        within = next((each for each in all_of(self._every[name].inner) if each.name in self._roots), None)
+        if within is not None:
+            return self._roots[within.name]
+        if one.root in self._roots:
+            return self._roots[one.root]
+        if one.response_ns is not None:
+            what = "the bounds of the boards raise each other, and did not settle"
+            chain = chain_of(name)
+            index = next(n for n, each in enumerate(self._system.chains) if each.name == chain)
+            return Root("unsettled", ("chains", index), what, chain)
+        return link_root(self._system, one)
+
+    # ---- documents ----
+
+    def _document(self, place: str, executor: ClientExecutor | None, losses: int) -> Document:
+        """Of this place with its own sections."""
+        system = self._system
+        board = None if place == HOST else system.executor(place)
+        own = [one for one in self._every.values() if one.place == place]
+        document = board_document(self._part(board, own), self._policy(board, executor), losses, system)
+        document["hosts"] = [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"]
+        document["hosts"].append({"name": RELAY, "own_cores": True})
+        for section, chain in zip(own, document["chains"], strict=True):
+            self._pass_on(section, chain["callbacks"])
+        return document
+
+    def _policy(self, board: Executor | None, executor: ClientExecutor | None) -> ClientExecutor:
+        if executor is not None:
+            return executor
+        return "tide" if board is None else executor_of_board(board)
+
+    def _part(self, board: Executor | None, own: Iterable[Section]) -> System:
+        hosts = tuple(one for one in self._system.executors if one.where == "host")
+        link = None if board is None else self._system.link_of_board(board)
+        chains = tuple(one.chain.model_copy(update={"name": one.name, "callbacks": one.callbacks}) for one in own)
+        executors = hosts if board is None else (board, *hosts)
+        links = () if link is None else (link,)
+        return self._system.model_copy(update={"executors": executors, "links": links, "chains": chains})
+
+    def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
+        """Between two boards a message goes through the agent, or comes from who published it on the host."""
+        relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
+        for at, sections in reversed(section.away):
+            callbacks.insert(at, relay | {"name": _AWAY, "payload_bytes": down_bytes(sections[-1].last)})
+        if section.before is not None:
+            number = -self._shared.get(id(section.before), 0)  # its message, not its execution
+            callbacks.insert(0, relay | {"payload_bytes": down_bytes(section.before), "shared": number})
+        if not section.is_last and self._system.where(section.callbacks[-1]) == "mcu":
+            callbacks.append(relay)
+
+    def _find_strangers(self) -> dict[str, list[Document]]:
+        """By place the sections of other places on the host executors that its own visit."""
+        hosts = {one.name for one in self._system.executors if one.where == "host"}
+        visits = {one.name: {each.executor for each in one.callbacks} & hosts for one in self._every.values()}
+        visited: dict[str, set[str]] = {place: set() for place in self._places}
+        for one in self._every.values():
+            visited[one.place] |= visits[one.name]
+        places: dict[str, list[str]] = {host: [] for host in hosts}
+        for place, executors in visited.items():
+            for host in executors:
+                places[host].append(place)
+        strangers: dict[str, list[Document]] = {place: [] for place in self._places}
+        for one in self._every.values():
+            for place in dict.fromkeys(place for host in visits[one.name] for place in places[host]):
+                if place != one.place:
+                    strangers[place].append(self._stranger(one, visited[place]))
+        return strangers
+
+    def _stranger(self, section: Section, visited: set[str]) -> Document:
+        return {
+            "name": section.name,
+            "priority": section.chain.priority,
+            "period_ns": section.chain.period_ns,
+            "deadline_ns": section.chain.deadline_ns,
+            "callbacks": self._on_hosts(section, visited),
+        }
+
+    def _answer(self, place: str) -> LinkAnswer:
+        """With what is supposed of all others; that of the round before, if nothing of it has changed."""
+        own, strangers = self._documents[place]["chains"], self._strangers[place]
+        jitters_ns = tuple(min(self._jitter_ns(one["name"]), one["period_ns"]) for one in own)
+        aways_ns = tuple(self._aways_ns(one["name"]) for one in own)
+        supposed_ns = tuple(self._supposed_ns[one["name"]] for one in strangers)
+        asked = jitters_ns, aways_ns, supposed_ns
+        known = self._told.get(place)
+        if known is not None and known[0] == asked:
+            return known[1]
+        chains = [
+            one | {"jitter_ns": jitter_ns, "callbacks": _with_aways(one["callbacks"], times_ns)}
+            for one, jitter_ns, times_ns in zip(own, jitters_ns, aways_ns, strict=True)
+        ]
+        chains += [one | {"response_ns": value_ns} for one, value_ns in zip(strangers, supposed_ns, strict=True)]
+        answer = self._ask(self._documents[place] | {"chains": chains})
+        self._told[place] = asked, answer
+        return answer
+
+    def _aways_ns(self, name: str) -> Times:
+        """How long the chain is away, each time that it is."""
+        section = self._every[name]
+        longest_ns = section.chain.period_ns + 1  # beyond which it has no bound anyway
+        return tuple(min(self._away_ns(sections), longest_ns) for _, sections in section.away)
+
+    def _away_ns(self, sections: Iterable[Section]) -> int:
+        return sum(max(self._supposed_ns[one.name] - self._jitter_ns(one.name), 0) for one in sections)
+
+    def _on_hosts(self, section: Section, visited: set[str]) -> list[Document]:
+        return [
+            {
+                "name": one.name,
+                "executor": one.executor,
+                "execution_ns": one.execution_ns
+                + (self._makes_ns[one.executor] if one.sends else 0)
+                + self._waits_ns.get(id(one), 0),
+                "payload_bytes": 1,
+                "shared": self._shared.get(id(one), 0),
+                "group": exclusive_group(self._system, one) or "",
+            }
+            for one in section.callbacks
+            if one.executor in visited
+        ]
+
+    def _jitter_ns(self, name: str) -> int:
+        """How much later than at the earliest it may be released."""
+        section = self._every[name]
+        around = self._around.get(name)
+        if around is not None:  # what is behind it in the section around it comes after it
+            return max(self._supposed_ns[around] - self._every[around].least_ns, 0)
+        before = self._previous.get(name)
+        if before is None:
+            return section.chain.jitter_ns
+        return max(self._supposed_ns[before] - self._every[before].least_ns, 0)
+
+
+def _with_aways(callbacks: list[Document], times_ns: Times) -> list[Document]:
+    left_ns = iter(times_ns)
+    return [one | {"execution_ns": next(left_ns)} if one["name"] == _AWAY else one for one in callbacks]
+
+
+def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tuple[str, int, str | None, str | None]]:
+    """Of a chain that has a bound; they add up to it."""
+    sections = list(sections)
+    several = len(list(all_of(sections))) > 1
+    parts: list[tuple[str, int, str | None, str | None]] = []
+    for one in sections:
+        own = [
+            (kind, value_ns, other and chain_of(other), (one.place or None) if several else None)
+            for kind, value_ns, other in found.answers[one.name].parts
+            if kind != "jitter" or one.before is None
+        ]
+        parts += _divided(found, one, own) if one.away else own
+    return parts
+
+
+def _divided(
+    found: BoardsFound, section: Section, own: list[tuple[str, int, str | None, str | None]]
+) -> list[tuple[str, int, str | None, str | None]]:
+    """With what is away in parts of its own. Hidden behind callbacks it is no part of the bound."""
+    host_ns = sum(value_ns for kind, value_ns, *_ in own if kind == "host")
+    away_ns = min(found.away_ns[section.name], host_ns)
+    rest = [part for part in own if part[0] != "host"]
+    if host_ns > away_ns:
+        rest.append(("host", host_ns - away_ns, None, section.place))
+    inner = boards_parts_of(found, section.inner)
+    known_ns = sum(value_ns for _, value_ns, *_ in inner)
+    if known_ns <= away_ns:
+        rest += [(kind, value_ns, other, place or section.inner[0].place) for kind, value_ns, other, place in inner]
+        away_ns -= known_ns
+    if away_ns > 0:
+        rest.append(("away", away_ns, None, section.place))
+    return rest
+
+
+def boards_response_ns(found: BoardsFound, sections: Iterable[Section]) -> int | None:
+    """From the nominal expiry of the timer: each section counts from its release."""
+    total_ns = 0
+    for one in sections:
+        bound_ns = found.answers[one.name].response_ns
+        if bound_ns is None or one.name in found.roots:
+            return None
+        total_ns += bound_ns - (found.jitters_ns[one.name] if one.before is not None else 0)
+    return total_ns
+
+
+def boards_until(found: BoardsFound, sections: Iterable[Section]) -> tuple[tuple[str, int | None], ...]:
+    """By place, the bound from the expiry until its section is over."""
+    sections = list(sections)
+    return tuple((one.place, boards_response_ns(found, sections[: number + 1])) for number, one in enumerate(sections))
+
+
+def boards_depends_on(found: BoardsFound, sections: Iterable[Section]) -> tuple[str, ...]:
+    sections = list(sections)
+    names = {chain_of(other) for one in all_of(sections) for other in found.answers[one.name].depends_on}
+    return tuple(sorted(names - {one.chain.name for one in sections}))
+
+
+def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, dict[str, int], tuple[str, ...]]]:
+    """id, text, values and boards: once where all places say the same, else for each board."""
+    told: dict[tuple[str, str], list[tuple[str, dict[str, int]]]] = {}
+    for place, one in found.assumptions:
+        if place != HOST and one.id != "release_jitter":
+            told.setdefault((one.id, one.text), []).append((place, dict(one.values)))
+    count = len({place for place, _ in found.assumptions} - {HOST})
+    lines: list[tuple[str, str, dict[str, int], tuple[str, ...]]] = []
+    for (kind, text), places in told.items():
+        names = ", ".join(place for place, _ in places)
+        where = "" if len(places) == count else f"board{'s' if len(places) > 1 else ''} {names}: "
+        lines.append((kind, where + text, places[0][1], tuple(place for place, _ in places)))
+    late = {chain.name: chain.jitter_ns for chain in system.chains}
+    said = ", ".join(f"{name} {value / 1e6:g} ms" for name, value in late.items() if value)
+    text = "a timer starts its chain when it expires" + (f", or later by at most: {said}" if said else "")
+    lines.append(("release_jitter", text, late, ()))
+    lines.append(
+        ("shared_agent", "agent_ms and return_ms of a link hold while all boards send through the agent", {}, ())
+    )
+    return lines
+
+
+# ---- bursts ----
+# Bursts of events. At most `burst` events come in any `burst` periods, so an event and the one `burst` events later
+# are as many periods apart. The events are dealt out in turn to `burst` chains of one priority, each of which has a
+# period `burst` times as long; the bound is that of the latest. A guard condition that is triggered again before its
+# callback has begun runs once for both: no more runs than events, and no event is answered later.
+#
+# Rejected: release jitter of burst - 1 periods. The analysis of a line knows one instance of a chain at a time.
+
+
+_MEMBER = re.compile(rf"{NUMBER}event\d+")
+
+
+def has_bursts(system: System) -> bool:
+    return any(chain.burst > 1 for chain in system.chains)
+
+
+def bursts_joined(system: System, bounds_of: Callable[[System], Bounds]) -> Bounds:
+    """The bounds of a system with bursts, by those of one without. NoBoundError names entries of this system."""
+    findings = _findings(system)
+    if findings:
+        raise NoBoundError(findings)
+    members = [(chain, number) for chain in system.chains for number in range(2, chain.burst + 1)]
+    chains = [*(_member(chain, 1) for chain in system.chains), *(_member(*one) for one in members)]
+    owners = [*range(len(system.chains)), *(system.chains.index(chain) for chain, _ in members)]
+    try:
+        found = bounds_of(system.model_copy(update={"chains": tuple(chains)}))
+    except NoBoundError as error:
+        raise NoBoundError(
+            list(
+                dict.fromkeys(
+                    replace(one, path=("chains", owners[int(one.path[1])], *one.path[2:]))
+                    if one.path[:1] == ("chains",)
+                    else one
+                    for one in error.findings
+                )
+            )
+        ) from None
+    return replace(
+        found,
+        chains=tuple(_latest_burst(chain, [one for one in found.chains if chain_of(one.name) == chain.name])
+                     for chain in (system.chain(one.name) for one in found.chains if not _MEMBER.search(one.name))),
+        assumptions=tuple(map(_uses_by_chains, found.assumptions)),
+        uses=_bursts_together(found.uses),
+    )  # fmt: skip
+
+
+def _member(chain: Chain, number: int) -> Chain:
+    if chain.burst == 1:
+        return chain
+    name = chain.name if number == 1 else f"{chain.name}{NUMBER}event{number}"
+    callbacks = tuple(one.model_copy() for one in chain.callbacks)
+    changed = {"name": name, "burst": 1, "period_ms": chain.period_ms * chain.burst, "callbacks": callbacks}
+    return chain.model_copy(update=changed)
+
+
+def _latest_burst(chain: Chain, members: list[ChainBound]) -> ChainBound:
+    without = next((one for one in members if one.bound_ns is None), None)
+    worst = without or max(members, key=lambda one: one.bound_ns or 0)
+    others = {chain_of(name) for one in members for name in one.depends_on} - {chain.name}
+    return replace(worst, name=chain.name, find_depends_on=lambda: tuple(sorted(others)))
+
+
+def _bursts_together(uses: tuple[tuple[str, str, Use], ...]) -> tuple[tuple[str, str, Use], ...]:
+    """Messages of all events of a burst may be under way at once."""
+    found: dict[tuple[str, str], Use] = {}
+    for name, board, use in uses:
+        key = _MEMBER.sub("", name), board
+        before = found.get(key)
+        found[key] = use if before is None else Use(_sum(before.sent, use.sent), _sum(before.taken, use.taken))
+    return tuple((name, board, use) for (name, board), use in found.items())
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def _uses_by_chains(one: Assumption) -> Assumption:
+    return one._replace(text=_MEMBER.sub("", one.text), values={_MEMBER.sub("", k): v for k, v in one.values.items()})
+
+
+def _findings(system: System) -> list[Finding]:
+    """Where two events of one chain would meet in what the analysis takes for two chains."""
+    locked = {section.callback[0] for lock in system.locks for section in lock.sections}
+    others = [name for chain in system.chains for name, _ in (*filter(None, (chain.branches_from,)), *chain.joins)]
+    found = []
+    for index, chain in enumerate(system.chains):
+        reasons = {
+            "that branches": chain.name in others,
+            "with locks": chain.name in locked,
+            "with services": any(one.requests or one.replies for one in chain.callbacks),
+            "that comes back to a board": any(system.where(one) == "mcu" for one in chain.callbacks[1:]),
+            "whose nodes have several lanes": any(
+                system.where(one) == "host" and system.executor(one.executor).lanes > 1 for one in chain.callbacks
+            ),
+        }
+        why = next((why for why, holds in reasons.items() if holds), None)
+        if chain.burst > 1 and why:
+            what = f"chain '{chain.name}' has bursts of {chain.burst}, for which there is no bound in a chain {why}"
+            found.append(Finding(("chains", index, "burst"), what, "describe a longer distance without bursts"))
+    return found
+
+
+# ---- bounds of a system ----
+
 
 CLIENT_EXECUTORS: tuple[ClientExecutor, ...] = ("tide", "lanes", "batch", "batch_stock", "batch_blocking")
 HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_order")
-
-
-class Assumption(NamedTuple):
-    """What bounds take for granted: `id` tells a run which of its counters answers it, `values` are the limits. places:
-    the boards or links that it names; empty: tide.analysis.premises knows what it is about."""
-
-    id: str
-    text: str
-    values: dict[str, int] = {}  # noqa: RUF012
-    places: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return self._asdict()
-
-
-# A part, as the analysis tells it: kind, time, the chain whose it is, the executor where it is.
-Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
-
-
-@dataclass(frozen=True)
-class ChainBound:
-    """The bound of one chain. It holds whether or not the deadline is met. None: there is none, and `root` says what
-    fails first. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns from a change at its
-    input, or from the event that begins it. holds_for: the policies of the executors that it is proved for
-    (tide.analysis.models)."""
-
-    name: str
-    priority: int
-    bound_ns: int | None
-    deadline_ns: int
-    met: bool
-    lateness_ns: int = 0
-    hidden: bool = False
-    root: Root | None = None
-    holds_for: tuple[str, ...] = ()
-    find_parts: Callable[[], Sequence[Share]] = field(default=tuple, repr=False, compare=False)
-    find_depends_on: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
-    find_sections: Callable[[], tuple[tuple[str, int | None], ...]] = field(default=tuple, repr=False, compare=False)
-    from_event_ns: int | None = None
-    deadline_from: str = "tick"
-    begins_with_event: bool = False
-
-    @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """They add up to the bound. Made when they are asked for: 100 chains over a line have 10,000."""
-        return tuple(starmap(Part, self.find_parts()))
-
-    @cached_property
-    def sections(self) -> tuple[tuple[str, int | None], ...]:
-        """Of a chain over several boards: by board the bound until it leaves it; the last is that of the chain."""
-        return self.find_sections()
-
-    @cached_property
-    def depends_on(self) -> tuple[str, ...]:
-        return self.find_depends_on()
-
-    @property
-    def reason(self) -> str | None:
-        return None if self.root is None else self.root.reason(self.name)
-
-    @property
-    def slack_ns(self) -> int | None:
-        return None if self.bound_ns is None else self.deadline_ns - self.bound_ns
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """All chains of a system under one executor, most urgent first. models: what is supposed of executors
-    of the host."""
-
-    system: str
-    executor: str
-    met: bool
-    chains: tuple[ChainBound, ...]
-    assumptions: tuple[Assumption, ...] = field(default=())
-    models: tuple[Model, ...] = field(default=())
-    paths: tuple[PathBound, ...] = field(default=())
-    uses: tuple[tuple[str, str, Use], ...] = field(default=())  # by chain or way of one, and board
-    uses_of_chains: Uses = field(default_factory=dict)
-    needs: tuple[Need, ...] = field(default=())  # by board that has a link
-
-    def chain(self, name: str) -> ChainBound | None:
-        return next((chain for chain in self.chains if chain.name == name), None)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "schema": 1,
-            "system": self.system,
-            "executor": self.executor,
-            "met": self.met,
-            "chains": [
-                {
-                    "name": bound.name,
-                    "priority": bound.priority,
-                    "bound_ns": bound.bound_ns,
-                    "deadline_ns": bound.deadline_ns,
-                    "from_event_ns": bound.from_event_ns,
-                    "deadline_from": bound.deadline_from,
-                    "met": bound.met,
-                    "parts": [_part_json(*share) for share in bound.find_parts()],
-                    "lateness_ns": bound.lateness_ns,
-                    "hidden": bound.hidden,
-                    "depends_on": bound.depends_on,
-                    "reason": bound.reason,
-                    "root": bound.root and bound.root.to_json(),
-                    "holds_for": bound.holds_for,
-                    "slack_ns": bound.slack_ns,
-                }
-                for bound in self.chains
-            ],
-            "paths": [path.to_json() for path in self.paths],
-            "models": [model.to_json() for model in self.models],
-            "assumptions": [one.to_json() for one in self.assumptions],
-        }
-
-
-def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None = None) -> dict[str, Any]:
-    return {"kind": kind, "value_ns": value_ns, "chain": chain, "executor": executor}
 
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
@@ -369,8 +872,8 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
         return replace(bounds, met=met, chains=_by_urgency(chains), assumptions=assumptions)
     asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
     apart = _apart_from_boards(system)
-    if bursts.has_bursts(system):
-        return bursts.joined(system, lambda events: _bounds_of_chains(events, executor, losses))
+    if has_bursts(system):
+        return bursts_joined(system, lambda events: _bounds_of_chains(events, executor, losses))
     if apart:
         rest = [chain.name for chain in system.chains if chain.name not in apart]
         on_boards = _bounds_of_part(system, rest, executor, losses)
@@ -450,7 +953,7 @@ def _together(boards_part: Bounds, host_part: Bounds) -> Bounds:
 
 def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
     refuse_link(system, asked, losses)  # by the entries of the description
-    ways = trees.ways_of(system)
+    ways = ways_of(system)
     bounds = _bounds_over_lines(ways.system, asked, losses)
     chains = _by_urgency(latest_ways(system, ways, bounds.chains))
     joining = (_JOINING,) if any(chain.joins for chain in system.chains) else ()
@@ -543,9 +1046,9 @@ def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBou
 
 
 def _board_bounds(system: System, executor: ClientExecutor | None, losses: int) -> Bounds:
-    found = boards.bound_boards(system, executor, losses, ask_link)
+    found = bound_boards(system, executor, losses, ask_link)
     chains = [_board_bound(chain, found) for chain in system.chains]
-    assumed = tuple(starmap(Assumption, boards.assumed(system, found)))
+    assumed = tuple(starmap(Assumption, boards_premises(system, found)))
     used = {one.place for sections in found.sections.values() for one in sections}
     described = {executor_of_board(board) for board in system.boards() if board.name in used}
     name = executor or (described.pop() if len(described) == 1 else "described")
@@ -560,9 +1063,9 @@ def _board_bounds(system: System, executor: ClientExecutor | None, losses: int) 
     return Bounds(system.name, name, met, _by_urgency(chains), (*_not_given(system), *assumed), models, uses=uses)
 
 
-def _board_bound(chain: Chain, found: boards.Found) -> ChainBound:
+def _board_bound(chain: Chain, found: BoardsFound) -> ChainBound:
     sections = found.sections[chain.name]
-    bound_ns = boards.response_ns(found, sections)
+    bound_ns = boards_response_ns(found, sections)
     root = None
     if bound_ns is None:
         root = next(found.roots[one.name] for one in sections if one.name in found.roots)
@@ -576,9 +1079,9 @@ def _board_bound(chain: Chain, found: boards.Found) -> ChainBound:
         len(sections) == 1 and found.answers[sections[0].name].hidden,
         root,
         ("any_order",),
-        lambda: boards.parts_of(found, sections),
-        lambda: boards.depends_on(found, sections),
-        lambda: boards.until(found, sections),
+        lambda: boards_parts_of(found, sections),
+        lambda: boards_depends_on(found, sections),
+        lambda: boards_until(found, sections),
     )
 
 

@@ -3,29 +3,577 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from tide.analysis.locks import sections_of, waits_of
-from tide.analysis.names import ITSELF, NUMBER
-from tide.analysis.trees import tree_findings
-from tide.analysis.unbounded import link_findings, shared_lanes
-from tide.analysis.wire import down_bytes, up_bytes
+from tide.analysis.result import ITSELF, NUMBER, ChainBound, Model, Root, Share, alternative_name, chain_of
+from tide.analysis.sizing import down_bytes, up_bytes
 from tide.system.finding import Finding
-from tide.system.levels import shared_priorities
+from tide.system.levels import levels as levels_on
+from tide.system.levels import shared_priorities, tree_priorities
+from tide.system.locate import Path
 from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import Executor, SerialLink, UdpLink
-from tide.system.servers import serving_several
+from tide.system.servers import service_of_group, serving_several
+
+# ---- sections of a chain ----
+# What a chain does on each board that it touches (docs/analysis/boards.md).
+
+
+HOST = ""  # the place of sections that touch no board
+
+
+@dataclass(frozen=True)
+class Section:
+    """What one chain does between coming to a board and leaving it for good. away: where it is on other boards in
+    between, as the sections there and the number of the own callback behind them. least_ns: the shortest it takes."""
+
+    name: str
+    chain: Chain
+    place: str
+    callbacks: tuple[Callback, ...]
+    before: Callback | None  # who sends what releases it; None: the chain's timer
+    is_last: bool
+    away: tuple[tuple[int, tuple[Section, ...]], ...] = ()
+
+    @property
+    def least_ns(self) -> int:
+        own_ns = sum(min(one.least_ns, one.execution_ns) for one in self.callbacks)
+        return own_ns + sum(one.least_ns for one in self.inner)
+
+    @property
+    def inner(self) -> tuple[Section, ...]:
+        """Of the next depth only."""
+        return tuple(one for _, sections in self.away for one in sections)
+
+    @property
+    def last(self) -> Callback:
+        return self.callbacks[-1]
+
+
+@dataclass
+class _Piece:
+    number: int
+    place: str
+    before: Callback | None
+    callbacks: list[Callback] = field(default_factory=list)
+    away: list[tuple[int, list[_Piece]]] = field(default_factory=list)
+
+
+def sections_of(system: System, chain: Chain) -> list[Section]:
+    """In their order. Where the chain comes back to a board, what it has done since is within the section there."""
+    pieces = [_Piece(0, HOST, None)]
+    at, count, previous = pieces[0], 1, None
+    for callback in chain.callbacks:
+        place = callback.executor if system.where(callback) == "mcu" else at.place
+        if at.place == HOST:
+            at.place = place
+        elif place != at.place:
+            known = next((one for one in reversed(pieces) if one.place == place), None)
+            if known is None:
+                at = _Piece(count, place, previous)
+                pieces.append(at)
+                count += 1
+            else:
+                behind = pieces.index(known) + 1
+                known.away.append((len(known.callbacks), pieces[behind:]))
+                del pieces[behind:]
+                at = known
+        at.callbacks.append(callback)
+        previous = callback
+    return [_section(chain, one, count > 1, one is pieces[-1]) for one in pieces]
+
+
+def _section(chain: Chain, piece: _Piece, several: bool, is_last: bool) -> Section:
+    return Section(
+        f"{chain.name}{NUMBER}{piece.number + 1}" if several else chain.name,
+        chain,
+        piece.place,
+        tuple(piece.callbacks),
+        piece.before,
+        is_last,
+        tuple((at, tuple(_section(chain, one, True, False) for one in inner)) for at, inner in piece.away),
+    )
+
+
+def all_of(sections: list[Section] | tuple[Section, ...]) -> Iterator[Section]:
+    """Those within others, too."""
+    for one in sections:
+        yield one
+        yield from all_of(one.inner)
+
+
+# ---- locks ----
+# What locks cost (docs/analysis/locks.md). On a board the analysis of the link knows the critical sections. On the
+# host a lane that waits for a lock is occupied, so waiting is execution.
+
+
+Document = dict[str, Any]
+
+
+def lock_sections_of(system: System) -> dict[int, list[Document]]:
+    """By the identity of a callback of a board, as tools/analysis/native.cpp reads them."""
+    found: dict[int, list[Document]] = {}
+    for lock, callback, section_ns in _sections(system):
+        if system.where(callback) == "mcu":
+            found.setdefault(id(callback), []).append({"lock": lock, "section_ns": section_ns})
+    return found
+
+
+def waits_of(system: System) -> dict[int, int]:
+    """By the identity of a callback of the host: how long its locks keep it waiting in one run, at most."""
+    if not system.locks:
+        return {}
+    locks: dict[str, list[tuple[Callback, int]]] = {}
+    for lock, callback, section_ns in _sections(system):
+        if system.where(callback) == "host":
+            locks.setdefault(lock, []).append((callback, section_ns))
+    waits_ns: dict[int, int] = {}
+    for sections in locks.values():
+        for callback, _ in sections:
+            waits_ns[id(callback)] = waits_ns.get(id(callback), 0) + _wait_ns(system, callback, sections)
+    return waits_ns | _of_alternatives(system, waits_ns)
+
+
+def _of_alternatives(system: System, waits_ns: Mapping[int, int]) -> dict[int, int]:
+    """A chain that stands for one of a join's inputs has the callbacks of the chain that joins."""
+    by_name = {
+        (chain.name, one.name): waits_ns[id(one)]
+        for chain in system.chains
+        for one in chain.callbacks
+        if id(one) in waits_ns
+    }
+    return {
+        id(one): by_name[chain_of(chain.name), one.name]
+        for chain in system.chains
+        for one in chain.callbacks
+        if chain.name != chain_of(chain.name) and (chain_of(chain.name), one.name) in by_name
+    }
+
+
+def _sections(system: System) -> list[tuple[str, Callback, int]]:
+    callbacks = {(chain.name, one.name): one for chain in system.chains for one in chain.callbacks}
+    return [
+        (lock.name, callbacks[section.callback], section.section_ns)
+        for lock in system.locks
+        for section in lock.sections
+    ]
+
+
+def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, int]]) -> int:
+    """Each other lane is before it once at most, with the longest sections of its executor."""
+    kinds = {group.name: group.kind for group in system.groups}
+    total_ns = 0
+    for executor in system.executors:
+        lanes = executor.lanes - (1 if executor.name == callback.executor else 0)
+        lengths: list[int] = []
+        for other, section_ns in sections:
+            if other.executor == executor.name:
+                lengths += [section_ns] * _overlaps(kinds, callback, other, lanes)
+        total_ns += sum(sorted(lengths, reverse=True)[:lanes])
+    return total_ns
+
+
+def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lanes: int) -> int:
+    """Runs of the other callback that may be before one of this, on so many lanes."""
+    if other.group is not None and kinds[other.group] == "reentrant":
+        return lanes
+    excluded = other is callback or (other.group is not None and other.group == callback.group)
+    return 0 if excluded else 1
+
+
+# ---- what has no bound ----
+# Entries of a description with boards and links for which there is no bound, each with what to do.
+
+
+_LONGEST_MS = 1_000_000  # kMostTimeNs of tools/analysis/link.cpp
+_LONGEST_PAYLOAD = 1_000_000  # most_payload_bytes there
+_LEAST_QUANTUM = 64
+
+
+def link_findings(system: System) -> list[Finding]:
+    shared = _shared_lines(system)
+    if shared:  # what else does not fit follows from it
+        return shared
+    findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            findings += _callback_findings(system, callback, ("chains", index, "callbacks", position))
+    return findings
+
+
+def _callback_findings(system: System, callback: Callback, path: Path) -> list[Finding]:
+    findings = [*_too_long(callback, path, ("execution_ms",))]
+    if callback.least_ms > callback.execution_ms:
+        findings.append(
+            Finding(
+                (*path, "least_ms"),
+                f"the shortest run of '{callback.name}' is longer than its execution_ms",
+                "make least_ms smaller",
+            )
+        )
+    if callback.sends is None:
+        return findings
+    if callback.sent_bytes > _LONGEST_PAYLOAD:
+        key = "publishes" if callback.publishes else "requests" if callback.requests else "replies"
+        findings.append(
+            Finding(
+                (*path, key, "payload_bytes"),
+                f"'payload_bytes' of '{callback.name}' is {callback.sent_bytes}",
+                f"with a microcontroller it must be at most {_LONGEST_PAYLOAD}",
+            )
+        )
+    if system.where(callback) == "mcu":
+        board = system.executor(callback.executor)
+        if not system.links:
+            findings.append(Finding(path, f"'{callback.name}' sends and there is no line", "add a [[links]] entry"))
+        elif system.link_of_board(board) is None and len(system.boards()) > 1:
+            findings.append(
+                Finding(
+                    path,
+                    f"'{callback.name}' sends on board '{board.name}', and nobody says over which link",
+                    'add link = "NAME" to the board',
+                )
+            )
+    return findings
+
+
+def _too_long(entry: Callback | Executor | SerialLink | UdpLink, path: Path, keys: tuple[str, ...]) -> list[Finding]:
+    return [
+        Finding(
+            (*path, key),
+            f"'{key}' of '{entry.name}' is {getattr(entry, key)}",
+            f"with a microcontroller it must be at most {_LONGEST_MS}",
+        )
+        for key in keys
+        if getattr(entry, key) > _LONGEST_MS
+    ]
+
+
+def _budgets(system: System) -> list[Finding]:
+    return [
+        Finding(
+            ("executors", index, "budget_ms"),
+            f"executor '{one.name}' has a budget, for which there is no bound in a system with a microcontroller",
+            "remove it, or check the host alone",
+        )
+        for index, one in enumerate(system.executors)
+        if one.budget_ms
+    ]
+
+
+def _boards(system: System) -> list[Finding]:
+    costs = ("submit_ms", "process_ms", "dispatch_ms", "interrupt_ms")
+    findings = []
+    for index, one in enumerate(system.executors):
+        if one.where == "mcu":
+            findings += _too_long(one, ("executors", index), costs)
+    if len(system.boards()) < 2:
+        return findings
+    for chain in system.chains:
+        for way in system.ways(chain):
+            findings += _returns(system, chain, way)
+    return list({one.path: one for one in findings}.values())
+
+
+def _returns(system: System, chain: Chain, way: tuple[Callback, ...]) -> list[Finding]:
+    """A chain that comes to a board again in between, of which it has left for another one before."""
+    seen: set[str] = set()
+    for section in all_of(sections_of(system, chain.model_copy(update={"callbacks": way}))):
+        if section.place in seen:
+            return [
+                Finding(
+                    _path_of(system, section.callbacks[0]),
+                    f"chain '{chain.name}' comes back to board '{section.place}' from a board that it has come back "
+                    "to, for which there is no bound",
+                    "end it before, and begin a chain of its own there",
+                )
+            ]
+        seen.add(section.place)
+    return []
+
+
+def _path_of(system: System, callback: Callback) -> Path:
+    return next(
+        ("chains", index, "callbacks", position)
+        for index, chain in enumerate(system.chains)
+        for position, one in enumerate(chain.callbacks)
+        if one is callback
+    )
+
+
+def _shared_lines(system: System) -> list[Finding]:
+    """A serial line has one board at its end."""
+    owners: dict[str, str] = {}
+    findings = []
+    for index, one in enumerate(system.executors):
+        link = system.link_of_board(one) if one.where == "mcu" else None
+        if not isinstance(link, SerialLink):
+            continue
+        first = owners.setdefault(link.name, one.name)
+        if first != one.name:
+            findings.append(
+                Finding(
+                    ("executors", index),
+                    f"executors '{first}' and '{one.name}' are two microcontrollers on the serial link '{link.name}', "
+                    "which has one",
+                    'give each a [[links]] entry and link = "NAME", or put the callbacks on one executor',
+                )
+            )
+    return findings
+
+
+def shared_lanes(system: System) -> list[Finding]:
+    """A callback that has begun is not preempted in its own lane, which no bound counts if others have lanes."""
+    findings = []
+    for index, one in enumerate(system.executors):
+        if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
+            continue
+        levels = levels_of(system, one.name)
+        if one.lanes >= levels:
+            continue
+        findings.append(
+            Finding(
+                ("executors", index, "lanes"),
+                f"executor '{one.name}' has {one.lanes} lanes for chains of {levels} priorities, and bounds are known "
+                "for one lane or for a lane of each priority",
+                f"write lanes = 1 or lanes = {levels}",
+            )
+        )
+    return findings
+
+
+def levels_of(system: System, board: str) -> int:
+    """Of the chains that come to this microcontroller."""
+    return len(set(levels_on(system, board).values()))
+
+
+def _line_findings(system: System) -> list[Finding]:
+    boards = {board.name: system.link_of_board(board) for board in system.boards()}
+    findings = []
+    if len(boards) == 1 and None in boards.values() and len(system.links) > 1:
+        second = system.links[1]
+        findings.append(
+            Finding(
+                ("links", 1),
+                f"link '{second.name}' is the second one of a board, for which there is no bound",
+                "check one at a time, or say which by link = ... of the board",
+            )
+        )
+    used = {link.name for link in boards.values() if link is not None}
+    for index, link in enumerate(system.links):
+        path: Path = ("links", index)
+        if link.name not in used and boards:
+            continue
+        if isinstance(link, UdpLink) and (link.agent_ms is None or link.return_ms is None):
+            findings.append(
+                Finding(
+                    (*path, "kind"),
+                    f"link '{link.name}' is UDP, whose delay has no bound of its own",
+                    "give it agent_ms and return_ms, the longest that you take for granted, or use a serial link",
+                )
+            )
+            continue
+        findings += _too_long(link, path, ("agent_ms", "return_ms"))
+        if link.quantum_bytes and not _LEAST_QUANTUM <= link.quantum_bytes <= link.mtu_bytes:
+            findings.append(
+                Finding(
+                    (*path, "quantum_bytes"),
+                    f"'quantum_bytes' of '{link.name}' is {link.quantum_bytes}",
+                    f"it must be 0, or from {_LEAST_QUANTUM} to mtu_bytes",
+                )
+            )
+    return findings
+
+
+# ---- chains that branch and join ----
+# Chains that branch or join where a board takes part (docs/analysis/joins.md, With a board). Each way from a timer to
+# an end is bounded as a chain of its own; all ways of one timer have one priority. What several ways go over is one
+# object in all of them, by which the analysis counts it once.
+
+
+_NOTHING = Decimal(0)
+_ALTERNATIVE = re.compile(re.escape(alternative_name("", 0))[:-1] + r"\d+")
+Way = tuple[Callback, ...]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """system: without branches and joins. of_chain: by name of a chain as it is described those of `system` that it is
+    no later than."""
+
+    system: System
+    of_chain: Mapping[str, tuple[str, ...]]
+
+
+def has_trees(system: System) -> bool:
+    return any(chain.branches_from is not None for chain in system.chains)
+
+
+def ways_of(system: System) -> Ways:
+    """The cost is that of all ways, each compared with all others."""
+    behind = _BehindJoins(system)
+    shared = tree_priorities(system)
+    chains: list[Chain] = []
+    of_chain: dict[str, tuple[str, ...]] = {}
+    for chain in system.chains:
+        for place, way in enumerate(system.ways(chain)):
+            name = chain.name if place == 0 else alternative_name(chain.name, place)
+            chains.append(_alone(system, chain, behind.callbacks_of(way), name, shared))
+            of_chain[chain.name] = (*of_chain.get(chain.name, ()), name)
+    return Ways(system.model_copy(update={"chains": tuple(chains)}), of_chain)
+
+
+class _BehindJoins:
+    """Callbacks that do not run on a way in an instance in which another input is the last. Over several boards each
+    way has its own of them, as its sections begin at another time than those of the other ways."""
+
+    def __init__(self, system: System) -> None:
+        waiting = [chain for chain in system.chains if _waits(system, chain)]
+        self._behind = {id(one) for chain in waiting for one in chain.callbacks}
+        self._by_way = len(system.boards()) > 1
+        self._made: dict[tuple[int, ...], Callback] = {}
+
+    def callbacks_of(self, way: Way) -> Way:
+        return tuple(self._callback(way, number) for number in range(len(way)))
+
+    def _callback(self, way: Way, number: int) -> Callback:
+        callback = way[number]
+        if id(callback) not in self._behind:
+            return callback
+        key = tuple(map(id, way[: number + 1])) if self._by_way else (id(callback),)
+        if key not in self._made:
+            self._made[key] = callback.model_copy(update={"least_ms": _NOTHING})
+        return self._made[key]
+
+
+def _waits(system: System, chain: Chain) -> bool:
+    """It joins, or comes behind a join."""
+    if chain.branches_from is None:
+        return False
+    return bool(chain.joins) or any(
+        _waits(system, system.chain(name)) for name, _ in (chain.branches_from, *chain.joins)
+    )
+
+
+def _alone(system: System, chain: Chain, way: Way, name: str, shared: Mapping[str, int]) -> Chain:
+    timer = system.timer_of(chain)
+    tree = [one for one in system.chains if system.timer_of(one) is timer]
+    if len(tree) == 1:
+        return chain
+    changed = {
+        "name": name,
+        "priority": shared.get(chain.name, chain.priority),
+        "jitter_ms": timer.jitter_ms,
+        "offset_ms": timer.offset_ms,
+        "hold": any(one.hold for one in tree),
+        "branches_from": None,
+        "joins": (),
+        "callbacks": way,
+    }
+    return chain.model_copy(update=changed)
+
+
+def latest_ways(system: System, ways: Ways, bounds: Sequence[ChainBound]) -> list[ChainBound]:
+    """Of the chains of this system in its order, from those of its ways."""
+    by_name = {one.name: one for one in bounds}
+    places = {chain.name: index for index, chain in enumerate(system.chains)}
+    return [
+        _latest(system, chain, [by_name[name] for name in ways.of_chain[chain.name]], places) for chain in system.chains
+    ]
+
+
+def _latest(system: System, chain: Chain, ways: Sequence[ChainBound], places: Mapping[str, int]) -> ChainBound:
+    none = next((one for one in ways if one.bound_ns is None), None)
+    worst = none or max(ways, key=lambda one: one.bound_ns or 0)
+    bound_ns, root = worst.bound_ns, worst.root
+    if root is not None and root.chain is not None and root.path[:1] == ("chains",):
+        root = replace(root, path=("chains", places[root.chain], *root.path[2:]))
+    if bound_ns is not None and _waits(system, chain) and bound_ns > chain.period_ns:
+        what = f"it joins messages and may take {bound_ns / 1e6:.3f} ms, longer than its period"
+        bound_ns, root = None, Root("joins_meet", ("chains", places[chain.name]), what, chain.name)
+    parts, depends_on = worst.find_parts, worst.find_depends_on
+
+    def named_parts() -> list[Share]:
+        return [(one[0], one[1], one[2] and chain_of(one[2]), *one[3:]) for one in parts()]
+
+    alone = len(ways) == 1 and worst.name == chain.name
+    return replace(
+        worst,
+        name=chain.name,
+        priority=chain.priority,
+        bound_ns=bound_ns,
+        deadline_ns=chain.deadline_ns,
+        met=bound_ns is not None and bound_ns <= chain.deadline_ns,
+        root=root,
+        find_parts=named_parts if bound_ns is not None else list,
+        find_depends_on=lambda: tuple(sorted({chain_of(one) for one in depends_on()} - {chain.name})),
+        find_sections=worst.find_sections if alone else tuple,
+    )
+
+
+def named(text: str) -> str:
+    """With the user's names of chains in place of those of their ways."""
+    return _ALTERNATIVE.sub("", text)
+
+
+def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
+    """What chains of one timer may not have together, with a board. waiting: boards where publishing waits."""
+    if not has_trees(system):
+        return
+    locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
+    for index, chain in enumerate(system.chains):
+        if chain.branches_from is None:
+            continue
+        timer = system.timer_of(chain)
+        tree = [one for one in system.chains if system.timer_of(one) is timer]
+        way = [one for callbacks in system.ways(chain) for one in callbacks]
+        if chain.reliability != timer.reliability:
+            yield Finding(
+                ("chains", index, "reliability"),
+                f"chain '{chain.name}' is {chain.reliability} and begins with the timer of '{timer.name}', which is "
+                f"{timer.reliability}: there is a bound with a board only if both are the same",
+                f'write reliability = "{timer.reliability}"',
+            )
+        elif any(one.requests or one.replies for one in way):
+            yield Finding(
+                ("chains", index, "branches_from"),
+                f"chain '{chain.name}' branches and has a service on its way, for which there is no bound with a board",
+                "give it a timer of its own, or send topics",
+            )
+        elif any(one.name in locked for one in tree):
+            lock = system.locks[next(locked[one.name] for one in tree if one.name in locked)]
+            yield Finding(
+                ("locks", system.locks.index(lock)),
+                f"lock '{lock.name}' is taken in a chain that branches, for which there is no bound with a board",
+                "give each chain a timer of its own",
+            )
+        elif losses:
+            yield Finding(
+                ("chains", index, "branches_from"),
+                f"chain '{chain.name}' branches, for which there is no bound with a board and losses",
+                "check without losses, or give it a timer of its own",
+            )
+        elif found := next((one for one in way if one.executor in waiting), None):
+            yield Finding(
+                ("chains", index, "branches_from"),
+                f"chain '{chain.name}' branches and comes to board '{found.executor}', where publishing waits",
+                "use tide, or batch",
+            )
+
+
+# ---- documents ----
+
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
 RELAY = (
     "!relay"  # a host executor of documents: where a message passes through on its way between two callbacks of boards
 )
-Document = dict[str, Any]
 _POLICIES: dict[HostPolicy, str] = {
     "default": "default",
     "priority": "priority",
@@ -182,7 +730,7 @@ def _share_levels(document: Document, priorities: Mapping[str, int]) -> None:
 
 
 def _add_sections(document: Document, system: System, whole: System) -> None:
-    sections = sections_of(whole)
+    sections = lock_sections_of(whole)
     for chain, entry in zip(system.chains, document["chains"], strict=True):
         for callback, one in zip(chain.callbacks, entry["callbacks"], strict=True):
             if id(callback) in sections:
@@ -430,3 +978,78 @@ def _link_chain(
             for before, callback in zip((None, *chain.callbacks), chain.callbacks, strict=False)
         ],
     }
+
+
+# ---- what is supposed of executors ----
+# Which executor a bound supposes on the host, in words. A bound may be proved for more orders than that of the policy
+# that was asked for: then the order that it is proved for is told.
+
+
+TEXTS = {
+    "any_order": "a free lane takes some callback that is ready, in whatever order",
+    "default": "ready sets: each callback once in a set, timers whenever they expire (tide's ready-set policy; the "
+    "wait sets of rclcpp on one thread run a timer no more often; not events executors)",
+    "wait_set": "wait sets with cached timers: each callback once in a set, timers too (rclcpp 28 of Jazzy, "
+    "SingleThreadedExecutor; not its EventsExecutor, and not tide's ready-set policy)",
+    "priority": "a free lane always takes the most important callback that is ready (tide's priorities, also in "
+    "tide_ros; not rclcpp or rclpy)",
+}
+CLIENT_TEXTS: dict[ClientExecutor, str] = {
+    "tide": "one lane: the most urgent callback first, and one that has begun is not preempted",
+    "lanes": "a lane for each priority: the more urgent preempts",
+    "batch": "rclc's rounds: what is ready is taken at once and run in whatever order; publishing never waits",
+    "batch_stock": "rclc's rounds in whatever order; a reliable publish waits until it is confirmed",
+    "batch_blocking": "rclc's rounds in whatever order; each publish waits until it has left, a reliable "
+    "one until it is confirmed",
+}
+# From the one that holds for all to the one that holds for fewest.
+_ORDER = ("any_order", "default", "wait_set", "priority")
+STARVATION = "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)"
+
+
+def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterable[str]]) -> tuple[Model, ...]:
+    """proved: by executor the policies that the bounds used there are proved for."""
+    excluding = shared_exclusive_groups(system)
+    models = []
+    for executor in system.executors:
+        if executor.name not in proved:
+            continue
+        model = max(proved[executor.name], key=_ORDER.index, default="any_order")
+        text = TEXTS[model]
+        group = excluding.get(executor.name)
+        if group is not None and policy != "rclcpp":
+            text += _come_back(group, f"a lane passes over what group '{group}' excludes and comes back to it")
+        models.append(Model(executor.name, model, text))
+    return tuple(models)
+
+
+def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:
+    """Of the boards' executors, which are what was asked for whatever the description says, and of the host's."""
+    used = {callback.executor for chain in system.chains for callback in chain.callbacks}
+    models = []
+    for executor in system.executors:
+        if executor.where == "mcu" and executor.name in used:
+            client = asked or executor_of_board(executor)
+            models.append(Model(executor.name, client, CLIENT_TEXTS[client] + _other_lanes(system, executor, client)))
+        if executor.where != "host" or executor.name not in used:
+            continue
+        models.append(Model(executor.name, "any_order", TEXTS["any_order"] + _excluding(system, executor)))
+    return tuple(models)
+
+
+def _other_lanes(system: System, executor: Executor, client: ClientExecutor) -> str:
+    """What is bounded and what is described may differ: the user asked so."""
+    needed = levels_of(system, executor.name) if client == "lanes" else 1
+    fits = executor.lanes >= needed if client == "lanes" else executor.lanes == 1
+    return "" if fits else f"; the description has lanes = {executor.lanes}, for which these bounds do not hold"
+
+
+def _excluding(system: System, executor: Executor) -> str:
+    group = shared_exclusive_groups(system).get(executor.name)
+    return "" if group is None else _come_back(group, f"what group '{group}' excludes is come back to")
+
+
+def _come_back(group: str, text: str) -> str:
+    if service := service_of_group(group):
+        return f"; requests of service '{service}' are taken one at a time, and lanes pass over those that wait"
+    return f"; {text}: {STARVATION}"

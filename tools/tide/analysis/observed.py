@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tide.analysis.bounds import Bounds, bounds_of, executors_for
+from tide.analysis.bounds import bounds_of, executors_for
+from tide.analysis.result import Bounds
 from tide.system.model import System
 
 DESCRIBED = "described"  # a run in which each board had its own executor

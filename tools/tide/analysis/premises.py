@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from tide.system.fields import MEASURED
 
 if TYPE_CHECKING:
-    from tide.analysis.bounds import Bounds
+    from tide.analysis.result import Bounds
     from tide.system.model import Chain, System
 
 Group = Literal["your numbers and programs", "tide", "the machine"]

@@ -10,11 +10,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tide.analysis.wire import down_bytes, up_bytes
 from tide.errors import UsageError
 from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, Chain, Publication, System
 from tide.system.places import Executor
+
+_IDENTITY_BYTES = 24  # TIDE_SAMPLE_IDENTITY_BYTES of include/tide/session.h
+_NUMBER_BYTES = 4  # TIDE_REPLY_HEADER_BYTES there
+
+
+def up_bytes(sender: Callback) -> int:
+    """Of what a callback of a board sends, to the agent. 0: nothing."""
+    return sender.sent_bytes + (_IDENTITY_BYTES if sender.replies else 0)
+
+
+def down_bytes(sender: Callback) -> int:
+    """Of what any callback sends, from the agent to the board that takes it. 0: nothing."""
+    return sender.sent_bytes + (_IDENTITY_BYTES if sender.requests else _NUMBER_BYTES if sender.replies else 0)
+
 
 _WRITE_HEADER_BYTES = 8  # of the submessage, and the two ids
 _FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage

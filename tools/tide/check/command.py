@@ -14,12 +14,11 @@ import typer
 from pydantic_core import to_json
 from rich.console import Console
 
-from tide.analysis.ask import AnalysisError
-from tide.analysis.bounds import Bounds, bounds_of, executors_for
+from tide.analysis.bounds import AnalysisError, bounds_of, executors_for
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
 from tide.analysis.premises import origins_of
-from tide.analysis.reasons import Root
+from tide.analysis.result import Bounds, Root
 from tide.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation
 from tide.outputs import require_file, written
 from tide.programs.binaries import MissingBinaryError

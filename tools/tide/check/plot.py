@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from tide.analysis.bounds import Bounds, ChainBound
+from tide.analysis.result import Bounds, ChainBound
 from tide.check.table import LABELS, label
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999", "#1a1a1a")

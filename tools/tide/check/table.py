@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from tide.analysis.bounds import Bounds, ChainBound
-from tide.analysis.parts import LABELS, label
 from tide.analysis.premises import Origins
-from tide.analysis.reasons import Root
+from tide.analysis.result import LABELS, Bounds, ChainBound, Root, label
 from tide.extras import install_of
 from tide.report.answers import print_premise_names, print_premises
 from tide.system.locate import Path

@@ -11,10 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from tide.analysis.ask import AnalysisError
-from tide.analysis.bounds import bounds_of
+from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
-from tide.analysis.paths import PathBound
+from tide.analysis.result import PathBound
 from tide.check.table import label, milliseconds
 from tide.interrupts import interruptible
 from tide.optimise.changes import Change, changes

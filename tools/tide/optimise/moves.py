@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from tide.analysis.unbounded import levels_of
-from tide.analysis.wire import down_bytes, up_bytes
+from tide.analysis.lower import levels_of
+from tide.analysis.sizing import down_bytes, up_bytes
 from tide.optimise.choice import Choice, cores_of, is_ordered, present
 from tide.programs.simulator import workers
 from tide.system.model import Callback, Chain, System, nanoseconds

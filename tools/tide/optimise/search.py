@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import is_on_host
+from tide.analysis.result import Bounds
 from tide.optimise.choice import Choice, applied, only, present
 from tide.optimise.moves import Moves
 from tide.system.model import System

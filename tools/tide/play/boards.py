@@ -13,9 +13,8 @@ from decimal import Decimal
 from typing import TypeVar
 
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
-from tide.analysis.lower import executor_of_board
-from tide.analysis.names import NUMBER
-from tide.analysis.sections import HOST, Section, all_of, sections_of
+from tide.analysis.lower import HOST, Section, all_of, executor_of_board, sections_of
+from tide.analysis.result import NUMBER
 from tide.analysis.sizing import Need
 from tide.play.paths import Instance
 from tide.play.server import Played

@@ -392,7 +392,7 @@ class _Run:
     # ---- the Cortex-M7 binary ----
 
     def on_qemu(self, variants: list[Variant], place: Path) -> Results:
-        from tide.analysis.ask import AnalysisError
+        from tide.analysis.bounds import AnalysisError
         from tide.analysis.lower import NoBoundError
         from tide.analysis.observed import ObservationError
         from tide.programs.simulator import Simulator

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, Literal
 
-from tide.analysis.ask import AnalysisError
-from tide.analysis.bounds import Assumption, Bounds, ChainBound, bounds_of
+from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError, described_executor
 from tide.analysis.observed import Observation, as_run, bounded_runs, observations
 from tide.analysis.premises import Reach, places_of, reaches_of
+from tide.analysis.result import Assumption, Bounds, ChainBound
 from tide.report.results import Answer, ChainResult, Results, Run
 from tide.run.plan import limit_ns
 from tide.system.model import Callback, Chain, System, nanoseconds

@@ -14,10 +14,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tide.analysis.ask import AnalysisError
-from tide.analysis.bounds import Bounds, ChainBound, bounds_of
+from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import DESCRIBED, excluded
+from tide.analysis.result import Bounds, ChainBound
 from tide.errors import UsageError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.pauses import pauses_told

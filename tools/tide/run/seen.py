@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tide.analysis.bounds import Bounds
-from tide.analysis.lower import is_on_host
-from tide.analysis.sections import sections_of
+from tide.analysis.lower import is_on_host, sections_of
+from tide.analysis.result import Bounds
 from tide.play.paths import Instance, Played
 from tide.programs.pauses import Span, pauses_of
 from tide.report.verdict import not_published, unanswered

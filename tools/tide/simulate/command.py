@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tide.analysis.ask import AnalysisError
+from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import Observation
 from tide.campaign import engine as engines

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.table import Table
 
-from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import is_on_host
+from tide.analysis.result import Bounds
 from tide.play.boards import PROGRAM as BOARD_PROGRAM
 from tide.play.boards import BoardsPlayer
 from tide.play.host import PROGRAM as HOST_PROGRAM

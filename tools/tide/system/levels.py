@@ -72,7 +72,7 @@ def shared_priorities(board: str, chains: Sequence[Chain]) -> dict[str, int]:
         for names in several:
             found |= dict.fromkeys(names, max(found[name] for name in names))
     together = {name for names in several for name in names}
-    alike: dict[int, set[str]] = defaultdict(set)  # of chains that go over what several share (tide.analysis.trees)
+    alike: dict[int, set[str]] = defaultdict(set)  # of chains that go over what several share (tide.analysis.lower)
     for chain in chains:
         if any(callback.executor == board for callback in chain.callbacks):
             alike[chain.priority].add(chain.name)

@@ -13,9 +13,9 @@ from itertools import pairwise
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from tide.analysis.ask import AnalysisError
-from tide.analysis.bounds import Bounds, bounds_of
+from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
+from tide.analysis.result import Bounds
 from tide.programs.binaries import MissingBinaryError
 from tide.report.verdict import Completeness, Observation, Premises, State, Verdict, not_published, verdict
 from tide.system.model import System
