@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 import pytest
-from descriptions import board, chain, described, entry, host, line
 from typer.testing import CliRunner
 
+from descriptions import board, chain, described, entry, host, line
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.result import Bounds

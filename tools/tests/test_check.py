@@ -13,10 +13,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import descriptions as d
 import pytest
 from typer.testing import CliRunner
 
+import descriptions as d
 from tide.main import app
 
 ROOT = Path(__file__).parents[2]

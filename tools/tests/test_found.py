@@ -5,10 +5,10 @@ and played in virtual time."""
 from __future__ import annotations
 
 import pytest
-from descriptions import chain as hosted
-from descriptions import described, host
 from test_pools import bound_ms, chain, played, system
 
+from descriptions import chain as hosted
+from descriptions import described, host
 from tide.analysis.bounds import bounds_of
 from tide.system.load import parse
 from tide.system.model import System

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import descriptions as d
 import pytest
 from random_hosts import fast_timer, long_urgent_chain, random_board, random_host
 from typer.testing import CliRunner
 
+import descriptions as d
 from tide.analysis import bounds as bounds_module
 from tide.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, ask_executors, bounds_of
 from tide.analysis.lower import NoBoundError

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from descriptions import board, chain, host, line
 from typer.testing import CliRunner
 
+from descriptions import board, chain, host, line
 from tide.analysis.bounds import bounds_of
 from tide.analysis.result import ChainBound
 from tide.main import app

@@ -8,9 +8,9 @@ from itertools import permutations, product
 from pathlib import Path
 
 import pytest
-from descriptions import chain, described, host
 from typer.testing import CliRunner
 
+from descriptions import chain, described, host
 from tide.main import app
 from tide.optimise.choice import Choice, applied, cores_of, present
 from tide.optimise.moves import Moves

@@ -11,10 +11,10 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from descriptions import chain, described, host
 from test_optimise import host_system, run
 from typer.testing import CliRunner
 
+from descriptions import chain, described, host
 from tide.main import app
 from tide.optimise.choice import Choice, cores_of, only, present
 from tide.optimise.fewest import FewestChanges, distance, fewest_numbers, undone

@@ -8,9 +8,9 @@ import random
 from pathlib import Path
 
 import pytest
-from descriptions import chain, described, host
 from typer.testing import CliRunner
 
+from descriptions import chain, described, host
 from tide.analysis.bounds import bounds_of
 from tide.main import app
 from tide.play.paths import Instance, Played

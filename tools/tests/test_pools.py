@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from descriptions import chain as written
-from descriptions import described, host, line
 from typer.testing import CliRunner
 
 import tide.analysis.bounds as bounding
+from descriptions import chain as written
+from descriptions import described, host, line
 from tide.analysis.bounds import ask_link, bounds_of, uses_of
 from tide.analysis.result import Bounds
 from tide.analysis.sizing import AGENT_NODES, AGENT_RESERVED_NODES, DEFAULTS, client_of, need_of, only_board, pools

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml  # type: ignore[import-untyped]
-from descriptions import board, chain, described, host, line
 from typer.testing import CliRunner
 
+from descriptions import board, chain, described, host, line
 from tide.main import app
 from tide.system.load import parse
 from tide.system.ros_parameters import parameters_file

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from descriptions import chain, described, host
 from rich.cells import cell_len
 from rich.console import Console
 
+from descriptions import chain, described, host
 from tide.report.verdict import State
 from tide.system.load import load, parse
 from tide.watch import screen
