@@ -120,7 +120,8 @@ message(STATUS "new variables: ${after}")
 
 
 def test_options_reach_the_runtime_and_the_program(tmp_path: Path) -> None:
-    program = '#include <tide/options.h>\n#include <stdio.h>\nint main(void) { printf("%d\\n", TIDE_CONTROL_PLACES); return 0; }\n'
+    program = "#include <tide/options.h>\n#include <stdio.h>\n"
+    program += 'int main(void) { printf("%d\\n", TIDE_CONTROL_PLACES); return 0; }\n'
     robot = build(tmp_path, RUNTIME_ALONE + ROBOT, "-DTIDE_OPTIONS=TIDE_CONTROL_PLACES=3", program=program)
     assert run([robot], tmp_path) == "3\n"
 
