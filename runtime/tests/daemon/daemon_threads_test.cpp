@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "daemon_memory.h"
 #include "daemon_peer.h"
 #include "threads.h"
 #include "tide/daemon.h"
@@ -25,35 +26,13 @@ constexpr int levels = 3, messages_each = 400, submitters = 3, lanes = 2;
 // started on the line, reports its end and polls.
 struct Side {
   Side(bool use_frames, uint32_t seed) : framed(use_frames), random(seed) {
-    for (auto &each : reassembly_bytes) each.resize(4096);
-    for (size_t i = 0; i < 4; ++i) {
-      reassemblies[i].bytes = reassembly_bytes[i].data();
-      reassemblies[i].capacity = 4096;
-    }
-    classes[0] = {small.data(), 64, 24};
-    classes[1] = {large.data(), 4096, 4};
     tide_daemon_config_t config{};
+    memory.give(config,
+                {.classes = {{64, 24}, {4096, 4}}, .streams = 6, .slots = 16, .reassemblies = 4, .slot_bytes = 256});
     config.platform = &world.platform;
-    config.transmitter.nodes = nodes;
-    config.transmitter.execution_storage = execution;
-    config.transmitter.pending_storage = pending;
-    config.transmitter.node_count = 28;
-    config.transmitter.classes = classes;
-    config.transmitter.class_count = 2;
-    config.transmitter.streams = output;
-    config.transmitter.stream_count = 6;
     config.transmitter.message_bytes = 256;
     config.transmitter.heartbeat_delay_ns = -1;
     config.transmitter.heartbeat_period_ns = 10'000'000;
-    config.receiver.slots = slots;
-    config.receiver.slot_count = 16;
-    config.receiver.storage = storage.data();
-    config.receiver.slot_bytes = 256;
-    config.receiver.noted_storage = noted;
-    config.receiver.streams = input;
-    config.receiver.stream_count = 6;
-    config.receiver.reassemblies = reassemblies;
-    config.receiver.reassembly_count = 4;
     config.receiver.context = this;
     config.receiver.on_submessage = [](void *context, const tide_delivery_t *delivery) {
       static_cast<Side *>(context)->delivered(*delivery);
@@ -243,15 +222,7 @@ struct Side {
   std::deque<Bytes> inbox;
   std::deque<std::pair<void *, bool>> samples;
 
-  tide_node_t nodes[28];
-  tide_queue_entry_t *execution[28], *pending[28], *noted[16];
-  tide_size_class_t classes[2];
-  tide_output_stream_t output[6];
-  tide_input_stream_t input[6];
-  tide_slot_t slots[16];
-  tide_reassembly_t reassemblies[4];
-  Bytes small = Bytes(64 * 24), large = Bytes(4096 * 4), storage = Bytes(256 * 16);
-  Bytes reassembly_bytes[4];
+  DaemonMemory memory;
 };
 
 class daemon_threads : public testing::TestWithParam<bool> {};

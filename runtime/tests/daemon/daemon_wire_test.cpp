@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "daemon_memory.h"
 #include "daemon_peer.h"
 #include "tide/daemon.h"
 
@@ -39,26 +40,11 @@ class Machine {
                  [](void *, tide_event_t *event) { event->state = 0; },
                  [](void *, tide_event_t *event) { event->state = 1; },
                  [](void *, tide_event_t *, int64_t) { return 0; }};
-    classes_[0] = {storage_, 32, 16};
     tide_daemon_config_t config{};
+    memory_.give(config, {.classes = {{32, 16}}, .streams = 2 * levels, .slots = 4, .slot_bytes = 64});
     config.platform = &platform_;
-    config.transmitter.nodes = nodes_;
-    config.transmitter.execution_storage = execution_;
-    config.transmitter.pending_storage = pending_;
-    config.transmitter.node_count = 16;
-    config.transmitter.classes = classes_;
-    config.transmitter.class_count = 1;
-    config.transmitter.streams = output_;
-    config.transmitter.stream_count = 2 * levels;
     config.transmitter.message_bytes = 64;
     config.transmitter.heartbeat_delay_ns = -1;
-    config.receiver.slots = slots_;
-    config.receiver.slot_count = 4;
-    config.receiver.storage = slot_storage_;
-    config.receiver.slot_bytes = 64;
-    config.receiver.noted_storage = noted_;
-    config.receiver.streams = input_;
-    config.receiver.stream_count = 2 * levels;
     config.receiver.context = this;
     config.receiver.on_submessage = [](void *, const tide_delivery_t *) {};
     config.on_activity = [](void *self) { static_cast<Machine *>(self)->told(); };
@@ -120,7 +106,7 @@ class Machine {
   bool is_work_waiting() const {
     const tide_transmitter_t &t = daemon.transmitter;
     bool answer_due = false;
-    for (const tide_output_stream_t &stream : output_)
+    for (const tide_output_stream_t &stream : memory_.output_streams())
       answer_due = answer_due || (stream.id != 0 && (stream.acknack_due || stream.heartbeat_due));
     return t.execution_buffer.count > 0 || t.control_count > 0 || answer_due;
   }
@@ -181,7 +167,7 @@ class Machine {
     const auto level = static_cast<uint8_t>(random_() % levels);
     const uint8_t stream = TIDE_STREAM_RELIABLE(level);
     Bytes bytes = peer::message(stream, static_cast<uint16_t>(random_() % 4), {peer::submessage(0x09, Bytes(8))});
-    for (const tide_output_stream_t &each : output_) {
+    for (const tide_output_stream_t &each : memory_.output_streams()) {
       if (each.id != stream || !chance(60)) continue;
       bytes = acknack(stream, chance(80) ? each.next_to_send : each.first_unacknowledged, chance(30) ? 1 : 0);
     }
@@ -238,13 +224,7 @@ class Machine {
   bool open_ = false, busy_ = false, in_link_ = false;
   int64_t now_ns_ = 1;
   tide_platform_t platform_{};
-  tide_size_class_t classes_[1];
-  tide_node_t nodes_[16];
-  tide_queue_entry_t *execution_[16], *pending_[16], *noted_[4];
-  tide_output_stream_t output_[2 * levels]{};
-  tide_input_stream_t input_[2 * levels]{};
-  tide_slot_t slots_[4];
-  uint8_t storage_[32 * 16], slot_storage_[64 * 4];
+  DaemonMemory memory_;
 };
 
 TEST(daemon_wire, is_never_idle_because_somebody_is_preempted) {

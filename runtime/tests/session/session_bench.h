@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "session_memory.h"
+#include "daemon_memory.h"
 #include "tide/session.h"
 #include "tide/status.h"
 
@@ -731,7 +731,7 @@ class Bench {
   tide_object_t *objects_[32]{};
   std::vector<std::unique_ptr<tide_object_t>> owned_;
   std::vector<std::unique_ptr<Subscription>> subscriptions_;
-  SessionMemory memory_;
+  DaemonMemory memory_;
 };
 
 }  // namespace bench

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "session_memory.h"
+#include "daemon_memory.h"
 #include "session_replay_recording.h"
 #include "tide/session.h"
 #include "tide/status.h"
@@ -172,7 +172,7 @@ class Client {
   std::deque<tide_object_t> objects_;
   std::vector<std::unique_ptr<tide_reader_t>> readers_;
   std::deque<std::vector<tide_sample_t>> rings_;
-  SessionMemory memory_;
+  DaemonMemory memory_;
 };
 
 }  // namespace session_replay

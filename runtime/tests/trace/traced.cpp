@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon_memory.h"
 #include "tide/budget.h"
 #include "tide/daemon.h"
 #include "tide/executor.h"
@@ -105,27 +106,12 @@ TEST(Traced, ADaemonRecordsAMessageFromSubmitToTheEndOfItsFrame) {
   clock_ns = 50;
   Recorded recorded;
   const tide_platform_t machine = platform();
-  std::array<tide_node_t, 2> nodes{};
-  std::array<tide_queue_entry_t *, 2> execution{}, pending{};
-  alignas(4) std::array<uint8_t, 128> storage{};
-  const tide_size_class_t size{storage.data(), 64, 2};
-  std::array<tide_output_stream_t, 2> outputs{};
-  std::array<tide_slot_t, 2> slots{};
-  std::array<tide_queue_entry_t *, 2> noted{};
-  (void)slots;
-  (void)noted;
+  DaemonMemory memory;
+  tide_daemon_config_t config{};
+  memory.give(config, {.classes = {{64, 2}}, .streams = 2, .slots = 2});
+  config.transmitter.message_bytes = 128;
   tide_transmitter_t transmitter{};
-  tide_transmitter_config_t config{};
-  config.nodes = nodes.data();
-  config.execution_storage = execution.data();
-  config.pending_storage = pending.data();
-  config.node_count = 2;
-  config.classes = &size;
-  config.class_count = 1;
-  config.streams = outputs.data();
-  config.stream_count = 2;
-  config.message_bytes = 128;
-  ASSERT_EQ(tide_transmitter_init(&transmitter, &config), TIDE_OK);
+  ASSERT_EQ(tide_transmitter_init(&transmitter, &config.transmitter), TIDE_OK);
   static tide_daemon_t daemon;
   daemon = {};
   daemon.platform = &machine;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a session's daemon, as much as a test wants.
+// The memory of a daemon, as much as a test wants.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "tide/session.h"
+#include "tide/daemon.h"
 
-class SessionMemory {
+class DaemonMemory {
  public:
   struct Class {
     uint32_t node_bytes;
@@ -15,7 +15,7 @@ class SessionMemory {
   };
   struct Sizes {
     std::vector<Class> classes;  // those without nodes are left out
-    size_t streams, slots, reassemblies = 0;
+    size_t streams, slots, reassemblies = 0, slot_bytes = 512, reassembly_bytes = 4096;
   };
 
   // Sets the members of the configuration that are memory, and how much of it there is.
@@ -24,10 +24,9 @@ class SessionMemory {
     give(config.receiver, sizes);
   }
   const std::vector<tide_slot_t> &slots() const { return slots_; }
+  const std::vector<tide_output_stream_t> &output_streams() const { return output_streams_; }
 
  private:
-  static constexpr size_t kSlotBytes = 512, kReassemblyBytes = 4096;
-
   void give(tide_transmitter_config_t &out, const Sizes &sizes) {
     size_t count = 0, bytes = 0, first = 0;
     for (const Class &one : sizes.classes) {
@@ -57,19 +56,19 @@ class SessionMemory {
 
   void give(tide_receiver_config_t &in, const Sizes &sizes) {
     slots_.resize(sizes.slots);
-    slot_bytes_.resize(sizes.slots * kSlotBytes);
+    slot_bytes_.resize(sizes.slots * sizes.slot_bytes);
     noted_.resize(sizes.slots);
     input_streams_.resize(sizes.streams);
     reassemblies_.resize(sizes.reassemblies);
-    reassembly_bytes_.resize(sizes.reassemblies * kReassemblyBytes);
+    reassembly_bytes_.resize(sizes.reassemblies * sizes.reassembly_bytes);
     for (size_t index = 0; index < sizes.reassemblies; index++) {
-      reassemblies_[index].bytes = reassembly_bytes_.data() + index * kReassemblyBytes;
-      reassemblies_[index].capacity = kReassemblyBytes;
+      reassemblies_[index].bytes = reassembly_bytes_.data() + index * sizes.reassembly_bytes;
+      reassemblies_[index].capacity = static_cast<uint32_t>(sizes.reassembly_bytes);
     }
     in.slots = slots_.data();
     in.slot_count = slots_.size();
     in.storage = slot_bytes_.data();
-    in.slot_bytes = kSlotBytes;
+    in.slot_bytes = static_cast<uint32_t>(sizes.slot_bytes);
     in.noted_storage = noted_.data();
     in.streams = input_streams_.data();
     in.stream_count = input_streams_.size();
