@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "daemon_memory.h"
 #include "tide/framing.h"
 #include "tide/platform.h"
 #include "tide/receiver.h"
@@ -71,34 +72,14 @@ inline std::vector<Bytes> cut(const Bytes &whole, size_t part) {
   return parts;
 }
 
-struct Class {
-  uint32_t bytes;
-  uint16_t count;
-};
+using Class = DaemonMemory::Class;
 
 class Transmitter {
  public:
   explicit Transmitter(const std::vector<Class> &sizes,
-                       const std::function<void(tide_transmitter_config_t &)> &adjust = {}, size_t stream_count = 8)
-      : streams(stream_count) {
-    size_t count = 0;
-    for (const Class &size : sizes) {
-      storage.push_back(std::make_unique<uint8_t[]>(size_t{size.bytes} * size.count));
-      classes.push_back({storage.back().get(), size.bytes, size.count});
-      count += size.count;
-    }
-    nodes.resize(count);
-    execution.resize(count);
-    pending.resize(count);
+                       const std::function<void(tide_transmitter_config_t &)> &adjust = {}, size_t stream_count = 8) {
     tide_transmitter_config_t config{};
-    config.nodes = nodes.data();
-    config.execution_storage = execution.data();
-    config.pending_storage = pending.data();
-    config.node_count = count;
-    config.classes = classes.data();
-    config.class_count = classes.size();
-    config.streams = streams.data();
-    config.stream_count = streams.size();
+    memory.give(config, {.classes = sizes, .streams = stream_count});
     config.message_bytes = 512;
     config.window = 16;
     config.heartbeat_delay_ns = -1;
@@ -143,13 +124,9 @@ class Transmitter {
   tide_transmitter_t core{};
   int status = TIDE_ERROR_STATE;
   std::function<void(const tide_node_t &, tide_node_outcome_t)> on_done;
-  std::vector<tide_node_t> nodes;
-  std::vector<tide_output_stream_t> streams;
-
- private:
-  std::vector<std::unique_ptr<uint8_t[]>> storage;
-  std::vector<tide_size_class_t> classes;
-  std::vector<tide_queue_entry_t *> execution, pending;
+  DaemonMemory memory;
+  std::vector<tide_node_t> &nodes = memory.nodes();
+  std::vector<tide_output_stream_t> &streams = memory.output_streams();
 };
 
 struct Acknack {

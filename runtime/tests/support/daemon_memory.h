@@ -15,7 +15,7 @@ class DaemonMemory {
   };
   struct Sizes {
     std::vector<Class> classes;  // those without nodes are left out
-    size_t streams, slots, reassemblies = 0, slot_bytes = 512, reassembly_bytes = 4096;
+    size_t streams, slots = 0, reassemblies = 0, slot_bytes = 512, reassembly_bytes = 4096;
   };
 
   // Sets the members of the configuration that are memory, and how much of it there is.
@@ -24,9 +24,10 @@ class DaemonMemory {
     give(config.receiver, sizes);
   }
   const std::vector<tide_slot_t> &slots() const { return slots_; }
+  std::vector<tide_node_t> &nodes() { return nodes_; }
+  std::vector<tide_output_stream_t> &output_streams() { return output_streams_; }
   const std::vector<tide_output_stream_t> &output_streams() const { return output_streams_; }
 
- private:
   void give(tide_transmitter_config_t &out, const Sizes &sizes) {
     size_t count = 0, bytes = 0, first = 0;
     for (const Class &one : sizes.classes) {
@@ -76,6 +77,7 @@ class DaemonMemory {
     in.reassembly_count = reassemblies_.size();
   }
 
+ private:
   std::vector<uint8_t> bytes_, slot_bytes_, reassembly_bytes_;
   std::vector<tide_size_class_t> classes_;
   std::vector<tide_node_t> nodes_;
