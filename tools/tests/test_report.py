@@ -18,25 +18,26 @@ from typer.testing import CliRunner
 from tide.analysis.observed import Observation
 from tide.main import app
 from tide.report import charts
-from tide.report.observed import observed_plot
 from tide.report.page import write_page
-from tide.report.plots import latency_plot, sweep_plot, timeline_plot
+from tide.report.plots import latency_plot, observed_plot, sweep_plot, timeline_plot
 from tide.report.references import references
 from tide.report.results import (
     Answer,
     ChainResult,
     Machine,
     PartResult,
+    Period,
     Results,
     Row,
     Run,
+    Span,
     Sweep,
     nearest_rank,
+    running,
     summarise,
     write,
 )
 from tide.report.table import conclusion, results_table, rows, sweep_table
-from tide.report.timeline import Period, Span, running
 from tide.system.load import load
 from tide.system.variants import with_chain_count, with_reliability
 from tide.terminal.style import empty_table, print_whole

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.main import app
-from tide.report.parts import NAMES
-from tide.report.results import Machine, Results, Run, summarise, write
+from tide.report.results import NAMES, Machine, Results, Run, summarise, write
 from tide.run import evidence
 from tide.run.evidence import Frame, Instance, Way, frame_of, split
 from tide.run.judge import BROKEN, HELD, UNSEEN, judge, shares, with_bounds

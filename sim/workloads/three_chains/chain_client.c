@@ -1024,13 +1024,25 @@ static void choose_lanes(rclc_executor_t *executor) {
   require(tide_rclc_executor_set_lanes(executor, lanes, count), "choosing the lanes");
 }
 
+/* Whoever started this program is gone when nothing more can come: a board that stays would keep its line busy. */
+static void *end_with_input(void *unused) {
+  (void)unused;
+  char line[64];
+  while (fgets(line, sizeof line, stdin) != NULL) {
+  }
+  interrupted = 1;
+  return NULL;
+}
+
 /* When to release first: as the one who starts says, or soon. */
 static int64_t wait_for_start(void) {
   printf("{\"event\": \"ready\"}\n");
   fflush(stdout);
   char line[64];
   if (!options.wait_for_start) return now_ns() + 500000000;
-  if (fgets(line, sizeof line, stdin) == NULL) exit(0); /* whoever started this program is gone */
+  if (fgets(line, sizeof line, stdin) == NULL) exit(0);
+  pthread_t watcher;
+  if (pthread_create(&watcher, NULL, end_with_input, NULL) == 0) pthread_detach(watcher);
   return strtoll(line + strcspn(line, " "), NULL, 10);
 }
 

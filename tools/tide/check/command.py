@@ -235,7 +235,7 @@ def json_text(bounds: Bounds, compared: Sequence[Bounds] = (), explain: str | No
 
 
 def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, console: Console) -> int:
-    from tide.report.observed import observed_plot, observed_table
+    from tide.report.table import observed_table
 
     try:
         data = read_results(results)
@@ -245,6 +245,8 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
     except (NoBoundError, AnalysisError, MissingBinaryError) as error:
         raise _refusal(file, error) from None
     if wanted.plot is not None:
+        from tide.report.plots import observed_plot  # matplotlib, which only a picture needs
+
         _write_plot(wanted.plot, lambda path: observed_plot(every, f"{system.name}: observation and bound", path))
     if wanted.as_json:
         typer.echo(to_json({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2).decode())
@@ -273,8 +275,8 @@ def _places(file: Path, bounds: Bounds) -> Where:
 
 def _print_answers(system: System, data: dict[str, Any], losses: int, console: Console) -> None:
     """Parts and assumptions of the runs that recorded them, held against this description."""
-    from tide.report.answers import parts_table, print_answers
     from tide.report.results import Results
+    from tide.report.table import parts_table, print_answers
     from tide.run.judge import with_bounds
 
     try:

@@ -10,7 +10,7 @@ from rich.console import Console
 from tide.analysis.premises import Origins
 from tide.analysis.result import LABELS, Bounds, ChainBound, Root, label
 from tide.extras import install_of
-from tide.report.answers import print_premise_names, print_premises
+from tide.report.table import print_premise_names, print_premises
 from tide.system.locate import Path
 from tide.system.sizes import types_are_known
 from tide.terminal.ruled import Cell, Column, RuledTable

@@ -13,10 +13,8 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from tide.report.parts import LABELS, NAMES
 from tide.report.references import Reference
-from tide.report.results import ChainResult, PartResult, Results, Run, nearest_rank
-from tide.report.timeline import Period, running
+from tide.report.results import LABELS, NAMES, ChainResult, PartResult, Period, Results, Run, nearest_rank, running
 
 MOST_POINTS = 300  # of one row; the largest are always among them
 _LARGEST = 50

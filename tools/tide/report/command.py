@@ -8,9 +8,8 @@ import typer
 from rich.console import Console
 
 from tide.outputs import require_file, written
-from tide.report.answers import print_answers
 from tide.report.results import Results
-from tide.report.table import conclusion, print_answer, print_weaknesses, results_table, verdict_table
+from tide.report.table import conclusion, print_answer, print_answers, print_weaknesses, results_table, verdict_table
 from tide.terminal.style import print_whole, print_wrapped
 
 app = typer.Typer()

@@ -9,11 +9,9 @@ from pathlib import Path
 import jinja2
 
 from tide.analysis.premises import GROUPS, group_of
-from tide.report import answers, charts, table
-from tide.report.counters import counter_rows
+from tide.report import charts, table
 from tide.report.references import Reference
-from tide.report.results import Results
-from tide.report.timeline import Period
+from tide.report.results import Period, Results
 from tide.report.verdict import State
 
 
@@ -48,12 +46,11 @@ def write_page(results: Results, references: Sequence[Reference], periods: Seque
         verdicts=table.verdict_rows(results),
         kinds={state.value: table.KINDS[state.colour] for state in State},
         parts=[
-            (run, charts.parts_chart(run, f"parts{number}"), answers.part_rows(run))
-            for number, run in enumerate(divided)
+            (run, charts.parts_chart(run, f"parts{number}"), table.part_rows(run)) for number, run in enumerate(divided)
         ],
         answered=[run for run in results.runs if run.answers],
         partly=[run for run in results.runs if any(one.undisturbed for one in run.chains)],
-        counters=[(run, counter_rows(run.counters)) for run in results.runs if run.counters],
+        counters=[(run, table.counter_rows(run.counters)) for run in results.runs if run.counters],
         most_points=charts.MOST_POINTS,
     )
     path.write_text(text, encoding="utf-8")

@@ -16,9 +16,9 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.patches import Patch
 
+from tide.analysis.observed import Observation
 from tide.report.references import Reference
-from tide.report.results import Results, Run, Sweep
-from tide.report.timeline import Period, running
+from tide.report.results import Period, Results, Run, Sweep, running
 from tide.terminal.style import INK, PLOT_STYLE
 
 _FAINT = "#d9d9d9"
@@ -249,6 +249,29 @@ def sweep_plot(sweep: Sweep, title: str, axis: str, path: Path) -> None:
         if values:
             axes.set_xlim(values[0] - 0.2, values[-1] + 0.35 * max(1.0, values[-1] - values[0]))
         axes.grid(color=_FAINT, linewidth=0.7)
+        axes.set_title(title, loc="left", fontsize=11)
+        figure.savefig(path)
+        plt.close(figure)
+
+
+_TO_BOUND, _SEEN, _ABOVE = "#C8C8C8", "#0072B2", "#D55E00"
+
+
+def observed_plot(every: Sequence[Observation], title: str, path: Path) -> None:
+    """A grey bar up to the bound, in it what was seen; an observation above its bound in another colour."""
+    longest = max((value for one in every for value in (one.bound_ns, one.worst_ns) if value), default=1_000_000) / 1e6
+    with plt.rc_context(PLOT_STYLE):
+        figure, axes = plt.subplots(figsize=(9, 1.4 + 0.42 * len(every)), layout="constrained")
+        for place, one in enumerate(every):
+            bound, worst = (one.bound_ns or 0) / 1e6, (one.worst_ns or 0) / 1e6
+            axes.barh(place, bound, height=0.62, color=_TO_BOUND)
+            axes.barh(place, worst, height=0.34, color=_ABOVE if one.is_above else _SEEN)
+            note = "no bound" if one.bound_ns is None else "" if one.ratio is None else f"{one.ratio:.2f}"
+            axes.annotate(note, (max(bound, worst), place), (4, 0), textcoords="offset points", va="center", color=INK)
+        axes.set_yticks(range(len(every)), [f"{one.run}  {one.chain}" for one in every])
+        axes.set_ylim(len(every) - 0.4, -0.6)
+        axes.set_xlim(0, 1.12 * longest)
+        axes.set_xlabel("ms; grey: bound, colour: worst observation, number: their ratio")
         axes.set_title(title, loc="left", fontsize=11)
         figure.savefig(path)
         plt.close(figure)

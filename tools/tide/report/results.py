@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.json: what a run or a simulation measured. A field may be added; a field keeps its meaning."""
+"""results.json: what a run or a simulation measured. A field may be added; a field keeps its meaning. And what happened
+when in one period of a run, for the pictures."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +15,39 @@ from pydantic import BaseModel, ConfigDict
 
 from tide.analysis.premises import GROUPS, OF_CODE, group_of, short
 from tide.report.verdict import Completeness, Observation, Premises, Verdict, exit_status, verdict
+
+# ---- the parts of a latency: their names here, and as a person reads them ----
+
+# In the order in which they are shown.
+NAMES = (
+    "start",
+    "processor_wait",
+    "execution",
+    "wire_wait",
+    "wire",
+    "agent",
+    "node",
+    "node_wait",
+    "return",
+    "repair",
+    "elsewhere",
+)
+LABELS = {
+    "start": "release to start",
+    "processor_wait": "waiting for the processor",
+    "execution": "execution",
+    "wire_wait": "waiting for the wire",
+    "wire": "the wire",
+    "agent": "agent, to the node",
+    "node": "ROS 2 node",
+    "node_wait": "waiting for the node",
+    "return": "return, to the line",
+    "repair": "repair of lost frames",
+    "elsewhere": "line, agent and node together",
+}
+
+
+# ---- results.json ----
 
 
 class _Entry(BaseModel):
@@ -257,3 +292,45 @@ def summarise(
 
 def write(results: Results | Sweep, path: Path) -> None:
     path.write_text(results.to_json() + "\n", encoding="utf-8")
+
+
+# ---- one period of a run: spans on the microcontroller, the line and the host ----
+
+
+@dataclass(frozen=True)
+class Span:
+    """Something that took time. `track`: mcu, up (line to the host), host, down; `chain` may be empty."""
+
+    track: str
+    chain: str
+    label: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Period:
+    """One period of one run; times are relative to the release."""
+
+    label: str
+    index: int
+    latency_ns: int
+    spans: list[Span] = field(default_factory=list)
+
+
+def running(spans: Sequence[Span]) -> list[Span]:
+    """As they had their track. A board has one processor: of callbacks that are under way together, the one that began
+    last is running, and the others are preempted. So a span of a board becomes the pieces in which it runs."""
+    found = [one for one in spans if one.track != "mcu"]
+    board = sorted((one for one in spans if one.track == "mcu"), key=lambda one: (one.start_ns, -one.end_ns))
+    for number, one in enumerate(board):
+        at_ns = one.start_ns
+        for other in board[number + 1 :]:
+            if other.start_ns >= one.end_ns:
+                break
+            if other.start_ns > at_ns:
+                found.append(replace(one, start_ns=at_ns, end_ns=other.start_ns))
+            at_ns = max(at_ns, other.end_ns)
+        if at_ns < one.end_ns or one.start_ns == one.end_ns:
+            found.append(replace(one, start_ns=at_ns))
+    return sorted(found, key=lambda one: one.start_ns)

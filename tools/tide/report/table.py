@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
-from tide.report.answers import count_line
-from tide.report.results import ChainResult, Results, Run, Sweep
+from tide.analysis.observed import Observation
+from tide.analysis.premises import GROUPS, Group, group_of, short
+from tide.report.results import LABELS, NAMES, ChainResult, Results, Run, Sweep
 from tide.report.verdict import State
 from tide.terminal.style import empty_table, print_wrapped
 
@@ -197,3 +199,193 @@ def _named(names: list[str]) -> str:
     most = 8
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{rest}"
+
+
+# ---- parts of latencies and premises of bounds ----
+
+_COLOURS = {"held": "green", "broken": "bold red", "not observable here": "yellow"}
+Of = TypeVar("Of")
+
+
+def _two_places(value_ns: int | None) -> str:
+    return "" if value_ns is None else f"{value_ns / 1e6:.2f}"
+
+
+def part_rows(run: Run) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """By part: of each chain the most of all instances, that of the slowest one, and the share of the bound."""
+    by_chain = [{part.name: part for part in chain.parts} for chain in run.chains]
+    rows = []
+    for name in NAMES:
+        found = [parts.get(name) for parts in by_chain]
+        if not any(found):
+            continue
+        cells = [
+            (_two_places(one.most_ns), _two_places(one.slowest_ns), _two_places(one.bound_ns))
+            if one is not None
+            else ("", "", "")
+            for one in found
+        ]
+        rows.append((LABELS[name], cells))
+    return rows
+
+
+def total(chain: ChainResult) -> tuple[str, str, str]:
+    return _two_places(chain.max_ns), _two_places(chain.max_ns), _two_places(chain.bound_ns)
+
+
+def parts_table(run: Run) -> Table:
+    """For each chain: the most, and what the slowest instance had; then the share of the bound."""
+    table = empty_table(
+        f"{run.label}: parts of the latency in ms, of the slowest instance / most of all / bound", gap=0
+    )
+    table.add_column("part", no_wrap=True)
+    for chain in run.chains:
+        table.add_column(chain.name, justify="right", no_wrap=True)
+        table.add_column("most", justify="right", no_wrap=True)
+        table.add_column("bound", justify="right", no_wrap=True)
+    for name, cells in part_rows(run):
+        table.add_row(name, *(text for most, slowest, bound in cells for text in (slowest, most, bound)))
+    table.add_section()
+    table.add_row("all", *(text for chain in run.chains for text in total(chain)))
+    return table
+
+
+def urgent_parts_table(runs: Sequence[Run]) -> Table:
+    """Of the most urgent chain in each run: the most of all instances, and the share of the bound."""
+    told = [run for run in runs if run.chains and run.chains[0].parts]
+    table = empty_table(f"{told[0].chains[0].name}: most of each part in ms, and its share of the bound", gap=0)
+    table.add_column("part", no_wrap=True)
+    for run in told:
+        table.add_column(run.label, justify="right", no_wrap=True)
+        table.add_column("bound", justify="right", no_wrap=True)
+    by_run = [{part.name: part for part in run.chains[0].parts} for run in told]
+    for name in NAMES:
+        found = [parts.get(name) for parts in by_run]
+        if any(found):
+            pairs = [(one.most_ns, one.bound_ns) if one else (None, None) for one in found]
+            table.add_row(LABELS[name], *(_two_places(value_ns) for pair in pairs for value_ns in pair))
+    table.add_section()
+    table.add_row("all", *(text for run in told for text in total(run.chains[0])[1:]))
+    return table
+
+
+# ---- premises, by who answers for them ----
+
+
+def print_premises(console: Console, every: Sequence[tuple[str, str]]) -> None:
+    """Id and text of each, of bounds that nothing has been held against."""
+    print_wrapped(console, "Premises: the bounds hold as long as these do")
+    for group, of_it in _grouped(every, lambda one: one[0]):
+        console.print(f"  {group}")
+        for _, text in of_it:
+            print_wrapped(console, text, "  - ", "    ")
+
+
+def print_premise_names(console: Console, every: Sequence[tuple[str, str]]) -> None:
+    """The same in a few lines."""
+    print_wrapped(console, "Premises: the bounds hold as long as these do; --details explains each")
+    for group, of_it in _grouped(every, lambda one: one[0]):
+        names = dict.fromkeys(short(one) for one, _ in of_it)
+        print_wrapped(console, f"{group}: {', '.join(names)}", "  ", "    ")
+
+
+def print_answers(console: Console, run: Run, several: bool = False) -> None:
+    """Each premise with what the run says of it, what it counted, and what is left of the limit."""
+    print_wrapped(console, f"Premises{f' of {run.label}' if several else ''}, and what this run says of them")
+    for group, of_it in _grouped(run.answers, lambda one: one.id):
+        console.print(f"  {group}")
+        for one in of_it:
+            margin = "" if one.margin is None or one.verdict != "held" else f", {one.margin * 100:.0f} % left"
+            of = f" [{', '.join(one.chains)}]" if one.chains and one.verdict != "held" else ""
+            text = f"{one.verdict}{margin}: {one.text} ({one.counter}){of}"
+            print_wrapped(console, text, "  - ", "    ", style=_COLOURS[one.verdict])
+
+
+def count_line(run: Run) -> str:
+    """How many premises of the bounds held."""
+    counts = {word: sum(one.verdict == word for one in run.answers) for word in _COLOURS}
+    told = ", ".join(f"{count} {word}" for word, count in counts.items())
+    return f"{len(run.answers)} premises of the bounds: {told}; --details lists them"
+
+
+def _grouped(every: Sequence[Of], premise: Callable[[Of], str]) -> Iterator[tuple[Group, list[Of]]]:
+    for group in GROUPS:
+        of_it = [one for one in every if group_of(premise(one)) == group]
+        if of_it:
+            yield group, of_it
+
+
+# ---- bound, worst observation and their ratio ----
+
+
+def observed_table(every: Sequence[Observation]) -> Table:
+    table = empty_table("worst observation and bound in ms")
+    table.add_column("run", no_wrap=True)
+    table.add_column("chain", no_wrap=True)
+    for heading in ("bound", "observed", "ratio", "samples"):
+        table.add_column(heading, justify="right")
+    last = ""
+    for one in every:
+        if last and one.run != last:
+            table.add_section()
+        ratio = "" if one.ratio is None else f"{one.ratio:.3f}"
+        table.add_row(
+            "" if one.run == last else one.run,
+            one.chain,
+            _three_places(one.bound_ns),
+            _three_places(one.worst_ns),
+            f"[bold red]{ratio}[/]" if one.is_above else ratio,
+            str(one.samples),
+        )
+        last = one.run
+    return table
+
+
+def _three_places(value_ns: int | None) -> str:
+    return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
+
+
+# ---- counters as words ----
+
+_UNITS = {"_ns": (1e6, "ms"), "_us": (1e3, "ms"), "_bytes": (1, "bytes")}
+
+
+def _counter(key: str, value: Any) -> str:
+    for ending, (divisor, unit) in _UNITS.items():
+        if key.endswith(ending) and isinstance(value, (int, float)):
+            return f"{key.removesuffix(ending).replace('_', ' ')} {_counted(value / divisor)} {unit}"
+    return f"{key.replace('_', ' ')} {words(value)}"
+
+
+def _counted(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.3f}"
+
+
+def words(value: Any) -> str:
+    """Numbers, yes or no, and what is in a list or a table."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return _counted(value)
+    if isinstance(value, dict):
+        return ", ".join(_counter(key, one) for key, one in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return "; ".join(map(words, value)) or "none"
+    return "none" if value is None else str(value)
+
+
+def counter_rows(counters: dict[str, Any]) -> list[tuple[str, str]]:
+    """A line for each part: of the line, each direction has its own; single numbers are one line."""
+    rows: list[tuple[str, str]] = []
+    single: dict[str, Any] = {}
+    for group, value in counters.items():
+        if isinstance(value, dict):
+            nested = {name: one for name, one in value.items() if isinstance(one, dict)}
+            rest = {name: one for name, one in value.items() if name not in nested}
+            rows += [(f"{group}, {name.replace('_', ' ')}", words(one)) for name, one in nested.items()]
+            rows += [(group.replace("_", " "), words(rest))] if rest else []
+        elif isinstance(value, list):
+            rows += [(group.replace("_", " "), words(value))] if value else []
+        else:
+            single[group] = value
+    return [("program", words(single)), *rows] if single else rows

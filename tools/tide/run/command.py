@@ -31,8 +31,7 @@ from tide.terminal.style import print_whole, print_wrapped
 
 if TYPE_CHECKING:
     from tide.report.references import Reference
-    from tide.report.results import Machine, Results
-    from tide.report.timeline import Period
+    from tide.report.results import Machine, Period, Results
     from tide.run.results import Outcome
     from tide.system.model import System
 
@@ -346,8 +345,15 @@ class _Run:
         return results
 
     def _print_compared(self, results: Results, known: list[Reference], more: dict[str, list[str]]) -> None:
-        from tide.report.answers import print_answers, urgent_parts_table
-        from tide.report.table import conclusion, print_answer, print_weaknesses, results_table, verdict_table
+        from tide.report.table import (
+            conclusion,
+            print_answer,
+            print_answers,
+            print_weaknesses,
+            results_table,
+            urgent_parts_table,
+            verdict_table,
+        )
         from tide.run.results import budget_lines
 
         print_answer(console, results)

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tide.programs.child import json_line
-from tide.report.parts import NAMES
-from tide.report.results import PartResult
-from tide.report.timeline import Period, Span
+from tide.report.results import NAMES, PartResult, Period, Span
 from tide.run.plan import RunChain, link_of
 from tide.system.model import Callback, System, nanoseconds
 from tide.trace.step import Step

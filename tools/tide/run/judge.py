@@ -516,7 +516,7 @@ _WIRE_WAIT = ("line_interference", "line_blocking", "control", "window")
 
 
 def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
-    """The share of a bound that belongs to each part of a latency, by name of tide.report.parts. `start` has all
+    """The share of a bound that belongs to each part of a latency, by name of tide.report.results. `start` has all
     waiting for the processor, `processor_wait` therefore nothing. Where the way over the line is hidden behind
     callbacks, nothing of the bound belongs to the wire. What agent, return and node may take is what the description
     states; the others are as `tide check --explain` divides the bound, where one part may lend to another: only their

@@ -21,9 +21,8 @@ from tide.analysis.result import Bounds, ChainBound
 from tide.errors import UsageError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.pauses import pauses_told
-from tide.report.answers import print_answers
-from tide.report.results import ChainResult, Run, Undisturbed, summarise
-from tide.report.timeline import Period
+from tide.report.results import ChainResult, Period, Run, Undisturbed, summarise
+from tide.report.table import print_answers
 from tide.run import evidence
 from tide.run.judge import bounded
 from tide.run.plan import (

@@ -21,9 +21,8 @@ from tide.play.boards import UnplayableError
 from tide.play.server import ServerError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import SimulationError, Simulator, terminable, violations
-from tide.report.observed import observed_plot, observed_table
 from tide.report.results import nearest_rank
-from tide.report.table import milliseconds
+from tide.report.table import milliseconds, observed_table
 from tide.simulate.campaign import LARGEST_SEED, MODES, Campaign, run_campaign
 from tide.simulate.described import is_description, print_outcome, simulate_description
 from tide.system.load import load, problem_lines
@@ -260,6 +259,8 @@ def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:
     if out is not None:
         (out / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         if every:
+            from tide.report.plots import observed_plot  # matplotlib, which only a picture needs
+
             observed_plot(every, f"{data['system']}: observation and bound", out / "observed.png")
     broken = violations(data)
     for line in broken:
