@@ -102,8 +102,8 @@ static const char *read_word(pong_plan_t *plan, const char *word) {
 }
 
 const char *pong_plan_read(pong_plan_t *plan, int count, char **words) {
-  *plan =
-      (pong_plan_t){.duration_ns = INT64_C(10000000000), .ping_ns = 10000000, .work_ns = 10000000, .replenishments = 100};
+  *plan = (pong_plan_t){
+      .duration_ns = INT64_C(10000000000), .ping_ns = 10000000, .work_ns = 10000000, .replenishments = 100};
   for (int index = 0; index < count; index++) {
     const char *const wrong = read_word(plan, words[index]);
     if (wrong) return wrong;

@@ -87,7 +87,8 @@ static const char *open_lane(int32_t index, bool reliable) {
   return NULL;
 }
 
-const char *pong_open(const pong_plan_t *wanted, bool reliable, const pong_place_t *where, rcl_init_options_t *options) {
+const char *pong_open(const pong_plan_t *wanted, bool reliable, const pong_place_t *where,
+                      rcl_init_options_t *options) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
   const char *wrong = NULL;
   plan = wanted;
