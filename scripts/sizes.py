@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tide.footprint.image import flash_of, growth_of, ram_of, run, sections, symbols
+from tide.footprint.build import flash_of, growth_of, ram_of, run, sections, symbols
 from tide.terminal.style import print_whole
 
 ROOT = Path(__file__).resolve().parents[1]

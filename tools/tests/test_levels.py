@@ -15,10 +15,8 @@ from tide.analysis.lower import NoBoundError
 from tide.analysis.sizing import client_of, only_board
 from tide.footprint.program import program
 from tide.main import app
-from tide.optimise.choice import applied, is_ordered
-from tide.optimise.fewest import FewestChanges
-from tide.optimise.moves import Moves
-from tide.optimise.search import Search
+from tide.optimise.choice import Moves, applied, is_ordered
+from tide.optimise.search import FewestChanges, Search
 from tide.play.boards import BoardsPlayer, UnplayableError
 from tide.play.host import HostPlayer
 from tide.run.plan import plan_of

@@ -12,9 +12,7 @@ from typer.testing import CliRunner
 
 from descriptions import chain, described, host
 from tide.main import app
-from tide.optimise.choice import Choice, applied, cores_of, present
-from tide.optimise.moves import Moves
-from tide.optimise.rewrite import rewritten
+from tide.optimise.choice import Choice, Moves, applied, cores_of, present, rewritten
 from tide.optimise.search import Search, core
 from tide.system.load import load, parse
 from tide.system.model import System

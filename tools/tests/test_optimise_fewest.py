@@ -16,10 +16,8 @@ from typer.testing import CliRunner
 
 from descriptions import chain, described, host
 from tide.main import app
-from tide.optimise.choice import Choice, cores_of, only, present
-from tide.optimise.fewest import FewestChanges, distance, fewest_numbers, undone
-from tide.optimise.moves import Moves
-from tide.optimise.search import Found, Search
+from tide.optimise.choice import Choice, Moves, cores_of, only, present
+from tide.optimise.search import FewestChanges, Found, Search, distance, fewest_numbers, undone
 from tide.system.load import load, parse
 from tide.system.model import System
 from tide_test_support import each_seed

@@ -15,8 +15,7 @@ from rich.table import Table
 
 from tide.analysis.bounds import uses_of
 from tide.analysis.sizing import Client, client_of, only_board, options, pools
-from tide.footprint.build import BuildError, Sizes, build, features, growth, measure, runtime_sources
-from tide.footprint.image import symbols
+from tide.footprint.build import BuildError, Sizes, build, features, growth, measure, runtime_sources, symbols
 from tide.footprint.program import header
 from tide.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
 from tide.outputs import require_file, write_text

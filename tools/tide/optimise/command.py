@@ -16,12 +16,8 @@ from tide.analysis.lower import NoBoundError
 from tide.analysis.result import PathBound
 from tide.check.table import label, milliseconds
 from tide.interrupts import interruptible
-from tide.optimise.changes import Change, changes
-from tide.optimise.choice import only, present
-from tide.optimise.fewest import FewestChanges
-from tide.optimise.moves import Moves
-from tide.optimise.rewrite import rewritten
-from tide.optimise.search import Found, Report, Search, core
+from tide.optimise.choice import Moves, only, present, rewritten
+from tide.optimise.search import Change, FewestChanges, Found, Report, Search, changes, core
 from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
 from tide.system.load import load, problem_lines
