@@ -19,8 +19,7 @@ from tide.campaign.engine import EngineError
 from tide.main import app
 from tide.programs.simulator import SimulationError, Simulator
 from tide.simulate.campaign import each_slice, slices
-from tide_lab.hunt.campaign import Found, blocks
-from tide_lab.hunt.run import each_block
+from tide_lab.hunt.campaign import Found, blocks, each_block
 from tide_lab.sweep.study import STUDIES, changed
 from tide_lab.sweep.study import blocks as blocks_of_sweep
 from tide_lab.sweep.study import each_block as each_of_sweep

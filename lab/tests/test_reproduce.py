@@ -21,10 +21,18 @@ from tide.report.results import Row
 from tide.run.plan import serial_link
 from tide.simulate.campaign import Slice, slices
 from tide_lab.programs import find_binary
-from tide_lab.reproduce.calibration import cells, told
-from tide_lab.reproduce.cases import CASES, METRICS, SYSTEMS, Calibration, systems_of
+from tide_lab.reproduce.cases import (
+    CASES,
+    METRICS,
+    SYSTEMS,
+    TABLE_1,
+    TABLE_1_COLUMNS,
+    Calibration,
+    cells,
+    systems_of,
+    told,
+)
 from tide_lab.reproduce.native import system_of
-from tide_lab.reproduce.published import TABLE_1, TABLE_1_COLUMNS
 from tide_test_support import eventually
 
 ROOT = Path(__file__).parents[2]

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 from tide.main import app
 from tide.report.results import Row
 from tide_lab.programs import find_binary
-from tide_lab.reproduce.budget import reproduce_budget
-from tide_lab.reproduce.budget_cases import (
+from tide_lab.reproduce.budget import (
     BUDGET_CASES,
     PLACES,
     SOURCE,
@@ -27,6 +26,7 @@ from tide_lab.reproduce.budget_cases import (
     BudgetResult,
     _kept_busy,
     points,
+    reproduce_budget,
     run_point,
 )
 

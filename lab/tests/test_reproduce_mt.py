@@ -16,7 +16,6 @@ from tide.main import app
 from tide.system.host_words import host_words
 from tide_lab.programs import find_binary
 from tide_lab.reproduce import mt
-from tide_lab.reproduce.mt_bounds import fits
 from tide_lab.reproduce.mt_cases import (
     MT_CASES,
     Configuration,
@@ -27,11 +26,13 @@ from tide_lab.reproduce.mt_cases import (
     Responses,
     call,
     configurations,
+    findings,
+    fits,
+    is_overloaded,
     reference,
     run_configuration,
     system_of,
 )
-from tide_lab.reproduce.mt_findings import findings, is_overloaded
 from tide_lab.reproduce.ros_chains import measured, task_of
 
 STUDY = MT_CASES["mt-case-study"]

@@ -31,13 +31,12 @@ from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError, may_use_fifo
 from tide_lab.programs import find_binary
 from tide_lab.timers import command, measure, plan, rclpy_timer, reproduce
-from tide_lab.timers.kept import Kept, Piece
+from tide_lab.timers.kept import PERCENTS, Histogram, Kept, Latencies, Piece, Summary, Tally
 from tide_lab.timers.measure import Load, Outcome, Run
 from tide_lab.timers.plan import PLAIN, RCLCPP_PROGRAM, ROS_TIMERS, PlanError, Settings, blocks, processors
 from tide_lab.timers.published import POLICIES, PUBLISHED
 from tide_lab.timers.reproduce import CAMPAIGN, Cell
-from tide_lab.timers.statistics import PERCENTS, Histogram, Latencies, Summary, Tally
-from tide_lab.timers.table import load_lines
+from tide_lab.timers.results import load_lines
 from tide_test_support import eventually
 
 SEED = 20260

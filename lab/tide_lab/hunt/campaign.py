@@ -6,15 +6,22 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from math import fsum
+from pathlib import Path
 from typing import Any
 
+import typer
+
+from tide.campaign.engine import each, of_this_worker
 from tide.programs.simulator import Simulator
 from tide_lab.hunt.families import FAMILIES
-from tide_lab.hunt.whole import is_description
+from tide_lab.hunt.lowering_twins import catch, twins
+from tide_lab.hunt.whole import Servers, Trial, is_description, need_programs
 from tide_lab.hunt.workers import WorkerError, Workers
 from tide_lab.programs import find_binary
 
@@ -149,3 +156,73 @@ def replay(block: Block, failure: dict[str, Any], schedules: int, climbs: int) -
         f"tide lab hunt {block.quarry}{observer} --first {failure['seed']} --systems 1 "
         f"--schedules {schedules} --climbs {climbs}"
     )
+
+
+# ---- where blocks run ----
+# The blocks of a hunt, on this machine or on a cluster.
+
+
+PROGRAM = "tide-hunt"
+Answers = list[dict[str, Any]]
+
+
+def each_block(engine: str, schedules: int, climbs: int, todo: list[Block]) -> Iterator[tuple[Block, Answers]]:
+    """All blocks, in the order in which they finish. Workers of a cluster need this package and the programs of the
+    build; a description that is a file here is sent to them."""
+    with Simulator(PROGRAM) as program, Workers() as workers:
+        local = partial(_hunted, program, workers, schedules, climbs)
+        remote = partial(_in_a_worker, schedules, climbs, _files(todo))
+        try:
+            yield from each(engine, program, local, remote, todo)
+        except BaseException:
+            workers.stop()  # threads that wait for them end
+            raise
+
+
+def _hunted(program: Simulator, workers: Workers, schedules: int, climbs: int, block: Block) -> Answers:
+    if is_whole(block.quarry):
+        return hunt_descriptions(workers, block, schedules, climbs)
+    return [hunt_block(program, block, schedules, climbs)]
+
+
+def _files(todo: Iterable[Block]) -> dict[str, str]:
+    names = {block.quarry for block in todo if is_description(block.quarry)}
+    return {name: Path(name).read_text(encoding="utf-8") for name in sorted(names)}
+
+
+@cache
+def _workers_here() -> Workers:
+    return Workers()
+
+
+def _in_a_worker(schedules: int, climbs: int, files: dict[str, str], block: Block) -> Answers:
+    with tempfile.TemporaryDirectory() as folder:
+        if block.quarry in files:
+            path = Path(folder) / Path(block.quarry).name
+            path.write_text(files[block.quarry], encoding="utf-8")
+            block = replace(block, quarry=str(path))
+        return _hunted(of_this_worker(PROGRAM), _workers_here(), schedules, climbs, block)
+
+
+# ---- mutants ----
+# All that is broken on purpose: the bounds of tide-hunt, and the lowerings between a description and the analysis.
+
+
+def hunt_twins(systems: int, schedules: int, climbs: int) -> bool:
+    """Prints a line for each; false: one was not caught by so many systems."""
+    need_programs()
+    words = [f"count={systems}", f"schedules={schedules}", f"climbs={climbs}", "observer=shipped"]
+    with Simulator("tide-hunt") as hunter:
+        done = hunter.call(["--twins", *words])
+    typer.echo(done.stdout + done.stderr, nl=False)
+    every = done.returncode == 0
+    servers = Servers()
+    try:
+        for twin in twins():
+            caught = catch(twin, systems, Trial(schedules, climbs), servers)
+            every = every and caught.after > 0
+            told = f"caught after {caught.after} systems" if caught.after else f"NOT caught after {systems} systems"
+            typer.echo(f"{twin.family} with {twin.name}: {told}")
+    finally:
+        servers.close()
+    return every

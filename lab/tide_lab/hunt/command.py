@@ -24,12 +24,12 @@ from tide_lab.hunt.campaign import (
     Found,
     HuntError,
     blocks,
+    each_block,
     is_whole,
     observers_of,
     quarry_names,
     replay,
 )
-from tide_lab.hunt.run import each_block
 from tide_lab.hunt.whole import is_description, need_programs
 
 app = typer.Typer()
@@ -118,7 +118,7 @@ def hunt(
         observers = list(OBSERVERS) if observer == "both" else [observer]
         settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
         if twins:
-            from tide_lab.hunt.twins import hunt_twins
+            from tide_lab.hunt.campaign import hunt_twins
 
             with terminable():
                 raise typer.Exit(0 if hunt_twins(systems, schedules, climbs) else 1)

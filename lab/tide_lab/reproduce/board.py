@@ -7,8 +7,7 @@ from rich.table import Table
 
 from tide.report.results import Row
 from tide.terminal.style import empty_table
-from tide_lab.reproduce.cases import Reproduction
-from tide_lab.reproduce.tables import HEADINGS, deviation_percent, number, percent
+from tide_lab.reproduce.cases import HEADINGS, Reproduction, deviation_percent, number, percent
 
 COMPARED = ("batch", "tide")
 PREEMPTIVE, LIMIT = "tide-preemptive", "limit"

@@ -19,9 +19,20 @@ from tide.programs.domain import ros_domain
 from tide.programs.simulator import SimulationError, Simulator, terminable
 from tide.report.results import Row
 from tide.terminal.style import print_whole
-from tide_lab.reproduce import calibration
-from tide_lab.reproduce.budget_cases import BUDGET_CASES
-from tide_lab.reproduce.cases import CASES, SYSTEMS, Case, Reproduction, order, run_point, stated, systems_of
+from tide_lab.reproduce.budget import BUDGET_CASES
+from tide_lab.reproduce.cases import (
+    CASE,
+    CASES,
+    COLUMNS,
+    SYSTEMS,
+    Case,
+    Reproduction,
+    calibrate,
+    order,
+    run_point,
+    stated,
+    systems_of,
+)
 from tide_lab.reproduce.mt_cases import MT_CASES
 from tide_lab.sweep.study import STUDIES
 
@@ -199,8 +210,8 @@ def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
     more: list[str] = []
     points = [(system, x) for x in case.values for system in SYSTEMS if system in systems_of(case)]
     with Simulator() as simulator, _progress(Console(emoji=False), case.name) as progress:
-        if case.name == calibration.CASE:
-            result.calibration = calibration.calibrate(simulator, max(calibration.COLUMNS), 1)
+        if case.name == CASE:
+            result.calibration = calibrate(simulator, max(COLUMNS), 1)
             more = result.calibration.words()
         task = progress.add_task("", total=len(points))
         work = simulator.each(
@@ -245,8 +256,8 @@ def _run_native(case: Case, samples: int, seed: int, folder: Path, kept: Checkpo
 
 def _report(result: Reproduction, folder: Path) -> None:
     from tide_lab.reproduce.board import beside_simulator, simulator_table
+    from tide_lab.reproduce.cases import conclusion, predictions, statements_table, tables
     from tide_lab.reproduce.plot import latency_plot
-    from tide_lab.reproduce.tables import conclusion, predictions, statements_table, tables
 
     console = Console(emoji=False)
     console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)

@@ -20,23 +20,30 @@ from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.run.machine import describe
 from tide.terminal.style import empty_table, print_whole
-from tide_lab.reproduce.mt_bounds import FORMS, fits, theorem_bounds
 from tide_lab.reproduce.mt_cases import (
+    FORMS,
     MT_CASES,
     PLACES,
     RCLCPP_CALLBACK_US,
     Configuration,
+    Finding,
     MtResult,
     Outcome,
     configurations,
+    findings,
+    fits,
+    is_overloaded,
+    more_by_choice,
+    more_updates,
     of_json,
     one_per_choice,
+    pairs,
     reference,
     run_configuration,
     system_of,
+    theorem_bounds,
     to_json,
 )
-from tide_lab.reproduce.mt_findings import Finding, findings, is_overloaded, more_by_choice, more_updates, pairs
 from tide_lab.reproduce.ros_chains import HostError, Responses
 
 SOURCE = {

@@ -14,8 +14,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from tide.terminal.style import INK, PLOT_STYLE
-from tide_lab.reproduce.mt_cases import Configuration, MtResult, Outcome, reference
-from tide_lab.reproduce.mt_findings import is_overloaded, pairs
+from tide_lab.reproduce.mt_cases import Configuration, MtResult, Outcome, is_overloaded, pairs, reference
 from tide_lab.reproduce.ros_chains import Responses
 
 _COLOURS = {"readyset": "#D55E00", "tide": "#0072B2"}

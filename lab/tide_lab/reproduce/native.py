@@ -17,8 +17,7 @@ from tide.run.robot import Settings
 from tide.system.load import load
 from tide.system.model import Callback, Publication, System
 from tide.system.variants import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
-from tide_lab.reproduce.cases import METRICS, Case
-from tide_lab.reproduce.published import published
+from tide_lab.reproduce.cases import METRICS, Case, published
 
 SYSTEM = ROOT / "examples/three_chains/system.toml"
 SYSTEMS = ("batch", "tide", "tide-preemptive", "limit")

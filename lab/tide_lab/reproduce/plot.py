@@ -13,8 +13,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from tide.terminal.style import INK, PLOT_STYLE
-from tide_lab.reproduce.cases import Reproduction
-from tide_lab.reproduce.published import NAMES
+from tide_lab.reproduce.cases import NAMES, Reproduction
 
 _LOOK: dict[str, dict[str, Any]] = {
     "batch": {"color": "#D55E00", "marker": "s", "linestyle": "-", "label": "batch (micro-ROS)"},

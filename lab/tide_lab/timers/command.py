@@ -196,8 +196,7 @@ def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
     """True: every program did all that was asked. Loaded here, because drawing takes long to load."""
     from tide.run.machine import describe
     from tide_lab.timers.plots import histogram_plot, percentiles_plot, title
-    from tide_lab.timers.results import Result, write_files
-    from tide_lab.timers.table import load_lines, summary_table, verdict_line
+    from tide_lab.timers.results import Result, load_lines, summary_table, verdict_line, write_files
 
     console = Console(emoji=False)
     result = Result(settings, outcome, describe(settings.policy != "normal"), "tide " + shlex.join(sys.argv[1:]))

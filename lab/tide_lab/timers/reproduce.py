@@ -22,7 +22,7 @@ from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.terminal.style import PLOT_STYLE, empty_table, print_whole
-from tide_lab.timers.kept import Kept
+from tide_lab.timers.kept import Kept, Latencies, Summary
 from tide_lab.timers.measure import Outcome, measure, require_permission
 from tide_lab.timers.plan import (
     PLAIN,
@@ -37,7 +37,6 @@ from tide_lab.timers.plan import (
     ros_timers,
 )
 from tide_lab.timers.published import KERNELS, LOADS, METRICS, POLICIES, SOURCE, TIMEOUTS_US, figures
-from tide_lab.timers.statistics import Latencies, Summary
 
 TITLE = "latency of timers: policies, load, 1 and 10 ms; beside cyclictest and timers of ROS (natively, minutes)"
 CAMPAIGN = "campaign"  # finished blocks, until all are
@@ -258,8 +257,7 @@ def conclusion(result: Reproduction) -> str:
 def write_cell(cell: Cell, folder: Path) -> None:
     """Logs of every measurement, pictures, and the script of gnuplot that draws the logs."""
     from tide.run.machine import describe
-    from tide_lab.timers.gnuplot import write_script
-    from tide_lab.timers.plots import histogram_plot, percentiles_plot, title
+    from tide_lab.timers.plots import histogram_plot, percentiles_plot, title, write_script
     from tide_lab.timers.results import Result, write_files
 
     result = Result(cell.settings, cell.outcome, describe(True), "tide " + shlex.join(sys.argv[1:]))
