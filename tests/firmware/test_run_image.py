@@ -12,54 +12,23 @@ from pathlib import Path
 import pytest
 from board import DOMAIN, LIMIT_S, MACHINES
 
+import descriptions as d
 from tide.run.board_image import image, machine
 
 pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[2]
-SYSTEM = """
-[system]
-name = "counter"
 
-[[executors]]
-name = "counting"
-where = "mcu"
-image = "{image}"
 
-[[executors]]
-name = "reading"
-where = "host"
-
-[[links]]
-name = "line"
-kind = "serial"
-baud = 115_200
-
-[[chains]]
-name = "count"
-priority = 1
-period_ms = 1000
-deadline_ms = 1000
-reliability = "reliable"
-
-[[chains.callbacks]]
-name = "tick"
-kind = "timer"
-executor = "counting"
-execution_ms = 1
-publishes = {{ topic = "counter", type = "std_msgs/msg/Int32", payload_bytes = 4 }}
-
-[[chains.callbacks]]
-name = "read"
-kind = "subscription"
-executor = "reading"
-execution_ms = 1
-"""
+def system_text(image: Path) -> str:
+    steps = d.sends("tick", "counting", 1, "counter"), ("reading", 1, {"name": "read"})
+    parts = d.board("counting", image=str(image)), d.host("reading"), d.line("line", baud=115_200)
+    return d.described(*parts, d.chain("count", 1, *steps, period_ms=1000, reliability="reliable"), name="counter")
 
 
 def test_an_image_is_a_board_of_a_description(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
-    file.write_text(SYSTEM.format(image=image(name="int32_publisher")), encoding="utf-8")
+    file.write_text(system_text(image(name="int32_publisher")), encoding="utf-8")
     command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(tmp_path / "out"), "--periods", "3"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "ROS_DOMAIN_ID": str(DOMAIN)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * LIMIT_S)

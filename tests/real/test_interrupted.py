@@ -8,47 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import descriptions as d
 from tide_test_support import eventually
 
-SYSTEM = """
-[system]
-name = "yours"
-
-[[executors]]
-name = "counting"
-where = "mcu"
-
-[[executors]]
-name = "doubling"
-where = "host"
-command = "sh launch.sh"
-
-[[links]]
-name = "line"
-kind = "serial"
-baud = 460_800
-
-[[chains]]
-name = "count"
-priority = 1
-period_ms = 1000
-deadline_ms = 1000
-reliability = "reliable"
-
-[[chains.callbacks]]
-name = "tick"
-kind = "timer"
-executor = "counting"
-execution_ms = 0.1
-publishes = { topic = "counter", type = "std_msgs/msg/Int32", payload_bytes = 4 }
-
-[[chains.callbacks]]
-name = "double"
-kind = "subscription"
-executor = "doubling"
-execution_ms = 1
-publishes = { topic = "doubled", type = "std_msgs/msg/Int32", payload_bytes = 4 }
-"""
+COUNT = d.sends("tick", "counting", 0.1, "counter"), d.sends("double", "doubling", 1, "doubled")
+SYSTEM = d.described(
+    d.board("counting"),
+    d.host("doubling", command="sh launch.sh"),
+    d.line("line", baud=460_800),
+    d.chain("count", 1, *COUNT, period_ms=1000, reliability="reliable"),
+    name="yours",
+)
 LAUNCH = """
 trap '' INT TERM
 (trap '' INT TERM; exec sleep 100000) &

@@ -20,6 +20,7 @@ from std_msgs.msg import Int32
 from test_record_real import end, environment, start, wait_bytes
 from test_run_robot_real import tide_run
 
+import descriptions as d
 import links
 from reserved import domain
 from ros import Host, host, program, quality, start_agent
@@ -34,49 +35,15 @@ DOMAIN = domain()
 LIMIT_S = 60.0
 MILLISECOND = 1_000_000
 WAY = ["callback 0", "frame", "to ROS 2"]
-SYSTEM = """
-[system]
-name = "told"
-
-[[executors]]
-name = "peer"
-where = "mcu"
-{board}
-
-[[executors]]
-name = "nodes"
-where = "host"
-
-[[links]]
-name = "line"
-{link}
-
-[[chains]]
-name = "counting"
-priority = 3
-period_ms = 20
-deadline_ms = 20
-reliability = "reliable"
-
-[[chains.callbacks]]
-name = "count"
-kind = "timer"
-executor = "peer"
-execution_ms = 0.1
-publishes = {{ topic = "some/space/count", type = "std_msgs/msg/Int32", payload_bytes = 4 }}
-
-[[chains.callbacks]]
-name = "look"
-kind = "subscription"
-executor = "nodes"
-execution_ms = 0.1
-"""
+COUNT = d.sends("count", "peer", 0.1, "some/space/count"), ("nodes", 0.1, {"name": "look"})
 SERIAL = 'kind = "serial"\nbaud = 921_600'
 
 
 def described(folder: Path, board: str = "", link: str = SERIAL) -> Path:
     file = folder / "system.toml"
-    file.write_text(SYSTEM.format(board=board, link=link), encoding="utf-8")
+    parts = f"{d.board('peer')}{board}\n", d.host("nodes"), f'[[links]]\nname = "line"\n{link}\n'
+    chain = d.chain("counting", 3, *COUNT, period_ms=20, reliability="reliable")
+    file.write_text(d.described(*parts, chain, name="told"), encoding="utf-8")
     return file
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import descriptions as d
 from reserved import domain, port
 from ros import EXAMPLES_PORT
 from tide.programs.binaries import find_binary
@@ -162,54 +163,23 @@ try:
 except (KeyboardInterrupt, rclpy.executors.ExternalShutdownException):
     pass
 """
-SYSTEM = """
-[system]
-name = "yours"
 
-[[executors]]
-name = "counting"
-where = "mcu"
-{board}
 
-[[executors]]
-name = "doubling"
-where = "host"
-{host}
+def system_text(board: str, host: str, link: str, period: int, type: str, last: bool) -> str:
+    steps = [
+        d.sends("tick", "counting", 0.1, "counter", f"std_msgs/msg/{type}"),
+        d.sends("double", "doubling", 1, "doubled"),
+    ]
+    steps += [("counting", 0.1, {"name": "show"})] if last else []
+    return d.described(
+        f"{d.board('counting')}{board}\n",
+        f"{d.host('doubling')}{host}\n",
+        f'[[links]]\nname = "line"\n{link}\n',
+        d.chain("count", 1, *steps, period_ms=period, reliability="reliable"),
+        name="yours",
+    )
 
-[[links]]
-name = "line"
-{link}
 
-[[chains]]
-name = "count"
-priority = 1
-period_ms = {period}
-deadline_ms = {period}
-reliability = "reliable"
-
-[[chains.callbacks]]
-name = "tick"
-kind = "timer"
-executor = "counting"
-execution_ms = 0.1
-publishes = {{ topic = "counter", type = "std_msgs/msg/{type}", payload_bytes = 4 }}
-
-[[chains.callbacks]]
-name = "double"
-kind = "subscription"
-executor = "doubling"
-execution_ms = 1
-publishes = {{ topic = "doubled", type = "std_msgs/msg/Int32", payload_bytes = 4 }}
-
-{last}
-"""
-LAST = """
-[[chains.callbacks]]
-name = "show"
-kind = "subscription"
-executor = "counting"
-execution_ms = 0.1
-"""
 PLAN = """
 chain count 1 100000000 0 100000 reliable
 callback tick 100000 0 100000 - counter std_msgs/msg/Int32 u32 0 message.cdr
@@ -226,12 +196,11 @@ def described(
     link: str = UDP,
     period: int = 1000,
     type: str = "Int32",
-    last: str = "",
+    last: bool = False,
 ) -> Path:
     (folder / "node.py").write_text(NODE, encoding="utf-8")
     file = folder / "system.toml"
-    text = SYSTEM.format(board=board, host=host, link=link, period=period, type=type, last=last)
-    file.write_text(text, encoding="utf-8")
+    file.write_text(system_text(board, host, link, period, type, last), encoding="utf-8")
     return file
 
 
@@ -265,102 +234,30 @@ def test_a_micro_ros_program_and_an_rclpy_node_run_by_two_lines(publisher: str, 
     assert "sent: " in (tmp_path / "out/parts/counting.log").read_text(encoding="utf-8")
 
 
-YOURS = """
-[system]
-name = "yours"
-
-[[executors]]
-name = "counter"
-where = "mcu"
-link = "network"
-{board}
-
-[[executors]]
-name = "robot"
-where = "host"
-{host}
-
-[[links]]
-name = "network"
-{link}
-
-[[chains]]
-name = "count"
-priority = 1
-period_ms = 1000
-deadline_ms = 1000
-reliability = "reliable"
-
-[[chains.callbacks]]
-name = "tick"
-kind = "timer"
-executor = "counter"
-execution_ms = 0.1
-publishes = {{ topic = "counter", type = "std_msgs/msg/Int32", payload_bytes = 4 }}
-
-[[chains]]
-name = "brake"
-priority = 2
-period_ms = 20
-deadline_ms = 20
-reliability = "reliable"
-
-[[chains.callbacks]]
-name = "lidar"
-kind = "timer"
-executor = "robot"
-execution_ms = 1
-publishes = {{ topic = "scan", type = "std_msgs/msg/Int64", payload_bytes = 8 }}
-
-[[chains.callbacks]]
-name = "find"
-kind = "subscription"
-executor = "robot"
-execution_ms = 2
-publishes = {{ topic = "obstacle", type = "std_msgs/msg/Int64", payload_bytes = 8 }}
-
-[[chains.callbacks]]
-name = "brake"
-kind = "subscription"
-executor = "robot"
-execution_ms = 0.1
-
-[[executors]]
-name = "arm"
-where = "mcu"
-link = "network"
-
-[[executors]]
-name = "gripper"
-where = "host"
-
-[[chains]]
-name = "hold"
-priority = 3
-period_ms = 200
-deadline_ms = 200
-reliability = "reliable"
-
-[[chains.callbacks]]
-name = "feel"
-kind = "timer"
-executor = "arm"
-execution_ms = 0.1
-requests = {{ service = "gripper/hold", type = "std_srvs/srv/SetBool" }}
-
-[[chains.callbacks]]
-name = "tighten"
-kind = "service"
-executor = "gripper"
-execution_ms = 2
-replies = {{ service = "gripper/hold", type = "std_srvs/srv/SetBool", payload_bytes = 24 }}
-
-[[chains.callbacks]]
-name = "turn"
-kind = "client"
-executor = "arm"
-execution_ms = 0.1
-"""
+def yours(board: str, host: str) -> str:
+    hold = {"service": "gripper/hold", "type": "std_srvs/srv/SetBool"}
+    replies = {**hold, "payload_bytes": 24}
+    asks = (
+        ("arm", 0.1, {"name": "feel", "publishes": None, "requests": hold}),
+        ("gripper", 2, {"name": "tighten", "kind": "service", "publishes": None, "replies": replies}),
+        ("arm", 0.1, {"name": "turn", "kind": "client"}),
+    )
+    scan, found = (
+        d.sends(name, "robot", ms, topic, "std_msgs/msg/Int64", 8)
+        for name, ms, topic in (("lidar", 1, "scan"), ("find", 2, "obstacle"))
+    )
+    tick = d.sends("tick", "counter", 0.1, "counter")
+    return d.described(
+        f"{d.board('counter', link='network')}{board}\n",
+        f"{d.host('robot')}{host}\n",
+        f'[[links]]\nname = "network"\n{UDP}\n',
+        d.board("arm", link="network"),
+        d.host("gripper"),
+        d.chain("count", 1, tick, period_ms=1000, reliability="reliable"),
+        d.chain("brake", 2, scan, found, ("robot", 0.1, {"name": "brake"}), period_ms=20, reliability="reliable"),
+        d.chain("hold", 3, *asks, period_ms=200, reliability="reliable"),
+        name="yours",
+    )
 
 
 def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, tmp_path: Path) -> None:
@@ -368,7 +265,7 @@ def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, t
     and asks a service, of which its agent tells the watch."""
     node = command(sys.executable, str(ROOT / "examples/ros/brake.py"), "--seconds", "1000")
     file = tmp_path / "system.toml"
-    file.write_text(YOURS.format(board=publisher, host=node, link=UDP), encoding="utf-8")
+    file.write_text(yours(publisher, node), encoding="utf-8")
     where = ("--domain", str(domain()))
     with Children() as children:
         run = children.start(
@@ -428,7 +325,7 @@ def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_
 def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> None:
     """From its release to its last callback, over a serial line. The node comes after the agent, and often misses its
     first announcement."""
-    file = described(tmp_path, host=DOUBLER, link=SERIAL, period=100, last=LAST)
+    file = described(tmp_path, host=DOUBLER, link=SERIAL, period=100, last=True)
     done = tide_run(file, tmp_path / "out", "--periods", "20")
     assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
     run = results_of(tmp_path / "out")

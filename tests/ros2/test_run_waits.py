@@ -11,95 +11,39 @@ from pathlib import Path
 
 import pytest
 
+import descriptions as d
 from tide.programs.binaries import find_binary
 from tide.programs.child import may_use_fifo
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 200
 
-BUSY = """
-[system]
-name = "busy"
-
-[[executors]]
-name = "board"
-where = "mcu"
-
-[[executors]]
-name = "node"
-where = "host"
-lanes = 2
-
-[[links]]
-name = "network"
-kind = "udp"
-agent_ms = 5
-return_ms = 5
-
-[[chains]]
-name = "long"
-priority = 2
-period_ms = 200
-deadline_ms = 400
-reliability = "best_effort"
-
-[[chains.callbacks]]
-name = "look"
-kind = "timer"
-executor = "board"
-execution_ms = 150
-publishes = { topic = "/seen", type = "std_msgs/msg/String", payload_bytes = 32 }
-
-[[chains.callbacks]]
-name = "think"
-kind = "subscription"
-executor = "node"
-execution_ms = 150
-"""
-
-
-LINE = """
-[system]
-name = "line"
-
-[[executors]]
-name = "board"
-where = "mcu"
-submit_ms = 2
-dispatch_ms = 1
-
-[[executors]]
-name = "node"
-where = "host"
-
-[[links]]
-name = "uart"
-kind = "serial"
-baud = 921_600
-agent_ms = 10
-return_ms = 10
-escaped_bytes = 100
-
-[[chains]]
-name = "look"
-priority = 1
-period_ms = 100
-deadline_ms = 100
-reliability = "best_effort"
-
-[[chains.callbacks]]
-name = "see"
-kind = "timer"
-executor = "board"
-execution_ms = 4
-publishes = { topic = "/picture", type = "std_msgs/msg/String", payload_bytes = 400 }
-
-[[chains.callbacks]]
-name = "know"
-kind = "subscription"
-executor = "node"
-execution_ms = 4
-"""
+BUSY = d.described(
+    d.board("board"),
+    d.host("node", lanes=2),
+    d.entry("links", name="network", kind="udp", agent_ms=5, return_ms=5),
+    d.chain(
+        "long",
+        2,
+        d.sends("look", "board", 150, "/seen", "std_msgs/msg/String", 32),
+        ("node", 150, {"name": "think"}),
+        period_ms=200,
+        deadline_ms=400,
+    ),
+    name="busy",
+)
+LINE = d.described(
+    d.board("board", submit_ms=2, dispatch_ms=1),
+    d.host("node"),
+    d.line("uart", agent_ms=10, return_ms=10, escaped_bytes=100),
+    d.chain(
+        "look",
+        1,
+        d.sends("see", "board", 4, "/picture", "std_msgs/msg/String", 400),
+        ("node", 4, {"name": "know"}),
+    ),
+    name="line",
+)
 
 
 def tide_run(file: Path, out: Path, *options: str, build: Path | None = None) -> subprocess.CompletedProcess[str]:

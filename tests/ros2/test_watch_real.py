@@ -25,6 +25,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy._rclpy_pybind11 import RCLError
 from std_msgs.msg import Int32, String
 
+import descriptions as d
 from reserved import domain, second_domain
 from ros import Host, eventually, host, program, quality, start_agent
 from tide.programs.child import Child, Children
@@ -37,50 +38,18 @@ LIMIT_S = 60.0
 PERIOD_MS = 50
 BAUD = 115_200
 
-SYSTEM = """
-[system]
-name = "watched"
 
-[[executors]]
-name = "board"
-where = "mcu"
-
-[[executors]]
-name = "node"
-where = "host"
-
-[[links]]
-name = "line"
-kind = "serial"
-baud = 115_200
-agent_ms = 5
-
-[[chains]]
-name = "text"
-priority = 2
-period_ms = 50
-deadline_ms = {deadline}
-reliability = "reliable"
-
-[[chains.callbacks]]
-name = "write"
-kind = "timer"
-executor = "board"
-execution_ms = 0.1
-publishes = {{ topic = "exchange/string/up", type = "{type}", payload_bytes = 64 }}
-
-[[chains.callbacks]]
-name = "answer"
-kind = "subscription"
-executor = "node"
-execution_ms = 0.5
-publishes = {{ topic = "/answered", type = "std_msgs/msg/String", payload_bytes = 64 }}
-"""
+def system_text(deadline: float = 50, kind: str = "std_msgs/msg/String") -> str:
+    write = d.sends("write", "board", 0.1, "exchange/string/up", kind, 64)
+    answer = d.sends("answer", "node", 0.5, "/answered", "std_msgs/msg/String", 64)
+    line = d.line("line", baud=115_200, agent_ms=5)
+    chain = d.chain("text", 2, write, answer, period_ms=50, deadline_ms=deadline, reliability="reliable")
+    return d.described(d.board("board"), d.host("node"), line, chain, name="watched")
 
 
 def described(folder: Path, deadline: float = 50, kind: str = "std_msgs/msg/String") -> Path:
     file = folder / "system.toml"
-    file.write_text(SYSTEM.format(deadline=deadline, type=kind), encoding="utf-8")
+    file.write_text(system_text(deadline, kind), encoding="utf-8")
     return file
 
 
@@ -349,7 +318,7 @@ def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
         ("[system\n", (), "system.toml:1: "),
         (None, (), "cannot be read"),
         (
-            SYSTEM.format(deadline=50, type="std_msgs/msg/String"),
+            system_text(),
             ("--chain", "txt"),
             "has no such chain; there are text",
         ),

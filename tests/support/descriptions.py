@@ -7,15 +7,15 @@ import json
 from typing import Any
 
 
-def _value(one: Any) -> str:
+def toml(one: Any) -> str:
     if isinstance(one, dict):
-        return f"{{ {', '.join(f'{key} = {_value(inner)}' for key, inner in one.items())} }}"
+        return f"{{ {', '.join(f'{key} = {toml(inner)}' for key, inner in one.items())} }}"
     return json.dumps(one)
 
 
 def entry(table: str, /, **fields: Any) -> str:
     """Fields that are None are left out."""
-    lines = [f"{key} = {_value(value)}" for key, value in fields.items() if value is not None]
+    lines = [f"{key} = {toml(value)}" for key, value in fields.items() if value is not None]
     return "\n".join((f"[[{table}]]", *lines)) + "\n"
 
 
@@ -48,3 +48,11 @@ def chain(name: str, priority: int, *steps: tuple[Any, ...], payload: int = 20, 
 
 def described(*parts: str, name: str = "s") -> str:
     return f'[system]\nname = "{name}"\n' + "".join(parts)
+
+
+def sends(
+    name: str, executor: str, execution_ms: float, topic: str, type: str = "std_msgs/msg/Int32", payload_bytes: int = 4
+) -> tuple[Any, ...]:
+    """A step for `chain` with a name of its own that publishes a message of a type."""
+    publishes = {"topic": topic, "type": type, "payload_bytes": payload_bytes}
+    return executor, execution_ms, {"name": name, "publishes": publishes}

@@ -6,9 +6,11 @@ from __future__ import annotations
 import random
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import descriptions as d
 from tide.analysis.bounds import bounds_of
 from tide.optimise.choice import only
 from tide.play.host import PROGRAM, HostPlayer
@@ -23,52 +25,19 @@ EXAMPLE = Path(__file__).parents[2] / "examples/systems/host_pipeline.toml"
 def described(
     left_ms: float = 2, right_ms: float = 5, period_ms: int = 100, joins: str = '["right.b"]', lanes: int = 2
 ) -> str:
-    return f"""
-[system]
-name = "eyes"
-[[executors]]
-name = "e"
-where = "host"
-lanes = {lanes}
-[[chains]]
-name = "left"
-priority = 2
-period_ms = {period_ms}
-deadline_ms = {period_ms}
-reliability = "reliable"
-callbacks = [
-  {{ name = "t", kind = "timer", executor = "e", execution_ms = 1, publishes = {{ topic = "/t", payload_bytes = 8 }} }},
-  {{ name = "a", kind = "subscription", executor = "e", execution_ms = {left_ms},
-     publishes = {{ topic = "/a", payload_bytes = 8 }} }},
-]
-[[chains]]
-name = "right"
-priority = 1
-period_ms = {period_ms}
-deadline_ms = {period_ms}
-reliability = "reliable"
-branches_from = "left.t"
-callbacks = [{{ name = "b", kind = "subscription", executor = "e", execution_ms = {right_ms},
-  publishes = {{ topic = "/b", payload_bytes = 8 }} }}]
-[[chains]]
-name = "depth"
-priority = 3
-period_ms = {period_ms}
-deadline_ms = {period_ms}
-reliability = "reliable"
-branches_from = "left.a"
-joins = {joins}
-callbacks = [{{ name = "c", kind = "subscription", executor = "e", execution_ms = 3, least_ms = 3,
-  publishes = {{ topic = "/c", payload_bytes = 8 }} }}]
-[[chains]]
-name = "behind"
-priority = 4
-period_ms = {period_ms}
-deadline_ms = {period_ms}
-reliability = "reliable"
-branches_from = "depth.c"
-callbacks = [{{ name = "d", kind = "subscription", executor = "e", execution_ms = 1 }}]
-"""
+    def chain(name: str, priority: int, *steps: tuple[str, float], **more: Any) -> str:
+        """steps: name and execution_ms; each publishes /NAME."""
+        every = [("e", ms, {"name": one, "publishes": {"topic": f"/{one}", "payload_bytes": 8}}) for one, ms in steps]
+        return d.chain(name, priority, *every, period_ms=period_ms, reliability="reliable", **more)
+
+    depth = chain("depth", 3, ("c", 3), branches_from="left.a", joins=[])
+    return d.described(
+        d.host("e", lanes=lanes),
+        chain("left", 2, ("t", 1), ("a", left_ms)),
+        chain("right", 1, ("b", right_ms), branches_from="left.t"),
+        depth.replace("joins = []", f"joins = {joins}").replace("_ms = 3\n", "_ms = 3\nleast_ms = 3\n"),
+        chain("behind", 4, ("d", 1), branches_from="depth.c"),
+    )
 
 
 def worst_of(system: System, runs: int = 40) -> dict[str, int]:
@@ -115,7 +84,7 @@ def test_no_bound_where_an_instance_may_meet_the_next() -> None:
         (('["right.b"]', '["behind.d"]'), "waits for itself"),
         (('["right.b"]', '["right"]'), "written as chain.callback"),
         (('branches_from = "left.a"\n', ""), "joins others and begins with a timer"),
-        (('\n  publishes = { topic = "/b", payload_bytes = 8 }', ""), "publishes nothing"),
+        (('\npublishes = { topic = "/b", payload_bytes = 8 }', ""), "publishes nothing"),
     ],
 )
 def test_what_cannot_be_joined_is_told_with_its_line(change: tuple[str, str], told: str) -> None:
@@ -128,8 +97,8 @@ def test_what_cannot_be_joined_is_told_with_its_line(change: tuple[str, str], to
 
 
 def test_inputs_of_other_timers_are_for_paths() -> None:
-    text = described().replace('branches_from = "left.t"\ncallbacks = [{ name = "b", kind = "subscription"', "XX")
-    text = text.replace("XX", 'callbacks = [{ name = "b", kind = "timer"')
+    text = described().replace('branches_from = "left.t"\n', "")
+    text = text.replace('name = "b"\nkind = "subscription"', 'name = "b"\nkind = "timer"')
     with pytest.raises(SystemFileError, match=r"another timer.*\[\[paths\]\]"):
         parse(text)
 
@@ -159,26 +128,9 @@ def test_a_node_is_told_of_all_that_it_waits_for(tmp_path: Path) -> None:
 
 
 def test_a_lock_behind_a_join_is_waited_for_by_any_input() -> None:
-    locked = (
-        described(2, 5)
-        + """
-[[chains]]
-name = "other"
-priority = 9
-period_ms = 100
-deadline_ms = 100
-reliability = "reliable"
-callbacks = [{ name = "o", kind = "timer", executor = "e", execution_ms = 8 }]
-"""
-    )
-    with_lock = (
-        locked
-        + """
-[[locks]]
-name = "map"
-sections = [{ callback = "depth.c", section_ms = 1 }, { callback = "other.o", section_ms = 7 }]
-"""
-    )
+    locked = described(2, 5) + d.chain("other", 9, ("e", 8, {"name": "o"}), reliability="reliable")
+    sections = [{"callback": "depth.c", "section_ms": 1}, {"callback": "other.o", "section_ms": 7}]
+    with_lock = locked + f'[[locks]]\nname = "map"\nsections = [{", ".join(map(d.toml, sections))}]\n'
     without = bounds_of(parse(locked), "priority").chain("depth")
     found = bounds_of(parse(with_lock), "priority").chain("depth")
     assert without is not None and found is not None

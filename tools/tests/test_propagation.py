@@ -10,34 +10,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import descriptions as d
 from tide.main import app
 
-TEXT = """
-[system]
-name = "two"
-[[executors]]
-name = "front"
-where = "host"
-[[executors]]
-name = "back"
-where = "host"
-[[chains]]
-name = "c"
-priority = 3
-period_ms = 20
-deadline_ms = 20
-reliability = "reliable"
-callbacks = [
-  {{ name = "a", kind = "timer", executor = "front", execution_ms = 2, {first}
-     publishes = {{ topic = "x", payload_bytes = 8 }} }},
-  {{ name = "b", kind = "subscription", executor = "{second}", execution_ms = 3, {delay} }},
-]
-"""
 
-
-def write(folder: Path, delay: str = "", first: str = "", second: str = "back") -> str:
+def write(folder: Path, second: str = "back", first_ms: float | None = None, **delay: float) -> str:
+    first = {"name": "a", "propagation_ms": first_ms, "publishes": {"topic": "x", "payload_bytes": 8}}
+    chain = d.chain("c", 3, ("front", 2, first), (second, 3, {"name": "b", **delay}), period_ms=20)
     file = folder / "system.toml"
-    file.write_text(TEXT.format(delay=delay, first=first, second=second), encoding="utf-8")
+    file.write_text(d.described(d.host("front"), d.host("back"), chain), encoding="utf-8")
     return str(file)
 
 
@@ -54,13 +35,13 @@ def bound_ns(file: str) -> int:
 
 def test_it_is_added_to_the_bound(tmp_path: Path) -> None:
     assert bound_ns(write(tmp_path)) == 5_000_000
-    assert bound_ns(write(tmp_path, "propagation_ms = 1.5")) == 6_500_000
-    told = run("check", write(tmp_path, "propagation_ms = 1.5"), "--explain", "c", "--details").output
+    assert bound_ns(write(tmp_path, propagation_ms=1.5)) == 6_500_000
+    told = run("check", write(tmp_path, propagation_ms=1.5), "--explain", "c", "--details").output
     assert "messages between executors" in told and "DDS takes at most 1.5 ms between two executors" in told
 
 
 def test_what_is_played_takes_it_and_stays_below(tmp_path: Path) -> None:
-    file = write(tmp_path, "propagation_ms = 1.5")
+    file = write(tmp_path, propagation_ms=1.5)
     done = run("simulate", file, "--runs", "20", "--json")
     assert done.exit_code == 0, done.output
     (chain,) = json.loads(done.stdout)["observed"]
@@ -70,13 +51,13 @@ def test_what_is_played_takes_it_and_stays_below(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"first": "propagation_ms = 1,"}, "'a' is started by no callback of another executor"),
-        ({"delay": "propagation_ms = 1", "second": "front"}, "'b' is started by no callback of another executor"),
-        ({"delay": "propagation_ms = 20"}, "under way as long as the period of chain 'c'"),
-        ({"delay": "propagation_ms = -1"}, "propagation_ms"),
+        ({"first_ms": 1}, "'a' is started by no callback of another executor"),
+        ({"propagation_ms": 1, "second": "front"}, "'b' is started by no callback of another executor"),
+        ({"propagation_ms": 20}, "under way as long as the period of chain 'c'"),
+        ({"propagation_ms": -1}, "propagation_ms"),
     ],
 )
-def test_where_it_makes_no_sense(change: dict[str, str], says: str, tmp_path: Path) -> None:
+def test_where_it_makes_no_sense(change: dict[str, Any], says: str, tmp_path: Path) -> None:
     done = run("check", write(tmp_path, **change))
     assert done.exit_code == 2
     assert says in done.output.replace("\n", " ")

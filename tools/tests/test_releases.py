@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import descriptions as d
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import host_document
 from tide.run.plan import Variant, plan_of, run_chains, serial_link, write_board_plan
@@ -20,41 +21,14 @@ from tide.system.model import System
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = load(ROOT / "examples/three_chains/system.toml")
-HOST = """
-[system]
-name = "host"
-[[executors]]
-name = "one"
-where = "host"
-lanes = 2
-[[executors]]
-name = "two"
-where = "host"
-[[chains]]
-name = "plan"
-priority = 2
-period_ms = 100
-deadline_ms = 90
-reliability = "reliable"
-callbacks = [
-  { name = "a", kind = "timer", executor = "one", execution_ms = 5, publishes = { topic = "a", payload_bytes = 9 } },
-  { name = "b", kind = "subscription", executor = "two", execution_ms = 4 },
-]
-[[chains]]
-name = "look"
-priority = 1
-period_ms = 50
-deadline_ms = 50
-reliability = "reliable"
-callbacks = [{ name = "c", kind = "timer", executor = "two", execution_ms = 7 }]
-[[chains]]
-name = "alone"
-priority = 3
-period_ms = 40
-deadline_ms = 39
-reliability = "reliable"
-callbacks = [{ name = "d", kind = "timer", executor = "one", execution_ms = 3 }]
-"""
+HOST = d.described(
+    d.host("one", lanes=2),
+    d.host("two"),
+    d.chain("plan", 2, ("one", 5, {"name": "a"}), ("two", 4, {"name": "b"}), deadline_ms=90),
+    d.chain("look", 1, ("two", 7, {"name": "c"}), period_ms=50),
+    d.chain("alone", 3, ("one", 3, {"name": "d"}), period_ms=40, deadline_ms=39),
+    name="host",
+)
 
 
 def with_releases(system: System, jitter_ms: dict[str, int], offset_ms: int = 0) -> System:
@@ -85,16 +59,7 @@ def test_impossible_releases_are_refused_in_one_line(line: str, problem: str) ->
 
 
 def test_a_branch_has_the_timer_of_its_root() -> None:
-    branch = """
-[[chains]]
-name = "branch"
-priority = 4
-period_ms = 100
-deadline_ms = 100
-reliability = "reliable"
-branches_from = "plan.a"
-callbacks = [{ name = "e", kind = "subscription", executor = "two", execution_ms = 1 }]
-"""
+    branch = d.chain("branch", 4, ("two", 1, {"name": "e"}), branches_from="plan.a")
     with pytest.raises(SystemFileError, match=r"no timer of its own to give a jitter_ms; give it to chain 'plan'"):
         parse(HOST + branch.replace("period_ms", "jitter_ms = 1\nperiod_ms"))
     system = parse(HOST + branch)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import descriptions as d
 from tide.programs.binaries import find_binary
 from tide.programs.child import may_use_fifo
 from tide.programs.pauses import Span, pauses_of, pauses_told
@@ -27,44 +28,13 @@ from tide.system.model import System
 
 MS = 1_000_000
 PERIODS = 10
-SYSTEM = """
-[system]
-name = "two"
-
-[[executors]]
-name = "node"
-where = "host"
-
-[[executors]]
-name = "other"
-where = "host"
-
-[[chains]]
-name = "work"
-priority = 2
-period_ms = 20
-deadline_ms = 20
-reliability = "best_effort"
-
-[[chains.callbacks]]
-name = "begin"
-kind = "timer"
-executor = "node"
-execution_ms = 2
-
-[[chains]]
-name = "apart"
-priority = 1
-period_ms = 20
-deadline_ms = 20
-reliability = "best_effort"
-
-[[chains.callbacks]]
-name = "sit"
-kind = "timer"
-executor = "other"
-execution_ms = 2
-"""
+SYSTEM = d.described(
+    d.host("node"),
+    d.host("other"),
+    d.chain("work", 2, ("node", 2, {"name": "begin"}), period_ms=20),
+    d.chain("apart", 1, ("other", 2, {"name": "sit"}), period_ms=20),
+    name="two",
+)
 
 
 # ---- what is reached ----

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+import descriptions as d
 from tide.run.evidence import Handed, evidence_of, handed
 from tide.run.plan import WARM_UP_INSTANCES, instances_of
 from tide.run.robot import Recorded
@@ -16,71 +17,24 @@ from tide.system.model import System
 from tide.trace.step import Step
 
 US = 1000
-SYSTEM = """
-[system]
-name = "loop"
-
-[[executors]]
-name = "board"
-where = "mcu"
-link = "uart"
-
-[[executors]]
-name = "node"
-where = "host"
-lanes = {lanes}
-
-[[links]]
-name = "uart"
-kind = "serial"
-baud = 921_600
-agent_ms = 1
-return_ms = 0.5
-
-[[chains]]
-name = "loop"
-priority = 2
-period_ms = 20
-deadline_ms = 20
-reliability = "best_effort"
-
-[[chains.callbacks]]
-name = "look"
-kind = "timer"
-executor = "board"
-execution_ms = 0.2
-publishes = {{ topic = "/seen", type = "std_msgs/msg/Float64", payload_bytes = 8 }}
-
-[[chains.callbacks]]
-name = "think"
-kind = "subscription"
-executor = "node"
-execution_ms = 1
-publishes = {{ topic = "/act", type = "std_msgs/msg/Float64", payload_bytes = 8 }}
-
-[[chains.callbacks]]
-name = "act"
-kind = "subscription"
-executor = "board"
-execution_ms = 0.2
-
-[[chains]]
-name = "other"
-priority = 1
-period_ms = 20
-deadline_ms = 20
-reliability = "best_effort"
-
-[[chains.callbacks]]
-name = "sit"
-kind = "timer"
-executor = "node"
-execution_ms = 1
-"""
+FLOAT = "std_msgs/msg/Float64"
 
 
 def system_of(lanes: int = 1) -> System:
-    return parse(SYSTEM.format(lanes=lanes))
+    look, think = (
+        {"name": name, "publishes": {"topic": topic, "type": FLOAT, "payload_bytes": 8}}
+        for name, topic in (("look", "/seen"), ("think", "/act"))
+    )
+    loop = ("board", 0.2, look), ("node", 1, think), ("board", 0.2, {"name": "act"})
+    return parse(
+        d.described(
+            d.board("board", link="uart"),
+            d.host("node", lanes=lanes),
+            d.line("uart", agent_ms=1, return_ms=0.5),
+            d.chain("loop", 2, *loop, period_ms=20),
+            d.chain("other", 1, ("node", 1, {"name": "sit"}), period_ms=20),
+        )
+    )
 
 
 def step(start_us: int, end_us: int, place: str, what: str, chain: str = "loop", index: int = 7) -> Step:

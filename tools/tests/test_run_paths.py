@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from descriptions import chain, described, entry, host
 from tide.analysis.bounds import bounds_of
 from tide.analysis.result import Bounds
 from tide.run.plan import instances_of
@@ -17,28 +18,12 @@ from tide.system.model import System
 MS = 1_000_000
 
 
-def chain(name: str, executor: str, period_ms: int, priority: int) -> str:
-    return f"""
-[[chains]]
-name = "{name}"
-priority = {priority}
-period_ms = {period_ms}
-deadline_ms = {period_ms}
-reliability = "reliable"
-callbacks = [{{ name = "one", kind = "timer", executor = "{executor}", execution_ms = 1 }}]
-"""
-
-
-HEAD = """
-[system]
-name = "sampled"
-[[executors]]
-name = "h"
-where = "host"
-lanes = 2
-"""
-TEXT = HEAD + chain("fast", "h", 100, 9) + chain("slow", "h", 400, 8)
-TEXT += '\n[[paths]]\nname = "way"\nchains = ["fast", "slow"]\n'
+TEXT = described(
+    host("h", lanes=2),
+    chain("fast", 9, ("h", 1, {"name": "one"}), period_ms=100),
+    chain("slow", 8, ("h", 1, {"name": "one"}), period_ms=400),
+    entry("paths", name="way", chains=["fast", "slow"]),
+)
 PERIODS = 3
 
 

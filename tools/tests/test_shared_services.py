@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from test_service_chains import MS, SET_BOOL, described, found, service, worst_of
 
+from descriptions import chain
 from tide.analysis import lower
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import host_document, link_document
@@ -93,15 +94,7 @@ def test_requests_of_one_service_exclude_each_other_whatever_the_lanes() -> None
     """Each chain waits for one request of each other one; who is not served there waits while no lane is free."""
     several = found(parse(with_lanes(sharing("mhm", "nhn", "ghg"), 3))).chain("c2")
     assert several is not None and several.bound_ns == (1 + 3 * 4 + 1) * MS
-    beside = """
-[[chains]]
-name = "x"
-priority = 1
-period_ms = 200
-deadline_ms = 200
-reliability = "reliable"
-callbacks = [{ name = "tick", kind = "timer", executor = "h", execution_ms = 5 }]
-"""
+    beside = chain("x", 1, ("h", 5, {"name": "tick"}), period_ms=200, reliability="reliable")
     system = parse(with_lanes(sharing("mhm", "mhm"), 2) + beside)
     other = found(system).chain("x")
     assert other is not None and other.bound_ns == 5 * MS  # the server has one lane at most

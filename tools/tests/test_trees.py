@@ -7,9 +7,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import descriptions as d
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError, ways_of
 from tide.play.boards import BoardsPlayer
@@ -101,43 +103,17 @@ def test_what_ways_share_counts_once() -> None:
     """One message of 20 bytes answered by several nodes is once on the line, and a chain ends where it ends."""
 
     def listeners(count: int, work_ms: float) -> str:
-        text = """[system]
-name = "fan"
-[[executors]]
-name = "m"
-where = "mcu"
-[[links]]
-name = "l"
-kind = "serial"
-baud = 115200
-escaped_bytes = 0
-agent_ms = 1
-return_ms = 0
-[[chains]]
-name = "imu"
-priority = 100
-period_ms = 200
-deadline_ms = 200
-reliability = "best_effort"
-callbacks = [
-  { name = "sample", kind = "timer", executor = "m", execution_ms = 1,
-    publishes = { topic = "imu", payload_bytes = 20 } },
-]
-"""
-        for n in range(count):
-            text += f"""[[executors]]
-name = "h{n}"
-where = "host"
-[[chains]]
-name = "see{n}"
-priority = {n + 1}
-period_ms = 200
-deadline_ms = 200
-reliability = "best_effort"
-branches_from = "imu.sample"
-callbacks = [{{ name = "see", kind = "subscription", executor = "h{n}", execution_ms = {work_ms} }}]
-"""
-        return text
+        imu = ("m", 1, {"name": "sample", "publishes": {"topic": "imu", "payload_bytes": 20}})
+        return d.described(
+            d.board("m"),
+            d.line("l", baud=115200, escaped_bytes=0, agent_ms=1, return_ms=0),
+            *(d.host(f"h{n}") for n in range(count)),
+            d.chain("imu", 100, imu, period_ms=200),
+            *(
+                d.chain(f"see{n}", n + 1, (f"h{n}", work_ms), period_ms=200, branches_from="imu.sample")
+                for n in range(count)
+            ),
+        )
 
     one, many = (bounds_of(parse(listeners(count, 2))).chain("see0") for count in (1, 5))
     assert one is not None and many is not None and one.bound_ns == many.bound_ns
@@ -159,34 +135,20 @@ def test_who_is_between_their_priorities_waits_for_all_of_them() -> None:
 def test_one_message_may_bring_several_answers() -> None:
     """What is more urgent meets the second of them on the line, although each by itself would have left by then."""
 
-    def chain(name: str, priority: int, callbacks: str, more: str = "") -> str:
-        return f"""
-[[chains]]
-name = "{name}"
-priority = {priority}
-period_ms = 400
-deadline_ms = 400
-reliability = "best_effort"
-{more}
-callbacks = [{callbacks}]
-"""
-
-    def callback(name: str, kind: str, executor: str, topic: str = "", payload_bytes: int = 0) -> str:
+    def step(name: str, executor: str, topic: str = "", payload_bytes: int = 0) -> tuple[str, float, dict[str, Any]]:
         execution_ms = 0.1 if executor == "m" else 0
-        sent = f', publishes = {{ topic = "{topic}", payload_bytes = {payload_bytes} }}' if topic else ""
-        times = f"execution_ms = {execution_ms}, least_ms = {execution_ms}"
-        return f'{{ name = "{name}", kind = "{kind}", executor = "{executor}", {times}{sent} }}'
+        sends = {"topic": topic, "payload_bytes": payload_bytes} if topic else None
+        return executor, execution_ms, {"name": name, "least_ms": execution_ms, "publishes": sends}
 
-    def answer(executor: str, topic: str, payload_bytes: int) -> str:
-        heard = callback("h", "subscription", executor, topic, payload_bytes)
-        return f"{heard}, {callback('z', 'subscription', 'm')}"
-
-    text = '[system]\nname = "two"\n[[executors]]\nname = "m"\nwhere = "mcu"\n'
-    text += "".join(f'[[executors]]\nname = "{name}"\nwhere = "host"\n' for name in ("p", "a", "b"))
-    text += '[[links]]\nname = "l"\nkind = "serial"\nbaud = 115200\nexact_sizes = true\nescaped_bytes = 0\n'
-    text += chain("urgent", 9, f"{callback('s', 'timer', 'm', 'u/s', 100)}, {answer('p', 'u/h', 8)}")
-    text += chain("one", 1, f"{callback('s', 'timer', 'm', 'o/s', 100)}, {answer('a', 'o/h', 70)}")
-    text += chain("other", 2, answer("b", "t/h", 70), 'branches_from = "one.s"')
+    long, end = {"period_ms": 400}, step("z", "m")
+    text = d.described(
+        d.board("m"),
+        *(d.host(name) for name in ("p", "a", "b")),
+        d.line("l", baud=115200, exact_sizes=True, escaped_bytes=0),
+        d.chain("urgent", 9, step("s", "m", "u/s", 100), step("h", "p", "u/h", 8), end, **long),
+        d.chain("one", 1, step("s", "m", "o/s", 100), step("h", "a", "o/h", 70), end, **long),
+        d.chain("other", 2, step("h", "b", "t/h", 70), end, **long, branches_from="one.s"),
+    )
     system = parse(text)
     bound = bounds_of(system, "tide").chain("urgent")
     assert bound is not None and bound.bound_ns is not None

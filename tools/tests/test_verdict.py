@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import descriptions as d
 from tide.analysis import premises
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
@@ -172,48 +173,20 @@ def test_a_silent_topic_misses_all() -> None:
 def robot_of_a_user(period_ms: int = 40, agent_ms: int = 20) -> System:
     """A board and a node that are the user's, as in the run that was called "met, guaranteed" with nine answers in ten
     missing."""
+    imu = {"topic": "imu/data_raw", "type": "sensor_msgs/msg/Imu", "payload_bytes": 340}
+    cmd = {"topic": "cmd_vel", "type": "geometry_msgs/msg/Twist", "payload_bytes": 52}
+    steps = (
+        ("base", 1, {"name": "imu", "publishes": imu}),
+        ("peer", 1, {"name": "cmd", "publishes": cmd}),
+        ("base", 1, {"name": "act"}),
+    )
     return parse(
-        f"""
-[system]
-name = "rover"
-[[executors]]
-name = "base"
-where = "mcu"
-command = "x {{port}}"
-[[executors]]
-name = "peer"
-where = "host"
-command = "y"
-[[links]]
-name = "net"
-kind = "udp"
-agent_ms = {agent_ms}
-return_ms = 10
-port = 44020
-[[chains]]
-name = "drive"
-priority = 10
-period_ms = {period_ms}
-deadline_ms = {period_ms}
-reliability = "best_effort"
-[[chains.callbacks]]
-name = "imu"
-kind = "timer"
-executor = "base"
-execution_ms = 1
-publishes = {{ topic = "imu/data_raw", type = "sensor_msgs/msg/Imu", payload_bytes = 340 }}
-[[chains.callbacks]]
-name = "cmd"
-kind = "subscription"
-executor = "peer"
-execution_ms = 1
-publishes = {{ topic = "cmd_vel", type = "geometry_msgs/msg/Twist", payload_bytes = 52 }}
-[[chains.callbacks]]
-name = "act"
-kind = "subscription"
-executor = "base"
-execution_ms = 1
-"""
+        d.described(
+            d.board("base", command="x {port}"),
+            d.host("peer", command="y"),
+            d.entry("links", name="net", kind="udp", agent_ms=agent_ms, return_ms=10, port=44020),
+            d.chain("drive", 10, *steps, period_ms=period_ms),
+        )
     )
 
 
