@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-#include "internal.h"
 #include "tide/lock.h"
 #include "tide/port.h"
 #include "tide/status.h"
@@ -18,12 +17,14 @@
 #define TOKENS 4u
 #define BANDS 3u
 #define PERIOD_NS INT64_C(2000000)
+#define SHORT_NS INT64_C(1000000)
 #define LOOK_MS 20u
 #define PATIENCE 1500u /* looks without anything new: 30 s */
 
 enum { BY_THREAD = PASSING, BY_INTERRUPT, WITHOUT_TIMER };
 
 static const tide_processors_board_t *board;
+static const tide_platform_t *platform;
 static tide_processors_found_t result;
 static struct {
   void (*run)(void *argument);
@@ -52,7 +53,8 @@ static bool ending;
 static uint32_t add(uint32_t *counter, int by) { return __atomic_add_fetch(counter, (uint32_t)by, __ATOMIC_SEQ_CST); }
 static bool is_ending(void) { return __atomic_load_n(&ending, __ATOMIC_ACQUIRE); }
 
-void processors_tell(const char *what, uint32_t found, uint32_t wanted) {
+/* Print a figure, and whether it is what it has to be. */
+static void tell(const char *what, uint32_t found, uint32_t wanted) {
   const bool good = found == wanted;
   printf("%s: %lu%s\n", what, (unsigned long)found, good ? "" : " WRONG");
   result.wrong += good ? 0u : 1u;
@@ -64,14 +66,15 @@ static void run_thread(void *index) {
   __atomic_store_n(&threads[number].ended, true, __ATOMIC_RELEASE);
 }
 
-bool processors_start(unsigned index, void (*run)(void *argument), void *argument, bool is_urgent) {
+static bool start(unsigned index, void (*run)(void *argument), void *argument, bool is_urgent) {
   threads[index].run = run;
   threads[index].argument = argument;
   threads[index].ended = false;
   return board->start_thread(index, run_thread, (void *)(uintptr_t)index, is_urgent);
 }
 
-bool processors_await(unsigned first, unsigned end, const uint32_t *progress) {
+/* Until these have returned, or nothing happens any more: *progress is what they count. False then. */
+static bool await(unsigned first, unsigned end, const uint32_t *progress) {
   uint32_t before = 0;
   unsigned idle = 0;
   for (unsigned index = first; index < end && idle < PATIENCE;) {
@@ -87,6 +90,95 @@ bool processors_await(unsigned first, unsigned end, const uint32_t *progress) {
   if (idle < PATIENCE) board->sleep_ms(LOOK_MS); /* the threads themselves have ended, too */
   return idle < PATIENCE;
 }
+
+/* ---- the platform: sections exclude each other while threads are switched, and no event is lost ---- */
+
+static volatile uint32_t guarded; /* by the section: not atomic */
+static uint32_t done, from_interrupts, overlaps;
+static volatile bool inside;
+static tide_event_t balls[2];
+static uint32_t passed, early;
+static bool noisy;
+
+static void add_one(void) {
+  const uintptr_t outer = platform->critical_enter(platform->context);
+  if (inside) overlaps++;
+  inside = true;
+  const uint32_t before = guarded;
+  const uintptr_t inner = platform->critical_enter(platform->context);
+  for (volatile unsigned turn = 0; turn < 5u; turn++) {
+  }
+  platform->critical_exit(platform->context, inner);
+  guarded = before + 1u;
+  inside = false;
+  platform->critical_exit(platform->context, outer);
+}
+
+static void run_sections(void *argument) {
+  (void)argument;
+  for (uint32_t count = 0; count < board->runs; count++) {
+    add_one();
+    (void)__atomic_add_fetch(&done, 1u, __ATOMIC_RELAXED);
+  }
+}
+
+static void add_one_in_interrupt(void) {
+  from_interrupts++;
+  add_one();
+}
+
+/* Two threads that wake each other most of the time: the system switches on all processors. */
+static void make_noise(void *argument) {
+  tide_event_t *own = &balls[(uintptr_t)argument], *other = &balls[1u - (uintptr_t)argument];
+  for (unsigned count = 1; __atomic_load_n(&noisy, __ATOMIC_ACQUIRE); count++) {
+    platform->event_set(platform->context, other);
+    (void)platform->event_wait(platform->context, own, platform->now_ns(platform->context) + SHORT_NS);
+    if (count % 16u == 0u) board->sleep_ms(1); /* others of one processor run, too */
+  }
+}
+
+static void try_sections(void) {
+  noisy = true;
+  if (board->start_interrupt != NULL) board->start_interrupt(add_one_in_interrupt);
+  for (unsigned index = 0; index < 2u; index++) {
+    (void)start(index, run_sections, NULL, false);
+    (void)start(2u + index, make_noise, (void *)(uintptr_t)index, true);
+  }
+  bool good = await(0, 2, &done);
+  if (board->start_interrupt != NULL) board->stop_interrupt();
+  __atomic_store_n(&noisy, false, __ATOMIC_RELEASE);
+  good = await(2, 4, &done) && good;
+  tell("threads that ended", good, true);
+  tell("sections that overlapped another one", overlaps, 0);
+  tell("sections of threads and interrupts", guarded, 2u * board->runs + from_interrupts);
+}
+
+/* Every second pass waits with a deadline, so that a set and the end of a wait meet. */
+static void pass(void *argument) {
+  const uintptr_t self = (uintptr_t)argument;
+  for (uint32_t count = 0; count < board->runs; count++) {
+    if (self == 0u) platform->event_set(platform->context, &balls[1]);
+    bool came = false;
+    while (!came) {
+      const int64_t end_ns = count % 2u == 0u ? TIDE_FOREVER : platform->now_ns(platform->context) + SHORT_NS / 10;
+      came = platform->event_wait(platform->context, &balls[self], end_ns) != 0;
+      if (!came && platform->now_ns(platform->context) < end_ns) (void)__atomic_add_fetch(&early, 1u, __ATOMIC_RELAXED);
+    }
+    if (self == 0u) continue;
+    (void)__atomic_add_fetch(&passed, 1u, __ATOMIC_RELAXED);
+    platform->event_set(platform->context, &balls[0]);
+  }
+}
+
+static void try_events(void) {
+  for (unsigned index = 0; index < 2u; index++) platform->event_init(platform->context, &balls[index]);
+  for (unsigned index = 0; index < 2u; index++) (void)start(index, pass, (void *)(uintptr_t)index, index > 0u);
+  (void)await(0, 2, &passed);
+  tell("waits that ended early", early, 0);
+  tell("passes between two threads, none lost", passed, board->runs);
+}
+
+/* ---- lanes ---- */
 
 static void notify(size_t index) {
   (void)add(&seen.notified[index], 1);
@@ -140,7 +232,6 @@ static void run_callback(tide_callback_t *callback, void *context) {
 
 static void on_urgent(tide_timer_t *timer, int64_t since_ns) {
   (void)since_ns;
-  const tide_platform_t *platform = tide_port_platform();
   const int64_t late_us = (platform->now_ns(platform->context) - timer->callback.ready_ns) / 1000;
   seen.urgent_runs++;
   if (__atomic_load_n(&seen.in_low, __ATOMIC_SEQ_CST) + __atomic_load_n(&seen.in_group, __ATOMIC_SEQ_CST) >= 2u)
@@ -202,7 +293,6 @@ static int add_callbacks(void) {
 
 static int set_up(void) {
   static const uint8_t levels[LANES] = {1, 1, 2, 3};
-  const tide_platform_t *platform = tide_port_platform();
   for (size_t index = 0; index < LANES; index++) {
     const int priority = board->priorities[levels[index] - 1u];
     lanes[index].settings = (tide_lane_settings_t){
@@ -232,25 +322,25 @@ static int run_lanes(void) {
   int status = set_up();
   if (status != TIDE_OK) return status;
   for (size_t token = 0; token < TOKENS; token++) notify(token);
-  (void)processors_start(0, end_all, NULL, true);
-  (void)processors_start(1, notify_beside, NULL, true);
+  (void)start(0, end_all, NULL, true);
+  (void)start(1, notify_beside, NULL, true);
   if (board->start_interrupt != NULL) board->start_interrupt(on_interrupt);
   status = tide_port_run_lanes(lanes, LANES, spin, &executor, NULL);
   if (board->start_interrupt != NULL) board->stop_interrupt();
-  (void)processors_await(0, 2, &seen.tokens_run);
+  (void)await(0, 2, &seen.tokens_run);
   return status;
 }
 
 static void judge(int status) {
   if (status != TIDE_OK) printf("lanes: %s\n", tide_status_text(status));
-  processors_tell("status of the lanes", (uint32_t)status, TIDE_OK);
-  processors_tell("runs of what was notified", sum(seen.runs), sum(seen.notified));
-  processors_tell("enough of them", __atomic_load_n(&seen.tokens_run, __ATOMIC_RELAXED) >= board->runs, true);
-  processors_tell("callbacks of the group that overlapped", seen.overlaps, 0);
-  processors_tell("callbacks that overlapped themselves", seen.self_overlaps, 0);
-  processors_tell("runs of the group", seen.group_runs, seen.runs[0] + seen.runs[1] + seen.runs[2]);
-  processors_tell("errors of the lock", seen.lock_errors, 0);
-  processors_tell("sections of the lock", seen.locked_runs, seen.lock_takes);
+  tell("status of the lanes", (uint32_t)status, TIDE_OK);
+  tell("runs of what was notified", sum(seen.runs), sum(seen.notified));
+  tell("enough of them", __atomic_load_n(&seen.tokens_run, __ATOMIC_RELAXED) >= board->runs, true);
+  tell("callbacks of the group that overlapped", seen.overlaps, 0);
+  tell("callbacks that overlapped themselves", seen.self_overlaps, 0);
+  tell("runs of the group", seen.group_runs, seen.runs[0] + seen.runs[1] + seen.runs[2]);
+  tell("errors of the lock", seen.lock_errors, 0);
+  tell("sections of the lock", seen.locked_runs, seen.lock_takes);
   printf("notified by a thread %lu, by an interrupt %lu\n", (unsigned long)seen.runs[BY_THREAD],
          (unsigned long)seen.runs[BY_INTERRUPT]);
   printf("runs beside another one of the band: %lu\n", (unsigned long)result.parallel);
@@ -260,7 +350,10 @@ static void judge(int status) {
 
 bool tide_processors(const tide_processors_board_t *the_board, tide_processors_found_t *found) {
   board = the_board;
-  processors_try_platform(board);
+  platform = tide_port_platform();
+  for (unsigned index = 0; index < 2u; index++) platform->event_init(platform->context, &balls[index]);
+  try_sections();
+  try_events();
   judge(run_lanes());
   printf("processors: %s\n", result.wrong == 0u ? "good" : "WRONG");
   if (found != NULL) *found = result;
