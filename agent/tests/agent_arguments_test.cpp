@@ -8,8 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace tide::agent::test {
-namespace agent_arguments_test {
+namespace tide::agent::test::agent_arguments_test {
 
 std::string ours(const std::string &line) {
   std::istringstream stream(line);
@@ -104,5 +103,4 @@ TEST(CommandWords, TheOptionThatWasMeantIsFound) {
   EXPECT_EQ(option_meant("-x", known), "");
 }
 
-}  // namespace agent_arguments_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_arguments_test

@@ -10,8 +10,7 @@
 #include "io/network.h"
 #include "tide/xrce.h"
 
-namespace tide::agent::test {
-namespace agent_backlog_test {
+namespace tide::agent::test::agent_backlog_test {
 
 using Octets = std::vector<uint8_t>;
 
@@ -208,5 +207,4 @@ TEST(Backlog, HoldsNoMoreThanItsLimitForAnyNumberOfEndpoints) {
   EXPECT_EQ(delivered.count + backlog.dropped(), sent);
 }
 
-}  // namespace agent_backlog_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_backlog_test

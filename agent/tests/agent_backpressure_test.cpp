@@ -4,8 +4,7 @@
 
 #include "client_messages.h"
 
-namespace tide::agent::test {
-namespace agent_backpressure_test {
+namespace tide::agent::test::agent_backpressure_test {
 
 constexpr Time kMillisecond = 1'000'000;
 
@@ -221,5 +220,4 @@ TEST_F(AfterRestart, WhatTheWriterKeepsNeedNotWait) {
   EXPECT_EQ(written(), (Octets{1}));
 }
 
-}  // namespace agent_backpressure_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_backpressure_test

@@ -6,8 +6,7 @@
 
 #include "client_messages.h"
 
-namespace tide::agent::test {
-namespace agent_data_test {
+namespace tide::agent::test::agent_data_test {
 
 constexpr Time kMillisecond = 1'000'000;
 
@@ -25,14 +24,8 @@ class Data : public testing::Test {
   }
   size_t delivered() { return client.all(TIDE_XRCE_DATA).size(); }
 
-  static Options options_that_tell(std::vector<std::string> &told) {
-    Options options;
-    options.tells_events = true;
-    options.warn = [&told](const std::string &line) { told.push_back(line); };
-    return options;
-  }
   std::vector<std::string> told;
-  Driver driver{options_that_tell(told)};
+  Driver driver{telling(told, true)};
   TestClient client{driver, 1, 0x11};
   uint8_t next_ = 0;
 };
@@ -697,12 +690,7 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
     tide_xrce_put_submessage_header(whole.data(), TIDE_XRCE_WRITE_DATA, 1,
                                     static_cast<uint16_t>(static_cast<int>(body.size()) + one.announced_more));
     whole.insert(whole.end(), body.begin(), body.end());
-    for (size_t at = 0; at < whole.size(); at += 1400) {
-      const size_t end = std::min<size_t>(at + 1400, whole.size());
-      client.submit(
-          0x80, TIDE_XRCE_FRAGMENT, end == whole.size() ? 3 : 1,
-          {whole.begin() + static_cast<std::ptrdiff_t>(at), whole.begin() + static_cast<std::ptrdiff_t>(end)});
-    }
+    client.submit_in_fragments(whole, 1400);
     EXPECT_EQ(driver.middleware.written.size(), one.good ? 1u : 0u);
     EXPECT_EQ(driver.agent.counters().samples_to_dds, one.good ? 1u : 0u);
     EXPECT_EQ(driver.agent.counters().fragmented_refused, one.good ? 0u : 1u);
@@ -729,12 +717,7 @@ TEST(Streams, ASampleLongerThanAHeaderCanSayIsTakenUpToItsLimit) {
     const size_t start = whole.size();
     for (size_t i = 0; i < payload_bytes; i++) whole.push_back(static_cast<uint8_t>(i % 251));
     driver.middleware.full = good;
-    for (size_t at = 0; at < whole.size(); at += 1400) {
-      const size_t end = std::min<size_t>(at + 1400, whole.size());
-      client.submit(
-          0x80, TIDE_XRCE_FRAGMENT, end == whole.size() ? 3 : 1,
-          {whole.begin() + static_cast<std::ptrdiff_t>(at), whole.begin() + static_cast<std::ptrdiff_t>(end)});
-    }
+    client.submit_in_fragments(whole, 1400);
     EXPECT_TRUE(driver.middleware.written.empty());
     driver.middleware.full = false;
     driver.run_until(driver.now() + 100'000'000);
@@ -876,5 +859,4 @@ TEST(Streams, BeyondTheLimitAreRefusedAndDisturbNobody) {
   EXPECT_EQ(driver.middleware.written.size(), 4u);
 }
 
-}  // namespace agent_data_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_data_test

@@ -5,10 +5,18 @@
 
 #include <random>
 
-namespace tide::agent {
-namespace agent_definition_test {
+namespace tide::agent::agent_definition_test {
 
-std::string fault;
+struct Defined : Definition {
+  uint8_t status = 0;
+  std::string fault;
+};
+
+Defined define_by(const tide_xrce_create_t &body, const Profiles &profiles = {}) {
+  Defined result;
+  result.status = define(body, profiles, result, result.fault);
+  return result;
+}
 
 tide_xrce_create_t create(uint8_t kind, uint8_t representation, std::string_view text) {
   tide_xrce_create_t body{};
@@ -18,6 +26,8 @@ tide_xrce_create_t create(uint8_t kind, uint8_t representation, std::string_view
   body.object.text = {text.data(), text.size()};
   return body;
 }
+
+Defined by_xml(uint8_t kind, std::string_view xml) { return define_by(create(kind, TIDE_XRCE_BY_XML, xml)); }
 
 TEST(Xml, ReadsElementsAttributesTextAndEntities) {
   const auto root =
@@ -60,66 +70,50 @@ TEST(Xml, AnyTextIsReadOrRefused) {
 }
 
 TEST(Definition, ReadsQosFromXml) {
-  const Profiles profiles;
-  Definition definition;
-  const auto body =
-      create(TIDE_XRCE_KIND_DATAREADER, TIDE_XRCE_BY_XML,
+  const Defined reader =
+      by_xml(TIDE_XRCE_KIND_DATAREADER,
              "<dds><data_reader><topic><kind>NO_KEY</kind><name>rt/chatter</name><dataType>T_</dataType>"
              "<historyQos><kind>KEEP_LAST</kind><depth>7</depth></historyQos></topic><qos><reliability>"
-             "<kind>RELIABLE</kind></reliability><durability><kind>TRANSIENT_LOCAL</kind></durability></qos>"
-             "</data_reader></dds>");
-  ASSERT_EQ(define(body, profiles, definition, fault), TIDE_XRCE_STATUS_OK);
-  EXPECT_EQ(definition.topic, (Topic{"rt/chatter", "T_"}));
-  EXPECT_EQ(definition.qos, (Qos{true, true, false, 7, 0, 0}));
+             "<kind>RELIABLE</kind></reliability><durability><kind>TRANSIENT_LOCAL</kind></durability></qos></"
+             "data_reader></dds>");
+  ASSERT_EQ(reader.status, TIDE_XRCE_STATUS_OK);
+  EXPECT_EQ(reader.topic, (Topic{"rt/chatter", "T_"}));
+  EXPECT_EQ(reader.qos, (Qos{true, true, false, 7, 0, 0}));
 }
 
 TEST(Definition, HasTheDefaultsOfDds) {
-  const Profiles profiles;
-  Definition writer, reader;
-  ASSERT_EQ(define(create(TIDE_XRCE_KIND_DATAWRITER, TIDE_XRCE_BY_XML,
-                          "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>"),
-                   profiles, writer, fault),
-            TIDE_XRCE_STATUS_OK);
-  ASSERT_EQ(define(create(TIDE_XRCE_KIND_DATAREADER, TIDE_XRCE_BY_XML,
-                          "<dds><data_reader><topic><name>t</name></topic></data_reader></dds>"),
-                   profiles, reader, fault),
-            TIDE_XRCE_STATUS_OK);
+  const Defined writer =
+      by_xml(TIDE_XRCE_KIND_DATAWRITER, "<dds><data_writer><topic><name>t</name></topic></data_writer></dds>");
+  const Defined reader =
+      by_xml(TIDE_XRCE_KIND_DATAREADER, "<dds><data_reader><topic><name>t</name></topic></data_reader></dds>");
+  EXPECT_EQ(writer.status, TIDE_XRCE_STATUS_OK);
+  EXPECT_EQ(reader.status, TIDE_XRCE_STATUS_OK);
   EXPECT_EQ(writer.qos, (Qos{true, true, false, 1, 0, 0}));
   EXPECT_EQ(reader.qos, (Qos{false, false, false, 1, 0, 0}));
 }
 
 TEST(Definition, ReadsQosFromBinary) {
-  const Profiles profiles;
-  Definition definition;
   auto body = create(TIDE_XRCE_KIND_DATAWRITER, TIDE_XRCE_BY_BINARY, {});
   body.object.topic = 0x0012;
   body.object.has_qos = true;
   body.object.qos_flags = TIDE_XRCE_QOS_KEEP_LAST | TIDE_XRCE_QOS_TRANSIENT_LOCAL;
   body.object.has_depth = true;
   body.object.depth = 5;
-  ASSERT_EQ(define(body, profiles, definition, fault), TIDE_XRCE_STATUS_OK);
-  EXPECT_EQ(definition.qos, (Qos{false, true, false, 5, 0, 0}));
+  EXPECT_EQ(define_by(body).qos, (Qos{false, true, false, 5, 0, 0}));
   body.object.qos_flags = TIDE_XRCE_QOS_RELIABLE;
-  ASSERT_EQ(define(body, profiles, definition, fault), TIDE_XRCE_STATUS_OK);
-  EXPECT_EQ(definition.qos, (Qos{true, false, true, 5, 0, 0}));
+  EXPECT_EQ(define_by(body).qos, (Qos{true, false, true, 5, 0, 0}));
 }
 
 TEST(Definition, NamesTheTopicsOfServices) {
-  const Profiles profiles;
-  Definition definition;
-  ASSERT_EQ(
-      define(create(TIDE_XRCE_KIND_REQUESTER, TIDE_XRCE_BY_XML,
-                    "<dds><requester profile_name='p' service_name='add' request_type='Q' reply_type='R'/></dds>"),
-             profiles, definition, fault),
-      TIDE_XRCE_STATUS_OK);
-  EXPECT_EQ(definition.service, (Service{{"add_Request", "Q"}, {"add_Reply", "R"}}));
-  ASSERT_EQ(
-      define(create(TIDE_XRCE_KIND_REPLIER, TIDE_XRCE_BY_XML,
-                    "<dds><replier service_name='add' request_type='Q' reply_type='R'><request_topic_name>rq/addRequest"
-                    "</request_topic_name><reply_topic_name>rr/addReply</reply_topic_name></replier></dds>"),
-             profiles, definition, fault),
-      TIDE_XRCE_STATUS_OK);
-  EXPECT_EQ(definition.service, (Service{{"rq/addRequest", "Q"}, {"rr/addReply", "R"}}));
+  EXPECT_EQ(by_xml(TIDE_XRCE_KIND_REQUESTER,
+                   "<dds><requester profile_name='p' service_name='add' request_type='Q' reply_type='R'/></dds>")
+                .service,
+            (Service{{"add_Request", "Q"}, {"add_Reply", "R"}}));
+  EXPECT_EQ(by_xml(TIDE_XRCE_KIND_REPLIER,
+                   "<dds><replier service_name='add' request_type='Q' reply_type='R'><request_topic_name>rq/addRequest"
+                   "</request_topic_name><reply_topic_name>rr/addReply</reply_topic_name></replier></dds>")
+                .service,
+            (Service{{"rq/addRequest", "Q"}, {"rr/addReply", "R"}}));
 }
 
 TEST(Definition, FindsReferences) {
@@ -128,40 +122,31 @@ TEST(Definition, FindsReferences) {
   ASSERT_TRUE(
       profiles.add("<dds><profiles><topic profile_name='square'><name>Square</name><dataType>Shape</dataType>"
                    "</topic></profiles></dds>"));
-  Definition definition;
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_REFERENCE, "square"), profiles, definition, fault),
-            TIDE_XRCE_STATUS_OK);
-  EXPECT_EQ(definition.topic, (Topic{"Square", "Shape"}));
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_REFERENCE, "circle"), profiles, definition, fault),
-            TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_PARTICIPANT, TIDE_XRCE_BY_REFERENCE, "square"), profiles, definition, fault),
-            TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
+  const auto refer = [&](uint8_t kind, const char *name) {
+    return define_by(create(kind, TIDE_XRCE_BY_REFERENCE, name), profiles);
+  };
+  EXPECT_EQ(refer(TIDE_XRCE_KIND_TOPIC, "square").status, TIDE_XRCE_STATUS_OK);
+  EXPECT_EQ(refer(TIDE_XRCE_KIND_TOPIC, "square").topic, (Topic{"Square", "Shape"}));
+  EXPECT_EQ(refer(TIDE_XRCE_KIND_TOPIC, "circle").status, TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
+  EXPECT_EQ(refer(TIDE_XRCE_KIND_PARTICIPANT, "square").status, TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
 }
 
 TEST(Definition, RefusesWhatCannotBe) {
-  const Profiles profiles;
-  Definition definition;
   auto kinds_differ = create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, "");
   kinds_differ.request.object = 0x0011;
-  EXPECT_EQ(define(kinds_differ, profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
-  auto domain = create(TIDE_XRCE_KIND_PARTICIPANT, TIDE_XRCE_BY_BINARY, {});
+  auto domain = create(TIDE_XRCE_KIND_PARTICIPANT, TIDE_XRCE_BY_BINARY, {}), negative = domain;
   domain.object.domain = 233;
-  EXPECT_EQ(define(domain, profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
-  domain.object.domain = -1;
-  EXPECT_EQ(define(domain, profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
-  EXPECT_EQ(
-      define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, "<dds><nonsense/></dds>"), profiles, definition, fault),
-      TIDE_XRCE_STATUS_ERR_DDS);
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, "<dds><topic><name>t</name></topic></dds>"), profiles,
-                   definition, fault),
-            TIDE_XRCE_STATUS_ERR_DDS);
+  negative.object.domain = -1;
+  for (const auto &body :
+       {kinds_differ, domain, negative, create(9, TIDE_XRCE_BY_XML, ""), create(TIDE_XRCE_KIND_TOPIC, 7, "")}) {
+    EXPECT_EQ(define_by(body).status, TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  }
   const std::string name(256, 'n');
-  const std::string xml = "<dds><topic><name>" + name + "</name><dataType>T</dataType></topic></dds>";
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_XML, xml), profiles, definition, fault),
-            TIDE_XRCE_STATUS_ERR_DDS);
-  EXPECT_EQ(define(create(9, TIDE_XRCE_BY_XML, ""), profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
-  EXPECT_EQ(define(create(TIDE_XRCE_KIND_TOPIC, 7, ""), profiles, definition, fault),
-            TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  for (const std::string &xml :
+       {std::string("<dds><nonsense/></dds>"), std::string("<dds><topic><name>t</name></topic></dds>"),
+        "<dds><topic><name>" + name + "</name><dataType>T</dataType></topic></dds>"}) {
+    EXPECT_EQ(by_xml(TIDE_XRCE_KIND_TOPIC, xml).status, TIDE_XRCE_STATUS_ERR_DDS) << xml;
+  }
 }
 
 TEST(Names, OfTopicsAreAsRos2HasThem) {
@@ -195,8 +180,6 @@ TEST(Names, OfTypesAndParticipantsCanBeShown) {
 }
 
 TEST(Names, AreCheckedInEveryDescriptionAndTheFaultSaysWhichAndWhy) {
-  const Profiles profiles;
-  Definition definition;
   const std::string bad = "rt/\xff\xfe";
   const std::vector<std::pair<uint8_t, std::string>> kinds = {
       {TIDE_XRCE_KIND_TOPIC, "<dds><topic><name>" + bad + "</name><dataType>T</dataType></topic></dds>"},
@@ -209,15 +192,14 @@ TEST(Names, AreCheckedInEveryDescriptionAndTheFaultSaysWhichAndWhy) {
                                    bad + "</reply_topic_name></replier></dds>"},
       {TIDE_XRCE_KIND_PARTICIPANT, "<dds><participant><rtps><name>" + bad + "</name></rtps></participant></dds>"}};
   for (const auto &[kind, xml] : kinds) {
-    EXPECT_EQ(define(create(kind, TIDE_XRCE_BY_XML, xml), profiles, definition, fault), TIDE_XRCE_STATUS_ERR_DDS)
-        << xml;
-    EXPECT_NE(fault.find("'rt/\\xff\\xfe' has characters"), std::string::npos) << fault;
+    const Defined refused = by_xml(kind, xml);
+    EXPECT_EQ(refused.status, TIDE_XRCE_STATUS_ERR_DDS) << xml;
+    EXPECT_NE(refused.fault.find("'rt/\\xff\\xfe' has characters"), std::string::npos) << refused.fault;
   }
   tide_xrce_create_t binary = create(TIDE_XRCE_KIND_TOPIC, TIDE_XRCE_BY_BINARY, "");
   binary.object.name = {bad.data(), bad.size()};
   binary.object.type = {"T", 1};
-  EXPECT_EQ(define(binary, profiles, definition, fault), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
+  EXPECT_EQ(define_by(binary).status, TIDE_XRCE_STATUS_ERR_INVALID_DATA);
 }
 
-}  // namespace agent_definition_test
-}  // namespace tide::agent
+}  // namespace tide::agent::agent_definition_test

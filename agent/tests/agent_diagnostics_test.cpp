@@ -10,8 +10,7 @@
 #include "client_messages.h"
 #include "tide/status.h"
 
-namespace tide::agent::test {
-namespace agent_diagnostics_test {
+namespace tide::agent::test::agent_diagnostics_test {
 
 constexpr uint8_t kOk = 0, kWarning = 1, kError = 2;
 
@@ -378,5 +377,4 @@ TEST(Diagnostics, AWriterThatTheWorkerCannotMakeIsTriedAgain) {
   EXPECT_FALSE(arrays_of(driver).empty());
 }
 
-}  // namespace agent_diagnostics_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_diagnostics_test

@@ -8,8 +8,7 @@
 #include "client_messages.h"
 #include "sequences.h"
 
-namespace tide::agent::test {
-namespace agent_hostile_test {
+namespace tide::agent::test::agent_hostile_test {
 
 constexpr int kMessages = 100'000;
 constexpr Endpoint kHostile = 1000;
@@ -179,5 +178,4 @@ TEST(Sequences, DisturbNobody) {
   }
 }
 
-}  // namespace agent_hostile_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_hostile_test

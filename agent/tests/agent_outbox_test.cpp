@@ -10,8 +10,7 @@
 #include "dds/endpoints.h"
 #include "dds/transport.h"
 
-namespace tide::agent::test {
-namespace agent_outbox_test {
+namespace tide::agent::test::agent_outbox_test {
 
 using Octets = std::vector<uint8_t>;
 using Random = std::mt19937;
@@ -362,5 +361,4 @@ TEST(Peers, APeerIsMetOnceItHasFoundUs) {
   EXPECT_TRUE(request_readers.meets(silent)) << "it never says so";
 }
 
-}  // namespace agent_outbox_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_outbox_test

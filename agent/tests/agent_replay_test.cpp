@@ -19,8 +19,7 @@
 #include "driver.h"
 #include "tide/xrce.h"
 
-namespace tide::agent::test {
-namespace agent_replay_test {
+namespace tide::agent::test::agent_replay_test {
 
 constexpr Endpoint kClient = 1;
 constexpr const char *kReferences = R"(<profiles>
@@ -306,5 +305,4 @@ INSTANTIATE_TEST_SUITE_P(Recordings, AgentReplay, testing::ValuesIn(recorded_fil
 
 TEST(AgentReplay, FindsTheRecordings) { EXPECT_GE(recorded_files().size(), 70u); }
 
-}  // namespace agent_replay_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_replay_test

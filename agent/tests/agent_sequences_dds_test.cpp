@@ -1,32 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences of operations that fail half-way (sequences.h) with the real DDS, a bounded number of them; the fuzzer
-// agent_fuzz and the program agent_campaign run more. Under AddressSanitizer this is where a dangling pointer shows.
+// agent_fuzz runs more, and so does TIDE_SEEDS. Under AddressSanitizer this is where a dangling pointer shows.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <semaphore>
 #include <thread>
 
 #include "core/limits.h"
 #include "dds/domain.h"
 #include "dds/fast_dds.h"
 #include "sequences.h"
-#include "shared_middleware.h"
 
-namespace tide::agent::test {
-namespace agent_sequences_dds_test {
+namespace tide::agent::test::agent_sequences_dds_test {
 
 constexpr int kDomain = 91;
 
+// More seeds for a campaign: TIDE_SEED is the first one, TIDE_SEEDS their number, ROS_DOMAIN_ID the domain.
+uint64_t environment(const char *name, uint64_t otherwise) {
+  const char *value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
 TEST(Sequences, OfTheRealDdsDisturbNobody) {
   const auto real = make_fast_dds({});
-  SharedMiddleware middleware(*real, 16);
   uint64_t created = 0, refused = 0;  // of one seed they depend on how long the DDS takes
-  for (uint64_t seed = 1; seed <= 12; seed++) {
+  const uint64_t first = environment("TIDE_SEED", 1);
+  const uint64_t count = environment("TIDE_SEEDS", std::getenv("TIDE_SEED") == nullptr ? 12 : 1);
+  for (uint64_t seed = first; seed < first + count; seed++) {
     announce_seed(seed);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Sequences sequences(middleware, kDomain);
+    Sequences sequences(*real, static_cast<int>(environment("ROS_DOMAIN_ID", kDomain)));
     Choices choices(seed);
     for (int sequence = 0; sequence < 10; sequence++) sequences.run(choices, 32);
     sequences.clear(choices);
@@ -34,11 +42,19 @@ TEST(Sequences, OfTheRealDdsDisturbNobody) {
     created += sequences.counters().entities_created;
     refused += sequences.counters().entities_refused;
   }
-  EXPECT_GT(created, 12 * 20u);
-  EXPECT_GT(refused, 12 * 20u);
+  EXPECT_GT(created, count * 20u);
+  EXPECT_GT(refused, count * 20u);
 }
 
 // ---- readers and writers ----
+
+// Whether it was made in the end.
+bool settled(Made &made) {
+  const auto done = std::make_shared<std::binary_semaphore>(0);
+  made.await([done] { done->release(); });
+  done->acquire();
+  return made.state() == Made::State::kMade;
+}
 
 template <typename Condition>
 void await(Condition condition) {
@@ -179,5 +195,4 @@ TEST(Domains, TheLastOneHasAnEndWithoutEndingTheProcess) {
   EXPECT_TRUE(is_made(real->create_participant(0, "")));
 }
 
-}  // namespace agent_sequences_dds_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_sequences_dds_test

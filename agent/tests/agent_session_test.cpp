@@ -9,8 +9,7 @@
 
 #include "client_messages.h"
 
-namespace tide::agent::test {
-namespace agent_session_test {
+namespace tide::agent::test::agent_session_test {
 
 TEST(Session, RefusesByCause) {
   Driver driver;
@@ -66,32 +65,26 @@ TEST(Session, EachClientMayHaveItsOwnTimeout) {
 
 class Told : public testing::Test {
  protected:
-  Told() {
-    Options options;
-    options.tells_events = true;
-    options.warn = [this](const std::string &line) { lines.push_back(line); };
-    driver = std::make_unique<Driver>(options);
-  }
   std::vector<std::string> lines;
-  std::unique_ptr<Driver> driver;
+  Driver driver{telling(lines, true)};
 };
 
 TEST_F(Told, EachClientThatComesOrLeavesHasALine) {
-  TestClient client(*driver, 1, 0x11), again(*driver, 2, 0x11);
+  TestClient client(driver, 1, 0x11), again(driver, 2, 0x11);
   EXPECT_EQ(client.connect(508, "1000"), 0);
   client.create_all();
   EXPECT_EQ(client.remove(TIDE_XRCE_OBJECT_CLIENT), 0);
   EXPECT_EQ(client.connect(508, "1000"), 0);
-  driver->run_until(20 * kSecond);
+  driver.run_until(20 * kSecond);
   const std::string name = "client 00000011 at endpoint 1 ";
   EXPECT_EQ(lines, (std::vector<std::string>{name + "connected", name + "left", name + "is gone: it answers no more"}))
       << "a line that was there ten seconds ago is not repeated";
 }
 
 TEST_F(Told, AFloodOfClientsIsCounted) {
-  for (uint32_t key = 1; key <= 1000; key++) TestClient(*driver, key, key).connect();
+  for (uint32_t key = 1; key <= 1000; key++) TestClient(driver, key, key).connect();
   EXPECT_EQ(lines.size(), Notices::kEventLines + 1) << "and one of clients that gave way";
-  driver->run_until(11 * kSecond);
+  driver.run_until(11 * kSecond);
   EXPECT_EQ(
       std::count_if(lines.begin(), lines.end(),
                     [](const std::string &line) { return line.find("lines more in 10 s of clients") != line.npos; }),
@@ -99,7 +92,7 @@ TEST_F(Told, AFloodOfClientsIsCounted) {
 }
 
 TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
-  ReadyClient client(*driver, 1, 0x11);
+  ReadyClient client(driver, 1, 0x11);
   lines.clear();
   client.create_xml(0x0022, 0x0011, topic_xml("t", "Other"));
   client.create_xml(0x0025, 0x0013, writer_xml("u"));
@@ -107,7 +100,7 @@ TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
   client.create_xml(0x0045, 0x0013, "<dds><data_writer>");
   client.create_xml(0x0055, 0x0013, "<dds><data_writer><topic><name>rt/\n0</name></topic></data_writer></dds>");
   client.create_xml(0x0011, 0, "");  // a client that reconnects does so, and has what it wants
-  driver->middleware.refuse = true;
+  driver.middleware.refuse = true;
   client.create_xml(0x0065, 0x0013, writer_xml("t"));
   const std::string start = "client 00000011 at endpoint 1 is refused a ";
   const std::vector<std::string> expected = {
@@ -220,9 +213,7 @@ TEST(Session, ATopicWhoseTypeChangedIsReplacedOnTheFirstStart) {
   constexpr uint8_t kAnew = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
   for (const uint16_t place : {uint16_t{0x0010}, uint16_t{0x0020}}) {  // the same object ids, and others
     std::vector<std::string> told;
-    Options options = telling(told);
-    options.tells_events = true;
-    Driver driver(options);
+    Driver driver(telling(told, true));
     TideClient client(driver, 1, 0x11);
     EXPECT_EQ(client.connect(), 0);
     EXPECT_EQ(client.create_xml(0x0011, 0, TestClient::kParticipant, kAnew), 0);
@@ -582,5 +573,4 @@ TEST(Liveliness, TheClientChoosesItsPeriod) {
   EXPECT_EQ(driver.agent.client_count(), 0u);
 }
 
-}  // namespace agent_session_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_session_test

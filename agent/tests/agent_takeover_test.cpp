@@ -7,8 +7,7 @@
 
 #include "client_messages.h"
 
-namespace tide::agent::test {
-namespace agent_takeover_test {
+namespace tide::agent::test::agent_takeover_test {
 
 Options hosts_of_ten() {
   Options options;
@@ -242,5 +241,4 @@ TEST(Notices, OfOneCauseAreALineAndThenACount) {
   EXPECT_EQ(lines.back(), "client 3: too many");
 }
 
-}  // namespace agent_takeover_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_takeover_test

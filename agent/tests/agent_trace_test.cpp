@@ -11,8 +11,7 @@
 #include "core/tracer.h"
 #include "tide/status.h"
 
-namespace tide::agent::test {
-namespace agent_trace_test {
+namespace tide::agent::test::agent_trace_test {
 
 constexpr Time kMillisecond = 1'000'000;
 constexpr uint8_t kReliable = 0x80;
@@ -120,5 +119,4 @@ TEST_F(AgentTrace, WhatASinkRefusesIsKept) {
   EXPECT_EQ(drained()[0].size(), 2u);
 }
 
-}  // namespace agent_trace_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_trace_test

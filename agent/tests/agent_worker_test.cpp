@@ -9,8 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace tide::agent::test {
-namespace agent_worker_test {
+namespace tide::agent::test::agent_worker_test {
 
 using Lane = Worker::Lane;
 
@@ -100,5 +99,4 @@ TEST(Later, ThatIsGivenUpIsNeverMade) {
   EXPECT_EQ(count, 0);
 }
 
-}  // namespace agent_worker_test
-}  // namespace tide::agent::test
+}  // namespace tide::agent::test::agent_worker_test

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driver.h"
+#include "sequences.h"
 #include "tide/xrce.h"
 
 namespace tide::agent::test {
@@ -30,9 +31,10 @@ inline std::string writer_xml(const std::string &topic) {
   return "<dds><data_writer><topic><name>" + topic + "</name></topic></data_writer></dds>";
 }
 
-// Options of an agent whose lines for the user are kept.
-inline Options telling(std::vector<std::string> &lines) {
+// Options of an agent whose lines for the user are kept; events: of clients, too.
+inline Options telling(std::vector<std::string> &lines, bool events = false) {
   Options options;
+  options.tells_events = events;
   options.warn = [&lines](const std::string &line) { lines.push_back(line); };
   return options;
 }
@@ -54,19 +56,16 @@ class TestClient {
     body.key = key_;
     body.session = session_;
     body.mtu = mtu;
-    Octets properties(64), storage(256);
-    tide_cdr_t cdr;
-    tide_cdr_writer(&cdr, properties.data(), properties.size());
-    tide_cdr_put_string(&cdr, "uxr_hl", 6);
-    tide_cdr_put_string(&cdr, liveliness_ms.data(), liveliness_ms.size());
+    const auto put_property = [&](tide_cdr_t *cdr) {
+      tide_cdr_put_string(cdr, "uxr_hl", 6);
+      tide_cdr_put_string(cdr, liveliness_ms.data(), liveliness_ms.size());
+    };
+    const Body properties(put_property);
     body.property_count = liveliness_ms.empty() ? 0 : 1;
-    body.properties = properties.data();
-    body.properties_bytes = cdr.position;
-    tide_cdr_writer(&cdr, storage.data(), storage.size());
-    tide_xrce_put_create_client(&cdr, &body);
-    storage.resize(cdr.position);
+    body.properties = properties.octets().data();
+    body.properties_bytes = properties.octets().size();
     const uint8_t none = session_ < 0x80 ? TIDE_XRCE_SESSION_NONE_WITH_KEY : TIDE_XRCE_SESSION_NONE_WITHOUT_KEY;
-    send(none, 0, 0, TIDE_XRCE_CREATE_CLIENT, 1, storage);
+    send(none, 0, 0, TIDE_XRCE_CREATE_CLIENT, 1, Body(tide_xrce_put_create_client, &body).octets());
     const Octets answer = last(TIDE_XRCE_STATUS_AGENT);
     return answer.empty() ? -1 : answer[0];
   }
@@ -77,6 +76,14 @@ class TestClient {
     send(session_, stream, sequence, id, flags, body);
   }
 
+  void submit_in_fragments(const Octets &whole, size_t bytes) {
+    for (Bytes rest = whole; !rest.empty();) {
+      const Bytes piece = rest.first(std::min(bytes, rest.size()));
+      rest = rest.subspan(piece.size());
+      submit(0x80, TIDE_XRCE_FRAGMENT, rest.empty() ? 3 : 1, {piece.begin(), piece.end()});
+    }
+  }
+
   // As if so many messages of the stream had been lost.
   void skip(uint8_t stream, uint16_t count) { sequences_[stream] = static_cast<uint16_t>(sequences_[stream] + count); }
 
@@ -85,21 +92,17 @@ class TestClient {
     body.request = {next_request(), object};
     body.object = description;
     body.object.kind = TIDE_XRCE_OBJECT_KIND(object);
-    Octets storage(4096);
-    tide_cdr_t cdr;
-    tide_cdr_writer(&cdr, storage.data(), storage.size());
-    tide_xrce_put_create(&cdr, &body);
-    storage.resize(cdr.position);
     driver_.sent.clear();
-    submit(stream, TIDE_XRCE_CREATE, static_cast<uint8_t>(flags | TIDE_XRCE_FLAG_LITTLE_ENDIAN), storage);
+    submit(stream, TIDE_XRCE_CREATE, static_cast<uint8_t>(flags | TIDE_XRCE_FLAG_LITTLE_ENDIAN),
+           Body(tide_xrce_put_create, &body).octets());
     return status(body.request.request);
   }
-  int create_xml(uint16_t object, uint16_t parent, std::string_view xml, uint8_t flags = 0) {
+  int create_xml(uint16_t object, uint16_t parent, std::string_view xml, uint8_t flags = 0, uint8_t stream = 0x80) {
     tide_xrce_object_t description{};
     description.representation = TIDE_XRCE_BY_XML;
     description.parent = parent;
     description.text = text(xml);
-    return create(object, description, flags);
+    return create(object, description, flags, stream);
   }
   int remove(uint16_t object) {
     const uint16_t request = next_request();
@@ -134,12 +137,7 @@ class TestClient {
     body.max_elapsed_time_s = seconds;
     body.max_bytes_per_second = bytes_a_second;
     body.min_pace_period_ms = pace_ms;
-    Octets storage(64);
-    tide_cdr_t cdr;
-    tide_cdr_writer(&cdr, storage.data(), storage.size());
-    tide_xrce_put_read_data(&cdr, &body);
-    storage.resize(cdr.position);
-    submit(asks_on, TIDE_XRCE_READ_DATA, 1, storage);
+    submit(asks_on, TIDE_XRCE_READ_DATA, 1, Body(tide_xrce_put_read_data, &body).octets());
   }
 
   void write(uint16_t object, const Octets &payload, uint8_t stream = 0x80, uint8_t flags = 1) {

@@ -184,7 +184,6 @@ bool Sequences::comes(Condition condition) {
     now_ += kWaited;  // what DDS refused is offered again after a while
     pump(nullptr);
   }
-  waited_ns_ = std::max<Time>(waited_ns_, std::chrono::nanoseconds(clock() - start).count());
   return condition();
 }
 
@@ -209,8 +208,7 @@ void Sequences::set_up_good() {
     talker->connect(talker->endpoint(), 512, now_);
     pump(nullptr);
     TIDE_MUST(session_opened_);
-    create(*talker, 0x0011, 0,
-           std::string("<dds><participant><rtps><name>") + kGoodName + "</name></rtps></participant></dds>");
+    create(*talker, 0x0011, 0, "<dds><participant><rtps><name>good</name></rtps></participant></dds>");
   }
   const std::string topic = "<topic><name>" + good_topic_ +
                             "</name><dataType>G</dataType><historyQos><kind>KEEP_ALL</kind>"
@@ -309,10 +307,7 @@ void Sequences::pump(Choices *choices) {
     for (const Endpoint endpoint : endpoints) {
       tide_frame_parts_t frame;
       while (agent_.next(endpoint, now_, frame)) {
-        std::vector<uint8_t> bytes;
-        bytes.insert(bytes.end(), frame.head, frame.head + frame.head_bytes);
-        bytes.insert(bytes.end(), frame.body, frame.body + frame.body_bytes);
-        bytes.insert(bytes.end(), frame.tail, frame.tail + frame.tail_bytes);
+        const std::vector<uint8_t> bytes = bytes_of(frame);
         // Of the others some frames never come to their end.
         if (choices == nullptr || endpoint > 100 || !choices->one_in(16)) agent_.sent(endpoint, now_);
         take(endpoint, bytes);
@@ -433,7 +428,6 @@ void Sequences::control(Choices &choices, Talker &talker) {
 // A message of one to four submessages, or something that happens to a client.
 void Sequences::operate(Choices &choices) {
   Talker &talker = actors_[choices(static_cast<uint32_t>(actors_.size()))];
-  operations_++;
   switch (choices(32)) {
     case 0:
     case 1:

@@ -33,8 +33,12 @@ void announce_seed(uint64_t seed);
     }                                                                                 \
   } while (false)
 
-// Of the participants of the good clients.
-constexpr const char *kGoodName = "good";
+inline std::vector<uint8_t> bytes_of(const tide_frame_parts_t &frame) {
+  std::vector<uint8_t> bytes(frame.head, frame.head + frame.head_bytes);
+  bytes.insert(bytes.end(), frame.body, frame.body + frame.body_bytes);
+  bytes.insert(bytes.end(), frame.tail, frame.tail + frame.tail_bytes);
+  return bytes;
+}
 
 class Choices {
  public:
@@ -60,7 +64,7 @@ class Choices {
 class Body {
  public:
   template <typename Put, typename... Values>
-  explicit Body(Put put, const Values &...values) : octets_(1024) {
+  explicit Body(Put put, const Values &...values) : octets_(4096) {
     tide_cdr_writer(&cdr_, octets_.data(), octets_.size());
     put(&cdr_, values...);
     octets_.resize(cdr_.position);
@@ -156,9 +160,6 @@ class Sequences {
 
   std::function<void()> before_poll;  // unset: nothing
 
-  // The longest that a sample took through DDS, in wall time; 0: all came at once.
-  int waited_ms() const { return static_cast<int>(waited_ns_ / 1'000'000); }
-  uint64_t operations() const { return operations_; }
   uint64_t exchanged() const { return exchanged_; }
   Counters counters() const { return agent_.counters(); }
 
@@ -185,8 +186,7 @@ class Sequences {
   uint16_t acknowledged_ = 0;           // by the agent, of its stream
   bool session_opened_ = false, informed_ = false;
   int status_ = -1;
-  Time waited_ns_ = 0;
-  uint64_t operations_ = 0, exchanged_ = 0;
+  uint64_t exchanged_ = 0;
   std::vector<Endpoint> ready_;
 };
 

@@ -3,7 +3,6 @@
 // fail half-way, beside two good clients (agent/tests/sequences.h). Fast DDS itself carries no coverage marks.
 #include "dds/fast_dds.h"
 #include "sequences.h"
-#include "shared_middleware.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 extern "C" const char *__asan_default_options();
@@ -14,7 +13,6 @@ extern "C" const char *__asan_default_options() { return "new_delete_type_mismat
 namespace {
 
 constexpr int kDomain = 93;
-constexpr unsigned kOwnEvery = 1024;
 constexpr uint32_t kOperations = 48;
 
 }  // namespace
@@ -23,8 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   using namespace tide::agent;
   // Never deleted: threads of DDS run until the process ends.
   static Middleware *const real = make_fast_dds({}).release();
-  static auto *const middleware = new test::SharedMiddleware(*real, kOwnEvery);
-  test::Sequences sequences(*middleware, kDomain);
+  test::Sequences sequences(*real, kDomain);
   test::Choices choices(Bytes(bytes, count));
   sequences.run(choices, kOperations);
   sequences.clear(choices);
