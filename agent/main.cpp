@@ -232,8 +232,6 @@ class TraceFile {
     drain();
     if (std::fclose(file_) != 0 && !failed_) std::fprintf(stderr, "%s: not all of it was written\n", path_.c_str());
   }
-  TraceFile(const TraceFile &) = delete;
-  TraceFile &operator=(const TraceFile &) = delete;
 
  private:
   // A full disk is reported once; from then on the rings count what they drop.

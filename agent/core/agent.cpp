@@ -136,9 +136,8 @@ void Agent::answer_stranger(Endpoint endpoint, const tide_xrce_header_t &header,
   while (header.stream == TIDE_XRCE_STREAM_NONE &&
          tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage) == 1) {
     if (submessage.id == TIDE_XRCE_GET_INFO) {
-      std::array<uint8_t, 36> storage;
-      const size_t length = answer_get_info(submessage, false, storage);
-      if (length != 0) reply(endpoint, header.session, header.key, TIDE_XRCE_INFO, {storage.data(), length});
+      const auto info = info_for(submessage, false);
+      if (info) reply(endpoint, header.session, header.key, TIDE_XRCE_INFO, *info);
       return;
     }
     if (submessage.id == TIDE_XRCE_DELETE) {
@@ -173,11 +172,7 @@ void Agent::create_client(Endpoint endpoint, const tide_xrce_submessage_t &subme
                                            .version_minor = kVersionMinor,
                                            .vendor = kVendor,
                                            .cookie_valid = true};
-  std::array<uint8_t, 16> storage;
-  tide_cdr_t writer;
-  tide_cdr_writer(&writer, storage.data(), storage.size());
-  tide_xrce_put_status_agent(&writer, &answer);
-  reply(endpoint, body.session, body.key, TIDE_XRCE_STATUS_AGENT, {storage.data(), writer.position});
+  reply(endpoint, body.session, body.key, TIDE_XRCE_STATUS_AGENT, Encoded(tide_xrce_put_status_agent, answer));
 }
 
 // ---- bookkeeping ----
@@ -285,12 +280,8 @@ void Agent::reply(Endpoint endpoint, uint8_t session, uint32_t key, uint8_t id, 
 }
 
 void Agent::reply_status(Endpoint endpoint, uint8_t session, uint32_t key, tide_xrce_request_t related) {
-  std::array<uint8_t, 8> storage;
-  tide_cdr_t writer;
-  tide_cdr_writer(&writer, storage.data(), storage.size());
   const tide_xrce_status_body_t status = {related, TIDE_XRCE_STATUS_OK, 0};
-  tide_xrce_put_status(&writer, &status);
-  reply(endpoint, session, key, TIDE_XRCE_STATUS, {storage.data(), writer.position});
+  reply(endpoint, session, key, TIDE_XRCE_STATUS, Encoded(tide_xrce_put_status, status));
 }
 
 void Agent::forget(Endpoint endpoint) {

@@ -11,21 +11,18 @@
 
 namespace tide::agent {
 
-size_t answer_get_info(const tide_xrce_submessage_t &question, bool known, std::span<uint8_t> answer) {
+std::optional<Encoded> info_for(const tide_xrce_submessage_t &question, bool known) {
   tide_cdr_t cdr = reader_of(question);
   tide_xrce_get_info_body_t body;
   tide_xrce_get_get_info(&cdr, &body);
-  if (cdr.status != TIDE_OK) return 0;
+  if (cdr.status != TIDE_OK) return std::nullopt;
   const tide_xrce_info_t info = {.related = body.request,
                                  .status = TIDE_XRCE_STATUS_OK,
                                  .implementation_status = known ? uint8_t{1} : uint8_t{0},
                                  .vendor = kVendor,
                                  .version_major = kVersionMajor,
                                  .version_minor = kVersionMinor};
-  tide_cdr_t writer;
-  tide_cdr_writer(&writer, answer.data(), answer.size());
-  tide_xrce_put_info(&writer, &info);
-  return writer.status == TIDE_OK ? writer.position : 0;
+  return Encoded(tide_xrce_put_info, info);
 }
 
 // ---- liveness ----
@@ -66,21 +63,15 @@ void Liveness::ask(Output &output, Time now) {
 void Liveness::probe(Output &output) {
   constexpr uint8_t kProbedStream = TIDE_STREAM_RELIABLE(0);
   counters_.probes_sent++;
-  std::array<uint8_t, 8> storage;
-  tide_cdr_t body;
-  tide_cdr_writer(&body, storage.data(), storage.size());
   const tide_xrce_get_info_body_t question = {{0, TIDE_XRCE_OBJECT_CLIENT}, 1};
-  tide_xrce_put_get_info(&body, &question);
-  output.submit_control(TIDE_XRCE_GET_INFO, {storage.data(), body.position});
+  output.submit_control(TIDE_XRCE_GET_INFO, Encoded(tide_xrce_put_get_info, question));
   if (announced_ns_ != 0 || !answers_) return;
   const tide_transmitter_config_t &config = output.transmitter().config;
   for (const tide_output_stream_t &stream : std::span(config.streams, config.stream_count)) {
     if (stream.id != kProbedStream) continue;
-    tide_cdr_writer(&body, storage.data(), storage.size());
     const tide_xrce_heartbeat_t heartbeat = {stream.first_unacknowledged,
                                              static_cast<uint16_t>(stream.next_to_send - 1), kProbedStream};
-    tide_xrce_put_heartbeat(&body, &heartbeat);
-    output.submit_control(TIDE_XRCE_HEARTBEAT, {storage.data(), body.position});
+    output.submit_control(TIDE_XRCE_HEARTBEAT, Encoded(tide_xrce_put_heartbeat, heartbeat));
   }
 }
 
@@ -263,20 +254,19 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
     case TIDE_XRCE_RESET:
       reset_streams();
       return;
-    case TIDE_XRCE_GET_INFO:
-      answer_get_info(submessage);
+    case TIDE_XRCE_GET_INFO: {
+      const auto info = info_for(submessage, true);
+      if (!info) break;
+      submit_answer(TIDE_XRCE_INFO, *info);
       return;
+    }
     case TIDE_XRCE_TIMESTAMP: {
       tide_xrce_timestamp_reply_t reply{};
       reply.receive = tide_xrce_time_from_ns(context_.wall_clock_ns());
       reply.originate = tide_xrce_get_timestamp(&cdr);
       if (cdr.status != TIDE_OK) break;
       reply.transmit = tide_xrce_time_from_ns(context_.wall_clock_ns());
-      std::array<uint8_t, 36> storage;
-      tide_cdr_t writer;
-      tide_cdr_writer(&writer, storage.data(), storage.size());
-      tide_xrce_put_timestamp_reply(&writer, &reply);
-      submit_answer(TIDE_XRCE_TIMESTAMP_REPLY, {storage.data(), writer.position});
+      submit_answer(TIDE_XRCE_TIMESTAMP_REPLY, Encoded(tide_xrce_put_timestamp_reply, reply));
       return;
     }
     case TIDE_XRCE_INFO:
@@ -306,8 +296,11 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
       on_read(stream, submessage);
       break;
     case TIDE_XRCE_GET_INFO:
-      answer_get_info(submessage);
-      break;
+      if (const auto info = info_for(submessage, true)) {
+        submit_answer(TIDE_XRCE_INFO, *info);
+        break;
+      }
+      [[fallthrough]];
     default:
       counters_.malformed++;
       break;
@@ -315,31 +308,16 @@ bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &sub
   return true;
 }
 
-void Client::answer_get_info(const tide_xrce_submessage_t &question) {
-  std::array<uint8_t, 36> storage;
-  const size_t length = agent::answer_get_info(question, true, storage);
-  if (length == 0) {
-    counters_.malformed++;
-  } else {
-    submit_answer(TIDE_XRCE_INFO, {storage.data(), length});
-  }
-}
-
 void Client::submit_answer(uint8_t id, Bytes body) {
   if (output().submit_control(id, body) < 0) counters_.replies_dropped++;
 }
 
 void Client::send_status(uint8_t stream, tide_xrce_request_t related, uint8_t status) {
-  std::array<uint8_t, 8> storage;
-  tide_cdr_t body;
-  tide_cdr_writer(&body, storage.data(), storage.size());
-  const tide_xrce_status_body_t values = {related, status, 0};
-  tide_xrce_put_status(&body, &values);
-  const Bytes bytes(storage.data(), body.position);
+  const Encoded body(tide_xrce_put_status, tide_xrce_status_body_t{related, status, 0});
   const int sent =
       stream == TIDE_XRCE_STREAM_NONE
-          ? output().submit_control(TIDE_XRCE_STATUS, bytes)
-          : output().submit(stream, TIDE_XRCE_STATUS, TIDE_XRCE_FLAG_LITTLE_ENDIAN, bytes, {}, nullptr, now_);
+          ? output().submit_control(TIDE_XRCE_STATUS, body)
+          : output().submit(stream, TIDE_XRCE_STATUS, TIDE_XRCE_FLAG_LITTLE_ENDIAN, body, {}, nullptr, now_);
   if (sent < 0) counters_.statuses_lost++;
 }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
+#include <optional>
 
 #include "core/delivery.h"
 #include "core/diagnostics.h"
@@ -20,8 +20,8 @@ namespace tide::agent {
 constexpr uint16_t kVendor = 0x010F;
 constexpr uint8_t kVersionMajor = 1, kVersionMinor = 0;
 
-// The body of the INFO that answers a GET_INFO. known: the client has a session. Returns its bytes; 0: malformed.
-size_t answer_get_info(const tide_xrce_submessage_t &question, bool known, std::span<uint8_t> answer);
+// The INFO that answers a GET_INFO; unset: the question is malformed. known: the client has a session.
+std::optional<Encoded> info_for(const tide_xrce_submessage_t &question, bool known);
 
 // When a client was last heard, when it is probed, and when it is given up.
 class Liveness {
@@ -138,7 +138,6 @@ class Client {
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
   bool offer_again();
   void on_read(uint8_t stream, const tide_xrce_submessage_t &submessage);
-  void answer_get_info(const tide_xrce_submessage_t &question);
   void submit_answer(uint8_t id, Bytes body);
   void send_status(uint8_t stream, tide_xrce_request_t related, uint8_t status);
   void reset_streams();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the core of the agent needs of DDS, in plain types: payloads are opaque CDR without encapsulation header.
-// Objects are owned by whoever asked for them; destroying one removes it from DDS. Only Wake may be called from other
-// threads, and it may still be called while its object is being destroyed.
+// What the agent's core needs of DDS, in plain types: payloads are opaque CDR without encapsulation header. The caller
+// owns the objects that it creates; destroying one removes it from DDS. Only Wake is called from other threads, and it
+// may still be called while its object is being destroyed.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct Qos {
 };
 
 struct Topic {
-  std::string name;  // as DDS has it: rt/chatter
+  std::string name;  // in DDS: rt/chatter
   std::string type;  // std_msgs::msg::dds_::String_
   bool operator==(const Topic &) const = default;
 };
@@ -39,62 +39,64 @@ struct Service {
   bool operator==(const Service &) const = default;
 };
 
-// GUID of the asking side (16 octets), sequence number (high i32, low u32, little-endian): as it travels in XRCE.
+// GUID of the asker (16 octets), sequence number (high i32, low u32, little-endian): as encoded in XRCE.
 using SampleIdentity = std::array<uint8_t, 24>;
 
 struct Sample {
   std::vector<uint8_t> payload;
   bool big_endian = false;
-  SampleIdentity identity{};  // of a replier: who asks
-  uint64_t request = 0;       // of a requester: what Requester::send returned for the request that this answers
+  SampleIdentity identity{};  // of a replier: the request and its asker
+  uint64_t request = 0;       // of a requester: what Requester::send returned for the answered request
   uint32_t skipped = 0;       // samples that DDS dropped before this one
 };
 
-// What DDS may take a while to make. Until it is made only its state is asked for, and it may be destroyed at any time.
+// An object that DDS may take a while to create. Until then only its state may be asked for. It may be destroyed at any
+// time.
 class Made {
  public:
   enum class State { kMade, kUnderWay, kRefused };
 
   virtual ~Made() = default;
   virtual State state() const { return State::kMade; }
-  // Calls wake once when it is under way no longer, from any thread; at once when it is not.
+  // Calls wake once, from any thread, when the object is no longer under way; at once if it is not.
   virtual void await(Wake wake) { wake(); }
 };
 
 class Source : public Made {
  public:
-  // The oldest sample that waits in DDS; false when there is none.
+  // The oldest sample in DDS; false: there is none.
   virtual bool take(Sample &sample) = 0;
 };
 
 class Writer : public Made {
  public:
   virtual bool write(Bytes payload, bool big_endian) = 0;
-  // A reader has been found; until then what is written is for nobody, unless the topic keeps it.
+  // A reader has been discovered. A sample written before reaches nobody, unless the writer is transient local.
   virtual bool has_reader() const = 0;
-  // The reliable readers that have been found have all that was written. A reader that has not found this writer in its
-  // turn acknowledges nothing, and loses what it is sent beyond the writer's depth.
+  // The reliable readers that were discovered have received all samples. A reader that has not discovered this writer
+  // acknowledges nothing and loses samples beyond the writer's depth.
   virtual bool is_acknowledged() = 0;
 };
 
 class Requester : public Source {
  public:
-  // Whether a server is there that would get a request and whose reply would come: it has found both ends of this.
+  // Whether a server has discovered both endpoints of this, so that it would receive a request and its reply would
+  // arrive.
   virtual bool is_served() = 0;
-  // Unset: DDS refuses it for now.
+  // Returns the request's number; unset: DDS refuses it for now.
   virtual std::optional<uint64_t> send(Bytes payload, bool big_endian) = 0;
 };
 
 class Replier : public Source {
  public:
-  // Whether the one who asked would get a reply.
+  // Whether the asker would receive a reply.
   virtual bool reaches(const SampleIdentity &request) = 0;
   // False: DDS refuses it for now.
   virtual bool send(const SampleIdentity &request, Bytes payload, bool big_endian) = 0;
 };
 
-// Creation returns null, or what ends up refused, when DDS refuses. wake: data has come, or what is_served and reaches
-// say may have changed; from any thread.
+// When DDS refuses, creation returns null or an object that ends up refused. wake: there is new data, or is_served and
+// reaches may have changed; from any thread.
 class Participant : public Made {
  public:
   // False when the topic exists with another type.
@@ -109,7 +111,8 @@ class Middleware {
  public:
   virtual ~Middleware() = default;
   virtual std::unique_ptr<Participant> create_participant(int domain, const std::string &name) = 0;
-  // Sends what waits. From the first call on, what its thread writes may wait until the next; always the same thread.
+  // Sends waiting samples. From the first call on, what the calling thread writes may wait until the next call; always
+  // the same thread.
   virtual void flush() {}
 };
 

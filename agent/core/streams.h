@@ -31,6 +31,23 @@ inline tide_cdr_t reader_of(const tide_xrce_submessage_t &submessage) {
   return cdr;
 }
 
+// A short body of a submessage, little-endian.
+class Encoded {
+ public:
+  template <typename Put, typename Value>
+  Encoded(Put put, const Value &value) {
+    tide_cdr_t cdr;
+    tide_cdr_writer(&cdr, octets_.data(), octets_.size());
+    put(&cdr, &value);
+    length_ = cdr.position;
+  }
+  operator Bytes() const { return {octets_.data(), length_}; }
+
+ private:
+  std::array<uint8_t, 36> octets_;
+  size_t length_;
+};
+
 // A submessage that cannot be processed now blocks its stream: a reliable stream is not acknowledged, so the client
 // waits; on a best-effort stream, later messages are kept as long as there is memory.
 class Input {

@@ -15,10 +15,7 @@ uint32_t name_of(uint16_t object, uint16_t sequence) { return uint32_t{object} <
 
 }  // namespace
 
-Time trace_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+Time trace_now_ns() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 ClientTrace::ClientTrace(uint32_t key, uint16_t place, uint16_t source) : records_(kRecords) {
   (void)tide_trace_init(&ring_, records_.data(), kRecords, &instances_, place, source);
@@ -60,7 +57,7 @@ bool Tracer::drain(tide_trace_sink_t sink, void *context) {
     clients = clients_;
   }
   for (const auto &client : clients) {
-    const bool is_gone = client.use_count() == 2;  // here and in the list: nothing is added any more
+    const bool is_gone = client.use_count() == 2;  // here and in the list: its client adds nothing any more
     if (tide_trace_drain(&client->ring_, UINT32_MAX, sink, context) < 0) return false;
     if (!is_gone) continue;
     const std::lock_guard<std::mutex> lock(mutex_);

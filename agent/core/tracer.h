@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent records of its clients' messages (tide/trace.h, TIDE_TRACE_CLIENT): a ring for each client, which the
-// thread of the agent fills and another one drains.
+// Records of clients' messages (tide/trace.h, TIDE_TRACE_CLIENT): a ring for each client, filled by the agent's thread
+// and drained by another one.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace tide::agent {
 
-// Of one client, from the thread of the agent. A record takes a few stores; a ring that is full counts what it drops.
+// Of one client, for the agent's thread. A record takes a few stores; a full ring counts what it drops.
 class ClientTrace {
  public:
   ClientTrace(uint32_t key, uint16_t place, uint16_t source);
   ClientTrace(const ClientTrace &) = delete;
   ClientTrace &operator=(const ClientTrace &) = delete;
 
-  // A message came with this frame, and went to DDS now.
+  // A message was received with this frame, and is written to DDS now.
   void received(uint16_t object, uint8_t stream, uint16_t sequence, Time received_ns, Time now_ns);
   // A frame begins to leave. taken_ns: when its message was taken from DDS.
   void sending(uint16_t object, const tide_transmitter_t &transmitter, Time taken_ns, Time now_ns);
@@ -36,18 +36,18 @@ class ClientTrace {
   std::vector<tide_trace_record_t> records_;
   tide_trace_instances_t instances_{};
   tide_trace_ring_t ring_{};
-  uint32_t sending_ = 0;  // as its records name it; 0: none of a message
+  uint32_t sending_ = 0;  // object and sequence number of the frame that is leaving; 0: it carries no message
   uint8_t stream_ = 0;
 };
 
 class Tracer {
  public:
-  // place: number of this agent among the programs of one trace.
+  // place: index of this agent among the programs of one trace.
   explicit Tracer(uint16_t place) : place_(place) {}
 
-  // For a client that comes. Its records are kept until they are drained, also when it is gone.
+  // For a new client. Its records are kept until they are drained, even when it is gone.
   std::shared_ptr<ClientTrace> add(uint32_t key);
-  // From one thread, any. Returns false once the sink has refused a block.
+  // From any one thread. False: the sink has refused a block.
   bool drain(tide_trace_sink_t sink, void *context);
 
  private:
@@ -56,7 +56,7 @@ class Tracer {
   std::vector<std::shared_ptr<ClientTrace>> clients_;
 };
 
-// Of the clock that records are on.
+// Time on the clock of the records.
 Time trace_now_ns();
 
 }  // namespace tide::agent

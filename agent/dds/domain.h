@@ -70,8 +70,6 @@ class Reaper {
  public:
   Reaper() : thread_([this] { run(); }) {}
   ~Reaper();  // waits until all are deleted
-  Reaper(const Reaper &) = delete;
-  Reaper &operator=(const Reaper &) = delete;
 
   // The lowest number that is free, if it is below the limit.
   std::optional<int> take_number(size_t limit);

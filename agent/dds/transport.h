@@ -103,8 +103,6 @@ class Outlet {
   // outbox: outlives this. datagram_bytes: greatest length of a joined datagram.
   Outlet(Outbox &outbox, size_t datagram_bytes) : outbox_(outbox), datagram_bytes_(datagram_bytes) {}
   ~Outlet();
-  Outlet(const Outlet &) = delete;
-  Outlet &operator=(const Outlet &) = delete;
 
   bool send(Sender &sender, std::span<const uint8_t> bytes, LocatorsIterator &first, LocatorsIterator &last,
             const std::chrono::steady_clock::time_point &timeout);

@@ -32,8 +32,6 @@ class Worker {
 
   Worker();
   ~Worker();  // runs all jobs but those of add_at
-  Worker(const Worker &) = delete;
-  Worker &operator=(const Worker &) = delete;
 
   // From any thread.
   void add(const std::shared_ptr<Lane> &lane, Job job);
