@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many XRCE clients over UDP in one process, each with a socket, a session, a node, a publisher and a subscription of
-// its own. Speaks plain XRCE, so that its own cost is small. Does what lines of its input say, and prints lines of
-// JSON:
+// its own. They speak plain XRCE, so that they cost little. Executes commands from its input and prints lines of JSON:
 //
-//   (at the start)         all clients open a session and create their entities at once: "ready"
-//   publish RATE SECONDS   that many messages a second, clients in turns; RATE 0: as many as are acknowledged:
-//   "published" flood SECONDS          each creates a writer and deletes it again, as fast as datagrams leave:
-//   "flooded" leave                  all sessions are deleted: "left"
+//   (at the start)         all clients open a session and create their entities at once; prints "ready"
+//   publish RATE SECONDS   so many messages a second, clients in turns; RATE 0: as many as are acknowledged;
+//                          prints "published"
+//   flood SECONDS          each creates a writer and deletes it again, as fast as datagrams leave; prints "flooded"
+//   leave                  all sessions are deleted; prints "left"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
