@@ -245,8 +245,7 @@ static void guard_conditions(void) {
   spin_for(&executor, 50);
   say(" twice %d", seen);
   seen = 0;
-  thread_t thread;
-  thread = start_thread(trigger_later, &guard);
+  const thread_t thread = start_thread(trigger_later, &guard);
   const int64_t begin_ms = now_ms();
   spin_until(&executor, 1);
   say(" from a thread %d after %s", seen, about(now_ms() - begin_ms));

@@ -231,8 +231,7 @@ static void publishing_beside_a_spin(void) {
   (void)rclc_executor_add_subscription(&executor, &subscription, &message, on_int32, ON_NEW_DATA);
   sleep_ms(300);
   shared[0] = &publisher;
-  thread_t thread;
-  thread = start_thread(publish_many, NULL);
+  const thread_t thread = start_thread(publish_many, NULL);
   spin_for(&executor, 2500);
   join_thread(thread);
   say(" %d of 100 refused, %s arrived", refused[0], seen > 0 ? "some" : "none");

@@ -101,8 +101,7 @@ static void in_the_first_spin(void) {
   topic = fresh("start");
   start_peer(topic);
   for (int step = SUPPORT; step < SPIN; step++) (void)take_step(step);
-  thread_t thread;
-  thread = start_thread(restart_soon, NULL);
+  const thread_t thread = start_thread(restart_soon, NULL);
   say_code("spin", rclc_executor_spin_some(&executor, RCL_MS_TO_NS(2000)));
   join_thread(thread);
   say_who_hears();

@@ -163,8 +163,7 @@ static void shutdown_from_another_thread(void) {
   executor = executor_of(1);
   (void)rclc_executor_add_subscription(&executor, &subscription, &received, on_int32, ON_NEW_DATA);
   (void)rclc_executor_set_timeout(&executor, RCL_MS_TO_NS(50));
-  thread_t thread;
-  thread = start_thread(shut_down, NULL);
+  const thread_t thread = start_thread(shut_down, NULL);
   const rcl_ret_t code = rclc_executor_spin(&executor);
   join_thread(thread);
   say_code("shutdown", atomic_load(&rounds));

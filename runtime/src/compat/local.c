@@ -18,49 +18,36 @@ static bool is_plain(const tide_message_type_t *type) {
 
 /* ---- topics: by name, for as long as they have ends ---- */
 
-static int set_up_pool(void) {
-  tide_local_pool_t *pool = tide_pools.local_pool;
-  if (pool == NULL) return TIDE_ERROR_CAPACITY_LOCAL_TOPICS;
-  if (pool->platform != NULL) return TIDE_OK;
-  return tide_local_pool_init(pool, tide_port_platform(), tide_pools.local_storage, tide_pools.local_message_count,
-                              tide_pools.local_message_bytes);
-}
-
 /* A topic whose last message was still read when its last end went away. */
 static void close_if_left(tide_local_topic_handle_t *topic) {
   if (topic->open && topic->users == 0u) topic->open = tide_local_topic_fini(&topic->topic) != TIDE_OK;
 }
 
-static tide_local_topic_handle_t *find(const char *name) {
-  for (size_t i = 0; i < tide_pools.local_topic_count; i++) {
-    tide_local_topic_handle_t *topic = &tide_pools.local_topics[i];
-    close_if_left(topic);
-    if (topic->open && strcmp(topic->name, name) == 0) return topic;
+static int join(const char *name, const tide_message_type_t *type, tide_local_topic_handle_t **joined) {
+  tide_local_pool_t *pool = tide_pools.local_pool;
+  if (pool == NULL) return TIDE_ERROR_CAPACITY_LOCAL_TOPICS;
+  if (pool->platform == NULL) {
+    const int status = tide_local_pool_init(pool, tide_port_platform(), tide_pools.local_storage,
+                                            tide_pools.local_message_count, tide_pools.local_message_bytes);
+    if (status != TIDE_OK) return status;
   }
-  return NULL;
-}
-
-static tide_local_topic_handle_t *make(const char *name, const tide_message_type_t *type) {
-  for (size_t i = 0; i < tide_pools.local_topic_count; i++) {
-    tide_local_topic_handle_t *topic = &tide_pools.local_topics[i];
-    if (topic->open) continue;
+  tide_local_topic_handle_t *topic = NULL, *free_place = NULL;
+  for (size_t i = 0; i < tide_pools.local_topic_count && topic == NULL; i++) {
+    tide_local_topic_handle_t *one = &tide_pools.local_topics[i];
+    close_if_left(one);
+    if (one->open && strcmp(one->name, name) == 0) topic = one;
+    if (!one->open && free_place == NULL) free_place = one;
+  }
+  if (topic == NULL && free_place == NULL) return TIDE_ERROR_CAPACITY_LOCAL_TOPICS;
+  if (topic == NULL) {
+    topic = free_place;
     memset(topic, 0, sizeof *topic);
-    topic->name = tide_pools.local_names + i * tide_pools.name_bytes;
+    topic->name = tide_pools.local_names + (size_t)(topic - tide_pools.local_topics) * tide_pools.name_bytes;
     memcpy(topic->name, name, strlen(name) + 1u); /* no longer than the end's own name, which has as much room */
     topic->type = type;
     topic->plain = is_plain(type);
-    topic->open = tide_local_topic_init(&topic->topic, tide_pools.local_pool, 0u) == TIDE_OK;
-    return topic;
+    topic->open = tide_local_topic_init(&topic->topic, pool, 0u) == TIDE_OK;
   }
-  return NULL;
-}
-
-static int join(const char *name, const tide_message_type_t *type, tide_local_topic_handle_t **joined) {
-  const int status = set_up_pool();
-  if (status != TIDE_OK) return status;
-  tide_local_topic_handle_t *topic = find(name);
-  if (topic == NULL) topic = make(name, type);
-  if (topic == NULL) return TIDE_ERROR_CAPACITY_LOCAL_TOPICS;
   *joined = topic;
   if (strcmp(topic->type->dds_name, type->dds_name) != 0) return TIDE_ERROR_EXISTS;
   return topic->plain && type->structure_bytes > tide_pools.local_message_bytes ? TIDE_ERROR_TOO_LARGE : TIDE_OK;
@@ -73,13 +60,6 @@ static int32_t loans(void) { return (int32_t)tide_pools.lane_count; }
 
 /* ---- publishers ---- */
 
-static int put_serialised(const tide_publisher_handle_t *publisher, uint8_t *place, const void *message) {
-  tide_cdr_t cdr;
-  tide_cdr_writer(&cdr, place, tide_pools.local_message_bytes);
-  publisher->type->encode(&cdr, message);
-  return cdr.status == TIDE_OK ? (int)cdr.position : cdr.status;
-}
-
 static int publish(const tide_publisher_handle_t *publisher, const void *message) {
   tide_local_topic_handle_t *topic = publisher->local_topic;
   void *place = NULL;
@@ -89,7 +69,10 @@ static int publish(const tide_publisher_handle_t *publisher, const void *message
     memcpy(place, message, publisher->type->structure_bytes);
     bytes = (int)publisher->type->structure_bytes;
   } else {
-    bytes = put_serialised(publisher, place, message);
+    tide_cdr_t cdr;
+    tide_cdr_writer(&cdr, place, tide_pools.local_message_bytes);
+    publisher->type->encode(&cdr, message);
+    bytes = cdr.status == TIDE_OK ? (int)cdr.position : cdr.status;
   }
   if (bytes >= 0) return tide_local_publish(&topic->topic, place, (uint32_t)bytes);
   tide_local_give_back(place);
@@ -130,15 +113,6 @@ static bool is_next(tide_subscription_handle_t *subscription) {
   return sample == NULL || oldest_ns <= sample->arrived_ns;
 }
 
-static const void *decode(const tide_subscription_handle_t *subscription, const void *message, uint32_t bytes,
-                          void *memory) {
-  tide_cdr_t cdr;
-  tide_cdr_reader(&cdr, message, bytes, false);
-  subscription->type->decode(&cdr, memory);
-  tide_local_release(message);
-  return cdr.status == TIDE_OK ? memory : NULL;
-}
-
 static const void *take(tide_subscription_handle_t *subscription, void *memory, rmw_message_info_t *info) {
   tide_local_information_t information = {0};
   const void *message = tide_local_take(&subscription->local_end->subscription, &information);
@@ -148,7 +122,12 @@ static const void *take(tide_subscription_handle_t *subscription, void *memory, 
     info->received_timestamp = information.published_ns;
     info->from_intra_process = true;
   }
-  return subscription->local_end->topic->plain ? message : decode(subscription, message, information.bytes, memory);
+  if (subscription->local_end->topic->plain) return message;
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, message, information.bytes, false);
+  subscription->type->decode(&cdr, memory);
+  tide_local_release(message);
+  return cdr.status == TIDE_OK ? memory : NULL;
 }
 
 static const tide_local_functions_t functions = {.publish = publish,
@@ -193,21 +172,14 @@ rcl_ret_t tide_rclc_publisher_init(rcl_publisher_t *publisher, const rcl_node_t 
   return tide_compat_result(status);
 }
 
-static tide_local_end_t *free_end(void) {
-  for (size_t i = 0; i < tide_pools.local_end_count; i++) {
-    tide_local_end_t *end = &tide_pools.local_ends[i];
-    if (end->topic != NULL) continue;
-    memset(end, 0, sizeof *end);
-    end->subscription.queue = tide_pools.local_queues + i * tide_pools.subscription_depth;
-    return end;
-  }
-  return NULL;
-}
-
 static int open_subscription(tide_subscription_handle_t *subscription, tide_reach_t reach) {
   tide_local_topic_handle_t *topic = NULL;
-  tide_local_end_t *end = free_end();
-  if (end == NULL) return TIDE_ERROR_CAPACITY_LOCAL_TOPICS;
+  size_t place = 0;
+  while (place < tide_pools.local_end_count && tide_pools.local_ends[place].topic != NULL) place++;
+  if (place == tide_pools.local_end_count) return TIDE_ERROR_CAPACITY_LOCAL_TOPICS;
+  tide_local_end_t *end = &tide_pools.local_ends[place];
+  memset(end, 0, sizeof *end);
+  end->subscription.queue = tide_pools.local_queues + place * tide_pools.subscription_depth;
   int status = join(subscription->topic.name, subscription->type, &topic);
   if (status == TIDE_OK && reach == TIDE_REACH_BOTH && topic->shared_publishers > 0u) status = TIDE_ERROR_UNSUPPORTED;
   end->subscription.callback = &subscription->callback;
@@ -243,10 +215,9 @@ rcl_ret_t tide_rclc_publisher_local_counters(const rcl_publisher_t *publisher, t
   if (!rcl_publisher_is_valid(publisher) || publisher->impl->local == NULL || counters == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
-  const tide_platform_t *platform = tide_port_platform();
-  const uintptr_t critical = tide_platform_enter(platform);
+  const uintptr_t critical = tide_compat_enter();
   *counters = publisher->impl->local_topic->topic.counters;
-  tide_platform_exit(platform, critical);
+  tide_compat_leave(critical);
   return RCL_RET_OK;
 }
 

@@ -231,7 +231,7 @@ static bool wake_transport(void *context) {
 static const tide_custom_transport_t *custom_functions(void) {
   static tide_custom_transport_t functions = {&transport,      false,          open_transport, close_transport,
                                               write_transport, read_transport, wake_transport};
-  if (TIDE_LEAN || !has_custom_transport()) return NULL;
+  if (!has_custom_transport()) return NULL;
   functions.framed = transport.framing;
   return &functions;
 }
@@ -325,12 +325,20 @@ static tide_session_state_t state_of(const tide_support_t *support) {
 
 bool tide_compat_is_ready(tide_support_t *support) { return state_of(support) == TIDE_SESSION_READY; }
 
-/* No sample comes before all objects exist, so nothing is taken from an executor. */
-static void digest_answers(tide_support_t *support) {
-  while (state_of(support) == TIDE_SESSION_CREATING && has_frames(support) && begin_digest(support)) {
+/* answers_only: no sample comes before all objects exist, so nothing is taken from an executor. */
+static void digest_frames(tide_support_t *support, bool answers_only) {
+  while ((!answers_only || state_of(support) == TIDE_SESSION_CREATING) && has_frames(support) &&
+         begin_digest(support)) {
     tide_daemon_process_oldest(&support->session.daemon);
     end_digest(support);
   }
+}
+
+static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *executor)) {
+  const uintptr_t critical = tide_compat_enter();
+  wake_executors_locked(support, wake, NULL);
+  wake_waiters_locked(support);
+  tide_compat_leave(critical);
 }
 
 /* An executor has nothing to do with acknowledgments, and would be woken for each of them. */
@@ -338,23 +346,16 @@ static void on_activity(void *context) {
   tide_support_t *support = context;
   void (*retry)(tide_support_t *) = __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE);
   if (retry != NULL) retry(support);
-  if (pump_of(support) == NULL) digest_answers(support);
   const bool polled = pump_of(support) != NULL; /* by the executor */
-  const uintptr_t critical = tide_compat_enter();
-  wake_executors_locked(support, polled ? tide_executor_wake : tide_executor_wake_for_frames, NULL);
-  wake_waiters_locked(support);
-  tide_compat_leave(critical);
+  if (!polled) digest_frames(support, true);
+  wake_all(support, polled ? tide_executor_wake : tide_executor_wake_for_frames);
 }
 
 /* Where the link has a context of its own, that one polls the session; else whoever executes or waits does. */
 static void on_work(void *context) {
   tide_support_t *support = context;
   tide_port_wake_link(&support->session);
-  if (pump_of(support) == NULL) return;
-  const uintptr_t critical = tide_compat_enter();
-  wake_executors_locked(support, tide_executor_wake, NULL);
-  wake_waiters_locked(support);
-  tide_compat_leave(critical);
+  if (pump_of(support) != NULL) wake_all(support, tide_executor_wake);
 }
 
 /* Programs that set no key: boards that boot alike must still differ, so the clock is mixed with the address of a
@@ -460,31 +461,6 @@ static tide_support_t *current_support(void) { return tide_pools.support->in_use
 
 int64_t tide_compat_deadline(int64_t timeout_ms) { return tide_compat_now_ns() + timeout_ms * 1000000; }
 
-static void add_waiter(tide_support_t *support, tide_waiter_t *waiter) {
-  const tide_platform_t *platform = tide_port_platform();
-  memset(waiter, 0, sizeof *waiter);
-  platform->event_init(platform->context, &waiter->event);
-  const uintptr_t critical = tide_compat_enter();
-  waiter->next = support->waiters;
-  support->waiters = waiter;
-  tide_compat_leave(critical);
-}
-
-static void remove_waiter(tide_support_t *support, tide_waiter_t *waiter) {
-  const uintptr_t critical = tide_compat_enter();
-  tide_waiter_t **place = &support->waiters;
-  while (*place != waiter) place = &(*place)->next;
-  *place = waiter->next;
-  tide_compat_leave(critical);
-}
-
-static void digest_frames(tide_support_t *support) {
-  while (has_frames(support) && begin_digest(support)) {
-    tide_daemon_process_oldest(&support->session.daemon);
-    end_digest(support);
-  }
-}
-
 static bool may_digest(tide_support_t *support, void *context) {
   (void)context;
   return begin_digest(support);
@@ -503,11 +479,17 @@ int tide_compat_wait_session(tide_support_t *support, tide_object_t *object, tid
 
 int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *support, void *context), void *context,
                      int64_t deadline_ns, bool digest) {
+  const tide_platform_t *platform = tide_port_platform();
   tide_waiter_t waiter;
-  add_waiter(support, &waiter);
+  memset(&waiter, 0, sizeof waiter);
+  platform->event_init(platform->context, &waiter.event);
+  uintptr_t critical = tide_compat_enter();
+  waiter.next = support->waiters;
+  support->waiters = &waiter;
+  tide_compat_leave(critical);
   int status = TIDE_OK;
   for (;;) {
-    if (digest) digest_frames(support);
+    if (digest) digest_frames(support, false);
     if (done(support, context)) break;
     if (tide_compat_now_ns() >= deadline_ns) {
       status = TIDE_ERROR_TIMEOUT;
@@ -520,7 +502,11 @@ int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *suppo
       tide_daemon_wait(&support->session.daemon, &waiter.event, deadline_ns);
     }
   }
-  remove_waiter(support, &waiter);
+  critical = tide_compat_enter();
+  tide_waiter_t **place = &support->waiters;
+  while (*place != &waiter) place = &(*place)->next;
+  *place = waiter.next;
+  tide_compat_leave(critical);
   return status;
 }
 
@@ -578,12 +564,6 @@ static void release_places(void) {
   if (tide_pools.local_pool != NULL) tide_pools.local_pool->platform = NULL;
 }
 
-/* Spins of other threads return, behind the callback that runs. */
-static void stop_executors(void) {
-  for (size_t i = 0; i < tide_pools.executor_count; i++)
-    if (tide_pools.executors[i].support != NULL) tide_executor_stop(&tide_pools.executors[i].core);
-}
-
 static bool is_spinning(void) {
   for (size_t i = 0; i < tide_pools.executor_count; i++) {
     const tide_executor_config_t *config = &tide_pools.executors[i].core.config;
@@ -602,7 +582,9 @@ rcl_ret_t rcl_shutdown(rcl_context_t *context) {
   if (context == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (!rcl_context_is_valid(context)) return RCL_RET_ALREADY_INIT;
   tide_support_t *support = context->impl;
-  stop_executors();
+  for (size_t i = 0; i < tide_pools.executor_count; i++) { /* spins of other threads return, behind what runs */
+    if (tide_pools.executors[i].support != NULL) tide_executor_stop(&tide_pools.executors[i].core);
+  }
   tide_compat_wait(support, is_idle, NULL, tide_compat_deadline(support->destroy_timeout_ms), false);
   tide_session_close(&support->session);
   tide_compat_wait_session(support, NULL, TIDE_SESSION_IDLE, tide_compat_deadline(GOODBYE_MS));
@@ -704,16 +686,16 @@ static int ping(tide_support_t *support, int timeout_ms, uint8_t attempts) {
   return status;
 }
 
-static uint32_t exchanges(tide_support_t *support) {
+static tide_time_sync_t time_sync_of(tide_support_t *support) {
   const uintptr_t critical = tide_compat_enter();
-  const uint32_t count = support->session.time_sync.exchanges;
+  const tide_time_sync_t sync = support->session.time_sync;
   tide_compat_leave(critical);
-  return count;
+  return sync;
 }
 
 static bool is_synchronised(tide_support_t *support, void *context) {
   const uint32_t *before = context;
-  return exchanges(support) != *before;
+  return time_sync_of(support).exchanges != *before;
 }
 
 /* An exchange that is lost is tried again within the time. */
@@ -721,7 +703,7 @@ static int synchronise(tide_support_t *support, int timeout_ms) {
   const int64_t deadline_ns = tide_compat_deadline(timeout_ms);
   const int64_t slice_ms =
       timeout_ms < SYNC_ATTEMPTS * SYNC_SLICE_LEAST_MS ? SYNC_SLICE_LEAST_MS : timeout_ms / SYNC_ATTEMPTS;
-  uint32_t before = exchanges(support);
+  uint32_t before = time_sync_of(support).exchanges;
   int status = TIDE_ERROR_TIMEOUT;
   do {
     const int64_t slice_ns = tide_compat_deadline(slice_ms);
@@ -766,15 +748,13 @@ rmw_ret_t rmw_uros_sync_session(const int timeout_ms) {
 
 bool rmw_uros_epoch_synchronized(void) {
   tide_support_t *support = current_support();
-  return support != NULL && exchanges(support) > 0;
+  return support != NULL && time_sync_of(support).exchanges > 0;
 }
 
 int64_t rmw_uros_epoch_nanos(void) {
   tide_support_t *support = current_support();
   if (support == NULL) return 0;
-  const uintptr_t critical = tide_compat_enter();
-  const tide_time_sync_t sync = support->session.time_sync;
-  tide_compat_leave(critical);
+  const tide_time_sync_t sync = time_sync_of(support);
   return sync.exchanges > 0 ? tide_compat_now_ns() + sync.offset_ns : 0;
 }
 

@@ -29,17 +29,18 @@ static void *places(void **next, size_t count) {
   return first;
 }
 
-static struct tide_wait_set *allocate(const rcl_allocator_t *allocator, tide_support_t *support, size_t capacity) {
-  struct tide_wait_set *own = allocator->allocate(sizeof *own + capacity * sizeof(void *), allocator->state);
-  if (own == NULL) return NULL;
-  own->allocator = *allocator;
-  own->support = support;
-  own->capacity = capacity;
-  return own;
-}
-
-/* All places anew, empty. */
-static void divide(rcl_wait_set_t *wait_set, const size_t sizes[6]) {
+/* Places of these sizes, empty; in new memory if there are more than before. own: the memory so far, or null. */
+static rcl_ret_t set_sizes(rcl_wait_set_t *wait_set, struct tide_wait_set *own, const rcl_allocator_t *allocator,
+                           tide_support_t *support, const size_t sizes[6]) {
+  size_t count = 0;
+  for (size_t kind = 0; kind < 6; kind++) count += sizes[kind];
+  if (own == NULL || count > own->capacity) {
+    struct tide_wait_set *larger = allocator->allocate(sizeof *own + count * sizeof(void *), allocator->state);
+    if (larger == NULL) return RCL_RET_BAD_ALLOC;
+    *larger = (struct tide_wait_set){.allocator = *allocator, .support = support, .capacity = count};
+    if (own != NULL) larger->allocator.deallocate(own, larger->allocator.state);
+    wait_set->impl = larger;
+  }
   void *next = wait_set->impl + 1;
   wait_set->subscriptions = places(&next, wait_set->size_of_subscriptions = sizes[0]);
   wait_set->guard_conditions = places(&next, wait_set->size_of_guard_conditions = sizes[1]);
@@ -47,7 +48,7 @@ static void divide(rcl_wait_set_t *wait_set, const size_t sizes[6]) {
   wait_set->clients = places(&next, wait_set->size_of_clients = sizes[3]);
   wait_set->services = places(&next, wait_set->size_of_services = sizes[4]);
   wait_set->events = places(&next, wait_set->size_of_events = sizes[5]);
-  (void)rcl_wait_set_clear(wait_set);
+  return rcl_wait_set_clear(wait_set);
 }
 
 rcl_ret_t rcl_wait_set_init(rcl_wait_set_t *wait_set, size_t number_of_subscriptions, size_t number_of_guard_conditions,
@@ -58,34 +59,20 @@ rcl_ret_t rcl_wait_set_init(rcl_wait_set_t *wait_set, size_t number_of_subscript
   }
   if (rcl_wait_set_is_valid(wait_set)) return tide_compat_result(TIDE_ERROR_EXISTS);
   if (!rcl_context_is_valid(context)) return RCL_RET_NOT_INIT;
-  const size_t count = number_of_subscriptions + number_of_guard_conditions + number_of_timers + number_of_clients +
-                       number_of_services + number_of_events;
-  struct tide_wait_set *own = allocate(&allocator, context->impl, count);
-  if (own == NULL) return RCL_RET_BAD_ALLOC;
-  wait_set->impl = own;
   const size_t sizes[] = {number_of_subscriptions, number_of_guard_conditions, number_of_timers,
                           number_of_clients,       number_of_services,         number_of_events};
-  divide(wait_set, sizes);
-  return RCL_RET_OK;
+  return set_sizes(wait_set, NULL, &allocator, context->impl, sizes);
 }
 
 rcl_ret_t rcl_wait_set_resize(rcl_wait_set_t *wait_set, size_t subscriptions_size, size_t guard_conditions_size,
                               size_t timers_size, size_t clients_size, size_t services_size, size_t events_size) {
   if (wait_set == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (!rcl_wait_set_is_valid(wait_set)) return RCL_RET_WAIT_SET_INVALID;
-  struct tide_wait_set *old = wait_set->impl;
-  const size_t count =
-      subscriptions_size + guard_conditions_size + timers_size + clients_size + services_size + events_size;
-  if (count > old->capacity) {
-    struct tide_wait_set *own = allocate(&old->allocator, old->support, count);
-    if (own == NULL) return RCL_RET_BAD_ALLOC;
-    wait_set->impl = own;
-    own->allocator.deallocate(old, own->allocator.state);
-  }
+  struct tide_wait_set *own = wait_set->impl;
+  const rcl_allocator_t allocator = own->allocator;
   const size_t sizes[] = {subscriptions_size, guard_conditions_size, timers_size,
                           clients_size,       services_size,         events_size};
-  divide(wait_set, sizes);
-  return RCL_RET_OK;
+  return set_sizes(wait_set, own, &allocator, own->support, sizes);
 }
 
 rcl_ret_t rcl_wait_set_get_allocator(const rcl_wait_set_t *wait_set, rcl_allocator_t *allocator) {
