@@ -14,7 +14,7 @@
 #include "rcl/rcl.h"
 #include "std_msgs/msg/int64.h"
 #include "std_srvs/srv/set_bool.h"
-#include "tide_rcl/error.h"
+#include "tide_rcl/entities.h"
 
 namespace tide_rcl {
 

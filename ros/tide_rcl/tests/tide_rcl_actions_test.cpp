@@ -11,7 +11,7 @@
 #include "rcl_action/rcl_action.h"
 #include "rcl_program.h"
 #include "test_msgs/action/fibonacci.h"
-#include "tide_rcl/timer.h"
+#include "tide_rcl/entities.h"
 
 namespace tide_rcl {
 namespace tide_rcl_actions_test {

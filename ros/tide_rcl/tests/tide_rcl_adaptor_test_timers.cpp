@@ -8,7 +8,7 @@
 
 #include "engine_probe.h"
 #include "rcl_program.h"
-#include "tide_rcl/timer.h"
+#include "tide_rcl/entities.h"
 
 namespace tide_rcl {
 namespace tide_rcl_adaptor_test_timers {

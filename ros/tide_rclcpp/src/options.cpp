@@ -1,13 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tide_rclcpp/options.hpp"
 
+#include <cmath>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
-
-#include "words.h"
+#include <utility>
 
 namespace tide_rclcpp {
 
+// In the largest unit of which it is a whole number.
+std::string to_string(std::chrono::nanoseconds duration) {
+  const std::int64_t ns = duration.count();
+  const std::pair<std::int64_t, const char *> units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+  for (const auto &[length_ns, unit] : units) {
+    if (ns % length_ns == 0) return std::to_string(ns / length_ns) + unit;
+  }
+  return std::to_string(ns) + "ns";
+}
+
+std::optional<std::chrono::nanoseconds> duration_of(const std::string &text) {
+  std::istringstream stream(text);
+  double number = 0;
+  std::string unit;
+  if (!(stream >> number) || !(number > 0)) return std::nullopt;
+  stream >> unit;
+  const double factor = unit == "ns" ? 1 : unit == "us" ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
+  if (factor == 0 || number * factor > 9e18) return std::nullopt;
+  return std::chrono::nanoseconds(std::llround(number * factor));
+}
+
 namespace {
+
+// Words of a text, one after the other.
+class Words {
+ public:
+  explicit Words(const std::string &text) : text_(text) {
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;) words_.push_back(word);
+  }
+  bool empty() const { return next_ == words_.size(); }
+  bool is(const std::string &word) const { return !empty() && words_[next_] == word; }
+  // The next word is taken if it is this one.
+  bool take(const std::string &word) {
+    if (!is(word)) return false;
+    next_++;
+    return true;
+  }
+  [[noreturn]] void refuse(const std::string &what) const {
+    const std::string found = empty() ? "its end" : "'" + words_[next_] + "'";
+    throw std::invalid_argument("'" + text_ + "': " + found + " is not " + what);
+  }
+  // std::invalid_argument: there is none, or it is not one of those: `what` says what was expected.
+  std::string word(const std::string &what) {
+    if (empty()) refuse(what);
+    return words_[next_++];
+  }
+  int number(const std::string &what, int least, int most) {
+    if (!empty()) {
+      std::istringstream stream(words_[next_]);
+      int number = 0;
+      if (stream >> number && stream.eof() && number >= least && number <= most) {
+        next_++;
+        return number;
+      }
+    }
+    refuse(what + " (" + std::to_string(least) + " to " + std::to_string(most) + ")");
+  }
+  std::chrono::nanoseconds duration(const std::string &what) {
+    const auto duration = empty() ? std::nullopt : duration_of(words_[next_]);
+    if (!duration.has_value()) refuse(what + ", as 10ms");
+    next_++;
+    return *duration;
+  }
+
+ private:
+  std::string text_;
+  std::vector<std::string> words_;
+  std::size_t next_ = 0;
+};
 
 constexpr int kMostPriority = TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 255);
 
@@ -22,14 +93,15 @@ std::vector<std::string> split(const std::string &text, char separator) {
   return parts;
 }
 
+// In the order of Kind.
+constexpr const char *kKinds[] = {"timer",         "subscription",  "service", "client",
+                                  "action_server", "action_client", "remote"};
+const char *word_of(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+
 Kind kind_of(Words &words) {
-  if (words.take("timer")) return Kind::kTimer;
-  if (words.take("subscription")) return Kind::kSubscription;
-  if (words.take("service")) return Kind::kService;
-  if (words.take("client")) return Kind::kClient;
-  if (words.take("action_server")) return Kind::kActionServer;
-  if (words.take("action_client")) return Kind::kActionClient;
-  if (words.take("remote")) return Kind::kRemote;
+  for (std::size_t kind = 0; kind < std::size(kKinds); kind++) {
+    if (words.take(kKinds[kind])) return static_cast<Kind>(kind);
+  }
   words.refuse("timer, subscription, service, client, action_server, action_client or remote");
 }
 
@@ -40,26 +112,6 @@ std::string full_name(Words &words, const std::string &what, bool any) {
   std::string name = words.word(expected);
   if (name.front() != '/') before.refuse(expected + ", as /" + name);
   return name;
-}
-
-const char *word_of(Kind kind) {
-  switch (kind) {
-    case Kind::kTimer:
-      return "timer";
-    case Kind::kSubscription:
-      return "subscription";
-    case Kind::kService:
-      return "service";
-    case Kind::kClient:
-      return "client";
-    case Kind::kActionServer:
-      return "action_server";
-    case Kind::kActionClient:
-      return "action_client";
-    case Kind::kRemote:
-      return "remote";
-  }
-  return "";
 }
 
 std::string what_is_named(Kind kind) {
@@ -101,36 +153,6 @@ Callback parse_callback(const std::string &text) {
   return callback;
 }
 
-// True: it was understood.
-bool parse_bandwidth(Words &words, tide_lane_settings_t &settings) {
-  const bool deadline = words.take("deadline");
-  if (!deadline && !words.take("budget")) return false;
-  settings.scheduling = deadline ? TIDE_SCHEDULING_DEADLINE : TIDE_SCHEDULING_SPORADIC;
-  settings.runtime_ns = words.duration("a runtime").count();
-  settings.period_ns = words.duration("a period").count();
-  if (settings.runtime_ns > settings.period_ns) words.refuse("a period of at least the runtime");
-  return true;
-}
-
-bool parse_refusal(Words &words, tide_lane_settings_t &settings) {
-  if (!words.take("normal")) return false;
-  if (!words.take("if") || !words.take("refused")) words.refuse("normal if refused");
-  settings.may_run_normally = true;
-  return true;
-}
-
-bool parse_rest(Words &words, tide_lane_settings_t &settings) {
-  if (words.take("cpu")) {
-    settings.processor = TIDE_ON_PROCESSOR(words.number("a processor", 0, 1023));
-    return true;
-  }
-  if (words.take("low")) {
-    settings.low_priority = words.number("a priority without budget", 0, 98);
-    return true;
-  }
-  return parse_bandwidth(words, settings) || parse_refusal(words, settings);
-}
-
 }  // namespace
 
 Chain parse_chain(const std::string &text) {
@@ -162,7 +184,20 @@ tide_rcl::Lane parse_lane(const std::string &text) {
     } else if (words.take("rr")) {
       lane.settings.scheduling = TIDE_SCHEDULING_ROUND_ROBIN;
       lane.settings.priority = words.number("a priority", 1, 99);
-    } else if (!parse_rest(words, lane.settings)) {
+    } else if (words.take("cpu")) {
+      lane.settings.processor = TIDE_ON_PROCESSOR(words.number("a processor", 0, 1023));
+    } else if (words.take("low")) {
+      lane.settings.low_priority = words.number("a priority without budget", 0, 98);
+    } else if (words.is("deadline") || words.is("budget")) {
+      lane.settings.scheduling = words.take("deadline") ? TIDE_SCHEDULING_DEADLINE : TIDE_SCHEDULING_SPORADIC;
+      (void)words.take("budget");
+      lane.settings.runtime_ns = words.duration("a runtime").count();
+      lane.settings.period_ns = words.duration("a period").count();
+      if (lane.settings.runtime_ns > lane.settings.period_ns) words.refuse("a period of at least the runtime");
+    } else if (words.take("normal")) {
+      if (!words.take("if") || !words.take("refused")) words.refuse("normal if refused");
+      lane.settings.may_run_normally = true;
+    } else {
       words.refuse("fifo, rr, deadline, budget, cpu, low or 'normal if refused'");
     }
   }

@@ -5,8 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "words.h"
-
 namespace tide_rclcpp {
 
 namespace {

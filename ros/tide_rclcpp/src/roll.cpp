@@ -2,13 +2,303 @@
 #include "roll.h"
 
 #include <algorithm>
+#include <deque>
+#include <optional>
 
-#include "records.h"
-#include "waitable.h"
+#include "rcl/error_handling.h"
+#include "rcl/wait.h"
+#include "rclcpp/experimental/subscription_intra_process_base.hpp"
+#include "tide_rcl/entities.h"
 
 namespace tide_rclcpp {
 
 namespace {
+
+using rclcpp::experimental::SubscriptionIntraProcessBase;
+
+// What rclcpp's executors share is theirs and static.
+struct Access : public rclcpp::Executor {
+  using rclcpp::Executor::execute_client;
+  using rclcpp::Executor::execute_service;
+  using rclcpp::Executor::execute_subscription;
+};
+
+// A timer does not tell its clock, whose lock is rclcpp's, but to what derives from it.
+struct ClockOf : public rclcpp::TimerBase {
+  static rclcpp::Clock::SharedPtr get(rclcpp::TimerBase &timer) { return timer.*(&ClockOf::clock_); }
+};
+
+std::size_t places_of(const rclcpp::QoS &qos) {
+  return qos.history() == rclcpp::HistoryPolicy::KeepLast ? qos.depth() : 0;
+}
+
+std::size_t places_of(const rclcpp::Waitable::SharedPtr &waitable) {
+  const auto intra_process = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
+  return intra_process == nullptr ? 0 : places_of(intra_process->get_actual_qos());
+}
+
+// ---- what runs: entities of rclcpp as entities of the engine ----
+//
+// None keeps what it stands for alive, but while it runs. What the
+// middleware calls keeps the record and its engine: a subscription that ends hears of messages until it has ended, and
+// nobody else can disconnect it by then.
+
+// A queue of the middleware: Of says how rclcpp tells of arrivals in it, and how it takes from it.
+template <typename Of>
+class QueueRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<QueueRecord<Of>> {
+ public:
+  explicit QueueRecord(const std::shared_ptr<typename Of::Thing> &thing)
+      : Arrivals(Of::kKind, Of::places(*thing)), thing_(thing) {}
+
+ private:
+  void connect() override {
+    Arrivals::connect();
+    const auto thing = thing_.lock();
+    if (thing == nullptr) return;
+    Of::listen(*thing, [self = this->shared_from_this(), engine = this->keep_engine()](std::size_t times) {
+      self->arrived(times);
+    });
+  }
+  void disconnect() noexcept override {
+    const auto thing = thing_.lock();
+    if (thing != nullptr) Of::listen_no_more(*thing);
+  }
+  void take() override {
+    const auto thing = thing_.lock();
+    if (thing != nullptr) Of::execute(thing);
+  }
+  std::weak_ptr<typename Of::Thing> thing_;
+};
+
+using Told = std::function<void(std::size_t)>;
+struct OfSubscription {
+  using Thing = rclcpp::SubscriptionBase;
+  static constexpr tide_callback_kind_t kKind = TIDE_CALLBACK_SUBSCRIPTION;
+  static std::size_t places(const Thing &thing) { return places_of(thing.get_actual_qos()); }
+  static void listen(Thing &thing, const Told &told) { thing.set_on_new_message_callback(told); }
+  static void listen_no_more(Thing &thing) { thing.clear_on_new_message_callback(); }
+  static void execute(const std::shared_ptr<Thing> &thing) { Access::execute_subscription(thing); }
+};
+struct OfService {
+  using Thing = rclcpp::ServiceBase;
+  static constexpr tide_callback_kind_t kKind = TIDE_CALLBACK_SERVICE;
+  static std::size_t places(const Thing &) { return 0; }
+  static void listen(Thing &thing, const Told &told) { thing.set_on_new_request_callback(told); }
+  static void listen_no_more(Thing &thing) { thing.clear_on_new_request_callback(); }
+  static void execute(const std::shared_ptr<Thing> &thing) { Access::execute_service(thing); }
+};
+struct OfClient {
+  using Thing = rclcpp::ClientBase;
+  static constexpr tide_callback_kind_t kKind = TIDE_CALLBACK_CLIENT;
+  static std::size_t places(const Thing &) { return 0; }
+  static void listen(Thing &thing, const Told &told) { thing.set_on_new_response_callback(told); }
+  static void listen_no_more(Thing &thing) { thing.clear_on_new_response_callback(); }
+  static void execute(const std::shared_ptr<Thing> &thing) { Access::execute_client(thing); }
+};
+using SubscriptionRecord = QueueRecord<OfSubscription>;
+using ServiceRecord = QueueRecord<OfService>;
+using ClientRecord = QueueRecord<OfClient>;
+
+class TimerRecord final : public tide_rcl::TimerEntity {
+ public:
+  explicit TimerRecord(const rclcpp::TimerBase::SharedPtr &timer) : timer_(timer), handle_(timer->get_timer_handle()) {}
+
+ private:
+  std::shared_ptr<const rcl_timer_t> lock() const override { return timer_.expired() ? nullptr : handle_; }
+  bool call(std::shared_ptr<void> &data) override {
+    const auto timer = timer_.lock();
+    if (timer != nullptr) data = timer->call();
+    return data != nullptr;
+  }
+  void fire(const std::shared_ptr<void> &data) override {
+    const auto timer = timer_.lock();
+    if (timer != nullptr) timer->execute_callback(data);
+  }
+  void connect() override {
+    const auto timer = timer_.lock();
+    if (timer == nullptr) return;
+    TimerEntity::connect();
+    timer->set_on_reset_callback([this](std::size_t) { follow(); });
+    const rclcpp::Clock::SharedPtr clock = ClockOf::get(*timer);
+    if (clock->get_clock_type() != RCL_ROS_TIME) return;
+    const rcl_jump_threshold_t every_jump = {true, {1}, {-1}};
+    jumps_ = clock->create_jump_callback(
+        nullptr, [this](const rcl_time_jump_t &) { follow(); }, every_jump);
+    follow();  // it may have jumped meanwhile
+  }
+  void disconnect() noexcept override {
+    jumps_.reset();
+    const auto timer = timer_.lock();
+    if (timer != nullptr) timer->clear_on_reset_callback();
+  }
+
+  std::weak_ptr<rclcpp::TimerBase> timer_;
+  // Its end takes the lock of the clock, which is held where a jump of the clock is told: so a jump never has the last.
+  std::shared_ptr<const rcl_timer_t> handle_;
+  rclcpp::JumpHandler::SharedPtr jumps_;
+};
+
+// Events, actions, intra-process subscriptions, and what programs make themselves.
+class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<WaitableRecord> {
+ public:
+  explicit WaitableRecord(const rclcpp::Waitable::SharedPtr &waitable)
+      : Arrivals(TIDE_CALLBACK_GUARD, places_of(waitable)),
+        waitable_(waitable),
+        intra_process_(std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable) != nullptr) {}
+
+ private:
+  void connect() override {
+    Arrivals::connect();
+    const auto waitable = waitable_.lock();
+    if (waitable == nullptr) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      parts_.clear();
+    }
+    waitable->set_on_ready_callback([self = shared_from_this(), engine = keep_engine()](std::size_t times, int part) {
+      self->became_ready(times, part);
+    });
+    const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
+    if (subscription == nullptr) return;
+    // Messages that came while another executor, or none, had the callback: nobody tells them twice. Runs that find
+    // nothing do nothing.
+    const std::size_t depth = places_of(subscription->get_actual_qos());
+    const std::size_t free = subscription->available_capacity();
+    if (depth > free) arrived(depth - free);
+  }
+  void disconnect() noexcept override {
+    const auto waitable = waitable_.lock();
+    if (waitable != nullptr) waitable->clear_on_ready_callback();
+  }
+  void became_ready(std::size_t times, int part) {
+    if (!intra_process_) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (parts_.empty() || parts_.back().first != part) parts_.emplace_back(part, 0);
+      parts_.back().second += times;
+    }
+    arrived(times);
+  }
+  int next_part() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (parts_.empty()) return 0;
+    const int part = parts_.front().first;
+    if (--parts_.front().second == 0) parts_.pop_front();
+    return part;
+  }
+  void take() override {
+    const int part = intra_process_ ? 0 : next_part();
+    const auto waitable = waitable_.lock();
+    if (waitable == nullptr) return;
+    const std::shared_ptr<void> data = waitable->take_data_by_entity_id(static_cast<std::size_t>(part));
+    waitable->execute(data);
+  }
+
+  std::weak_ptr<rclcpp::Waitable> waitable_;
+  bool intra_process_;
+  std::mutex mutex_;  // of the parts of the waitable that became ready, in order, each so many times
+  std::deque<std::pair<int, std::size_t>> parts_;
+};
+
+// ---- waitables ----
+//
+// What a waitable shows to no event, but to a wait set: rclcpp_action tells nobody the name of an action, nor that the
+// results of goals expire. Its waitables put services, clients and timers into a wait set. So this needs no
+// rclcpp_action.
+
+// As many as rcl_action's server and client have: no other waitable is asked.
+bool is_like_server(rclcpp::Waitable &waitable) {
+  return waitable.get_number_of_ready_services() == 3 && waitable.get_number_of_ready_timers() == 1;
+}
+
+bool is_like_client(rclcpp::Waitable &waitable) {
+  return waitable.get_number_of_ready_clients() == 3 && waitable.get_number_of_ready_subscriptions() == 2;
+}
+
+class WaitSet {
+ public:
+  WaitSet(rclcpp::Waitable &waitable, rclcpp::Context &context) {
+    const rcl_ret_t result = rcl_wait_set_init(
+        &set, waitable.get_number_of_ready_subscriptions(), waitable.get_number_of_ready_guard_conditions(),
+        waitable.get_number_of_ready_timers(), waitable.get_number_of_ready_clients(),
+        waitable.get_number_of_ready_services(), waitable.get_number_of_ready_events(), context.get_rcl_context().get(),
+        rcl_get_default_allocator());
+    if (result != RCL_RET_OK) rcl_reset_error();
+    is_valid = result == RCL_RET_OK;
+  }
+  WaitSet(const WaitSet &) = delete;
+  WaitSet &operator=(const WaitSet &) = delete;
+  ~WaitSet() {
+    if (rcl_wait_set_fini(&set) != RCL_RET_OK) rcl_reset_error();
+  }
+  bool is_valid = false;  // not in a context that is shut down
+  rcl_wait_set_t set = rcl_get_zero_initialized_wait_set();
+};
+
+const char *name_of_first(const rcl_wait_set_t &set) {
+  if (set.size_of_services > 0 && set.services[0] != nullptr) return rcl_service_get_service_name(set.services[0]);
+  if (set.size_of_clients > 0 && set.clients[0] != nullptr) return rcl_client_get_service_name(set.clients[0]);
+  return nullptr;
+}
+
+std::unique_ptr<WaitSet> filled(rclcpp::Waitable &waitable, rclcpp::Context &context) {
+  auto wait_set = std::make_unique<WaitSet>(waitable, context);
+  if (!wait_set->is_valid) return nullptr;
+  waitable.add_to_wait_set(wait_set->set);
+  return wait_set;
+}
+
+// Nothing: its services are none of an action.
+std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
+  const auto wait_set = filled(waitable, context);
+  if (wait_set == nullptr) return std::nullopt;
+  const char *service = name_of_first(wait_set->set);
+  const std::string name = service == nullptr ? "" : service;
+  const std::size_t at = name.rfind("/_action/");
+  if (at == std::string::npos) return std::nullopt;
+  return name.substr(0, at);
+}
+
+// What chains can call a waitable: an intra-process subscription by its topic, an action's server or client by its
+// action. All others (events, what programs make) are kRemote and have no name.
+Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::string &node,
+                        rclcpp::Context &context) {
+  const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
+  if (subscription != nullptr) return {Kind::kSubscription, node, subscription->get_topic_name(), {}, 0};
+  const bool server = is_like_server(*waitable);
+  if (server || is_like_client(*waitable)) {
+    const std::optional<std::string> action = action_of(*waitable, context);
+    if (action) return {server ? Kind::kActionServer : Kind::kActionClient, node, *action, {}, 0};
+  }
+  return {Kind::kRemote, node, "", {}, 0};
+}
+
+// The timers that a wait set would find ready, such as the expiry of an action server's goals. They end with it.
+std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
+  if (waitable.get_number_of_ready_timers() == 0) return {};
+  const auto wait_set = filled(waitable, context);
+  if (wait_set == nullptr) return {};
+  const rcl_wait_set_t &set = wait_set->set;
+  std::vector<const rcl_timer_t *> timers(set.timers, set.timers + set.size_of_timers);
+  timers.erase(std::remove(timers.begin(), timers.end(), nullptr), timers.end());
+  return timers;
+}
+
+// What to execute for this timer, which is due; null: nothing. Not from two threads at a time.
+// Of all that is in the wait set only the timer is ready: events tell of the rest.
+std::shared_ptr<void> take_for_timer(rclcpp::Waitable &waitable, rclcpp::Context &context, const rcl_timer_t *timer) {
+  const auto wait_set = filled(waitable, context);
+  if (wait_set == nullptr) return nullptr;
+  rcl_wait_set_t &set = wait_set->set;
+  const auto none = [](auto **entities, std::size_t count) { std::fill(entities, entities + count, nullptr); };
+  none(set.subscriptions, set.size_of_subscriptions);
+  none(set.guard_conditions, set.size_of_guard_conditions);
+  none(set.clients, set.size_of_clients);
+  none(set.services, set.size_of_services);
+  none(set.events, set.size_of_events);
+  std::replace_if(
+      set.timers, set.timers + set.size_of_timers, [timer](auto *one) { return one != timer; }, nullptr);
+  return waitable.is_ready(set) ? waitable.take_data() : nullptr;
+}
 
 std::chrono::nanoseconds period_of(const rclcpp::TimerBase &timer) {
   std::int64_t period_ns = 0;
@@ -18,6 +308,8 @@ std::chrono::nanoseconds period_of(const rclcpp::TimerBase &timer) {
 }
 
 }  // namespace
+
+// ---- the roll ----
 
 struct Roll::Everything {
   std::vector<rclcpp::CallbackGroup::SharedPtr> groups;

@@ -175,9 +175,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   static void started(void *engine, tide_callback_t *callback, std::int64_t now_ns);
   static void ended(void *engine, tide_callback_t *callback, std::int64_t now_ns);
-  void trace_start(Entity &entity, std::int64_t now_ns) noexcept;
-  void configure(tide_executor_config_t &config);
-  void sort_bands();
   void reserve_locked(std::size_t count);
   void reserve_in_group_locked(Group &group);
   void let_go_of_removed() noexcept;
@@ -189,7 +186,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool run_one(std::int64_t deadline_ns);
   void spin_lane(std::size_t lane) noexcept;
   void spin_lanes();
-  [[nodiscard]] bool is_thread_of_spinner() const;
   void spin_while_ready(std::chrono::nanoseconds max_duration, bool exhaustive);
   void wake_alone() noexcept;
   void cancel_locked() noexcept;

@@ -24,6 +24,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,9 @@ Chain parse_chain(const std::string &words);
 tide_rcl::Lane parse_lane(const std::string &words);
 // As parse_chain takes it.
 std::string to_string(const Callback &callback);
+std::string to_string(std::chrono::nanoseconds duration);
+// "10ms"; nothing when it is none.
+std::optional<std::chrono::nanoseconds> duration_of(const std::string &text);
 // Of the callback at this position, as in measurements: brake/timer_1.
 std::string name_of(const Chain &chain, std::size_t position);
 
