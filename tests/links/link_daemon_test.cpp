@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon_memory.h"
 #include "eventually.h"
 #include "line_process.h"
 #include "tide/port.h"
@@ -28,34 +29,17 @@ namespace link_daemon_test {
 
 constexpr uint8_t kSession = 0x81;
 constexpr uint16_t kMtu = 256;
-constexpr size_t kNodes = 32, kSlots = 24, kStreams = 6;
 
 // One end: a daemon with its memory, its link, and a thread that plays the executor.
 class End {
  public:
   End() {
-    for (size_t index = 0; index < kSlots; index++) slots_[index] = {};
     tide_daemon_config_t config{};
     config.platform = tide_port_platform();
-    config.transmitter = {};
-    config.transmitter.nodes = nodes_.data();
-    config.transmitter.execution_storage = execution_.data();
-    config.transmitter.pending_storage = pending_.data();
-    config.transmitter.node_count = kNodes;
-    config.transmitter.classes = &size_class_;
-    config.transmitter.class_count = 1;
-    config.transmitter.streams = output_streams_.data();
-    config.transmitter.stream_count = kStreams;
+    memory_.give(config, {.classes = {{kMtu, 32}}, .streams = 6, .slots = 24, .slot_bytes = kMtu});
     config.transmitter.message_bytes = kMtu;
     config.transmitter.pad_last = true;
     config.transmitter.heartbeat_delay_ns = -1;
-    config.receiver.slots = slots_.data();
-    config.receiver.slot_count = kSlots;
-    config.receiver.storage = slot_bytes_.data();
-    config.receiver.slot_bytes = kMtu;
-    config.receiver.noted_storage = noted_.data();
-    config.receiver.streams = input_streams_.data();
-    config.receiver.stream_count = kStreams;
     config.receiver.context = this;
     config.receiver.on_submessage = [](void *context, const tide_delivery_t *delivery) {
       static_cast<End *>(context)->deliver(*delivery);
@@ -143,15 +127,7 @@ class End {
     }
   }
 
-  std::array<tide_node_t, kNodes> nodes_{};
-  std::array<tide_queue_entry_t *, kNodes> execution_{}, pending_{};
-  std::array<uint8_t, kNodes * kMtu> node_bytes_{};
-  tide_size_class_t size_class_{node_bytes_.data(), kMtu, kNodes};
-  std::array<tide_output_stream_t, kStreams> output_streams_{};
-  std::array<tide_slot_t, kSlots> slots_{};
-  std::array<uint8_t, kSlots * kMtu> slot_bytes_{};
-  std::array<tide_queue_entry_t *, kSlots> noted_{};
-  std::array<tide_input_stream_t, kStreams> input_streams_{};
+  DaemonMemory memory_;
   tide_event_t activity_{};
   std::string device_;
   std::atomic<bool> stop_ = false;

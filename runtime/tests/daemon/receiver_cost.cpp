@@ -19,20 +19,9 @@ Bytes sample(uint8_t stream, uint16_t sequence, uint8_t reader = 6) {
 
 class Receiver {
  public:
-  explicit Receiver(size_t slot_count, size_t reserved)
-      : slots(slot_count), storage(slot_count * 64), noted(slot_count) {
+  explicit Receiver(size_t slot_count, size_t reserved) {
     tide_receiver_config_t config{};
-    config.slots = slots.data();
-    config.slot_count = slot_count;
-    config.storage = storage.data();
-    config.slot_bytes = 64;
-    config.noted_storage = noted.data();
-    config.streams = streams.data();
-    config.stream_count = streams.size();
-    config.reassemblies = &reassembly;
-    config.reassembly_count = 1;
-    reassembly.bytes = reassembly_bytes.data();
-    reassembly.capacity = static_cast<uint32_t>(reassembly_bytes.size());
+    memory.give(config, {.classes = {}, .streams = 6, .slots = slot_count, .reassemblies = 1, .slot_bytes = 64});
     config.context = this;
     config.priority_of = [](void *context, uint8_t stream, tide_xrce_request_t request,
                             tide_account_t **account) -> int32_t {
@@ -72,13 +61,8 @@ class Receiver {
   int asked = 0, delivered = 0;
 
  private:
-  std::vector<tide_slot_t> slots;
-  std::vector<uint8_t> storage;
-  std::vector<tide_queue_entry_t *> noted;
-  std::array<tide_input_stream_t, 6> streams{};
+  DaemonMemory memory;
   std::array<tide_account_t, 2> accounts{};
-  tide_reassembly_t reassembly{};
-  std::array<uint8_t, 256> reassembly_bytes{};
 };
 
 // The most expensive of the frames after all slots were taken.
