@@ -147,10 +147,7 @@ class AfterRestart : public Backpressure {
     begin(0x22, 0x82);
   }
   void begin(uint32_t key, uint8_t session, const std::string &durability = "VOLATILE") {
-    returned = std::make_unique<TestClient>(driver, key, key, session);
-    returned->vendor = TIDE_XRCE_VENDOR;
-    ASSERT_EQ(returned->connect(), 0);
-    returned->create_all();
+    returned = std::make_unique<ReadyClient>(driver, key, key, session, TIDE_XRCE_VENDOR);
     const std::string qos = "<qos><durability><kind>" + durability + "</kind></durability></qos>";
     const std::string topic = "<topic><name>t</name></topic>";
     ASSERT_EQ(returned->create_xml(0x0025, 0x0013, "<dds><data_writer>" + topic + qos + "</data_writer></dds>"), 0);
@@ -203,21 +200,13 @@ TEST_F(AfterRestart, WhatNobodyReadsDoesNotWaitForEver) {
   EXPECT_EQ(written(), (Octets{1}));
 }
 
-TEST_F(AfterRestart, BestEffortDoesNotWaitForAReader) {
+TEST_F(AfterRestart, BestEffortAFirstSessionAndWhatTheWriterKeepsDoNotWait) {
   returned->write(0x0025, {1}, 0x01);
-  EXPECT_EQ(written(), (Octets{1}));
-}
-
-TEST_F(AfterRestart, AFirstSessionDoesNotWait) {
   begin(0x33, 0x81);
-  returned->write(0x0025, {1});
-  EXPECT_EQ(written(), (Octets{1}));
-}
-
-TEST_F(AfterRestart, WhatTheWriterKeepsNeedNotWait) {
-  begin(0x33, 0x82, "TRANSIENT_LOCAL");
-  returned->write(0x0025, {1});
-  EXPECT_EQ(written(), (Octets{1}));
+  returned->write(0x0025, {2});
+  begin(0x44, 0x82, "TRANSIENT_LOCAL");
+  returned->write(0x0025, {3});
+  EXPECT_EQ(written(), (Octets{1, 2, 3}));
 }
 
 }  // namespace tide::agent::test::agent_backpressure_test

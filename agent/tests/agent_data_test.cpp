@@ -372,9 +372,7 @@ TEST(Services, IdentitiesTravelBothWays) {
 }
 
 TEST(Services, UnansweredRequestsAreBounded) {
-  Options options;
-  options.limits.pending_requests = 4;
-  Driver driver(options);
+  Driver driver(limited(&Limits::pending_requests, 4));
   TestClient client(driver, 1, 0x11);
   ASSERT_EQ(client.connect(), 0);
   ASSERT_EQ(client.create_xml(0x0011, 0, ""), 0);
@@ -732,9 +730,7 @@ TEST(Streams, ASampleLongerThanAHeaderCanSayIsTakenUpToItsLimit) {
 }
 
 TEST(Streams, ReassemblyIsBounded) {
-  Options options;
-  options.limits.reassembly_bytes = 1000;
-  Driver driver(options);
+  Driver driver(limited(&Limits::reassembly_bytes, 1000));
   ReadyClient client(driver, 1, 0x11);
   for (int number = 0; number < 5; number++) client.submit(0x80, TIDE_XRCE_FRAGMENT, number == 4 ? 3 : 1, Octets(300));
   client.write(0x0015, {1});
@@ -765,9 +761,7 @@ TEST(Streams, AGapThatIsGivenUpEndsTheMessageItTore) {
 }
 
 TEST(Streams, EarlyMessagesAreBounded) {
-  Options options;
-  options.limits.held_bytes = 1000;
-  Driver driver(options);
+  Driver driver(limited(&Limits::held_bytes, 1000));
   ReadyClient client(driver, 1, 0x11);
   Octets body = TestClient::ids(1, 0x0015);
   body.resize(400);
@@ -848,9 +842,7 @@ TEST(Streams, OfReadersThatAreNotAcknowledgedLeaveANodeForEachOther) {
 }
 
 TEST(Streams, BeyondTheLimitAreRefusedAndDisturbNobody) {
-  Options options;
-  options.limits.input_streams = 4;
-  Driver driver(std::move(options));
+  Driver driver(limited(&Limits::input_streams, 4));
   ReadyClient client(driver, 1, 0x51);
   for (uint8_t level = 0; level < 10; level++) client.write(0x0015, {level}, TIDE_STREAM_BEST_EFFORT(level));
   EXPECT_EQ(driver.middleware.written.size(), 3u);  // the fourth stream carried the creations

@@ -346,35 +346,26 @@ TEST(Diagnostics, WhatHasNoRoomIsLeftOutAsAWhole) {
   EXPECT_LT(taken, 100u);
 }
 
+// At once, or by the thread that creates.
 TEST(Diagnostics, WhenDdsRefusesItIsAskedAgainAndTheUserHears) {
-  std::vector<std::string> lines;
-  Options options = reporting();
-  options.warn = telling(lines).warn;
-  Driver driver(options);
-  driver.middleware.refuse = true;
-  driver.run_until(5 * kSecond);
-  EXPECT_TRUE(arrays_of(driver).empty());
-  EXPECT_EQ(lines.size(), 1u);
-  driver.middleware.refuse = false;
-  driver.run_until(30 * kSecond);
-  EXPECT_FALSE(arrays_of(driver).empty());
-}
-
-TEST(Diagnostics, AWriterThatTheWorkerCannotMakeIsTriedAgain) {
-  std::vector<std::string> lines;
-  Options options = reporting();
-  options.warn = telling(lines).warn;
-  Driver driver(options);
-  driver.middleware.later = true;
-  driver.run_until(kSecond);
-  driver.middleware.finish(Made::State::kRefused);
-  driver.run_until(3 * kSecond);
-  ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("/diagnostics"), std::string::npos);
-  driver.run_until(14 * kSecond);
-  driver.middleware.finish(Made::State::kMade);
-  driver.run_until(16 * kSecond);
-  EXPECT_FALSE(arrays_of(driver).empty());
+  for (const bool later : {false, true}) {
+    std::vector<std::string> lines;
+    Options options = reporting();
+    options.warn = telling(lines).warn;
+    Driver driver(options);
+    (later ? driver.middleware.later : driver.middleware.refuse) = true;
+    driver.run_until(kSecond);
+    driver.middleware.finish(Made::State::kRefused);
+    driver.run_until(5 * kSecond);
+    EXPECT_TRUE(arrays_of(driver).empty());
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_NE(lines[0].find("/diagnostics"), std::string::npos);
+    driver.middleware.refuse = false;
+    driver.run_until(14 * kSecond);
+    driver.middleware.finish(Made::State::kMade);
+    driver.run_until(30 * kSecond);
+    EXPECT_FALSE(arrays_of(driver).empty());
+  }
 }
 
 }  // namespace tide::agent::test::agent_diagnostics_test

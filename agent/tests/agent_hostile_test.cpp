@@ -100,9 +100,7 @@ class Mutator {
 void disturb(unsigned seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Mutator mutator(seed);
-  Options options;
-  options.limits.clients = 16;
-  Driver driver(std::move(options));
+  Driver driver(limited(&Limits::clients, 16));
   ReadyClient good(driver, 1, 0x600DC0DE, 0x95);
   ASSERT_EQ(driver.middleware.sources.size(), 1u);
   FakeSource *source = driver.middleware.sources[0];

@@ -22,17 +22,15 @@ TEST(Session, RefusesByCause) {
   EXPECT_EQ(to_hex(driver.sent.back().bytes), "8100000004010b008500585243450100010f00");
   EXPECT_EQ(driver.agent.client_count(), 0u);
   EXPECT_EQ(driver.agent.counters().clients_refused, 5u);
-}
-
-TEST(Session, ABooleanOfTwoIsDropped) {
-  Driver driver;
-  driver.input(1, from_hex("8000000000011000585243450100010faaaabbbb8102fc01"));
+  driver.sent.clear();
+  driver.input(1, from_hex("8000000000011000585243450100010faaaabbbb8102fc01"));  // a boolean of 2
   EXPECT_EQ(driver.agent.counters().malformed, 1u);
   EXPECT_TRUE(driver.sent.empty());
 }
 
-TEST(Session, LimitsClients) {
-  Options options;
+TEST(Session, LimitsClientsAndThoseThatWorkStay) {
+  std::vector<std::string> lines;
+  Options options = telling(lines);
   options.limits.clients = 3;
   Driver driver(options);
   for (uint32_t key = 1; key <= 3; key++) {
@@ -40,11 +38,14 @@ TEST(Session, LimitsClients) {
     EXPECT_EQ(client.connect(), 0);
     EXPECT_EQ(client.create_xml(0x0011, 0, ""), 0);
   }
-  TestClient late(driver, 4, 4);
-  EXPECT_EQ(late.connect(), TIDE_XRCE_STATUS_ERR_RESOURCES);
+  for (uint32_t key = 10; key < 1000; key++) {
+    EXPECT_EQ(TestClient(driver, key, key).connect(), TIDE_XRCE_STATUS_ERR_RESOURCES);
+  }
+  EXPECT_EQ(driver.agent.counters().clients_lost, 0u);
+  EXPECT_EQ(lines.size(), 1u);
   EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // known ones come back
   EXPECT_EQ(TestClient(driver, 2, 2).remove(TIDE_XRCE_OBJECT_CLIENT), 0);
-  EXPECT_EQ(late.connect(), 0);
+  EXPECT_EQ(TestClient(driver, 4, 4).connect(), 0);
 }
 
 TEST(Session, EachClientMayHaveItsOwnTimeout) {
@@ -441,9 +442,7 @@ TEST(Entities, DeletingAParentDeletesWhatItContains) {
 }
 
 TEST(Entities, AreLimited) {
-  Options options;
-  options.limits.entities_per_client = 4;
-  Driver driver(options);
+  Driver driver(limited(&Limits::entities_per_client, 4));
   TestClient client(driver, 1, 0x11);
   EXPECT_EQ(client.connect(), 0);
   EXPECT_EQ(client.create_xml(0x0011, 0, ""), 0);
@@ -546,9 +545,7 @@ TEST(Liveliness, AnAnswerKeepsAClient) {
 }
 
 TEST(Liveliness, AClientThatNeverCouldAnswerStaysUntilItsPlaceIsNeeded) {
-  Options options;
-  options.limits.clients = 1;
-  Driver driver(options);
+  Driver driver(limited(&Limits::clients, 1));
   TestClient silent(driver, 1, 0x11);
   EXPECT_EQ(silent.connect(), 0);
   EXPECT_EQ(silent.create_xml(0x0011, 0, ""), 0);

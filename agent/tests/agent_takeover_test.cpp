@@ -209,23 +209,6 @@ TEST(Crowd, InventedKeysGiveWayToClientsThatWork) {
   EXPECT_NE(lines[1].find("times more in"), std::string::npos) << lines[1];
 }
 
-TEST(Crowd, ThoseThatWorkStay) {
-  std::vector<std::string> lines;
-  Options options = telling(lines);
-  options.limits.clients = 3;
-  Driver driver(options);
-  for (uint32_t key = 1; key <= 3; key++) {
-    TestClient client(driver, key, key);
-    EXPECT_EQ(client.connect(), 0);
-    EXPECT_EQ(client.create_xml(0x0011, 0, ""), 0);
-  }
-  for (uint32_t key = 10; key < 1000; key++) {
-    EXPECT_EQ(TestClient(driver, key, key).connect(), TIDE_XRCE_STATUS_ERR_RESOURCES);
-  }
-  EXPECT_EQ(driver.agent.counters().clients_lost, 0u);
-  EXPECT_EQ(lines.size(), 1u);
-}
-
 TEST(Notices, OfOneCauseAreALineAndThenACount) {
   std::vector<std::string> lines;
   Notices notices([&lines](const std::string &line) { lines.push_back(line); });

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -212,6 +213,14 @@ class TestClient {
   uint16_t request_ = 10;
   std::map<uint8_t, uint16_t> sequences_;
 };
+
+// Options of an agent with one other limit.
+template <typename Value>
+Options limited(Value Limits::*limit, std::type_identity_t<Value> value) {
+  Options options;
+  options.limits.*limit = value;
+  return options;
+}
 
 // A client of tide, which numbers its sessions.
 class TideClient : public TestClient {
