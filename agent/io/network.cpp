@@ -222,7 +222,7 @@ UdpLink::UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string
       address_(address),
       port_(port),
       socket_(open_socket("udp", SOCK_DGRAM, address, port_, prepare_udp, [](int, in_addr) { return true; })),
-      in_storage_(TIDE_DATAGRAM_PLACES_MAXIMUM * TIDE_DATAGRAM_BYTES_MAXIMUM),
+      in_storage_(size_t{TIDE_DATAGRAM_PLACES_MAXIMUM} * TIDE_DATAGRAM_BYTES_MAXIMUM),
       out_storage_(TIDE_DATAGRAM_BYTES_MAXIMUM + TIDE_DATAGRAM_BATCH_BYTES),
       backlog_([this](Endpoint endpoint, Bytes message) { agent_.input(endpoint, message, now_); }, {},
                [this](Endpoint endpoint) { return standing_of(endpoint); }, monotonic_ns) {
