@@ -64,13 +64,9 @@ Quarry confirmed_quarry(const char *name, Policy policy, bool groups, bool own_p
   const auto bounds = [](const Executor &executor) {
     Options options = tight_options();
     options.sharpen = true;
-    int64_t work = 1'000'000'000;
-    Confirmed confirmed(executor, 0, options, work);
-    std::vector<time_ns> jitter_ns;
-    for (const Chain &chain : executor.chains()) jitter_ns.push_back(chain.jitter_ns);
-    confirmed.find(jitter_ns);
     Bounds each;
-    for (const ChainResult &chain : confirmed.result().chains) each.push_back(chain.response_ns);
+    for (const ChainResult &chain : analyse_executor(executor, options, 1'000'000'000).chains)
+      each.push_back(chain.response_ns);
     return each;
   };
   return {name, draw, {{"confirmed", bounds}}};

@@ -494,6 +494,14 @@ class Composition {
 
 SystemResult analyse_system(const System &system, const Options &options) { return Composition(system, options).run(); }
 
+Result analyse_executor(const Executor &executor, const Options &options, int64_t work) {
+  Confirmed confirmed(executor, 0, options, work);
+  std::vector<time_ns> jitter_ns;
+  for (const Chain &chain : executor.chains()) jitter_ns.push_back(chain.jitter_ns);
+  confirmed.find(jitter_ns);
+  return confirmed.result();
+}
+
 // ---- every analysis side by side ----
 
 std::vector<Compared> compare(const Executor &executor, const Options &options) {

@@ -55,6 +55,9 @@ struct SystemResult {
 // been looked at: a second at most.
 SystemResult analyse_system(const System &system, const Options &options = {});
 
+// The same of one executor by itself. work: shares of chains that may be looked at.
+Result analyse_executor(const Executor &executor, const Options &options, int64_t work);
+
 struct Compared {
   std::string_view analysis;
   Result result;
