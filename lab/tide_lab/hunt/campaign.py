@@ -169,7 +169,7 @@ Answers = list[dict[str, Any]]
 def each_block(engine: str, schedules: int, climbs: int, todo: list[Block]) -> Iterator[tuple[Block, Answers]]:
     """All blocks, in the order in which they finish. Workers of a cluster need this package and the programs of the
     build; a description that is a file here is sent to them."""
-    with Simulator(PROGRAM) as program, Workers() as workers:
+    with Simulator(find_binary(PROGRAM)) as program, Workers() as workers:
         local = partial(_hunted, program, workers, schedules, climbs)
         remote = partial(_in_a_worker, schedules, climbs, _files(todo))
         try:
@@ -201,7 +201,7 @@ def _in_a_worker(schedules: int, climbs: int, files: dict[str, str], block: Bloc
             path = Path(folder) / Path(block.quarry).name
             path.write_text(files[block.quarry], encoding="utf-8")
             block = replace(block, quarry=str(path))
-        return _hunted(of_this_worker(PROGRAM), _workers_here(), schedules, climbs, block)
+        return _hunted(of_this_worker(find_binary(PROGRAM)), _workers_here(), schedules, climbs, block)
 
 
 # ---- mutants ----
@@ -212,7 +212,7 @@ def hunt_twins(systems: int, schedules: int, climbs: int) -> bool:
     """Prints a line for each; false: one was not caught by so many systems."""
     need_programs()
     words = [f"count={systems}", f"schedules={schedules}", f"climbs={climbs}", "observer=shipped"]
-    with Simulator("tide-hunt") as hunter:
+    with Simulator(find_binary(PROGRAM)) as hunter:
         done = hunter.call(["--twins", *words])
     typer.echo(done.stdout + done.stderr, nl=False)
     every = done.returncode == 0

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tide.programs.simulator import Simulator
@@ -51,7 +52,7 @@ def each(
 
 
 @cache
-def of_this_worker(program: str) -> Simulator:
+def of_this_worker(program: str | Path) -> Simulator:
     """For `remote`: a worker's process starts a program as often as it likes."""
     return Simulator(program)
 

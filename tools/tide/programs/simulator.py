@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tide.interrupts import interruptible, shielded
@@ -36,12 +37,12 @@ def workers() -> int:
 
 
 class Simulator:
-    """Starts a program of the build, whose first words may follow its name; `stop`, and the end of a `with`, ends all
-    that run and lets no more start."""
+    """Starts a program of the build, whose first words may follow its name, or one by its path; `stop`, and the end of
+    a `with`, ends all that run and lets no more start."""
 
-    def __init__(self, program: str = "tide-sim") -> None:
-        name, *words = program.split()
-        self._command = [str(find_binary(name)), *words]
+    def __init__(self, program: str | Path = "tide-sim") -> None:
+        name, *words = program.split() if isinstance(program, str) else (program,)
+        self._command = [str(name if isinstance(name, Path) else find_binary(name)), *map(str, words)]
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
