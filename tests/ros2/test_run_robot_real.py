@@ -142,8 +142,7 @@ def test_losses_on_one_line_are_repaired_or_told(tmp_path: Path) -> None:
     assert set(lines) == {"curtain", "press"} and all(line["a_to_b"]["frames_dropped"] for line in lines.values())
     assert chains["stop"]["lost"] > 0, "best effort"
     assert chains["cycle"]["lost"] == 0 and run["counters"]["transmitter"]["retransmissions"] > 0
-    (answer,) = [one for one in run["answers"] if one["id"] == "losses"]
-    assert answer["verdict"] == "broken"
+    assert "broken" in [one["verdict"] for one in run["answers"] if one["id"] == "losses"]
 
 
 # ---- programs of the user ----
@@ -396,8 +395,8 @@ def refused(file: Path, out: Path, *options: str) -> str:
         ({"board": 'attach = "9999"'}, f"is to be found at '9999', link 'line' has port {EXAMPLES_PORT}"),
         ({"host": 'image = "none.elf"'}, "executor 'doubling' is on the host, which has no image"),
         ({"host": command("true") + '\nattach = "x"'}, "executor 'doubling' has command and attach"),
-        ({"type": "NoSuchType"}, "topic 'counter': type 'std_msgs/msg/NoSuchType' is not known here"),
-        ({"type": "Header"}, "topic 'counter': a std_msgs/msg/Header has 13 B at least, payload_bytes is 4"),
+        ({"type": "NoSuchType"}, "type 'std_msgs/msg/NoSuchType' is not known here"),
+        ({"type": "Header"}, "a std_msgs/msg/Header has 13 B at least, payload_bytes is 4"),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_starts(settings: dict[str, str], says: str, tmp_path: Path) -> None:
