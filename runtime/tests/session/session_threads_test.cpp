@@ -105,7 +105,7 @@ class Threads {
   std::deque<std::function<void()>> actions_;
   std::atomic<bool> stop_ = false;
   std::thread link_;
-  SessionMemory memory_;
+  DaemonMemory memory_;
   tide_object_t *objects_[8]{};
 };
 
