@@ -75,6 +75,7 @@ struct NullSource : Source {
 struct NullWriter : Writer {
   bool write(Bytes, bool) override { return true; }
   bool has_reader() const override { return true; }
+  bool is_acknowledged() override { return true; }
 };
 struct NullParticipant : Participant {
   bool check_topic(const Topic &) override { return true; }
