@@ -34,7 +34,7 @@ def say(answer: object) -> None:
 def settled(count: Callable[[], int], wanted: int) -> int:
     end = time.monotonic() + PATIENCE_S
     while count() != wanted and time.monotonic() < end:
-        time.sleep(0.02)
+        time.sleep(0.02)  # clock: a pace of asking
     return count()
 
 

@@ -43,7 +43,7 @@ thread_t start_thread(void *(*body)(void *), void *argument) {
 
 void join_thread(thread_t thread) { (void)pthread_join(threads[thread], NULL); }
 
-void sleep_ms(int64_t time_ms) { usleep((useconds_t)(time_ms * 1000)); }
+void sleep_ms(int64_t time_ms) { usleep((useconds_t)(time_ms * 1000)); }  // clock: a real client's own time
 
 void start_agent(void) {
   agent_process = fork();
