@@ -849,7 +849,8 @@ static void evict(tide_receiver_t *r, tide_slot_t *slot) {
 /* Once there was no room for something of a stream, nothing takes the room that what comes before it will need: it
  * would only be evicted, and be sent a third time. */
 static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
-  if (!TIDE_RESERVATIONS || !TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
+  if (!TIDE_RESERVATIONS) return false;
+  if (!TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
   const tide_input_stream_t *stream = find_stream(r, slot->stream);
   if (!stream || !stream->withheld) return false;
   uint32_t missing = (uint16_t)(slot->sequence - stream->next);

@@ -459,7 +459,8 @@ static void clear_ready(tide_callback_t *callback) {
 /* Whether a lane finds it without being woken. */
 static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *from, int64_t now_ns) {
   const tide_band_t *band = callback->band;
-  if (!TIDE_PATIENCE || !TIDE_LANES || !is_tide(callback->executor)) return false;
+  if (!TIDE_PATIENCE) return false;
+  if (!TIDE_LANES || !is_tide(callback->executor)) return false;
   /* the only lane of a band looks before it sleeps, so for its own callback's doing it needs no event */
   const bool own = from != NULL && from->running != NULL && from->band == band;
   if (band->only != NULL) return own;
