@@ -129,8 +129,8 @@ TEST_P(Behaviour, IsAsItIsWithTheRealAgent) {
   EXPECT_EQ(seen_by(*GetParam()), expected.at(GetParam()->name));
 }
 
-INSTANTIATE_TEST_SUITE_P(OfTide, Behaviour, ::testing::ValuesIn(all_behaviours()), [](const auto &info) {
-  std::string name = info.param->name;
+INSTANTIATE_TEST_SUITE_P(OfTide, Behaviour, ::testing::ValuesIn(all_behaviours()), [](const auto &one) {
+  std::string name = one.param->name;
   for (char &letter : name) {
     if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
   }
