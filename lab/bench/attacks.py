@@ -250,7 +250,7 @@ class Agent:
         ]
         self.child: Child = children.start("tide-agent", words, folder / "agent.log")
         line = self.child.wait_line(lambda text: text.startswith("ready"), LIMIT_S, "ready")
-        self.port, self.tcp_port = (int(place.rsplit(":", 1)[1]) for place in line.split()[2::2])
+        self.port, self.tcp_port = (int(place.rsplit(":", 1)[1]) for place in line.split(" (")[0].split()[2::2])
 
 
 def entity_churn(children: Children, folder: Path, agent: Agent, seconds: float) -> Iterator[int]:

@@ -118,7 +118,7 @@ def test_no_scheduler_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no Dask scheduler answers at 127.0.0.1:9" in result.output
 
 
-@pytest.mark.parametrize("command", [("hunt", "theorem2-safe"), ("simulate", "--seeds", "10")])
+@pytest.mark.parametrize("command", [("lab", "hunt", "theorem2-safe"), ("simulate", "--seeds", "10")])
 def test_an_engine_that_is_none_is_refused(command: tuple[str, ...]) -> None:
     result = CliRunner().invoke(app, [*command, "--engine", "cloud"])
     assert result.exit_code == 2

@@ -251,7 +251,7 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     systems = 80
     words = ["check-one-lane", "--systems", str(systems), "--schedules", "1", "--climbs", "1"]
     words += ["--keep", str(tmp_path / "kept")]
-    command = [sys.executable, "-c", _CUT, "hunt", *words, "--out", str(tmp_path / "cut.json")]
+    command = [sys.executable, "-c", _CUT, "lab", "hunt", *words, "--out", str(tmp_path / "cut.json")]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stdout + done.stderr
