@@ -64,7 +64,7 @@ class Link {
   // Address 0 and no device: nobody is there.
   virtual Peer peer(Endpoint endpoint) const = 0;
   virtual std::string name_of(Endpoint endpoint) const = 0;
-  // The same for all endpoints that one machine, or one line, uses on this link one after the other.
+  // Identifies the machine or the line behind an endpoint; it stays when its clients come back from other endpoints.
   Host host_of(Endpoint endpoint) const { return base_ | peer(endpoint).address; }
   // Whether the sender's address can be forged.
   virtual bool may_be_forged() const { return false; }

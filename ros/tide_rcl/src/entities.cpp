@@ -42,8 +42,8 @@ void Arrivals::arrived(std::size_t times) noexcept {
   notify(more);
 }
 
-// Counted down before it takes: what arrives from now on is told again. It may have been removed and added since it was
-// chosen, and then nothing waits.
+// The count falls before the message is taken, so whatever arrives from now on makes the entity ready again. If the
+// entity was removed and added again since it was chosen, nothing waits.
 void Arrivals::run() {
   std::size_t waiting = waiting_.load();
   while (waiting > 0 && !waiting_.compare_exchange_weak(waiting, waiting - 1)) {

@@ -153,7 +153,7 @@ class Guard final : public Entity {
 // looks at its clock when that is set and at no other time; otherwise at its expiry, and at the latest a second after
 // its last look.
 
-// A timer of whoever: of rcl below, of rclcpp in tide_rclcpp.
+// Base of timers: those of rcl follow, those of rclcpp are in tide_rclcpp.
 class TimerEntity : public Entity {
  protected:
   enum class Of {
