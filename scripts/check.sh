@@ -13,7 +13,7 @@ git ls-files -- '*.md' '*.h' '*.c' '*.cpp' '*.py' '*.toml' ':!:*tests/*' ':!lab'
 .venv/bin/ruff check . --extend-exclude lab
 .venv/bin/ruff format --check . --exclude lab
 .venv/bin/mypy
-.venv/bin/python scripts/clocks.py # of the gate's tests; make test-all wants a reason of the others, too
+.venv/bin/python scripts/clocks.py ${1:+--all} # of the gate's tests; make test-all wants a reason of the others, too
 units_wanted=('runtime/src/*.c' 'runtime/port/posix/*.c')
 options=(--option=--quiet --option=--warnings-as-errors='*')
 build=build/asan

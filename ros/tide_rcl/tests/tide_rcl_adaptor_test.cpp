@@ -320,14 +320,15 @@ TEST(Adaptor, TopicsComeAndGoWhileMessagesArrive) {
     const auto subscription = std::make_shared<Subscription>(
         &topic.subscription, make_int64, [&](const std::shared_ptr<void> &, const rmw_message_info_t &) { runs++; });
     engine.add(subscription, TIDE_PRIORITY(round % 3, 0));
+    std::atomic<std::int64_t> published{0};
     std::thread publisher([&] {
-      for (std::int64_t value = 0; !removed; value++) topic.publish(value);
+      for (; !removed; published++) topic.publish(published);
     });
     EXPECT_TRUE(eventually([&] { return runs > 20; }));
     EXPECT_TRUE(engine.remove(subscription));
     EXPECT_TRUE(eventually([&] { return subscription.use_count() == 1; }));
     const int at_removal = runs;
-    std::this_thread::sleep_for(milliseconds(2));
+    EXPECT_TRUE(eventually([&, before = published.load()] { return published > before + 20; }));
     EXPECT_EQ(runs, at_removal);
     removed = true;
     publisher.join();

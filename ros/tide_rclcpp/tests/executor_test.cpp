@@ -33,12 +33,9 @@ TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
     publisher->publish(message(1));
     publisher->publish(message(2));
   }
-  (void)eventually([&] {  // all of them are there before the first may run
-    std::size_t there = 0;
-    for (const auto &subscription : {none, low, high}) there += subscription->get_publisher_count();
-    return there == 3;
-  });
-  std::this_thread::sleep_for(milliseconds(50));
+  for (const auto &publisher : publishers) {  // all messages are there before the first may run
+    ASSERT_TRUE(publisher->wait_for_all_acked(seconds(20)));
+  }
   executor.spin_all(seconds(1));
   EXPECT_EQ(order, "hhll..");
   EXPECT_EQ(executor.unmatched(),
@@ -76,7 +73,7 @@ TEST_F(Executors, GroupsKeepCallbacksApart) {
     int before = maximum;
     while (before < now && !maximum.compare_exchange_weak(before, now)) {
     }
-    std::this_thread::sleep_for(milliseconds(3));
+    std::this_thread::sleep_for(milliseconds(3));  // clock: the callback's length
     here--;
   };
   std::vector<rclcpp::TimerBase::SharedPtr> timers;
@@ -175,6 +172,8 @@ TEST_F(Executors, SimulatedTimeByTheClockTopic) {
   const auto timer =
       rclcpp::create_timer(node, node->get_clock(), rclcpp::Duration(std::chrono::seconds(10)), [&] { runs++; });
   Executor executor(with({"a from 0", "b from 0"}));
+  std::atomic<int> rounds{0};
+  const auto witness = node->create_wall_timer(milliseconds(1), [&] { rounds++; });
   executor.add_node(node);
   const Spinning spinning(executor);
   ASSERT_TRUE(eventually([&] { return publisher->get_subscription_count() > 0; }));
@@ -184,18 +183,19 @@ TEST_F(Executors, SimulatedTimeByTheClockTopic) {
       return node->now().nanoseconds() == std::int64_t{second} * 1000000000;
     });
   };
+  const auto looks_again = [&] { return eventually([&, before = rounds.load()] { return rounds > before + 5; }); };
   ASSERT_TRUE(set(100));
   ASSERT_TRUE(eventually([&] { return runs == 1; })) << "the clock began at 0";
   timer->reset();
   runs = 0;
   ASSERT_TRUE(set(109));
-  std::this_thread::sleep_for(milliseconds(20));
+  ASSERT_TRUE(looks_again());
   EXPECT_EQ(runs, 0);
   ASSERT_TRUE(set(110));
   EXPECT_TRUE(eventually([&] { return runs == 1; }));
   ASSERT_TRUE(set(135));
   EXPECT_TRUE(eventually([&] { return runs == 2; }));
-  std::this_thread::sleep_for(milliseconds(20));
+  ASSERT_TRUE(looks_again());
   EXPECT_EQ(runs, 2) << "what passed is skipped";
 }
 

@@ -163,7 +163,7 @@ TEST_F(Lifetimes, AnExceptionWaitsForTheOtherRunOfAReentrantCallback) {
     ended = true;
   });
   ASSERT_TRUE(eventually([&] { return runs == 2; }));
-  std::this_thread::sleep_for(milliseconds(20));
+  std::this_thread::sleep_for(milliseconds(20));  // clock: no event tells that nothing begins
   EXPECT_FALSE(ended) << "the first run is not over";
   EXPECT_EQ(runs, 2) << "and no other begins";
   gate->open();
@@ -341,7 +341,7 @@ TEST_F(Lifetimes, AnExecutorThatEndsEndsTheSpinOfAnotherThread) {
       std::thread spinner([spinning = executor.get()] { spinning->spin(); });
       ASSERT_TRUE(eventually([&] { return gate->entered() > 0; }));
       std::thread opens([&] {
-        std::this_thread::sleep_for(milliseconds(round % 3));
+        std::this_thread::sleep_for(milliseconds(round % 3));  // clock: a pace
         gate->open();
       });
       executor.reset();

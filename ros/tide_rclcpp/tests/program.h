@@ -54,7 +54,7 @@ template <typename Condition>
 bool eventually(Condition &&holds) {
   for (int tries = 0; tries < 20000; tries++) {
     if (holds()) return true;
-    std::this_thread::sleep_for(milliseconds(1));
+    std::this_thread::sleep_for(milliseconds(1));  // clock: the test's helper that waits
   }
   return holds();
 }

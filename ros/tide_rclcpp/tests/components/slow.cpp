@@ -20,7 +20,7 @@ class Slow : public rclcpp::Node {
     timer_ = create_wall_timer(std::chrono::milliseconds(2), [this] {
       inside_ = true;
       begins_->publish(Message());
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));  // clock: the callback's length
       inside_ = false;
     });
   }
