@@ -589,8 +589,8 @@ int run(std::vector<std::string> words) {
     if (!words.empty() && words[0] == one.name) mode = &one;
   }
   if (mode != kModes) words.erase(words.begin());
-  if (words.empty() || words[0] == "--help") {
-    const bool is_asked = !words.empty();
+  const bool is_asked = !words.empty() && words[0] == "--help";
+  if (is_asked || (words.empty() && mode == kModes)) {  // a mode without words says what it lacks
     if (is_asked && mode->help != nullptr) {
       mode->help((std::string("tide-sim ") + mode->name).c_str());
     } else {
