@@ -29,8 +29,8 @@ frame.addEventListener("load", () => setTimeout(() => {{
   const wide = [...page.querySelectorAll("body *")].filter(one => one.getBoundingClientRect().right > {width} + 1
     && !one.closest(".scroll") && !one.closest("svg")).map(one => one.tagName + " " + one.className).slice(0, 5);
   document.querySelector("pre").textContent = JSON.stringify({{width: root.scrollWidth, wide, errors,
-    wanted: page.querySelectorAll(".js-plotly-plot, .plotly-graph-div").length,
-    drawn: [...page.querySelectorAll(".plotly-graph-div")].filter(one => one.querySelector("svg .xtick")).length}});
+    wanted: page.querySelectorAll("figure").length,
+    drawn: [...page.querySelectorAll("figure > svg")].filter(one => one.querySelector(".tick")).length}});
 }}, 3000));
 frame.src = {source};
 const watch = setInterval(() => {{ if (frame.contentWindow && !frame.contentWindow.watched) {{

@@ -31,8 +31,8 @@ from tide.check.table import print_bounds
 from tide.optimise.search import Search
 from tide.programs.binaries import ROOT
 from tide.system.load import load
-from tide.terminal.style import PLOT_STYLE
 from tide_lab.fleet import fleet
+from tide_lab.style import PLOT_STYLE
 
 GOAL = 100_000  # sets a second on two processors
 UTILISATIONS = [round(0.8 + 0.4 * step, 1) for step in range(9)]

@@ -10,7 +10,7 @@ import json
 import matplotlib as mpl
 
 from tide.programs.binaries import ROOT
-from tide.terminal.style import PLOT_STYLE
+from tide_lab.style import PLOT_STYLE
 
 mpl.use("svg")
 from matplotlib import pyplot

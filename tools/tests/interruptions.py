@@ -118,7 +118,7 @@ def left_behind(mark: str) -> list[str]:
 
 def _old_results(folder: Path) -> dict[str, bytes]:
     folder.mkdir()
-    for name in ("results.json", "x.json", "latency.png", "report.html"):
+    for name in ("results.json", "x.json", "latency.svg", "report.html"):
         (folder / name).write_text("old", encoding="utf-8")
     return _content(folder)
 

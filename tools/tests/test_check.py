@@ -95,7 +95,7 @@ def test_parts_add_up(example: Path) -> None:
 
 
 def test_explain_names_what_the_time_is_made_of(example: Path, tmp_path: Path) -> None:
-    picture = tmp_path / "parts.png"
+    picture = tmp_path / "every.svg"
     status, output = run(example, "--explain", "steer", "--plot", picture)
     assert status == 0
     for words in (
@@ -105,7 +105,7 @@ def test_explain_names_what_the_time_is_made_of(example: Path, tmp_path: Path) -
         "Holds as long as",
     ):
         assert words in output
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.read_text(encoding="utf-8").startswith("<svg ")
     drawn = tmp_path / "parts.svg"
     for words, expected in ((("--explain", "steer"), True), ((), False)):
         assert run(example, *words, "--plot", drawn)[0] == 0
@@ -297,12 +297,12 @@ def results_of(folder: Path, worst_ms: float, reliability: str = "best_effort", 
 
 def test_observations_stand_beside_their_bounds(example: Path, tmp_path: Path) -> None:
     bound_ns = checked(example)["chains"][0]["bound_ns"]
-    picture = tmp_path / "observed.png"
+    picture = tmp_path / "observed.svg"
     seen = results_of(tmp_path, bound_ns / 1e6)
     status, output = run(example, "--observed", seen, "--plot", picture)
     assert status == 0, output
     assert "1.000" in output and output.count("brake") == 1  # nothing bounds the limit
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"worst {bound_ns / 1e6:.3f}, bound {bound_ns / 1e6:.3f}, 1.00 of it" in picture.read_text(encoding="utf-8")
     status, output = run(example, "--observed", seen, "--json")
     (brake, *_) = json.loads(output)["observed"]
     assert (brake["bound_ns"], brake["ratio"], brake["above"]) == (bound_ns, 1.0, False)
@@ -381,4 +381,4 @@ def test_a_simulation_is_held_against_its_bounds(tmp_path: Path) -> None:
     for run_of in data["runs"]:
         first = run_of["chains"][0]
         assert first["max_ns"] <= first["bound_ns"] < 2 * first["max_ns"], run_of["executor"]
-    assert (tmp_path / "observed.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "observed.svg").read_text(encoding="utf-8").startswith("<svg ")

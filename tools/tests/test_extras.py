@@ -17,7 +17,7 @@ FILE = "examples/systems/events.toml"
 HIDDEN = """
 import sys
 class Hidden:
-    roots = {"rclpy", "matplotlib", "plotly", "pyarrow", "numpy", "mcap"}
+    roots = {"rclpy", "matplotlib", "pyarrow", "numpy", "mcap"}
     def find_spec(self, name, path=None, target=None):
         root = name.partition(".")[0]
         if root in self.roots or root.startswith("rosidl_") or root.endswith(("_msgs", "_srvs", "_interfaces")):
@@ -37,7 +37,7 @@ def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "words",
     [
-        ("check", FILE),
+        ("check", FILE, "--plot", "{}/plot.svg"),
         ("simulate", FILE, "--runs", "1"),
         ("optimise", FILE, "--dry-run"),
         ("show", FILE, "--as", "levels"),
@@ -58,7 +58,6 @@ def test_what_needs_no_extra_works_without(tmp_path: Path, words: tuple[str, ...
     [
         (("run", FILE), "run"),
         (("watch", FILE), "run"),
-        (("check", FILE, "--plot", "{}/plot.svg"), "plots"),
         (("generate", "std_msgs/msg/Int32", "--out", "{}"), "messages"),
     ],
     ids=lambda one: one[0] if isinstance(one, tuple) else one,
@@ -76,5 +75,5 @@ def test_a_module_of_no_extra_is_a_defect() -> None:
 
 def test_every_extra_is_one_of_the_package() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for module in ("matplotlib", "plotly", "rclpy", "numpy", "mcap", "distributed", "std_msgs"):
+    for module in ("rclpy", "numpy", "mcap", "distributed", "std_msgs"):
         assert f"\n{extra_of(module)} = [" in text, module

@@ -96,13 +96,13 @@ def test_each_reason_is_named(tmp_path: Path) -> None:
 
 def test_a_disk_that_gets_full_leaves_the_old_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    picture = tmp_path / "x.png"
+    picture = tmp_path / "x.svg"
     picture.write_bytes(b"old")
-    with full_disk(8000):
+    with full_disk(2000):
         result = CliRunner().invoke(app, ["check", EXAMPLE, "--plot", str(picture)])
     assert result.exit_code == 2 and f"{picture}: cannot be written: file too large" in result.output
     assert picture.read_bytes() == b"old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["x.png"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.svg"]
 
 
 def test_a_disk_that_gets_full_leaves_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 _OF_MODULES = {
-    "matplotlib": "plots",
-    "plotly": "plots",
     "rclpy": "run",
     "numpy": "run",
     "mcap": "run",

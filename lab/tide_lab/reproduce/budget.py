@@ -25,8 +25,9 @@ from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
 from tide.report.results import Machine, Row
 from tide.run.machine import describe
-from tide.terminal.style import INK, PLOT_STYLE, empty_table, print_whole
+from tide.terminal.style import empty_table, print_whole
 from tide_lab.programs import find_binary
+from tide_lab.style import INK, PLOT_STYLE
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PROGRAMS = {"sim": "tide-sim pong", "native": "budget_pong"}

@@ -13,9 +13,9 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from tide.terminal.style import INK, PLOT_STYLE
 from tide_lab.reproduce.mt_cases import Configuration, MtResult, Outcome, is_overloaded, pairs, reference
 from tide_lab.reproduce.ros_chains import Responses
+from tide_lab.style import INK, PLOT_STYLE
 
 _COLOURS = {"readyset": "#D55E00", "tide": "#0072B2"}
 _SHADES = ("#56B4E9", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00")

@@ -12,8 +12,8 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from tide.terminal.style import INK, PLOT_STYLE
 from tide_lab.reproduce.cases import NAMES, Reproduction
+from tide_lab.style import INK, PLOT_STYLE
 
 _LOOK: dict[str, dict[str, Any]] = {
     "batch": {"color": "#D55E00", "marker": "s", "linestyle": "-", "label": "batch (micro-ROS)"},

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.ticker import FuncFormatter
 
-from tide.terminal.style import PLOT_STYLE
+from tide_lab.style import PLOT_STYLE
 from tide_lab.timers.kept import Latencies
 from tide_lab.timers.plan import PLAIN
 from tide_lab.timers.results import Result

@@ -21,7 +21,8 @@ from rich.table import Table
 from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
-from tide.terminal.style import PLOT_STYLE, empty_table, print_whole
+from tide.terminal.style import empty_table, print_whole
+from tide_lab.style import PLOT_STYLE
 from tide_lab.timers.kept import Kept, Latencies, Summary
 from tide_lab.timers.measure import Outcome, measure, require_permission
 from tide_lab.timers.plan import (

@@ -28,6 +28,7 @@ from tide.terminal.style import print_whole
 from tide.trace.times import MeasurementError, measured_system
 
 if TYPE_CHECKING:
+    from tide.report.charts import Picture
     from tide.system.model import System
 
 app = typer.Typer()
@@ -89,7 +90,7 @@ def check(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="File for a picture of what all bounds, or that of --explain, are made of (PNG, SVG)."),
+        typer.Option(help="File for a picture of what all bounds, or that of --explain, are made of; it ends in .svg."),
     ] = None,
     compare: Annotated[bool, typer.Option("--compare", help="Show the bounds of every executor side by side.")] = False,
     observed: Annotated[
@@ -133,11 +134,11 @@ def check(
 
       tide check examples/three_chains/system.toml
 
-      tide check examples/three_chains/system.toml --explain brake --plot parts.png
+      tide check examples/three_chains/system.toml --explain brake --plot parts.svg
 
       tide check examples/three_chains/system.toml --compare --json
 
-      tide check examples/three_chains/system.toml --observed results/three_chains --plot observed.png
+      tide check examples/three_chains/system.toml --observed results/three_chains --plot observed.svg
 
       tide check system.toml --measured firmware.log --margin 20
     """
@@ -195,6 +196,8 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     require_file(wanted.plot)
+    if wanted.plot is not None and wanted.plot.suffix != ".svg":
+        raise _BadInputError([f"{wanted.plot}: cannot be written: pictures are SVG; use a name that ends in .svg"])
     system = _load(file)
     if wanted.measured is not None:
         system = _with_measured(file, system, wanted.measured, wanted.margin_percent)
@@ -245,9 +248,9 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
     except (NoBoundError, AnalysisError, MissingBinaryError) as error:
         raise _refusal(file, error) from None
     if wanted.plot is not None:
-        from tide.report.plots import observed_plot  # matplotlib, which only a picture needs
+        from tide.report.charts import observed_chart
 
-        _write_plot(wanted.plot, lambda path: observed_plot(every, f"{system.name}: observation and bound", path))
+        _write_picture(wanted.plot, observed_chart(every, f"{system.name}: observation and bound"))
     if wanted.as_json:
         typer.echo(to_json({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2).decode())
     else:
@@ -304,17 +307,14 @@ def _print(
 
 
 def _plot(bounds: Bounds, path: Path, explain: str | None) -> None:
-    from tide.check.plot import parts_plot
+    from tide.report.charts import bounds_chart
 
-    _write_plot(path, lambda target: parts_plot(bounds, target, bounds.chain(explain) if explain else None))
+    _write_picture(path, bounds_chart(bounds, bounds.chain(explain) if explain else None))
 
 
-def _write_plot(path: Path, write: Callable[[Path], None]) -> None:
-    try:
-        with written(path) as beside:
-            write(beside)
-    except ValueError as error:
-        raise _BadInputError([f"{path}: cannot be written: {error}; use a name that ends in .png or .svg"]) from None
+def _write_picture(path: Path, picture: Picture) -> None:
+    with written(path) as beside:
+        beside.write_text(picture.svg(alone=True), encoding="utf-8")
 
 
 def _load(file: Path) -> System:

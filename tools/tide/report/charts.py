@@ -1,80 +1,196 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of the page: vector pictures that zoom, tell their values and switch parts on and off, without a network.
+"""Every picture of the command, as SVG: in its page and as files of their own, without a library and without a network.
 
-Colours are those of Okabe and Ito, which the colour-blind can tell apart. What is grey is so on white and on black."""
+Positions along the axis are percentages and sizes of words are pixels, so a picture fits a telephone and its words stay
+readable. Colours are those of Okabe and Ito, which the colour-blind can tell apart. What is grey is so on white and on
+black. A mouse over a mark shows its values. Rejected: plotly for pages (5 MB in each) beside matplotlib for files:
+every chart was drawn twice."""
 
 from __future__ import annotations
 
+import html
+import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
-
+from tide.analysis.observed import Observation
+from tide.analysis.result import LABELS as PARTS_OF_BOUNDS
+from tide.analysis.result import Bounds, ChainBound, Part, label
 from tide.report.references import Reference
-from tide.report.results import LABELS, NAMES, ChainResult, PartResult, Period, Results, Run, nearest_rank, running
+from tide.report.results import LABELS, NAMES, ChainResult, Period, Results, Run, nearest_rank, running
 
-MOST_POINTS = 300  # of one row; the largest are always among them
-_LARGEST = 50
-_ROW_PIXELS, _FRAME_PIXELS = 46, 160
-_BOUND, _GRID, _INK, _DEADLINE = "rgba(128,128,128,0.28)", "rgba(128,128,128,0.35)", "#777777", "#D55E00"
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+_MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # where parts have more names
 _EXECUTOR_COLOURS = {
     "tide": "#0072B2",
     "tide-preemptive": "#009E73",
     "batch, stock": "#E69F00",
     "batch, blocking": "#CC79A7",
 }
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-_TRACKS = {"mcu": "microcontroller", "up": "line to the host", "host": "ROS 2 node", "down": "line to the board"}
-_SETTINGS = {
-    "responsive": True,
-    "displaylogo": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-    "toImageButtonOptions": {"format": "svg", "filename": "tide"},
-}
+_DARK = ("#0072B2", "#009E73", "#D55E00", "#B00020")  # words on them are white
+BOUND, INK, DEADLINE, GREY = "rgba(128,128,128,0.28)", "#777777", "#E3002B", "#999999"
+_GRID = "rgba(128,128,128,0.35)"
+
+# ---- a picture ----
+
+_LEFT, _RIGHT = 0.5, 2.5  # percent of the width, beside the axis
+_TOP, _ROW, _BAR, _BAR_TOP, _LEGEND_ROW = 8, 46, 20, 20, 18  # pixels
+_WIDTH = 960  # of a file of its own
+_WORDS_FROM = 6  # percent: a bar that is narrower has no words in it
 
 
-def script() -> str:
-    """What draws the charts, once for a page."""
-    return str(get_plotlyjs())
+@dataclass(frozen=True)
+class Title:
+    """Of a row, above its bars."""
+
+    name: str
+    text: str = ""
 
 
-def _html(figure: Any, name: str) -> str:
-    return str(figure.to_html(full_html=False, include_plotlyjs=False, config=_SETTINGS, div_id=name))
+class Picture:
+    """Rows below each other over one axis that begins at 0 and has room for `most`."""
+
+    def __init__(self, titles: Sequence[Title], most: float, axis: str, heading: str = "") -> None:
+        self.most = most if most > 0 else 1.0
+        self._axis, self._rows = axis, len(titles)
+        self._top = _TOP + (24 if heading else 0)
+        self._marks: list[str] = []
+        self._names: dict[str, str] = {}
+        if heading:
+            self._marks.append(f'<text x="{_LEFT}%" y="20" font-size="15">{html.escape(heading)}</text>')
+        for row, one in enumerate(titles):
+            y = self._y(row) + 14
+            text = f' <tspan fill="{INK}">{html.escape(one.text)}</tspan>' if one.text else ""
+            self._marks.append(
+                f'<text x="{_LEFT}%" y="{y}"><tspan font-weight="bold">{html.escape(one.name)}</tspan>{text}</text>'
+            )
+
+    def _y(self, row: int) -> int:
+        return self._top + row * _ROW
+
+    def _x(self, value: float) -> float:
+        return _LEFT + min(max(value, 0.0), self.most) / self.most * (100 - _LEFT - _RIGHT)
+
+    def bar(
+        self, row: int, begin: float, end: float, colour: str, told: str, words: str = "", thin: bool = False
+    ) -> None:
+        """told: what a mouse over it shows. words: inside, where there is room."""
+        x, width = self._x(begin), max(self._x(end) - self._x(begin), 0.1)
+        y, height = self._y(row) + _BAR_TOP + (5 if thin else 0), _BAR - (10 if thin else 0)
+        ink = "#fff" if colour in _DARK else "#1a1a1a"
+        inside = (
+            f'<text x="50%" y="{height - 6}" text-anchor="middle" font-size="11" fill="{ink}">{html.escape(words)}'
+            "</text>"
+            if words and width >= _WORDS_FROM
+            else ""
+        )
+        self._marks.append(
+            f'<svg class="bar" x="{x:.3f}%" y="{y}" width="{width:.3f}%" height="{height}">'
+            f"<title>{html.escape(told)}</title>"
+            f'<rect width="100%" height="100%" fill="{colour}"/>{inside}</svg>'
+        )
+
+    def dot(self, row: int, value: float, aside: float, colour: str, told: str) -> None:
+        """aside: from the middle of the bar, between -1 and 1."""
+        y = self._y(row) + _BAR_TOP + _BAR / 2 * (1 + aside)
+        self._marks.append(
+            f'<circle cx="{self._x(value):.2f}%" cy="{y:.1f}" r="3" fill="{colour}" opacity=".55">'
+            f"<title>{html.escape(told)}</title></circle>"
+        )
+
+    def mark(
+        self, first: int, last: int, value: float, colour: str, told: str, width: float = 2, dash: bool = False
+    ) -> None:
+        """Across the bars of these rows."""
+        x, y = self._x(value), self._y(first) + _BAR_TOP - 3
+        dashed = ' stroke-dasharray="5 3"' if dash else ""
+        self._marks.append(
+            f'<line x1="{x:.3f}%" x2="{x:.3f}%" y1="{y}" y2="{self._y(last) + _BAR_TOP + _BAR + 3}" stroke="{colour}" '
+            f'stroke-width="{width:g}"{dashed}><title>{html.escape(told)}</title></line>'
+        )
+
+    def arrow(self, from_row: int, from_value: float, to_row: int, to_value: float) -> None:
+        down = to_row > from_row
+        begin = self._y(from_row) + _BAR_TOP + (_BAR if down else 0)
+        end = self._y(to_row) + _BAR_TOP + (-2 if down else _BAR + 2)
+        self._marks.append(
+            f'<line x1="{self._x(from_value):.3f}%" y1="{begin}" x2="{self._x(to_value):.3f}%" y2="{end}" '
+            f'stroke="{INK}" marker-end="url(#tip)"/>'
+        )
+
+    def words(self, row: int, value: float, text: str, before: bool) -> None:
+        """Beside a bar."""
+        side = ' text-anchor="end" dx="-4"' if before else ' dx="4"'
+        y = self._y(row) + _BAR_TOP + _BAR - 6
+        self._marks.append(f'<text x="{self._x(value):.3f}%" y="{y}" font-size="11"{side}>{html.escape(text)}</text>')
+
+    def width_of(self, length: float) -> float:
+        """Its part of the picture, in percent."""
+        return self._x(length) - _LEFT
+
+    def name(self, colour: str, text: str) -> None:
+        """An entry of the legend."""
+        self._names.setdefault(text, colour)
+
+    def svg(self, alone: bool = False) -> str:
+        """alone: for a file of its own, on white."""
+        bottom = self._y(self._rows)
+        grid = []
+        for value in _ticks(self.most):
+            x = self._x(value)
+            grid.append(f'<line x1="{x:.3f}%" x2="{x:.3f}%" y1="{self._top}" y2="{bottom}" stroke="{_GRID}"/>')
+            anchor = "start" if value == 0 else "middle"
+            grid.append(f'<text class="tick" x="{x:.3f}%" y="{bottom + 16}" text-anchor="{anchor}">{value:g}</text>')
+        grid.append(f'<text x="{100 - _RIGHT}%" y="{bottom + 34}" text-anchor="end">{html.escape(self._axis)}</text>')
+        columns = 3 if max(map(len, self._names), default=0) <= 16 else 2 if alone or len(self._names) > 8 else 1
+        legend = []
+        for number, (text, colour) in enumerate(self._names.items()):
+            x, y = number % columns * 100 / columns + _LEFT, bottom + 44 + number // columns * _LEGEND_ROW
+            legend.append(f'<rect x="{x:.2f}%" y="{y}" width="12" height="12" fill="{colour}"/>')
+            legend.append(f'<text x="{x:.2f}%" dx="17" y="{y + 11}">{html.escape(text)}</text>')
+        height = bottom + 48 + -(-len(self._names) // columns) * _LEGEND_ROW
+        size = (
+            f'width="{_WIDTH}" height="{height}" style="color:#1a1a1a"' if alone else f'width="100%" height="{height}"'
+        )
+        paper = '<rect width="100%" height="100%" fill="#fff"/>' if alone else ""
+        tip = (
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+            f'<path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>'
+        )
+        lines = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="system-ui, sans-serif" font-size="13" '
+            'fill="currentColor">',
+            *([paper] if paper else []),
+            *([tip] if any("#tip" in one for one in self._marks) else []),
+            *grid,
+            *self._marks,
+            *legend,
+            "</svg>",
+        ]
+        return "\n".join(lines) + "\n"
 
 
-def _figure(rows: int, axis: str) -> Any:
-    figure = go.Figure()
-    figure.update_layout(
-        autosize=True,
-        height=_FRAME_PIXELS + _ROW_PIXELS * rows,
-        margin={"l": 8, "r": 12, "t": 30, "b": 44},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif", "size": 13, "color": _INK},
-        barmode="overlay",
-        bargap=0,
-        hoverlabel={"namelength": -1},
-        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "itemwidth": 30},
-        modebar={"bgcolor": "rgba(0,0,0,0)", "color": _INK},
-    )
-    figure.update_xaxes(title={"text": axis, "standoff": 6}, gridcolor=_GRID, zeroline=False, rangemode="tozero")
-    figure.update_yaxes(visible=False, range=[rows - 0.35, -0.85], fixedrange=True)
-    return figure
+def _ticks(most: float) -> list[float]:
+    """At most seven, at 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(most / 6))
+    step = next(one * power for one in (1, 2, 5, 10) if one * power >= most / 6)
+    return [round(number * step, 9) for number in range(int(most / step) + 1)]
 
 
-def _title(figure: Any, row: float, text: str) -> None:
-    """Of a row, above it and inside of the picture, so that a narrow one has room for the data."""
-    figure.add_annotation(
-        x=0, xref="paper", xanchor="left", y=row - 0.48, yanchor="middle", text=text, showarrow=False, align="left"
-    )
+def _ms(value_ns: int | None) -> str:
+    return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
+
+
+# ---- every instance of a run ----
+
+MOST_POINTS = 300  # of one row; the largest are always among them
+_ALL_POINTS = 6000  # of a picture
+_LARGEST = 50
 
 
 @dataclass(frozen=True)
 class _Row:
-    place: int
     run: Run
     chain: ChainResult
 
@@ -82,237 +198,218 @@ class _Row:
 def _rows(results: Results) -> list[_Row]:
     """Chain by chain, so that the executors stand below each other."""
     most = max((len(run.chains) for run in results.runs), default=0)
-    found: list[_Row] = []
-    for number in range(most):
-        for run in results.runs:
-            if number < len(run.chains):
-                found.append(_Row(len(found), run, run.chains[number]))
-    return found
+    return [_Row(run, run.chains[number]) for number in range(most) for run in results.runs if number < len(run.chains)]
 
 
-def shown_points(latencies_ns: Sequence[int]) -> list[tuple[int, int]]:
+def shown_points(latencies_ns: Sequence[int], most: int = MOST_POINTS) -> list[tuple[int, int]]:
     """Instance and latency: all, or the largest and as many of the others, evenly by rank, as there is room for."""
     every = sorted(enumerate(latencies_ns), key=lambda one: one[1])
-    if len(every) <= MOST_POINTS:
+    if len(every) <= most:
         return every
     rest, largest = every[:-_LARGEST], every[-_LARGEST:]
-    room = MOST_POINTS - _LARGEST
+    room = most - _LARGEST
     return [*(rest[place * (len(rest) - 1) // (room - 1)] for place in range(room)), *largest]
 
 
-def _milliseconds(value_ns: int | None) -> str:
-    return "none" if value_ns is None else f"{value_ns / 1e6:.1f}"
-
-
-def latency_chart(results: Results, references: Sequence[Reference]) -> str:
+def latency_chart(results: Results, references: Sequence[Reference]) -> Picture:
     """A row for each chain and executor: every instance, median, 99th percentile, bound and deadline on one axis."""
     rows = _rows(results)
-    figure = _figure(len(rows), "latency in ms")
-    bounded = [row for row in rows if row.chain.bound_ns is not None]
-    figure.add_bar(
-        x=[(row.chain.bound_ns or 0) / 1e6 for row in bounded],
-        y=[row.place for row in bounded],
-        orientation="h",
-        width=0.5,
-        marker={"color": _BOUND},
-        name="up to the bound",
-        customdata=[f"{row.chain.name}, {row.run.label}" for row in bounded],
-        hovertemplate="%{customdata}: bound %{x:.3f} ms<extra></extra>",
-    )
+    seen = max((row.chain.max_ns or 0 for row in rows), default=0)
+    limits = [limit for row in rows for limit in (row.chain.bound_ns, row.chain.deadline_ns) if limit]
+    most = max([seen, *(one for one in limits if one <= 3 * max(seen, min(limits)))], default=0)
+    drawn = Picture([_latency_title(row, len(results.runs) > 1) for row in rows], 1.02 * most / 1e6, "ms")
     jitter = random.Random(results.seed)
+    most_points = max(2 * _LARGEST, min(MOST_POINTS, _ALL_POINTS // max(1, len(rows))))
+    for number, row in enumerate(rows):
+        _latency_row(drawn, number, row, results.runs.index(row.run), jitter, most_points, most)
+    for reference in references[:1]:  # of the most urgent chain, so it crosses its rows only
+        told = f"{reference.label}: {reference.latency_ms:g} ms"
+        drawn.mark(0, len(results.runs) - 1, reference.latency_ms, INK, told, dash=True)
+        drawn.name(INK, f"dashed: {reference.label}, {reference.latency_ms:g} ms")
     for number, run in enumerate(results.runs):
-        _instances(figure, number, run, [row for row in rows if row.run is run], jitter)
-    _marks(figure, rows, 50, "median", 22, 3)
-    _marks(figure, rows, 99, "99th percentile", 15, 1)
-    _deadlines(figure, rows)
-    _reference(figure, references, len(results.runs))
-    for row in rows:
-        _title(figure, row.place, _latency_title(row))
-    return _html(figure, "latency")
+        drawn.name(_colour(run, number), run.label)
+    drawn.name(BOUND, "up to the bound")
+    drawn.name(DEADLINE, "deadline")
+    drawn.name(INK, "lines: p50 and p99")
+    return drawn
 
 
-def _latency_title(row: _Row) -> str:
+def _latency_title(row: _Row, several: bool) -> Title:
     chain = row.chain
-    missing = f", {chain.lost} lost" if chain.lost else ""
-    late = f", {chain.deadline_misses} late" if chain.deadline_misses else ""
-    return (
-        f"<b>{chain.name}</b> {row.run.label}: worst {_milliseconds(chain.max_ns)}, "
-        f"bound {_milliseconds(chain.bound_ns)}{late}{missing}"
-    )
+    counts = ((chain.deadline_misses, "late"), (chain.lost, "unanswered"), (chain.skipped, "not started"))
+    wrong = "".join(f", {count} {word}" for count, word in counts if count)
+    limits = f"bound {_ms(chain.bound_ns)}, deadline {chain.deadline_ns / 1e6:g}"
+    return Title(chain.name, f"{f'{row.run.label}: ' if several else ''}worst {_ms(chain.max_ns)}, {limits}{wrong}")
 
 
-def _instances(figure: Any, number: int, run: Run, rows: Iterable[_Row], jitter: random.Random) -> None:
-    x: list[float] = []
-    y: list[float] = []
-    told: list[str] = []
-    for row in rows:
-        for place, latency_ns in shown_points(row.chain.latencies_ns):
-            x.append(latency_ns / 1e6)
-            y.append(row.place + jitter.uniform(-0.16, 0.16))
-            told.append(f"{row.chain.name}, sample {place + 1}")
-    figure.add_scatter(
-        x=x,
-        y=y,
-        mode="markers",
-        marker={"color": _colour(run, number), "size": 6, "opacity": 0.55},
-        name=run.label,
-        customdata=told,
-        hovertemplate="%{customdata}: %{x:.3f} ms<extra>" + run.label + "</extra>",
-    )
+def _latency_row(
+    drawn: Picture, number: int, row: _Row, of_run: int, jitter: random.Random, most_points: int, most_ns: int
+) -> None:
+    chain, who = row.chain, f"{row.chain.name}, {row.run.label}"
+    if chain.bound_ns is not None:
+        drawn.bar(number, 0, chain.bound_ns / 1e6, BOUND, f"{who}: bound {_ms(chain.bound_ns)} ms")
+    for place, latency_ns in shown_points(chain.latencies_ns, most_points):
+        told = f"{who}, sample {place + 1}: {_ms(latency_ns)} ms"
+        drawn.dot(number, latency_ns / 1e6, jitter.uniform(-0.7, 0.7), _colour(row.run, of_run), told)
+    ordered = sorted(chain.latencies_ns)
+    for percent, width in ((50, 3.0), (99, 1.0)) if ordered else ():
+        value_ns = nearest_rank(ordered, percent)
+        drawn.mark(number, number, value_ns / 1e6, INK, f"{who}: p{percent} {_ms(value_ns)} ms", width)
+    if chain.deadline_ns <= most_ns:
+        drawn.mark(number, number, chain.deadline_ns / 1e6, DEADLINE, f"deadline {chain.deadline_ns / 1e6:g} ms", 2.5)
 
 
 def _colour(run: Run, number: int) -> str:
-    return _EXECUTOR_COLOURS.get(run.label, _COLOURS[number % len(_COLOURS)])
+    return _EXECUTOR_COLOURS.get(run.label, COLOURS[number % len(COLOURS)])
 
 
-def _marks(figure: Any, rows: Iterable[_Row], percent: int, name: str, size: int, width: int) -> None:
-    found = [(row, nearest_rank(sorted(row.chain.latencies_ns), percent)) for row in rows if row.chain.latencies_ns]
-    figure.add_scatter(
-        x=[value_ns / 1e6 for _, value_ns in found],
-        y=[row.place for row, _ in found],
-        mode="markers",
-        marker={"symbol": "line-ns", "size": size, "line": {"width": width, "color": _INK}},
-        name=name,
-        customdata=[row.chain.name for row, _ in found],
-        hovertemplate="%{customdata}: %{x:.3f} ms<extra>" + name + "</extra>",
-    )
+# ---- one period: who had the processor, the line and the host when ----
+
+_TRACKS = {"mcu": "microcontroller", "up": "line to the host", "host": "ROS 2 node", "down": "line to the board"}
 
 
-def _deadlines(figure: Any, rows: Iterable[_Row]) -> None:
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for row in rows:
-        x += [row.chain.deadline_ns / 1e6] * 2 + [None]
-        y += [row.place - 0.34, row.place + 0.34, None]
-    figure.add_scatter(
-        x=x,
-        y=y,
-        mode="lines",
-        line={"color": _DEADLINE, "width": 2.5},
-        name="deadline",
-        hovertemplate="deadline %{x:g} ms<extra></extra>",
-    )
-
-
-def _reference(figure: Any, references: Sequence[Reference], rows: int) -> None:
-    """What the stock stack measured belongs to the most urgent chain, so it crosses the rows of that one only."""
-    for reference in references[:1]:
-        figure.add_scatter(
-            x=[reference.latency_ms] * 2,
-            y=[-0.3, rows - 0.65],
-            mode="lines",
-            line={"color": _INK, "width": 1.5, "dash": "dash"},
-            name=reference.label,
-            hovertemplate=f"{reference.label}: {reference.latency_ms:g} ms<extra></extra>",
-        )
-
-
-def timeline_chart(periods: Sequence[Period]) -> str:
-    """One period of each run: who had the processor, the line and the host when. A row for each."""
-    return _html(_timeline(periods), "timeline")
-
-
-def _timeline(periods: Sequence[Period]) -> Any:
-    periods = [replace(one, spans=running(one.spans)) for one in periods]
-    present = {span.track for period in periods for span in period.spans}
+def timeline_chart(periods: Sequence[Period]) -> Picture:
+    """A row for each track of each run. A preempted callback of a board has a gap, in which the running one is seen."""
+    pieces = [running(one.spans) for one in periods]
+    present = {span.track for spans in pieces for span in spans}
     tracks = [track for track in _TRACKS if track in present] or ["mcu"]
-    figure = _figure(len(periods) * len(tracks), "ms since the release of all chains")
-    names = list(dict.fromkeys(span.chain for period in periods for span in period.spans))
-    for number, name in enumerate(sorted(names, key=lambda one: (one == "", names.index(one)))):
-        spans = [
-            (at * len(tracks) + tracks.index(span.track), span)
-            for at, period in enumerate(periods)
-            for span in period.spans
-            if span.chain == name
-        ]
-        figure.add_bar(
-            x=[(span.end_ns - span.start_ns) / 1e6 for _, span in spans],
-            base=[span.start_ns / 1e6 for _, span in spans],
-            y=[place for place, _ in spans],
-            orientation="h",
-            width=0.46,
-            marker=_edged(_COLOURS[number % len(_COLOURS)] if name else "#999999"),
-            name=name or "frames of the protocol",
-            text=[span.label for _, span in spans],
-            textposition="inside",
-            insidetextanchor="middle",
-            constraintext="both",
-            customdata=[(span.label or span.track, span.start_ns / 1e6, span.end_ns / 1e6) for _, span in spans],
-            hovertemplate="%{customdata[0]}: %{customdata[1]:.2f} to %{customdata[2]:.2f} ms"
-            "<extra>%{fullData.name}</extra>",
-        )
-    for at, period in enumerate(periods):
-        first = at * len(tracks)
-        end_ms = period.latency_ns / 1e6
-        figure.add_scatter(
-            x=[end_ms] * 2,
-            y=[first - 0.3, first + len(tracks) - 0.7],
-            mode="lines",
-            line={"color": _INK, "width": 1.5, "dash": "dash"},
-            name="end of the most urgent chain",
-            legendgroup="end",
-            showlegend=at == 0,
-            hovertemplate=f"end of the most urgent chain: {end_ms:.2f} ms<extra>{period.label}</extra>",
-        )
-        for row, track in enumerate(tracks):
-            _title(figure, first + row, f"<b>{period.label}</b>, {_TRACKS[track]}" if row == 0 else _TRACKS[track])
-    return figure
+    titles = [
+        Title(period.label, _TRACKS[track]) if row == 0 else Title("", _TRACKS[track])
+        for period in periods
+        for row, track in enumerate(tracks)
+    ]
+    last_ns = max((span.end_ns for spans in pieces for span in spans), default=0)
+    drawn = Picture(titles, 1.02 * last_ns / 1e6, "ms since the release of all chains")
+    names = list(dict.fromkeys(span.chain for spans in pieces for span in spans if span.chain))
+    colours = {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
+    for at, (period, spans) in enumerate(zip(periods, pieces, strict=True)):
+        first, end_ms = at * len(tracks), period.latency_ns / 1e6
+        for span in spans:
+            begin, end = span.start_ns / 1e6, span.end_ns / 1e6
+            who = ", ".join(one for one in (span.chain, span.label) if one) or "a frame of the protocol"
+            told = f"{who}: {begin:.3f} to {end:.3f} ms"
+            drawn.bar(first + tracks.index(span.track), begin, end, colours.get(span.chain, GREY), told, span.label)
+        told = f"{period.label}, instance {period.index}: the most urgent chain ends after {end_ms:.3f} ms"
+        drawn.mark(first, first + len(tracks) - 1, end_ms, INK, told, 1.5, dash=True)
+    for name in names:
+        drawn.name(colours[name], name)
+    if any(not span.chain for spans in pieces for span in spans):
+        drawn.name(GREY, "protocol frames")
+    drawn.name(INK, "dashed: end of the most urgent chain")
+    return drawn
 
 
-def _edged(colour: str) -> dict[str, Any]:
-    """A line around it keeps what took no time visible."""
-    return {"color": colour, "line": {"width": 0.5, "color": colour}}
+# ---- what a time is made of ----
 
 
-def parts_chart(run: Run, name: str) -> str:
-    """Of each chain the parts of its slowest instance, and below them the shares of its bound."""
-    chains = [chain for chain in run.chains if chain.parts]
-    figure = _figure(2 * len(chains), "ms")
-    for number, part in enumerate(NAMES):
-        pieces = list(_pieces(chains, part))
-        if not pieces:
+def _stacked(drawn: Picture, rows: Iterable[tuple[int, list[tuple[str, str, int]]]], colours: dict[str, str]) -> None:
+    """Of each row its pieces behind each other: what is named in the legend, what a mouse shows, and how long."""
+    for row, pieces in rows:
+        at_ns = 0
+        for name, told, length_ns in pieces:
+            drawn.bar(row, at_ns / 1e6, (at_ns + length_ns) / 1e6, colours[name], f"{told}: {_ms(length_ns)} ms")
+            at_ns += length_ns
+    for name, colour in colours.items():
+        drawn.name(colour, name)
+
+
+def _coloured(names: Iterable[str]) -> dict[str, str]:
+    return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(dict.fromkeys(names))}
+
+
+def parts_chart(run: Run) -> Picture:
+    """Of each chain the parts of its slowest instance, and below them the shares of its bound, if it has one."""
+    titles: list[Title] = []
+    rows: list[tuple[int, list[tuple[str, str, int]]]] = []
+
+    def add(title: Title, lengths: dict[str, int]) -> None:
+        pieces = [(LABELS[name], LABELS[name], lengths[name]) for name in NAMES if lengths.get(name, 0) > 0]
+        rows.append((len(titles), pieces))
+        titles.append(title)
+
+    for chain in run.chains:
+        if not chain.parts:
             continue
-        figure.add_bar(
-            x=[width_ns / 1e6 for _, _, width_ns in pieces],
-            base=[start_ns / 1e6 for _, start_ns, _ in pieces],
-            y=[row for row, _, _ in pieces],
-            orientation="h",
-            width=0.46,
-            marker={"color": _COLOURS[number % len(_COLOURS)], "line": {"width": 1, "color": "rgba(255,255,255,0.6)"}},
-            name=LABELS[part],
-            customdata=[LABELS[part]] * len(pieces),
-            hovertemplate="%{customdata}: %{x:.3f} ms<extra></extra>",
+        add(
+            Title(chain.name, f"slowest instance, {_ms(chain.max_ns)} ms"),
+            {one.name: one.slowest_ns for one in chain.parts},
         )
-    for place, chain in enumerate(chains):
-        figure.add_scatter(
-            x=[chain.deadline_ns / 1e6] * 2,
-            y=[2 * place - 0.3, 2 * place + 1.3],
-            mode="lines",
-            line={"color": _DEADLINE, "width": 2.5},
-            name="deadline",
-            legendgroup="deadline",
-            showlegend=place == 0,
-            hovertemplate=f"deadline {chain.deadline_ns / 1e6:g} ms<extra>{chain.name}</extra>",
+        if chain.bound_ns is not None:
+            add(Title("", f"bound, {_ms(chain.bound_ns)} ms"), {one.name: one.bound_ns or 0 for one in chain.parts})
+    used = {name for _, pieces in rows for name, *_ in pieces}
+    every = zip(NAMES, (*COLOURS, *_MORE), strict=True)
+    most_ns = max((sum(length_ns for *_, length_ns in pieces) for _, pieces in rows), default=0)
+    drawn = Picture(titles, 1.02 * most_ns / 1e6, "ms")
+    _stacked(drawn, rows, {LABELS[name]: colour for name, colour in every if LABELS[name] in used})
+    return drawn
+
+
+def bounds_chart(bounds: Bounds, only: ChainBound | None = None) -> Picture:
+    """What the bounds are made of, most urgent chain on top, interference of all chains in one colour. only: of this
+    chain, with the interference of each other one by itself."""
+    chains = [only] if only else bounds.chains
+    rows = [(row, list(_pieces(chain.parts, only is not None))) for row, chain in enumerate(chains)]
+    most_ns = max((chain.bound_ns or 0 for chain in chains), default=0) or min(
+        (one.deadline_ns for one in chains), default=0
+    )
+    limits = [chain.deadline_ns for chain in chains if chain.deadline_ns <= 1.5 * most_ns]
+    titles = [
+        Title(
+            one.name,
+            f"{'no bound' if one.bound_ns is None else f'bound {_ms(one.bound_ns)}'}, deadline {_ms(one.deadline_ns)}",
         )
-        _title(figure, 2 * place, f"<b>{chain.name}</b>: slowest instance, {_milliseconds(chain.max_ns)} ms")
-        _title(figure, 2 * place + 1, f"{chain.name}: bound, {_milliseconds(chain.bound_ns)} ms")
-    return _html(figure, name)
+        for one in chains
+    ]
+    heading = f"{bounds.system}, executor {bounds.executor}: what the bounds are made of"
+    drawn = Picture(
+        titles, 1.02 * max([most_ns, *limits]) / 1e6, "ms from the release to the end of the last callback", heading
+    )
+    _stacked(drawn, rows, _coloured(name for _, pieces in rows for name, *_ in pieces))
+    for row, chain in enumerate(chains):
+        if chain.deadline_ns in limits:
+            drawn.mark(row, row, chain.deadline_ns / 1e6, DEADLINE, f"deadline {_ms(chain.deadline_ns)} ms", 2.5)
+    drawn.name(DEADLINE, "line: deadline")
+    return drawn
 
 
-def _pieces(chains: Sequence[ChainResult], name: str) -> Iterator[tuple[int, int, int]]:
-    """Row, beginning and length of a part; parts stand behind each other in the order of NAMES."""
-    for place, chain in enumerate(chains):
-        for row, told in ((2 * place, [one.slowest_ns for one in _ordered(chain)]), (2 * place + 1, _shares(chain))):
-            start_ns = 0
-            for part, width_ns in zip(_ordered(chain), told, strict=True):
-                if part.name == name and width_ns > 0:
-                    yield row, start_ns, width_ns
-                start_ns += max(width_ns, 0)
+def _pieces(parts: Sequence[Part], each: bool) -> Iterator[tuple[str, str, int]]:
+    kinds: dict[str, int] = {}
+    for part in parts:
+        if each and part.value_ns > 0:
+            yield f"{label(part)}: {_ms(part.value_ns)} ms", label(part), part.value_ns
+        kinds[part.kind] = kinds.get(part.kind, 0) + part.value_ns
+    for kind, value_ns in kinds.items():
+        text = PARTS_OF_BOUNDS.get(kind, kind)
+        text += " others" if text.endswith(" of") else ""
+        if not each and value_ns > 0:
+            yield text, text, value_ns
 
 
-def _ordered(chain: ChainResult) -> list[PartResult]:
-    return sorted((part for part in chain.parts if part.name in NAMES), key=lambda part: NAMES.index(part.name))
+# ---- what was seen beside its bound ----
 
 
-def _shares(chain: ChainResult) -> list[int]:
-    return [part.bound_ns or 0 for part in _ordered(chain)]
+def observed_chart(every: Sequence[Observation], heading: str) -> Picture:
+    """A grey bar up to the bound, in it what was seen; an observation above its bound in another colour."""
+    most_ns = max((value for one in every for value in (one.bound_ns, one.worst_ns) if value), default=0)
+    titles = [
+        Title(f"{one.run} {one.chain}", f"worst {_ms(one.worst_ns)}, bound {_ms(one.bound_ns)}{_ratio(one)}")
+        for one in every
+    ]
+    drawn = Picture(titles, 1.02 * most_ns / 1e6, "ms", heading)
+    for row, one in enumerate(every):
+        if one.bound_ns is not None:
+            drawn.bar(row, 0, one.bound_ns / 1e6, BOUND, f"bound {_ms(one.bound_ns)} ms")
+        if one.worst_ns is not None:
+            colour = DEADLINE if one.is_above else COLOURS[0]
+            drawn.bar(row, 0, one.worst_ns / 1e6, colour, f"worst {_ms(one.worst_ns)} ms, of {one.samples}", thin=True)
+    for colour, text in (
+        (BOUND, "up to the bound"),
+        (COLOURS[0], "worst that was seen"),
+        (DEADLINE, "above its bound"),
+    ):
+        drawn.name(colour, text)
+    return drawn
+
+
+def _ratio(one: Observation) -> str:
+    return "" if one.ratio is None else f", {one.ratio:.2f} of it"

@@ -33,9 +33,8 @@ def write_page(results: Results, references: Sequence[Reference], periods: Seque
         conclusion=table.conclusion(results),
         summaries=table.summaries(results),
         references=references,
-        script=charts.script(),
-        latency=charts.latency_chart(results, references),
-        timeline=charts.timeline_chart(periods) if periods else None,
+        latency=charts.latency_chart(results, references).svg(),
+        timeline=charts.timeline_chart(periods).svg() if periods else None,
         verdict_headings=table.VERDICT_HEADINGS,
         verdict_first=lambda row: [*row[:2], row[-1], *row[2:-1]],
         weaknesses=table.weaknesses,
@@ -45,9 +44,7 @@ def write_page(results: Results, references: Sequence[Reference], periods: Seque
         ],
         verdicts=table.verdict_rows(results),
         kinds={state.value: table.KINDS[state.colour] for state in State},
-        parts=[
-            (run, charts.parts_chart(run, f"parts{number}"), table.part_rows(run)) for number, run in enumerate(divided)
-        ],
+        parts=[(run, charts.parts_chart(run).svg(), table.part_rows(run)) for run in divided],
         answered=[run for run in results.runs if run.answers],
         partly=[run for run in results.runs if any(one.undisturbed for one in run.chains)],
         counters=[(run, table.counter_rows(run.counters)) for run in results.runs if run.counters],

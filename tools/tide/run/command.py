@@ -39,7 +39,7 @@ app = typer.Typer()
 console = Console(emoji=False)
 _LEFT_BY_A_RUN = (
     *("results.json", "sweep.json", "report.html"),
-    *("latency.png", "timeline.png", "observed.png", "sweep.png"),
+    *("latency.svg", "timeline.svg"),
     *(
         "tide",
         "tide_[0-9]*",
@@ -175,7 +175,7 @@ def run(
     chain and part beside its bound. Says of every assumption of the bounds whether it held.
 
     One board on a serial line, with chains of std_msgs/String to a node and back, is run once for each executor, to
-    compare them. That also writes latency.png (with bounds and deadlines), timeline.png and report.html.
+    compare them. That also writes latency.svg (with bounds and deadlines) and timeline.svg.
 
     Writes results.json, report.html and the log of every part.
 
@@ -319,7 +319,6 @@ class _Run:
         return replace(outcome, run=run, period=period)
 
     def compared(self, variants: list[Variant], place: Path) -> Results:
-        from tide.report.plots import timeline_plot
         from tide.report.references import references
         from tide.run.judge import described_label
         from tide.run.plan import serial_link
@@ -339,8 +338,6 @@ class _Run:
         known = references(self.system, results)
         self._print_compared(results, known, more)
         periods = [outcome.period for outcome in outcomes if outcome.period is not None]
-        if periods:
-            timeline_plot(periods, place / "timeline.png")
         _write_compared(results, known, periods, place)
         return results
 
@@ -372,7 +369,6 @@ class _Run:
             print_answers(console, run, len(results.runs) > 1)
 
     def sweep(self, variants: list[Variant], place: Path, counts: range) -> None:
-        from tide.report.plots import sweep_plot
         from tide.report.results import Row, Sweep, write
         from tide.report.table import sweep_table
 
@@ -392,8 +388,6 @@ class _Run:
         write(sweep, place / "sweep.json")
         console.print()
         print_whole(console, sweep_table(sweep))
-        kinds = " and ".join(sorted({chain.reliability.replace("_", " ") for chain in self.system.chains}))
-        sweep_plot(sweep, f"{self.system.name}, {kinds}", "number of chains", place / "sweep.png")
 
     # ---- the Cortex-M7 binary ----
 
@@ -442,12 +436,14 @@ class _Run:
 
 
 def _write_compared(results: Results, known: list[Reference], periods: list[Period], place: Path) -> None:
+    from tide.report.charts import latency_chart, timeline_chart
     from tide.report.page import write_page
-    from tide.report.plots import latency_plot
     from tide.report.results import write
 
     write(results, place / "results.json")
-    latency_plot(results, known, place / "latency.png")
+    (place / "latency.svg").write_text(latency_chart(results, known).svg(alone=True), encoding="utf-8")
+    if periods:
+        (place / "timeline.svg").write_text(timeline_chart(periods).svg(alone=True), encoding="utf-8")
     write_page(results, known, periods, place / "report.html")
 
 

@@ -85,7 +85,7 @@ def simulate(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for results.json and observed.png; for campaign.json of a campaign, which goes on there."
+            help="Folder for results.json and observed.svg; for campaign.json of a campaign, which goes on there."
         ),
     ] = None,
     engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
@@ -209,7 +209,7 @@ def _described(file: Path, runs: int, first: int, search: bool, out: Path | None
 
 
 def _place(out: Path | None) -> AbstractContextManager[Path | None]:
-    return nullcontext() if out is None else results_folder(out, ("results.json", "observed.png"))
+    return nullcontext() if out is None else results_folder(out, ("results.json", "observed.svg"))
 
 
 def _traced(trace: Path | None) -> AbstractContextManager[Path | None]:
@@ -259,9 +259,10 @@ def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:
     if out is not None:
         (out / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         if every:
-            from tide.report.plots import observed_plot  # matplotlib, which only a picture needs
+            from tide.report.charts import observed_chart
 
-            observed_plot(every, f"{data['system']}: observation and bound", out / "observed.png")
+            drawn = observed_chart(every, f"{data['system']}: observation and bound")
+            (out / "observed.svg").write_text(drawn.svg(alone=True), encoding="utf-8")
     broken = violations(data)
     for line in broken:
         console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)

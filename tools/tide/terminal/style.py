@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every table and every plot of the command looks."""
+"""How every table and paragraph of the command looks."""
 
 from __future__ import annotations
 
@@ -11,18 +11,6 @@ from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
-
-INK = "#1a1a1a"
-PLOT_STYLE: dict[str, Any] = {
-    "font.size": 10,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": "#808080",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "savefig.dpi": 150,
-}
 
 
 def empty_table(title: str | None = None, gap: int = 1) -> Table:
