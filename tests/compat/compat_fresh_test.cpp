@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KEEP_LAST: however slow a callback is, what it is given is no older than its history depth says. An age is the time
-// from the sample's arrival at the agent to the start of the callback.
+// KEEP_LAST: however slow a callback or the line is, what arrives is no older than the history depth says. Downwards an
+// age is the time from the sample's arrival at the agent to the start of the callback, upwards that from the publish to
+// the sample's arrival at the agent.
 #include <cstdio>
 
 #include "connected.h"
@@ -111,5 +112,80 @@ std::vector<Case> cases() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(All, FreshTable, ::testing::ValuesIn(cases()));
+
+// ---- a best-effort publisher on a line that cannot carry everything ----
+
+constexpr uint64_t kBaud = 9600;
+constexpr Time kFrame = 30 * sim::kMillisecond;  // of an Int32, and of the session's own frames
+
+struct Output {
+  size_t depth;
+  int rate_hz;
+  bool flood;  // another publisher of the same level, depth 1, 500 a second
+};
+
+class FreshOutput : public Connected, public ::testing::WithParamInterface<Output> {
+ protected:
+  void SetUp() override {
+    World::current().up_baud = kBaud;
+    Connected::SetUp();
+  }
+  rcl_publisher_t best_effort(const char *name, size_t depth) {
+    rmw_qos_profile_t qos = rmw_qos_profile_sensor_data;
+    qos.depth = depth;
+    rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+    EXPECT_OK(rclc_publisher_init(&publisher, &node, int32_type(), name, &qos));
+    return publisher;
+  }
+  static int32_t now_us() { return static_cast<int32_t>(now_ns() / 1000); }
+  static void publish_until(rcl_publisher_t &publisher, Time period, Time end) {
+    for (const Time first = now_ns(); now_ns() < end;) {
+      const std_msgs__msg__Int32 message = {now_us()};
+      EXPECT_OK(rcl_publish(&publisher, &message, nullptr));
+      pass_time(std::chrono::nanoseconds(period - (now_ns() - first) % period));
+    }
+  }
+};
+
+TEST_P(FreshOutput, AFullLineCarriesTheNewest) {
+  const Output &one = GetParam();
+  rcl_publisher_t state = best_effort("state", one.depth), flood = best_effort("flood", 1);
+  std::vector<Time> ages;
+  server.middleware().on_written = [&](const agent::test::Written &sample) {
+    if (sample.topic == "rt/state") ages.push_back(now_ns() - int32_of(sample.payload) * Time{1000});
+  };
+  const Time period = sim::kSecond / one.rate_hz, end = now_ns() + 5 * sim::kSecond;
+  Thread flooder([&] {
+    if (one.flood) publish_until(flood, 2 * sim::kMillisecond, end);
+  });
+  publish_until(state, period, end);
+  flooder.join();
+  server.middleware().on_written = nullptr;
+  ASSERT_GT(ages.size(), 20u);
+  const Time greatest = *std::max_element(ages.begin(), ages.end());
+  std::printf("depth %2zu %3d Hz %-5s: greatest age %4d ms, of %zu\n", one.depth, one.rate_hz, one.flood ? "flood" : "",
+              int(greatest / sim::kMillisecond), ages.size());
+  EXPECT_LE(greatest, std::max(TIDE_BURST_NS, static_cast<Time>(one.depth) * period) + 2 * kFrame);
+}
+
+std::vector<Output> outputs() {
+  std::vector<Output> all;
+  for (const size_t depth : {1, 4, 10})
+    for (const int rate_hz : {20, 100, 500})
+      for (const bool flood : {false, true}) all.push_back({depth, rate_hz, flood});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(All, FreshOutput, ::testing::ValuesIn(outputs()));
+
+class FreshOutputBurst : public FreshOutput {};
+
+TEST_F(FreshOutputBurst, ABurstBeyondTheDepthArrives) {
+  rcl_publisher_t state = best_effort("state", 1);
+  for (int32_t number = 0; number < 4; number++) {
+    const std_msgs__msg__Int32 message = {number};
+    ASSERT_OK(rcl_publish(&state, &message, nullptr));
+  }
+  EXPECT_TRUE(eventually([&] { return server.written("rt/state").size() == 4; }));
+}
 
 }  // namespace tide::compat::test::fresh_test

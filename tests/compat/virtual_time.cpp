@@ -60,7 +60,7 @@ const int installed = Worlds::install();
 Connection::Connection(sim::Machine &machine, tide_session_t &session, Time latency, uint64_t seed)
     : random(seed),
       latency_most(latency),
-      up(machine.engine(), 0, 0),
+      up(machine.engine(), World::current().up_baud, 0),
       link(machine, session, up, {}, sim::Link::Kind::kDatagrams) {
   up.deliver = [this, &machine](const Octets &datagram) {
     last_up = std::max(last_up, machine.engine().now() + random.between(1, latency_most));

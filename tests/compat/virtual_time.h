@@ -47,6 +47,7 @@ class World {
   sim::Engine engine;
   sim::Random random;
   sim::Machine machine;
+  uint64_t up_baud = 0;  // of links that are opened from now on, towards the agent; 0: frames take no time
 
  private:
   sim::Link *open(tide_session_t &session, const tide_link_address_t &address);

@@ -15,9 +15,10 @@
 
 /* Lean leaves out: messages longer than a frame, lanes and groups, receive slots of each reader (the three below bring
  * them back); time limits of messages, time synchronisation, removal of objects and readers, the batch and readyset
- * policies, triggers, custom links, measurement and traces, counters, checks of configurations, answers to an agent
- * that asks what this client is. What needs them returns TIDE_ERROR_UNSUPPORTED. The port's platform is the only one
- * and is called by name: the platform of a configuration may be null, and links never close while they start a frame.
+ * policies, triggers, KEEP_LAST of best-effort publishers, custom links, measurement and traces, counters, checks of
+ * configurations, answers to an agent that asks what this client is. What needs them returns TIDE_ERROR_UNSUPPORTED.
+ * The port's platform is the only one and is called by name: the platform of a configuration may be null, and links
+ * never close while they start a frame.
  *
  * Bare leaves out critical sections, too: interrupts just set events, and the bytes that came are handled when the
  * executor chooses its next callback. The price: while a callback runs the next frame does not start and

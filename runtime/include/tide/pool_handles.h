@@ -62,7 +62,8 @@ typedef struct tide_publisher_handle {
   tide_topic_t topic;
   tide_priority_t priority;
   bool reliable;
-  int32_t wait_ms; /* for a free node */
+  uint16_t keep_last; /* depth of a best-effort publisher with KEEP_LAST; 0: not one */
+  int32_t wait_ms;    /* for a free node */
   const struct tide_local_functions *local;
   tide_local_topic_handle_t *local_topic;
   tide_reach_t reach;

@@ -69,7 +69,8 @@ typedef struct tide_node {
   uint8_t size_class;
   uint8_t account; /* of its writer, below 32; or TIDE_NODE_* */
   tide_priority_t priority;
-  uint16_t first_sequence; /* reliable: of its first fragment; set when that leaves for the first time */
+  uint16_t first_sequence; /* reliable: of its first fragment; set when that leaves for the first time. Best effort:
+                              since when its turn is waited for, in units of 2^20 ns */
   uint16_t fragment_count;
   uint16_t next_fragment; /* first fragment never sent */
   uint16_t resend;        /* bit n: fragment window_base + n is to be sent again */
@@ -218,6 +219,16 @@ int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, ti
 /* As acquire, for a writer: the id of its object; 0: for none. */
 int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                  uint16_t writer, tide_node_t **node);
+/* KEEP_LAST of a best-effort writer: its oldest sample that waits in execution_buffer is evicted and counted, those
+ * behind it move up, and the new one takes the last one's turn. replace: as acquire_for, in the evicted one's node.
+ * TIDE_ERROR_FULL: none waits that is large enough. keep_last, before the sample is submitted: while `depth` others
+ * wait, the oldest is evicted, unless its turn has been waited for less than TIDE_BURST_NS (tide/receiver.h) and half
+ * of all nodes are free: a burst is no reason to lose anything. Neither is in the lean profile. O(streams in use) while
+ * fewer than depth of the stream wait; O(nodes * depth) for each that is evicted. */
+int tide_transmitter_replace(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                             tide_node_t **node);
+void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
+                                int64_t now_ns);
 /* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
 /* Capacity of the free node that acquire would return; 0: there is none. O(classes). */

@@ -95,6 +95,10 @@ int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *nod
   handle->type = (const tide_message_type_t *)type_support->data;
   handle->reliable = tide_compat_is_reliable(qos_profile);
   handle->wait_ms = handle->reliable ? STOCK_CONFIRM_MS : 0;
+  if (!handle->reliable && qos_profile->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL) /* depth 0: of the system, 1 */
+    handle->keep_last = qos_profile->depth == 0           ? 1
+                        : qos_profile->depth > UINT16_MAX ? UINT16_MAX
+                                                          : (uint16_t)qos_profile->depth;
   tide_support_t *support = node->impl->support;
   handle->support = support;
   const int status =
@@ -144,6 +148,7 @@ typedef struct attempt {
   tide_write_t *write;
   uint16_t object;
   bool reliable;
+  uint16_t keep_last;
   tide_priority_t priority;
   uint32_t bytes;
   int status;
@@ -151,23 +156,32 @@ typedef struct attempt {
 
 static bool begun(tide_support_t *support, void *context) {
   attempt_t *attempt = context;
-  attempt->status = tide_session_write_begin(&support->session, attempt->write, attempt->object, attempt->reliable,
-                                             attempt->priority, attempt->bytes);
+  tide_session_t *session = &support->session;
+  attempt->status =
+      attempt->reliable
+          ? tide_session_write_begin(session, attempt->write, attempt->object, true, attempt->priority, attempt->bytes)
+          : tide_session_write_begin_last(session, attempt->write, attempt->object, attempt->keep_last,
+                                          attempt->priority, attempt->bytes);
   return attempt->status != TIDE_ERROR_FULL;
 }
 
-int tide_compat_write_begin(tide_support_t *support, tide_write_t *write, uint16_t object, bool reliable,
-                            tide_priority_t priority, uint32_t bytes, int32_t wait_ms) {
-  attempt_t attempt = {write, object, reliable, priority, bytes, TIDE_OK};
+static int write_begin(tide_support_t *support, attempt_t attempt, int32_t wait_ms) {
   if (!begun(support, &attempt) && wait_ms != 0) {
     tide_compat_wait(support, begun, &attempt, tide_compat_deadline(wait_ms), false);
   }
   return attempt.status;
 }
 
+int tide_compat_write_begin(tide_support_t *support, tide_write_t *write, uint16_t object, bool reliable,
+                            tide_priority_t priority, uint32_t bytes, int32_t wait_ms) {
+  return write_begin(support, (attempt_t){write, object, reliable, 0, priority, bytes, TIDE_OK}, wait_ms);
+}
+
 int tide_compat_begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
-  return tide_compat_write_begin(publisher->support, write, publisher->topic.endpoint.id, publisher->reliable,
-                                 publisher->priority, bytes, publisher->wait_ms);
+  const attempt_t attempt = {
+      write,  publisher->topic.endpoint.id, publisher->reliable, publisher->keep_last, publisher->priority, bytes,
+      TIDE_OK};
+  return write_begin(publisher->support, attempt, publisher->wait_ms);
 }
 
 static bool is_delivered(tide_support_t *support, void *context) {
@@ -268,8 +282,10 @@ bool tide_compat_has_room_locked(const tide_support_t *support, uint32_t promise
 int tide_compat_send_now(const tide_publisher_handle_t *publisher, const void *message) {
   tide_write_t write;
   const uint32_t bytes = (uint32_t)tide_message_size(publisher->type, message);
-  const int status = tide_session_write_begin(&publisher->support->session, &write, publisher->topic.endpoint.id,
-                                              publisher->reliable, publisher->priority, bytes);
+  const attempt_t attempt = {
+      &write, publisher->topic.endpoint.id, publisher->reliable, publisher->keep_last, publisher->priority, bytes,
+      TIDE_OK};
+  const int status = write_begin(publisher->support, attempt, 0);
   if (status != TIDE_OK) return status;
   publisher->type->encode(&write.cdr, message);
   return tide_session_write_end(&write);

@@ -473,6 +473,18 @@ int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t
   return tide_transmitter_acquire_for(&d->transmitter, bytes, priority, writer, node);
 }
 
+int tide_daemon_replace(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                        tide_node_t **node) {
+  const uintptr_t state = enter(d);
+  const int status = tide_transmitter_replace(&d->transmitter, bytes, priority, writer, node);
+  leave(d, state);
+  return status;
+}
+
+void tide_daemon_keep_last_locked(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uint16_t depth) {
+  tide_transmitter_keep_last(&d->transmitter, node, stream, depth, now_ns(d));
+}
+
 void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
   const uintptr_t state = enter(d);
   tide_transmitter_abandon(&d->transmitter, node);

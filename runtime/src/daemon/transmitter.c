@@ -15,6 +15,7 @@
 #include "daemon_internal.h"
 #include "tide/invariant.h"
 #include "tide/platform.h"
+#include "tide/receiver.h"
 #include "tide/status.h"
 
 enum { NODE_FREE, NODE_OWNED, NODE_SUBMITTED, NODE_OVERDUE, NODE_RETURNING };
@@ -31,13 +32,20 @@ enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
 #define ROUND_TRIP_MAXIMUM_TICKS 9765625u /* 10 s */
 /* A rank is the priority and, in its low bits, the order of submission. */
 #define RANK_BITS 47
+#define RANK_NONE INT64_C(0) /* before all others */
 #define RANK_ORDER_MASK ((INT64_C(1) << RANK_BITS) - 1)
 
+#define AGE_BITS 20 /* of age_of */
+static uint16_t age_of(int64_t time_ns) { return (uint16_t)((uint64_t)time_ns >> AGE_BITS); }
 static uint32_t ticks_of(int64_t time_ns) { return (uint32_t)((uint64_t)time_ns >> TICK_BITS); }
 static bool has_bit(uint32_t bits, uint32_t number) { return (bits >> number & 1u) != 0u; }
 static uint16_t low_bits(uint32_t count) { return (uint16_t)(count >= 16u ? 0xFFFFu : (1u << count) - 1u); }
 static uint16_t shifted(uint32_t bits, uint32_t count) { return (uint16_t)(count >= 16u ? 0u : bits >> count); }
 static uint32_t at_most(uint32_t value, uint32_t maximum) { return value < maximum ? value : maximum; }
+
+static uint16_t object_of(const tide_node_t *node) {
+  return (uint16_t)(node->bytes[OBJECT_OFFSET] << 8 | node->bytes[OBJECT_OFFSET + 1u]);
+}
 
 static bool is_reliable(const tide_node_t *node) { return TIDE_STREAM_IS_RELIABLE(node->stream); }
 
@@ -451,6 +459,21 @@ static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t
   return found;
 }
 
+static void take_node(tide_transmitter_t *t, tide_node_t *node, claim_t claim) {
+  t->free_nodes[node->size_class] = node->next_free;
+  node->state = NODE_OWNED;
+  if (TIDE_RESERVATIONS) node->account = claim.account;
+  node->priority = claim.priority;
+  node->length = 0u;
+  node->expires_ns = TIDE_FOREVER;
+  node->owner = NULL;
+  node->rank = RANK_NONE;
+  count_node(t, node, 1);
+  ++t->nodes_in_use;
+  if (!TIDE_LEAN && t->nodes_in_use > t->counters.nodes_in_use_maximum)
+    t->counters.nodes_in_use_maximum = t->nodes_in_use;
+}
+
 static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_node_t **result) {
   *result = NULL;
   if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
@@ -469,17 +492,7 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_no
     if (TIDE_RESERVATIONS && tide_transmitter_free_bytes(t, bytes) > 0u) TIDE_COUNT(t->counters.refused_kept, 1u);
     return TIDE_ERROR_FULL;
   }
-  t->free_nodes[node->size_class] = node->next_free;
-  node->state = NODE_OWNED;
-  if (TIDE_RESERVATIONS) node->account = claim.account;
-  node->priority = claim.priority;
-  node->length = 0u;
-  node->expires_ns = TIDE_FOREVER;
-  node->owner = NULL;
-  count_node(t, node, 1);
-  ++t->nodes_in_use;
-  if (!TIDE_LEAN && t->nodes_in_use > t->counters.nodes_in_use_maximum)
-    t->counters.nodes_in_use_maximum = t->nodes_in_use;
+  take_node(t, node, claim);
   *result = node;
   return TIDE_OK;
 }
@@ -495,6 +508,79 @@ int tide_transmitter_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_pri
 
 int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_node_t **result) {
   return acquire(t, bytes, own_claim, result);
+}
+
+/* ---- KEEP_LAST of best-effort writers ---- */
+
+/* The writer's first sample in execution_buffer behind this rank, and how many are behind it. */
+static tide_node_t *oldest_behind(const tide_transmitter_t *t, uint8_t stream, uint16_t writer, int64_t rank,
+                                  uint32_t *count) {
+  tide_node_t *oldest = NULL;
+  *count = 0u;
+  for (size_t i = 0; i < t->config.node_count; ++i) {
+    tide_node_t *node = &t->config.nodes[i];
+    if (node->state != NODE_SUBMITTED || node->stream != stream || !tide_queue_contains(&node->entry)) continue;
+    if (node->bytes[0] != TIDE_XRCE_WRITE_DATA || object_of(node) != writer || node->rank <= rank) continue;
+    ++*count;
+    if (!oldest || node->rank < oldest->rank) oldest = node;
+  }
+  return oldest;
+}
+
+typedef struct turn {
+  int64_t rank;
+  uint16_t since; /* as tide_node_t.first_sequence */
+} turn_t;
+
+static void give_turn(tide_node_t *node, turn_t turn) {
+  node->rank = turn.rank;
+  node->first_sequence = turn.since;
+}
+
+/* Each of the writer's other samples moves up to the turn of the one before it. Returns the turn that the new sample
+ * takes: at the end of the queue, a writer that is faster than the wire would never have one. And as a turn keeps its
+ * time, a flood is no burst after TIDE_BURST_NS. */
+static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t writer) {
+  const uint8_t id = oldest->stream;
+  tide_output_stream_t *stream = find_stream(t, id);
+  turn_t turn = {oldest->rank, oldest->first_sequence};
+  uint32_t count = 0u;
+  release_node(t, stream, oldest, TIDE_NODE_EVICTED);
+  for (tide_node_t *node; (node = oldest_behind(t, id, writer, turn.rank, &count)) != NULL;) {
+    const turn_t left = {node->rank, node->first_sequence};
+    dequeue(t, stream, node);
+    give_turn(node, turn);
+    enqueue(t, stream, node);
+    turn = left;
+  }
+  return turn;
+}
+
+int tide_transmitter_replace(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                             tide_node_t **result) {
+  uint32_t count = 0u;
+  const uint8_t id = TIDE_STREAM_BEST_EFFORT(TIDE_PRIORITY_LEVEL(priority));
+  tide_node_t *node = TIDE_LEAN ? NULL : oldest_behind(t, id, writer, RANK_NONE, &count);
+  *result = NULL;
+  if (!node || node->capacity < bytes) return TIDE_ERROR_FULL;
+  const turn_t turn = evict_oldest(t, node, writer);
+  take_node(t, node, claim_of(priority, writer));
+  give_turn(node, turn);
+  *result = node;
+  return TIDE_OK;
+}
+
+void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_t id, uint16_t depth, int64_t now_ns) {
+  const tide_output_stream_t *stream = TIDE_LEAN ? NULL : find_stream(t, id);
+  while (stream && stream->queued >= depth) {
+    uint32_t count = 0u;
+    tide_node_t *oldest = oldest_behind(t, id, object_of(node), RANK_NONE, &count);
+    if (count < depth) return;
+    const uint16_t waited = (uint16_t)(age_of(now_ns) - oldest->first_sequence);
+    const bool has_memory = 2u * t->nodes_in_use < t->config.node_count; /* with the new one's node */
+    if (has_memory && (int64_t)waited << AGE_BITS < TIDE_BURST_NS) return;
+    give_turn(node, evict_oldest(t, oldest, object_of(node)));
+  }
 }
 
 /* ---- HEARTBEATs: when a stream asks for its acknowledgment ---- */
@@ -589,7 +675,11 @@ int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id
     tide_transmitter_abandon(t, node);
     return status;
   }
-  node->rank = rank_of(t, stream, node);
+  /* an evicted one's turn is kept */
+  if (TIDE_LEAN || TIDE_STREAM_IS_RELIABLE(id) || node->rank == RANK_NONE) {
+    node->rank = rank_of(t, stream, node);
+    node->first_sequence = age_of(now_ns);
+  }
   t->submissions++;
   node->stream = id;
   node->state = NODE_SUBMITTED;

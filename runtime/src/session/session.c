@@ -1005,7 +1005,9 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   leave(session, critical);
   if (status != TIDE_OK || write->node != NULL) return status;
   if (!reserved && !keep_reserve(session)) return TIDE_ERROR_FULL;
-  const int acquired = tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
+  int acquired = tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
+  if (!TIDE_LEAN && acquired == TIDE_ERROR_FULL && write->keep_last > 0u)
+    acquired = tide_daemon_replace(&session->daemon, bytes, priority, request->object, &write->node);
   /* Meanwhile the reserve may have gone to a request whose node this one is: were all nodes held, no object could be
    * made, and nothing held could ever leave. */
   if (!TIDE_SINGLE_CONTEXT && reliable && acquired == TIDE_OK && !keep_reserve(session)) {
@@ -1016,12 +1018,13 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   return acquired;
 }
 
-int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
-                             tide_priority_t priority, uint32_t bytes) {
+static int write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable, uint16_t keep_last,
+                       tide_priority_t priority, uint32_t bytes) {
   if (session == NULL || write == NULL || TIDE_PRIORITY_LEVEL(priority) > TIDE_LEVEL_MAXIMUM) {
     return TIDE_ERROR_ARGUMENT;
   }
   write->node = NULL;
+  write->keep_last = keep_last;
   if (!TIDE_RELIABLE_STREAMS && reliable) return TIDE_ERROR_UNSUPPORTED;
   /* Best-effort samples travel whole. The answer is the same however full the pool is. */
   const tide_transmitter_t *transmitter = &session->daemon.transmitter;
@@ -1041,6 +1044,16 @@ int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint1
   tide_xrce_put_request(&write->cdr, request);
   tide_cdr_set_origin(&write->cdr);
   return TIDE_OK;
+}
+
+int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
+                             tide_priority_t priority, uint32_t bytes) {
+  return write_begin(session, write, object, reliable, 0u, priority, bytes);
+}
+
+int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, uint16_t keep_last,
+                                  tide_priority_t priority, uint32_t bytes) {
+  return write_begin(session, write, object, false, keep_last, priority, bytes);
 }
 
 int tide_session_write_end(tide_write_t *write) {
@@ -1066,6 +1079,8 @@ int tide_session_write_end(tide_write_t *write) {
     leave(session, critical);
     return TIDE_OK;
   }
+  if (!TIDE_LEAN && write->keep_last > 0u)
+    tide_daemon_keep_last_locked(&session->daemon, node, write->stream, write->keep_last);
   return tide_daemon_submit_and_leave(&session->daemon, node, write->stream, critical);
 }
 

@@ -152,4 +152,60 @@ TEST_P(DaemonWritersSeeds, finds_one_from_then_on) {
 
 INSTANTIATE_TEST_SUITE_P(Any, DaemonWritersSeeds, testing::Range(1u, 51u));
 
+// ---- KEEP_LAST of best-effort writers ----
+
+// A sample with a number, of a writer that keeps the last so many. Returns its status.
+int keep(Transmitter &t, uint16_t of, uint8_t number, uint16_t depth, int64_t now_ns) {
+  const Bytes body = {0, 0, static_cast<uint8_t>(of >> 8), static_cast<uint8_t>(of), number};
+  const Bytes sample = peer::submessage(TIDE_XRCE_WRITE_DATA, body);
+  const auto bytes = static_cast<uint32_t>(sample.size());
+  const tide_priority_t priority = TIDE_PRIORITY(1, 0);
+  tide_node_t *node = nullptr;
+  int status = tide_transmitter_acquire_for(&t.core, bytes, priority, of, &node);
+  if (status == TIDE_ERROR_FULL) status = tide_transmitter_replace(&t.core, bytes, priority, of, &node);
+  if (status != TIDE_OK) return status;
+  std::copy(sample.begin(), sample.end(), node->bytes);
+  node->length = bytes;
+  tide_transmitter_keep_last(&t.core, node, TIDE_STREAM_BEST_EFFORT(1), depth, now_ns);
+  return tide_transmitter_submit(&t.core, node, TIDE_STREAM_BEST_EFFORT(1), now_ns);
+}
+
+// Writer and number of all that waits, in the order in which it leaves.
+std::vector<std::pair<int, int>> send_all(Transmitter &t) {
+  std::vector<std::pair<int, int>> sent;
+  for (Bytes frame; !(frame = t.send()).empty();) sent.emplace_back(frame[4 + 4 + 3], frame[4 + 4 + 4]);
+  return sent;
+}
+
+constexpr int64_t kLater = 3 * TIDE_BURST_NS;
+
+TEST(daemon_writers, keeps_the_last_in_order_and_their_turns) {
+  Transmitter t({{64, 32}});
+  for (uint8_t number = 0; number < 4; ++number) {
+    keep(t, kFlood, number, 2, 0);
+    keep(t, kQuiet, number, 4, 0);
+  }
+  keep(t, kFlood, 9, 2, kLater);
+  EXPECT_EQ(t.core.counters.evicted, 3u);
+  using Pairs = std::vector<std::pair<int, int>>;
+  EXPECT_EQ(send_all(t), (Pairs{{5, 3}, {0x15, 0}, {5, 9}, {0x15, 1}, {0x15, 2}, {0x15, 3}}));
+}
+
+TEST(daemon_writers, a_burst_stays_while_half_of_the_nodes_are_free) {
+  Transmitter t({{64, 32}});
+  for (uint8_t number = 0; number < 30; ++number) ASSERT_EQ(keep(t, kFlood, number, 1, 0), TIDE_OK);
+  const auto sent = send_all(t);
+  ASSERT_EQ(sent.size(), 15u);
+  EXPECT_EQ(sent.back().second, 29);
+}
+
+TEST(daemon_writers, one_that_keeps_the_last_replaces_its_own_in_a_full_pool) {
+  Transmitter t({{64, 4}});
+  ASSERT_EQ(keep(t, kFlood, 1, 9, 0), TIDE_OK);
+  for (int i = 0; i < 100; ++i) publish(t, writer(7), true);
+  ASSERT_EQ(keep(t, kFlood, 2, 9, 0), TIDE_OK);
+  EXPECT_EQ(keep(t, kQuiet, 3, 9, 0), TIDE_ERROR_FULL) << "it has none to replace";
+  EXPECT_EQ(t.send(0).back(), 2);
+}
+
 }  // namespace daemon_writers_test
