@@ -34,7 +34,7 @@ from tide.outputs import require_file, write_text
 from tide.programs.child import Child, Children, may_use_fifo
 from tide.run.machine import describe
 from tide.terminal.style import print_whole
-from tide_lab.programs import find_binary
+from tide_lab.programs import find_binary, ports_of
 
 GOOD_HZ, GOOD_KEY = 2000, 1
 HOSTS = 58
@@ -250,7 +250,7 @@ class Agent:
         ]
         self.child: Child = children.start("tide-agent", words, folder / "agent.log")
         line = self.child.wait_line(lambda text: text.startswith("ready"), LIMIT_S, "ready")
-        self.port, self.tcp_port = (int(place.rsplit(":", 1)[1]) for place in line.split(" (")[0].split()[2::2])
+        self.port, self.tcp_port = ports_of(line)
 
 
 def entity_churn(children: Children, folder: Path, agent: Agent, seconds: float) -> Iterator[int]:
@@ -277,9 +277,11 @@ def under_attack(children: Children, folder: Path, agent: Agent, name: str, seco
     process.start()
     begin.wait(LIMIT_S)
     time.sleep(0.3)
-    yield 0
-    end.set()
-    process.join(LIMIT_S)
+    try:
+        yield 0
+    finally:  # also where a client failed meanwhile
+        end.set()
+        process.join(LIMIT_S)
     yield int(sent.value)
 
 

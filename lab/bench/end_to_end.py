@@ -45,7 +45,7 @@ from rich.table import Table
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import Child, Children, RunError, json_line, may_use_fifo
 from tide.run.machine import describe
-from tide_lab.programs import find_binary
+from tide_lab.programs import find_binary, ports_of
 
 LOST_SHARE_MAXIMUM = 0.001
 LATE_SHARE_MAXIMUM = 0.1  # of the time of sending, that the last message may take longer
@@ -176,8 +176,8 @@ class Bench:
 
     def _tide_agent(self, path: str) -> tuple[Child, int]:
         agent = self._start("tide-agent", path, "--udp", "0")
-        line = agent.wait_line(lambda text: ":" in text, READY_S, "ready")
-        return agent, int(line.rsplit(":", 1)[1])
+        (port,) = ports_of(agent.wait_line(lambda text: text.startswith("ready"), READY_S, "ready"))
+        return agent, port
 
     def _stock_agent(self, path: str) -> tuple[Child, int]:
         port = free_port()

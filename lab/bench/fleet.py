@@ -28,7 +28,7 @@ from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import Child, Children, may_use_fifo
 from tide.run.machine import describe
 from tide.terminal.style import print_whole
-from tide_lab.programs import find_binary
+from tide_lab.programs import find_binary, ports_of
 
 RATE_HZ = 1000
 LIMIT_S = 150.0
@@ -42,7 +42,7 @@ class Agent:
         words = [str(find_binary("tide-agent")), "--udp", "0", "--max-clients", "4000", "--domain", domain]
         self.child: Child = children.start("tide-agent", [*words, "--participants", participants], folder / "agent.log")
         line = self.child.wait_line(lambda text: text.startswith("ready"), LIMIT_S, "ready")
-        self.port = int(line.rsplit(":", 1)[1])
+        (self.port,) = ports_of(line)
         self._proc = Path(f"/proc/{self.child.process.pid}")
 
     def status(self, what: str) -> int:

@@ -26,6 +26,7 @@ import os
 import signal
 import statistics
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,12 +40,13 @@ from rich.console import Console
 from rich.table import Table
 
 from tide.programs.binaries import MissingBinaryError
-from tide.programs.child import may_use_fifo
+from tide.programs.child import Child, Children, may_use_fifo
 from tide.run.machine import describe
-from tide_lab.programs import find_binary
+from tide_lab.programs import find_binary, ports_of
 
 ROUND_TRIP_BYTES = 100
 RATES_HZ = (100, 1000)
+READY_S = 60.0
 TIDE_BUSY_POLL_DEFAULT, TIDE_BUSY_POLL_OFF = 0, -1  # include/tide/port.h
 POLLING, SLEEPING = "as it is", "without polling"
 
@@ -99,37 +101,24 @@ def output_of(*command: object) -> dict[str, Any]:
 class Agent:
     """A running agent, and what it counts."""
 
-    def __init__(self, *arguments: str) -> None:
-        environment = {**os.environ, "ROS_DOMAIN_ID": str(10 + os.getpid() % 90)}
-        command = [str(find_binary("tide-agent")), "--udp", "0", *arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        self.port = int(self._line().rsplit(":", 1)[1])
+    def __init__(self, child: Child) -> None:
+        self.child = child
+        (self.port,) = ports_of(child.wait_line(lambda text: text.startswith("ready"), READY_S, "ready"))
 
-    def _line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline()
-
-    def counters(self) -> dict[str, int]:
-        self.process.send_signal(signal.SIGUSR1)
-        result: dict[str, int] = json.loads(self._line())
-        return result
+    def counters(self) -> dict[str, Any]:
+        self.child.process.send_signal(signal.SIGUSR1)
+        return self.child.wait_json("busy_poll_us", READY_S, "counted")
 
     def processor_ns(self) -> int:
         """What all its threads have taken so far: the clock that clock_getcpuclockid(3) names."""
-        return time.clock_gettime_ns(~self.process.pid << 3 | 2)
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(timeout=20)
+        return time.clock_gettime_ns(~self.child.process.pid << 3 | 2)
 
 
 @contextmanager
 def running_agent(*arguments: str) -> Iterator[Agent]:
-    agent = Agent(*arguments)
-    try:
-        yield agent
-    finally:
-        agent.stop()
+    command = [str(find_binary("tide-agent")), "--udp", "0", "--domain", str(10 + os.getpid() % 90), *arguments]
+    with tempfile.TemporaryDirectory() as folder, Children() as children:
+        yield Agent(children.start("tide-agent", command, Path(folder) / "agent.log"))
 
 
 def link_of(agent: Agent) -> dict[str, int]:

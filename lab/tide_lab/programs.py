@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the built programs are: those of the laboratory's own build (make -C lab build) before the product's."""
+"""Where the built programs are, those of the laboratory's own build (make -C lab build) before the product's; where an
+agent is."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from tide.programs import binaries
@@ -20,3 +22,8 @@ def find_binary(name: str) -> Path:
         return binaries.find_binary(name)
     except MissingBinaryError as error:
         raise MissingBinaryError(f"{error}; the laboratory's programs are built by `make -C lab build`") from None
+
+
+def ports_of(ready: str) -> list[int]:
+    """Ports in the line that an agent prints when it is ready, in its order: UDP, TCP."""
+    return [int(port) for port in re.findall(r" (?:udp|tcp) [^ ]*:(\d+)", ready)]

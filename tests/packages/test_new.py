@@ -56,7 +56,8 @@ def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Childr
     agent = children.start(
         "tide-agent", [str(find_binary("tide-agent")), "--udp", "0", "--domain", DOMAIN], tmp_path / "agent.log"
     )
-    port = agent.wait_line(lambda text: text.startswith("ready"), LIMIT_S, "ready").rsplit(":", 1)[1]
+    ready = agent.wait_line(lambda text: text.startswith("ready"), LIMIT_S, "ready")
+    port = ready.partition(" (")[0].rsplit(":", 1)[1]
     words = [sys.executable, str(project / "node.py")]
     node = start(children, "node", words, tmp_path / "node.log", ROS_DOMAIN_ID=DOMAIN)
     children.start("my_robot", [str(project / "build/my_robot"), "127.0.0.1", port], tmp_path / "robot.log")
