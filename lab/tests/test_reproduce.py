@@ -393,7 +393,7 @@ def test_native_reliable_point_on_real_parts(tmp_path: Path) -> None:
     assert rows["mean_ms"]["published"] == TABLE_1["tide"]["mean_ms"][0]
     # Two frames of 115 bytes, an answer and two executions: nobody is faster. The upper end depends on the machine.
     assert 2 * 10 + 2 * 9.5 + 2 < rows["min_ms"]["measured"] <= rows["max_ms"]["measured"]
-    line = json.loads((tmp_path / "tide_0/line.log").read_text(encoding="utf-8").splitlines()[-1])
+    line = json.loads((tmp_path / "tide_0/client_line.log").read_text(encoding="utf-8").splitlines()[-1])
     assert line["a_to_b"]["frames_dropped"] >= 3 * 4
 
 
