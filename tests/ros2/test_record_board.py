@@ -30,6 +30,7 @@ from tide.trace.clocks import agents_of, frames_of, refined
 from tide.trace.folders import AGENT_TRACE, RecordedSegment, read_record, read_traces
 from tide.trace.format import Step, parse_trace, read_trace
 from tide.trace.instances import read_recorded, read_run
+from tide_test_support import judged
 
 DOMAIN = domain()
 LIMIT_S = 60.0
@@ -197,7 +198,7 @@ def test_a_board_of_the_user_appears_in_the_folder_of_a_run(tmp_path: Path, link
     kind = SERIAL if link == "serial" else 'kind = "udp"\nport = 8899'
     file = described(tmp_path, board, kind)
     done = tide_run(file, tmp_path / "out", "--periods", "150")
-    assert done.returncode == 0, done.stdout + done.stderr
+    judged(done, tmp_path / "out")
     assert "board 'peer' published its trace, which is in peer.trace" in done.stdout
     parts = tmp_path / "out/parts"
     traces = read_traces(parts)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 import descriptions as d
 from tide.programs.binaries import find_binary
 from tide.programs.child import may_use_fifo
+from tide_test_support import judged
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 200
@@ -59,9 +59,8 @@ def test_executions_are_waited_for_or_computed(execution: str, tmp_path: Path) -
     file.write_text(BUSY, encoding="utf-8")
     periods = 10
     done = tide_run(file, tmp_path / "out", "--periods", str(periods), "--execution", execution)
-    assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
+    (run,) = judged(done, tmp_path / "out")["runs"]
     assert ("wait for their execution times" in done.stdout) is (execution == "wait")
-    (run,) = json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["runs"]
     (chain,) = run["chains"]
     assert chain["samples"] > 0 and chain["min_ns"] >= 299_000_000
     counted = run["evidence"]["executions"]
@@ -93,16 +92,17 @@ def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
     file.write_text(LINE, encoding="utf-8")
     build = slow_build(tmp_path / "build") if is_slow else None
     done = tide_run(file, tmp_path / "out", "--periods", "60", "--execution", "wait", build=build)
-    assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
-    (run,) = json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["runs"]
+    (run,) = judged(done, tmp_path / "out")["runs"]
     (chain,) = run["chains"]
     (kept,) = chain["undisturbed"]
-    assert 0 < kept["samples"] <= chain["samples"] == 60
-    is_above = kept["max_ns"] > kept["bound_ns"]
-    assert is_above or not is_slow  # on a busy machine the kernel may be late with the right line, too
-    assert ("in an instance that nothing was seen to disturb" in done.stdout) is is_above
+    assert kept["samples"] <= chain["samples"] == 60
+    is_above = kept["samples"] > 0 and kept["max_ns"] > kept["bound_ns"]
+    # A busy machine may disturb every instance, and the kernel may be late with the right line, too.
+    assert is_above or not is_slow or kept["samples"] == 0
+    said = " ".join(done.stdout.split())
+    assert ("in an instance that nothing was seen to disturb" in said) is is_above
     assert ("pauses" in run["evidence"]) is may_use_fifo()
-    assert "agent" in run["evidence"]
+    assert "handed" in run["evidence"]
 
 
 def test_waiting_is_for_descriptions_as_they_are(tmp_path: Path) -> None:

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For all tests: marks, waiting for events, and the processor seconds of each file (--processor-seconds prints all)."""
+"""For all tests: marks, waiting for events, runs that came to their end, and the processor seconds of each file
+(--processor-seconds prints all)."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import reserved
 from tide.programs.patience import Patience
+from tide.report.results import Results
 
 # A shell starts what runs in the background deaf to SIGINT, and programs inherit that; the tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -54,6 +60,16 @@ def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) 
         once = Patience(_ASK_AGAIN_S)
         while not answered() and not once.is_over():
             time.sleep(_LOOK_S)  # clock: between two looks
+
+
+def judged(done: subprocess.CompletedProcess[str], folder: Path) -> dict[str, Any]:
+    """Results of a `tide run` that came to its end. How late chains were depends on the machine, too, so any verdict
+    will do; but the exit status must be that of the verdicts."""
+    assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
+    text = (folder / "results.json").read_text(encoding="utf-8")
+    assert done.returncode == Results.from_json(text).exit_status(), done.stdout + done.stderr
+    results: dict[str, Any] = json.loads(text)
+    return results
 
 
 def each_seed(seeds: Iterable[int]) -> Callable[[Callable[[int], None]], Callable[[], None]]:
