@@ -73,6 +73,22 @@ def test_a_message_shorter_than_its_number_is_played(name: str, tmp_path: Path) 
 ARM = ROOT / "examples/systems/arm_and_base.toml"
 
 
+def test_a_deadline_that_a_run_misses_is_said_first_and_ends_with_1(tmp_path: Path) -> None:
+    """Also where the bound is kept: the table had no deadlines, so a late chain ended with 0."""
+    text = (ROOT / "examples/systems/warehouse_cart.toml").read_text(encoding="utf-8")
+    file, out = tmp_path / "tight.toml", tmp_path / "out"
+    file.write_text(text.replace("deadline_ms = 80", "deadline_ms = 12"), encoding="utf-8")
+    assert file.read_text(encoding="utf-8") != text
+    status, output = run("simulate", file, "--runs", "2", "--out", out)
+    assert status == 1 and output.startswith("not met in 2 runs in virtual time: stop (late)\n"), output
+    told = json.loads((out / "results.json").read_text(encoding="utf-8"))["observed"]
+    assert {one["chain"]: (one["late"], one["above"]) for one in told} == {
+        "stop": (True, False),
+        "odometry": (False, False),
+        "diagnosis": (False, False),
+    }
+
+
 def test_the_same_seed_is_the_same_run() -> None:
     system = load(ARM)
     twice = [simulate_description(system, None, 4, SEED, True).to_json() for _ in range(2)]

@@ -96,8 +96,8 @@ def simulate(
 
     A campaign draws a system and its faults from each seed. A single run without faults is held against the bounds of
     the analysis. Of a description each run draws when chains begin, how long they execute and how long the agent takes,
-    as far as it leaves that open. Exit status: 0 all is well, 1 a rule was broken or a chain was above its bound, 2 the
-    arguments are wrong.
+    as far as it leaves that open. Exit status: 0 all is well; 1 a rule was broken, or a chain was late, lost an
+    instance or was above its bound; 2 the arguments are wrong.
 
     Examples:
 
@@ -204,7 +204,7 @@ def _described(file: Path, runs: int, first: int, search: bool, out: Path | None
     print_outcome(outcome, console)
     if as_json:
         typer.echo(told)
-    if outcome.is_broken:
+    if outcome.is_broken or outcome.bad:
         raise typer.Exit(1)
 
 

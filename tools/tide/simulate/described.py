@@ -20,9 +20,8 @@ from tide.play.host import PROGRAM as HOST_PROGRAM
 from tide.play.host import HostPlayer
 from tide.play.paths import Instance, seen_on_paths
 from tide.play.server import Played, Server
-from tide.report.table import milliseconds
 from tide.system.model import System
-from tide.terminal.style import empty_table, print_whole
+from tide.terminal.style import empty_table, print_whole, print_wrapped
 from tide.trace.step import Step
 
 # Events of one instant may be taken in either order, and bounds are in whole nanoseconds.
@@ -42,9 +41,10 @@ class _Player(Protocol):
 
 @dataclass
 class _Worst:
-    """The worst of all runs, and the plan that shows it."""
+    """The worst of all runs, and the plan that shows it. limit_ns: deadline of a chain, or what a path may take."""
 
     bound_ns: int | None
+    limit_ns: int | None
     worst_ns: int = field(default=-1, init=False)
     plan: str = field(default="", init=False)
 
@@ -56,16 +56,36 @@ class _Worst:
     def is_above(self) -> bool:
         return self.bound_ns is not None and self.worst_ns > self.bound_ns + INSTANT_NS
 
+    @property
+    def is_late(self) -> bool:
+        return self.limit_ns is not None and self.worst_ns > self.limit_ns + INSTANT_NS
+
+    @property
+    def wrong(self) -> str:
+        """What the runs showed to be wrong; empty: nothing."""
+        return "above its bound" if self.is_above else "late" if self.is_late else ""
+
+    @property
+    def verdict(self) -> str:
+        """Without green, which is for `tide run`: it sees a robot and its premises."""
+        if self.wrong:
+            return f"[red]{self.wrong}[/]"
+        if self.limit_ns is None:
+            return ""
+        if self.worst_ns < 0:
+            return "[yellow]never began[/]"
+        is_bounded = self.bound_ns is not None and self.bound_ns <= self.limit_ns
+        return "in time" if is_bounded else "[yellow]in time[/]"
+
     def _json(self) -> dict[str, Any]:
         max_ns = self.worst_ns if self.worst_ns >= 0 else None
-        return {"bound_ns": self.bound_ns, "max_ns": max_ns, "ratio": self.ratio, "above": self.is_above}
+        told = {"bound_ns": self.bound_ns, "max_ns": max_ns, "ratio": self.ratio, "above": self.is_above}
+        return told | {"limit_ns": self.limit_ns, "late": self.is_late}
 
-    def _cells(self) -> tuple[str, str, str]:
-        return (
-            milliseconds(self.worst_ns) if self.worst_ns >= 0 else "none",
-            milliseconds(self.bound_ns) if self.bound_ns is not None else "none",
-            f"{self.ratio:.3f}" if self.ratio is not None else "",
-        )
+    def _cells(self) -> tuple[str, ...]:
+        worst_ns = self.worst_ns if self.worst_ns >= 0 else None
+        times = ["none" if one is None else f"{one / 1e6:.3f}" for one in (worst_ns, self.bound_ns)]
+        return (*times, "" if self.limit_ns is None else f"{self.limit_ns / 1e6:.3f}", self.verdict)
 
 
 @dataclass
@@ -75,6 +95,10 @@ class SeenPath(_Worst):
     path: str
     what: str  # reaction or age
     samples: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.what} of path {self.path}"
 
     def to_json(self) -> dict[str, Any]:
         return {"path": self.path, "what": self.what, **self._json(), "samples": self.samples, "plan": self.plan}
@@ -92,12 +116,21 @@ class Seen(_Worst):
     ended: int = 0
     lost: int = 0
 
+    @property
+    def name(self) -> str:
+        return self.chain if self.until is None else f"{self.chain} until it leaves {self.until}"
+
+    @property
+    def wrong(self) -> str:
+        lost = [f"{self.lost} lost"] if self.lost and self.until is None else []
+        return " and ".join([word for word in [super().wrong] if word] + lost)
+
     def to_json(self) -> dict[str, Any]:
         counts = {"samples": self.ended, "lost": self.lost, "plan": self.plan}
         return {"chain": self.chain, "until": self.until, **self._json(), **counts}
 
-    def cells(self) -> tuple[str, ...]:
-        return (self.chain, self.until or "", str(self.ended), *self._cells(), str(self.lost))
+    def cells(self, by_board: bool) -> tuple[str, ...]:
+        return (self.chain, *((self.until or "",) if by_board else ()), str(self.ended), *self._cells())
 
 
 @dataclass
@@ -113,9 +146,16 @@ class Outcome:
     paths: list[SeenPath] = field(default_factory=list)
 
     @property
+    def bad(self) -> list[str]:
+        """What was late, lost or above its bound."""
+        every: tuple[Seen | SeenPath, ...] = (*self.seen, *self.paths)
+        return [f"{one.name} ({one.wrong})" for one in every if one.wrong]
+
+    @property
     def is_broken(self) -> bool:
-        above = any(one.is_above for one in self.seen) or any(one.is_above for one in self.paths)
-        return bool(self.violations) or above or bool(self.full)
+        """A promise of tide: a bound, its pools or a rule of the runtime."""
+        above = any(one.is_above for one in (*self.seen, *self.paths))
+        return bool(self.violations or self.full or above)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -151,9 +191,12 @@ class _Trial:
         self._seen = _rows(system, bounds)
         self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)  # else messages pile up
         self._paths = [
-            SeenPath(bound_ns, path.name, what)
+            SeenPath(bound_ns, limit_ns, path.name, what)
             for path in bounds.paths
-            for what, bound_ns in (("reaction", path.reaction_ns), ("age", path.age_ns))
+            for what, bound_ns, limit_ns in (
+                ("reaction", path.reaction_ns, path.reaction_limit_ns),
+                ("age", path.age_ns, path.age_limit_ns),
+            )
         ]
         self._outcome = Outcome(system.name, bounds.executor, 0, program, self._seen, paths=self._paths)
 
@@ -228,8 +271,8 @@ class _Trial:
 def _rows(system: System, bounds: Bounds) -> list[Seen]:
     rows = []
     for chain in bounds.chains:
-        rows += [Seen(bound_ns, chain.name, place) for place, bound_ns in chain.sections[:-1]]
-        rows.append(Seen(chain.bound_ns, chain.name, None))
+        rows += [Seen(bound_ns, None, chain.name, place) for place, bound_ns in chain.sections[:-1]]
+        rows.append(Seen(chain.bound_ns, chain.deadline_ns, chain.name, None))
     return rows
 
 
@@ -245,13 +288,19 @@ def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
 
 
 def print_outcome(outcome: Outcome, console: Console) -> None:
-    table = empty_table(f"{outcome.system}, executor {outcome.executor}: {outcome.runs} runs in virtual time")
-    for heading in ("chain", "until it leaves"):
+    runs = f"in {outcome.runs} runs in virtual time"
+    every = "every instance" if all(one.ended for one in outcome.seen) else "every instance that began"
+    answer = f"not met {runs}: {', '.join(outcome.bad)}" if outcome.bad else f"{every} was in time {runs}"
+    print_wrapped(console, answer, style="bold red" if outcome.bad else "bold")
+    by_board = any(one.until is not None for one in outcome.seen)
+    table = empty_table(f"{outcome.system}, executor {outcome.executor}: ms from the tick")
+    for heading in ("chain", "until it leaves")[: 1 + by_board]:
         table.add_column(heading, no_wrap=True)
-    for heading in ("instances", "worst ms", "bound ms", "worst/bound", "lost"):
+    for heading in ("instances", "worst", "bound", "deadline"):
         table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for one in outcome.seen:
-        table.add_row(*one.cells(), end_section=one.until is None)
+        table.add_row(*one.cells(by_board), end_section=by_board and one.until is None)
     print_whole(console, table)
     if outcome.paths:
         print_whole(console, _paths_table(outcome))
@@ -273,11 +322,12 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
 
 
 def _paths_table(outcome: Outcome) -> Table:
-    table = empty_table("paths")
+    table = empty_table("paths: ms")
     for heading in ("path", ""):
         table.add_column(heading, no_wrap=True)
-    for heading in ("times", "worst ms", "bound ms", "worst/bound"):
+    for heading in ("times", "worst", "bound", "limit"):
         table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for one in outcome.paths:
         table.add_row(*one.cells(), end_section=one.what == "age")
     return table
