@@ -5,6 +5,7 @@
 #include <set>
 
 #include "connected.h"
+#include "tide/chain_watch.h"
 #include "tide/measure.h"
 #include "tide/pools.h"
 #include "tide/rclc_diagnostics.h"
@@ -52,7 +53,7 @@ class Diagnostics : public Connected {
   void SetUp() override {
     Connected::SetUp();
     executor = rclc_executor_get_zero_initialized_executor();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
+    ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
   }
   void TearDown() override {
     if (rcl_context_is_valid(&support.context)) {
@@ -243,6 +244,28 @@ TEST_F(Diagnostics, MeasuredCallbacksAreToldByTheirNames) {
   EXPECT_EQ(told("node: executor 1").values.at("brake/sample, longest ns"), "4321");
 }
 
+TEST_F(Diagnostics, AWatchedChainThatIsLateIsAWarning) {
+  rcl_timer_t timer = rcl_get_zero_initialized_timer();
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(100), [](rcl_timer_t *, int64_t) {}));
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  rcl_timer_t never = rcl_get_zero_initialized_timer();
+  ASSERT_OK(rclc_timer_init_default(&never, &support, RCL_S_TO_NS(1000), [](rcl_timer_t *, int64_t) {}));
+  ASSERT_OK(rclc_executor_add_timer(&executor, &never));
+  tide_chain_t chain;
+  tide_chain_watch_t watch{};
+  ASSERT_EQ(tide_chain_init(&chain, "brake", 3, RCL_MS_TO_NS(100), RCL_MS_TO_NS(60)), TIDE_OK);
+  ASSERT_EQ(tide_chain_watch(&watch, &chain, tide_rclc_timer_callback(&timer), tide_rclc_timer_callback(&never)),
+            TIDE_OK);
+  ASSERT_OK(begin());
+  EXPECT_EQ(told("node: executor 1").level, 0) << "nothing is missing yet";
+  ASSERT_TRUE(spin_until([&] { return tide_chain_watch_counters(&watch).missing >= 2; }));
+  const Status found = told("node: executor 1", statuses().size());
+  EXPECT_EQ(found.level, 1);
+  EXPECT_EQ(found.message, "an instance of a chain was late or missing");
+  EXPECT_EQ(found.values.at("brake, late"), "0");
+  EXPECT_GE(std::stoi(found.values.at("brake, missing")), 2);
+}
+
 TEST_F(Diagnostics, AnotherExecutorIsToldToo) {
   rclc_executor_t other = executor_of(1);
   EXPECT_REFUSED(tide_rclc_diagnostics_add_executor(&other), RCL_RET_ERROR, TIDE_ERROR_STATE);
@@ -293,7 +316,7 @@ TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   ASSERT_OK(rclc_executor_fini(&executor));
   ASSERT_OK(rclc_support_fini(&support));
   connect();
-  ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
+  ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
   (void)publisher_of(int32_type(), "number");
   EXPECT_REFUSED(tide_rclc_diagnostics_fini(&node), RCL_RET_ERROR, TIDE_ERROR_STATE);
   ASSERT_OK(begin());

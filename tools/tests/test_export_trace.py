@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from tide.main import app
 from tide.system.load import load
 from tide.trace.export import to_mcap, topic_of
-from tide.trace.format import END, RELEASE, START, WIRE_END, WIRE_START, Step, parse_trace, steps_of
+from tide.trace.format import DEADLINE, END, RELEASE, START, WIRE_END, WIRE_START, Step, parse_trace, steps_of
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -106,6 +106,17 @@ def test_what_is_missing_is_told() -> None:
 def test_a_start_without_an_end_is_no_step() -> None:
     rows = [*instance_rows(0)[:2], *instance_rows(1)]
     assert steps_of(parse_trace(block(rows)), {}) == wanted(1)[:1]
+
+
+def test_what_a_watch_saw_late_or_missing_is_a_step_of_its_instance() -> None:
+    late, missing = (60, 0, 5 * 256 + 1, DEADLINE, 0), (1000, 0, 5 * 256 + 1, DEADLINE, 1)
+    found = steps_of(parse_trace(block([*instance_rows(0), late, missing])), {5: "brake"})
+    assert [
+        (one.what, one.instance, one.start_ns, one.end_ns - one.release_ns) for one in found if one.start_ns >= 60
+    ] == [
+        ("late", 0, 60, 60),
+        ("missing", 0, 1000, 1000),
+    ]
 
 
 def test_mcap_reads_back_every_step() -> None:

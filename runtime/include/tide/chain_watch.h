@@ -10,7 +10,12 @@
  *
  * An instance begins at the nominal expiry of the timer, or when the first callback became ready, and ends when the
  * last callback has run. One instance is under way at a time: one whose end has not come by the next beginning is
- * missing. Both callbacks run on this machine; what is between them may be elsewhere.
+ * missing, and an end that comes later counts for the next instance. So a chain that is late by more than a period in
+ * every instance shows as one that is missing. Both callbacks run on this machine; what is between them may be
+ * elsewhere.
+ *
+ * What is late or missing stands in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with tide_rclc_diagnostics,
+ * as a warning on /diagnostics.
  *
  * Cost: nothing but two comparisons a run where no chain is watched; else no lock and less than 40 instructions an
  * instance. Memory: the program's. Not in a lean runtime. */
@@ -34,6 +39,8 @@ typedef struct tide_watched_chain {
   void *context; /* the program's */
   /* Set by tide_chain_watch. */
   int64_t deadline_ns;
+  const char *name;
+  const tide_callback_t *last;
   void (*begin)(struct tide_watched_chain *watch, const tide_callback_t *callback);
   void (*end)(struct tide_watched_chain *watch, int64_t now_ns);
   /* Each written by one of the two callbacks, without a lock. */
@@ -56,6 +63,10 @@ int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_
                      tide_callback_t *last);
 /* From the lane of the last callback; from elsewhere longest_ns of a 32-bit machine may be half an older one. */
 tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *watch);
+/* Name and counters of the watched chain that ends with the callback at this place of the executor, from 0; from any
+ * thread. 1: there is one; 0: none ends with it. TIDE_ERROR_NOT_FOUND: no callback has this place. */
+int tide_executor_get_watch(tide_executor_t *executor, size_t place, const char **name,
+                            tide_chain_watch_counters_t *counters);
 
 #ifdef __cplusplus
 }

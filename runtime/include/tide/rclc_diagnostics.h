@@ -11,8 +11,8 @@
  * counted. Its callback has level 0, the least urgent. In a description it is a chain of one timer, of the period
  * divided by the number of statuses.
  *
- * A status is a warning for ten reports after messages were refused, dropped or lost, or a lane had more to replenish
- * than places for it. That a lane used up its budget is none: budgets are there for it. */
+ * A status is a warning for ten reports after messages were refused, dropped or lost, an instance of a watched chain
+ * (tide/chain_watch.h) was late or missing, or a lane had more to replenish than places for it. That a lane used up its budget is none: budgets are there for it. */
 #ifndef TIDE_RCLC_DIAGNOSTICS_H
 #define TIDE_RCLC_DIAGNOSTICS_H
 

@@ -46,8 +46,10 @@ typedef enum tide_trace_kind {
   TIDE_TRACE_FRAME,  /* of a wire start, right behind it; instance: the frame's sequence number; detail: its stream */
   TIDE_TRACE_CLIENT, /* instance: the key of a client. Of an agent: the ring is of this client, and names frames so:
                         instance: sequence number, above it object id << 16; detail: stream. Of a client: its own. */
-  TIDE_TRACE_CLOCK   /* of a program whose trace travels (tide/rclc_trace.h); detail 0: its own clock; 1, behind it: the
+  TIDE_TRACE_CLOCK,  /* of a program whose trace travels (tide/rclc_trace.h); detail 0: its own clock; 1, behind it: the
                         agent's wall clock at the same time; instance: the round trip in microseconds */
+  TIDE_TRACE_DEADLINE /* of a watched chain (tide/chain_watch.h): an instance ended late, or is missing at the beginning
+                         of the next; detail: tide_violation_t */
 } tide_trace_kind_t;
 
 #define TIDE_TRACE_REFUSED 255u

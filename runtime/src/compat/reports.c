@@ -6,6 +6,7 @@
 #include "internal.h"
 #include "rclc/publisher.h"
 #include "rclc/timer.h"
+#include "tide/chain_watch.h"
 #include "tide/rclc_diagnostics.h"
 #include "tide/rclc_trace.h"
 
@@ -75,7 +76,7 @@ static struct {
   size_t executor_count;
   size_t next;
   uint32_t period_ms;
-  alarm_t link, memory, lanes[LANES];
+  alarm_t link, memory, of_executors[TIDE_DIAGNOSTICS_EXECUTORS], lanes[LANES];
   struct {
     uint64_t used_ns;
     int64_t told_ns;
@@ -231,6 +232,21 @@ static void add_measured(tide_executor_t *executor) {
   }
 }
 
+/* Of each chain that the program watches (tide/chain_watch.h) what was late and what did not end. */
+static void add_watched(tide_executor_t *executor, alarm_t *alarm) {
+  uint32_t troubles = 0u;
+  const char *name = NULL;
+  tide_chain_watch_counters_t counters;
+  int found;
+  for (size_t place = 0; (found = tide_executor_get_watch(executor, place, &name, &counters)) >= 0; place++) {
+    if (found == 0) continue;
+    add_of(name, ", late", counters.late);
+    add_of(name, ", missing", counters.missing);
+    troubles += counters.late + counters.missing;
+  }
+  judge(alarm, troubles, "an instance of a chain was late or missing");
+}
+
 /* False: it has ended. */
 static bool tell_executor(size_t index) {
   tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[index]);
@@ -242,6 +258,7 @@ static bool tell_executor(size_t index) {
   add("callbacks run", counters.callbacks_run);
   add("timers expired", counters.timers_expired);
   add("times asleep", counters.sleeps);
+  add_watched(core, &diagnostics.of_executors[index]);
   add_measured(core);
   return true;
 }

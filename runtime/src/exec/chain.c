@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains: the chain-aware assignment of priorities, and the watch over deadlines (tide/chain_watch.h). */
+#include "exec.h"
 #include "tide/chain_watch.h"
 #include "tide/executor.h"
 #include "tide/invariant.h"
@@ -52,6 +53,7 @@ int tide_chain_add_remote(tide_chain_t *chain) {
 
 RARE static void note_missing(tide_chain_watch_t *watch, const tide_callback_t *callback) {
   watch->missing++;
+  tide_exec_trace_deadline(callback, watch->last->priority, TIDE_VIOLATION_MISSING, callback->ready_ns);
   if (watch->on_violation == NULL) return;
   const int64_t since_ns = watch->since_ns[(watch->started - 1u) & 1u];
   watch->on_violation(watch, TIDE_VIOLATION_MISSING, callback->ready_ns - since_ns);
@@ -65,11 +67,12 @@ static void begin(tide_chain_watch_t *watch, const tide_callback_t *callback) {
   if (__atomic_load_n(&watch->over, __ATOMIC_RELAXED) != before) note_missing(watch, callback);
 }
 
-RARE static void note_unusual(tide_chain_watch_t *watch, int64_t took_ns) {
+RARE static void note_unusual(tide_chain_watch_t *watch, int64_t took_ns, int64_t now_ns) {
   if (took_ns > watch->longest_ns) watch->longest_ns = took_ns;
   watch->usual_ns = watch->longest_ns < watch->deadline_ns ? watch->longest_ns : watch->deadline_ns;
   if (took_ns <= watch->deadline_ns) return;
   watch->late++;
+  tide_exec_trace_deadline(watch->last, watch->last->priority, TIDE_VIOLATION_LATE, now_ns);
   if (watch->on_violation != NULL) watch->on_violation(watch, TIDE_VIOLATION_LATE, took_ns - watch->deadline_ns);
 }
 
@@ -80,7 +83,7 @@ static void end(tide_chain_watch_t *watch, int64_t now_ns) {
   if (number == watch->over) return;
   const int64_t took_ns = now_ns - *(const volatile int64_t *)&watch->since_ns[number & 1u]; /* read in one piece */
   __atomic_store_n(&watch->over, number, __ATOMIC_RELAXED);
-  if (took_ns > watch->usual_ns) note_unusual(watch, took_ns);
+  if (took_ns > watch->usual_ns) note_unusual(watch, took_ns, now_ns);
 }
 
 static bool fits(const tide_chain_t *chain, const tide_callback_t *first) {
@@ -98,6 +101,8 @@ int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_
   if (first->executor == NULL || last->executor == NULL) return TIDE_ERROR_STATE;
   if (first->begins != NULL || last->ends != NULL) return TIDE_ERROR_EXISTS;
   watch->deadline_ns = chain->deadline_ns;
+  watch->name = chain->name;
+  watch->last = last;
   watch->begin = begin;
   watch->end = end;
   first->begins = last->ends = watch;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What local delivery (local.c) needs of the executor (executor.c). */
+/* What local delivery (local.c) and the watch over deadlines (chain.c) need of the executor (executor.c). */
 #ifndef TIDE_EXEC_H
 #define TIDE_EXEC_H
 
+#include "tide/chain_watch.h"
 #include "tide/executor.h"
 
 /* Make the callback ready once more. Call with interrupts masked. Returns the lane to wake afterwards, or NULL. `from`:
@@ -11,5 +12,14 @@ tide_lane_t *tide_exec_notify_masked(tide_callback_t *callback, const tide_lane_
 void tide_exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane); /* NULL: does nothing */
 /* The callback's messages do not come in frames any more. Call with the lists locked. */
 void tide_exec_mark_local_locked(tide_callback_t *callback);
+
+/* In the trace of the lane that runs this callback: an instance of the chain whose last callback has this priority was
+ * late, or is missing as the next begins. */
+#if TIDE_TRACE
+void tide_exec_trace_deadline(const tide_callback_t *runs, tide_priority_t priority, tide_violation_t violation,
+                              int64_t now_ns);
+#else
+#define tide_exec_trace_deadline(runs, priority, violation, now_ns) ((void)(now_ns))
+#endif
 
 #endif

@@ -729,6 +729,23 @@ static void trace_end(const tide_lane_t *lane, tide_priority_t priority, int64_t
   if (lane->trace == NULL) return;
   (void)tide_trace_put(lane->trace, TIDE_TRACE_END, priority, tide_trace_instance(lane->trace, priority), 0u, now_ns);
 }
+
+/* The lane that runs the callback is looked for, because only an instance that is not in time needs it. */
+void tide_exec_trace_deadline(const tide_callback_t *runs, tide_priority_t priority, tide_violation_t violation,
+                              int64_t now_ns) {
+  tide_executor_t *executor = runs->executor;
+  if (executor == NULL) return;
+  const uintptr_t locked = lock_lists(executor);
+  tide_trace_ring_t *ring = NULL;
+  for (size_t index = 0; index < lane_count(executor); index++) {
+    if (executor->config.lanes[index].running == runs) ring = executor->config.lanes[index].trace;
+  }
+  unlock_lists(executor, locked);
+  if (ring == NULL) return;
+  const bool late = violation == TIDE_VIOLATION_LATE;
+  const uint32_t instance = late ? tide_trace_instance(ring, priority) : (uint32_t)runs->runs - 1u;
+  (void)tide_trace_put(ring, TIDE_TRACE_DEADLINE, priority, instance, (uint8_t)violation, now_ns);
+}
 #else
 #define trace_start(executor, lane, callback, now_ns) ((void)0)
 #define trace_end(lane, priority, now_ns) ((void)(priority))
@@ -1468,6 +1485,20 @@ int tide_executor_get_measurement(tide_executor_t *executor, size_t index, tide_
   const bool exists = index < executor->count;
   const tide_measurement_t *found = exists ? executor->config.callbacks[index]->measurement : NULL;
   if (found != NULL) *measurement = *found;
+  unlock_lists(executor, locked);
+  if (!exists) return TIDE_ERROR_NOT_FOUND;
+  return found != NULL;
+}
+
+int tide_executor_get_watch(tide_executor_t *executor, size_t index, const char **name,
+                            tide_chain_watch_counters_t *counters) {
+  const uintptr_t locked = lock_lists(executor);
+  const bool exists = index < executor->count;
+  const tide_chain_watch_t *found = exists ? executor->config.callbacks[index]->ends : NULL;
+  if (found != NULL) {
+    *name = found->name;
+    *counters = tide_chain_watch_counters(found);
+  }
   unlock_lists(executor, locked);
   if (!exists) return TIDE_ERROR_NOT_FOUND;
   return found != NULL;

@@ -5,6 +5,7 @@
 
 #include "exec_rules.h"
 #include "tide/chain_watch.h"
+#include "tide/trace.h"
 
 namespace exec_rules_test_watch {
 
@@ -76,6 +77,52 @@ TEST(ExecWatch, LateAndMissingEndsAreToldWithHowMuch) {
                       {TIDE_VIOLATION_MISSING, 100},
                       {TIDE_VIOLATION_MISSING, 100}};
   EXPECT_EQ(watched.told, expected);
+}
+
+#if TIDE_TRACE
+TEST(ExecWatch, LateAndMissingInstancesStandInTheTrace) {
+  Bench bench(TIDE_POLICY_TIDE);
+  bench.init();
+  Watched watched(bench);
+  watched.answers = {20, 50, -1, 45};
+  ASSERT_EQ(watched.add(), TIDE_OK);
+  std::array<tide_trace_record_t, 64> records{};
+  tide_trace_instances_t instances{};
+  tide_trace_ring_t ring{};
+  ring.records = records.data();
+  ring.mask = records.size() - 1;
+  ring.instances = &instances;
+  bench.lanes[0].trace = &ring;
+  rounds_until(bench, 500);
+  std::vector<std::array<int64_t, 3>> found;  // when, of which instance, and what
+  for (uint32_t number = 0; number < ring.written; number++) {
+    const tide_trace_record_t &one = records[number];
+    if (one.kind != TIDE_TRACE_DEADLINE) continue;
+    EXPECT_EQ(one.priority, watched.act.callback.priority);
+    found.push_back({one.time_ns, one.instance, one.detail});
+  }
+  const std::vector<std::array<int64_t, 3>> expected{{265, 1, TIDE_VIOLATION_LATE}, {400, 2, TIDE_VIOLATION_MISSING}};
+  EXPECT_EQ(found, expected);
+}
+#endif
+
+TEST(ExecWatch, AnExecutorKnowsTheWatchedChainsOfItsCallbacks) {
+  Bench bench(TIDE_POLICY_TIDE);
+  bench.init();
+  Watched watched(bench);
+  watched.answers = {20, -1};
+  ASSERT_EQ(watched.add(), TIDE_OK);
+  rounds_until(bench, 350);
+  const char *name = nullptr;
+  tide_chain_watch_counters_t counters{};
+  size_t watches = 0, place = 0;
+  for (int found; (found = tide_executor_get_watch(&bench.executor, place, &name, &counters)) >= 0; place++) {
+    watches += static_cast<size_t>(found);
+  }
+  EXPECT_EQ(tide_executor_get_watch(&bench.executor, place, &name, &counters), TIDE_ERROR_NOT_FOUND);
+  EXPECT_EQ(watches, 1u);
+  EXPECT_STREQ(name, "brake");
+  EXPECT_EQ(counters.missing, 1u);
 }
 
 // The timer was kept from running: its instance began at its expiry.

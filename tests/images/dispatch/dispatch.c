@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tide/chain_watch.h"
 #include "tide/status.h"
 
 #define PERIOD_NS 1000
@@ -82,6 +83,21 @@ bool dispatch_prepare(tide_policy_t policy, size_t handles) {
             tide_timer_set_phase(timer, virtual_ns + (int64_t)(index + 1u) * PERIOD_NS) == TIDE_OK;
   }
   return ready;
+}
+
+bool dispatch_watch(size_t handles) {
+  static tide_chain_watch_t watches[DISPATCH_WATCHES_MAXIMUM];
+  memset(watches, 0, sizeof watches);
+  for (size_t index = 0; index < handles; index++) {
+    tide_chain_t chain;
+    tide_callback_t *callback = &timers[index].callback;
+    const int64_t period_ns = timers[index].period_ns;
+    if (tide_chain_init(&chain, "watched", 1, period_ns, period_ns) != TIDE_OK ||
+        tide_chain_watch(&watches[index], &chain, callback, callback) != TIDE_OK) {
+      return false;
+    }
+  }
+  return true;
 }
 
 __attribute__((noinline)) uint64_t measured_rounds(uint32_t rounds) {

@@ -11,9 +11,12 @@
 #include "tide/executor.h"
 
 #define DISPATCH_HANDLES_MAXIMUM 1000
+#define DISPATCH_WATCHES_MAXIMUM 10
 
 /* Periods are equal and phases spread evenly: one timer is due at a time. */
 bool dispatch_prepare(tide_policy_t policy, size_t handles);
+/* Behind it: each timer is a chain whose deadline the runtime watches (tide/chain_watch.h). */
+bool dispatch_watch(size_t handles);
 /* Returns how many callbacks ran. Never inlined: callgrind collects inside it. */
 uint64_t measured_rounds(uint32_t rounds);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of a dispatch, with 10, 100 and 1,000 timers of which one is due, of the TIDE executor and of the batch
- * executor; run it with -icount shift=5, where an instruction takes 32 ns. */
+ * executor, and of the TIDE executor that watches the deadline of each timer; run it with -icount shift=5, where an
+ * instruction takes 32 ns. */
 #include "board.h"
 #include "dispatch.h"
 #include "measure.h"
@@ -8,9 +9,9 @@
 
 #define ROUNDS 1000u
 
-static int measure(const char *name, tide_policy_t policy, size_t handles) {
+static int measure(const char *name, tide_policy_t policy, size_t handles, bool watched) {
   const tide_platform_t *board = tide_port_platform();
-  if (!dispatch_prepare(policy, handles)) return 1;
+  if (!dispatch_prepare(policy, handles) || (watched && !dispatch_watch(handles))) return 1;
   const int64_t start_ns = board->now_ns(board->context);
   const uint64_t ran = measured_rounds(ROUNDS);
   const int64_t took_ns = board->now_ns(board->context) - start_ns;
@@ -23,9 +24,9 @@ static int measure(const char *name, tide_policy_t policy, size_t handles) {
 int main(void) {
   static const size_t sizes[] = {10, 100, 1000};
   for (size_t index = 0; index < sizeof sizes / sizeof sizes[0]; index++) {
-    const int tide = measure("tide ", TIDE_POLICY_TIDE, sizes[index]);
-    const int batch = measure("batch ", TIDE_POLICY_BATCH, sizes[index]);
+    const int tide = measure("tide ", TIDE_POLICY_TIDE, sizes[index], false);
+    const int batch = measure("batch ", TIDE_POLICY_BATCH, sizes[index], false);
     if (tide != 0 || batch != 0) return 10 * tide + batch;
   }
-  return 0;
+  return measure("watched ", TIDE_POLICY_TIDE, DISPATCH_WATCHES_MAXIMUM, true);
 }

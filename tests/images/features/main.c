@@ -11,6 +11,7 @@
 #define FEATURE_LIFECYCLE 7
 #define FEATURE_GRAPH 8
 #define FEATURE_DIAGNOSTICS 9
+#define FEATURE_WATCH 10
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS (1 + (FEATURE == FEATURE_DIAGNOSTICS))
@@ -37,8 +38,10 @@
 #include <sim_interfaces/srv/twice.h>
 #include <std_msgs/msg/int32.h>
 
+#include "tide/chain_watch.h"
 #include "tide/pools.h"
 #include "tide/rclc_diagnostics.h"
+#include "tide/status.h"
 
 static rclc_support_t support;
 static rcl_node_t node;
@@ -161,6 +164,14 @@ static size_t listeners;
 static bool add_feature(void) { return rcl_count_subscribers(&node, "/said", &listeners) == RCL_RET_OK; }
 #elif FEATURE == FEATURE_DIAGNOSTICS
 static bool add_feature(void) { return tide_rclc_diagnostics_init(&node, &support, &executor, 1000u) == RCL_RET_OK; }
+#elif FEATURE == FEATURE_WATCH
+static tide_chain_watch_t watch;
+static bool add_feature(void) {
+  tide_chain_t chain;
+  tide_callback_t *callback = tide_rclc_timer_callback(&timer);
+  return tide_chain_init(&chain, "said", 1, RCL_MS_TO_NS(50), RCL_MS_TO_NS(50)) == TIDE_OK &&
+         tide_chain_watch(&watch, &chain, callback, callback) == TIDE_OK;
+}
 #else
 static bool add_feature(void) { return true; }
 #endif

@@ -21,7 +21,8 @@ from tide.trace.step import Step
 MAGIC = b"TDTR"
 VERSION = 1
 RELEASE, READY, START, END, PREEMPTION, SUBMIT, WIRE_START, WIRE_END, RECEIVED, DIGESTED, LOST, BUDGET = range(1, 13)
-FRAME, CLIENT, CLOCK = 13, 14, 15
+FRAME, CLIENT, CLOCK, DEADLINE = range(13, 17)
+LATE = 0  # detail of DEADLINE; else missing
 NOT_RECEIVED = 254  # detail of LOST
 _HEADER = struct.Struct("<4sBBHHHIII")
 _ROW = struct.Struct("<qIHBB")
@@ -153,7 +154,8 @@ def blocks_of(octets: bytes) -> Iterator[Block]:
 
 
 def steps_of(trace: Trace, chains: Mapping[int, str], board: str | None = None) -> list[Step]:
-    """One step for each callback and each frame of a message. chains: names by level; a level without a name keeps its
+    """One step for each callback and each frame of a message, and one without length for each instance that the program
+    saw late or missing. chains: names by level; a level without a name keeps its
     number. board: name of the board that wrote all of it; None: places keep their numbers."""
     released: dict[tuple[int, int, int], int] = {}
     by_ring: dict[tuple[int, int], list[Any]] = defaultdict(list)
@@ -163,6 +165,9 @@ def steps_of(trace: Trace, chains: Mapping[int, str], board: str | None = None) 
             ring.append(None)
         ring.append(record)
     found = [one for ring in sorted(by_ring) for one in _pairs(by_ring[ring], released)]
+    found += [
+        (one, one) for ring in sorted(by_ring) for one in by_ring[ring] if one is not None and one["kind"] == DEADLINE
+    ]
     steps = []
     for begin, end in found:
         level, position = divmod(int(begin["priority"]), 256)
@@ -173,6 +178,8 @@ def steps_of(trace: Trace, chains: Mapping[int, str], board: str | None = None) 
         else:
             place = f"{board}, link" if on_wire else f"{board}, lane {begin['source']}"
         what = "frame" if on_wire else f"callback {position}"
+        if begin["kind"] == DEADLINE:
+            what = "late" if begin["detail"] == LATE else "missing"
         start_ns, end_ns = int(begin["time_ns"]), int(end["time_ns"])
         release_ns = released.get((int(begin["place"]), level, instance), start_ns)
         steps.append(Step(level_name(level, chains, board), instance, start_ns, end_ns, place, what, release_ns))
