@@ -227,11 +227,20 @@ TEST_F(Executing, AMessageThatDoesNotFitIsPassedOver) {
   }
   server.offer("rt/text", {9, 0, 0}); /* nonsense */
   server.offer("rt/text", string_bytes("end"));
+  int refused = 0;
+  ::testing::internal::CaptureStderr();
   EXPECT_TRUE(eventually([&] {
-    return rclc_executor_spin_some(&executor, kMillisecond) == RCL_RET_OK && !texts.empty() && texts.back() == "end";
+    refused += rclc_executor_spin_some(&executor, kMillisecond) == RCL_RET_ERROR;
+    return !texts.empty() && texts.back() == "end";
   }));
+  const std::string reported = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(texts, (std::vector<std::string>{"first", "last", "end"}));
   EXPECT_EQ(subscribed[0].subscription.impl->decode_errors, 2u);
+  EXPECT_GE(refused, 1);
+  EXPECT_OK(rclc_executor_spin_some(&executor, 0)) << "of those since the last one";
+  EXPECT_EQ(std::count(reported.begin(), reported.end(), '\n'), 1) << "the first one of a subscription";
+  EXPECT_NE(reported.find("a message of '/text' was dropped: "), std::string::npos) << reported;
+  EXPECT_NE(reported.find("micro_ros_utilities_create_message_memory"), std::string::npos) << reported;
 }
 
 // ---- triggers ----

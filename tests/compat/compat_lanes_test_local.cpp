@@ -113,7 +113,7 @@ TEST_F(LocalReach, AMessageWithTextIsDecodedIntoTheProgramsMemory) {
   EXPECT_OK(rclc_executor_spin_some(&executor, 0));
   EXPECT_EQ(text, "one");
   ASSERT_OK(say("more than fifteen characters"));
-  EXPECT_OK(rclc_executor_spin_some(&executor, 0));
+  EXPECT_REFUSED(rclc_executor_spin_some(&executor, 0), RCL_RET_ERROR, TIDE_ERROR_CAPACITY_MESSAGE);
   EXPECT_EQ(text, "one") << "it does not fit";
   EXPECT_EQ(subscription.impl->decode_errors, 1u);
   EXPECT_REFUSED(say(std::string(60, 'x')), RCL_RET_ERROR, TIDE_ERROR_TOO_LARGE);

@@ -82,7 +82,9 @@ rcl_ret_t rclc_executor_remove_client(rclc_executor_t *executor, const rcl_clien
 rcl_ret_t rclc_executor_remove_guard_condition(rclc_executor_t *executor, const rcl_guard_condition_t *gc);
 
 /* Waits at most timeout_ns for something to do, then runs what is ready, at most as many callbacks as there are
- * handles, and returns RCL_RET_OK (on a time-out too, as programs expect of the stock library). */
+ * handles, and returns RCL_RET_OK (on a time-out too, as programs expect of the stock library). RCL_RET_ERROR: a
+ * message was dropped that does not fit the memory of the program's message; the other callbacks have run. Of the calls
+ * below only that of a single period returns it, too. */
 rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns);
 /* Returns when tide_executor_stop(tide_rclc_executor_core(executor)) was called. */
 rcl_ret_t rclc_executor_spin(rclc_executor_t *executor);

@@ -153,6 +153,7 @@ typedef struct tide_executor_handle {
   int64_t next_period_ns;
   const tide_rounds_t *rounds; /* null: each callback takes and sends for itself */
   tide_node_t *kept;           /* what it sends when its round ends, the most urgent first */
+  bool unread;                 /* since the last spin_some a message did not fit its memory */
 } tide_executor_handle_t;
 
 /* A caller that sleeps until something happens, on its own stack. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a status of the runtime is in rcl, the last one, and the program's function for errors. */
+#if TIDE_DESKTOP
+#include <stdio.h>
+#endif
 #include <string.h>
 
 #include "internal.h"
@@ -54,6 +57,25 @@ rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result) {
   void (*const tell)(int, rcl_ret_t) = __atomic_load_n(&on_error, __ATOMIC_ACQUIRE);
   if (tell != NULL) tell(status, result);
   return result;
+}
+
+void tide_compat_unread(int status, uint32_t *count, const char *topic, const rclc_executor_handle_t *handle) {
+  const uint32_t before = __atomic_fetch_add(count, 1u, __ATOMIC_RELAXED);
+  const bool lacks_memory = status == TIDE_ERROR_CAPACITY_MESSAGE;
+  for (size_t i = 0; lacks_memory && handle != NULL && i < tide_pools.executor_count; i++) {
+    tide_executor_handle_t *executor = &tide_pools.executors[i];
+    const rclc_executor_handle_t *first = tide_pools.handles + executor->first;
+    if (executor->support != NULL && handle >= first && handle < first + executor->count)
+      __atomic_store_n(&executor->unread, true, __ATOMIC_RELAXED);
+  }
+#if TIDE_DESKTOP
+  if (before == 0u) {
+    fprintf(stderr, "tide: a message of '%s' was dropped: %s%s\n", topic + 2, tide_status_text(status),
+            lacks_memory ? "; give its texts and sequences memory (micro_ros_utilities_create_message_memory)" : "");
+  }
+#else
+  (void)before, (void)topic;
+#endif
 }
 
 int tide_rclc_last_status(void) { return __atomic_load_n(&last_status, __ATOMIC_RELAXED); }

@@ -567,9 +567,10 @@ static bool is_stopped(const tide_executor_handle_t *handle) {
   return __atomic_load_n(&handle->core.stopped, __ATOMIC_ACQUIRE);
 }
 
-rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns) {
+/* Returns a tide_status_t. */
+static int spin_some(const rclc_executor_t *executor, uint64_t timeout_ns) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
-  if (handle == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (handle == NULL) return TIDE_ERROR_ARGUMENT;
   int64_t now_ns = tide_compat_now_ns();
   bool forever = timeout_ns >= (uint64_t)(TIDE_FOREVER - now_ns);
   int64_t deadline_ns = forever ? TIDE_FOREVER : now_ns + (int64_t)timeout_ns;
@@ -578,13 +579,26 @@ rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t time
     int count = tide_executor_round(&handle->core, run == 0 ? deadline_ns : now_ns);
     end_round(handle);
     if (count == TIDE_ERROR_TIMEOUT) break;
-    if (count < 0) return tide_compat_result(count);
+    if (count < 0) return count;
     if (count == 0 && run > 0) break;
     run += (size_t)count;
     if (runs_all_a_round(handle)) break;
     if (count == 0 && (is_stopped(handle) || tide_compat_now_ns() >= deadline_ns)) break;
   }
-  return RCL_RET_OK;
+  return TIDE_OK;
+}
+
+/* As rclc, a code when a message did not fit; but what else was due has run. The program may have ended the executor.
+ */
+static rcl_ret_t result_of_spin(const rclc_executor_t *executor, int status) {
+  tide_executor_handle_t *handle = tide_compat_executor_of(executor);
+  const bool unread = handle != NULL && __atomic_exchange_n(&handle->unread, false, __ATOMIC_RELAXED);
+  if (status != TIDE_OK) return tide_compat_result(status);
+  return unread ? RCL_RET_ERROR : RCL_RET_OK;
+}
+
+rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns) {
+  return result_of_spin(executor, spin_some(executor, timeout_ns));
 }
 
 static void spin_lane(void *context, size_t index) { tide_executor_spin_lane(context, index); }
@@ -610,31 +624,35 @@ static void sleep_until(int64_t deadline_ns) {
 
 void rclc_sleep_ms(unsigned int ms) { sleep_until(tide_compat_deadline((int64_t)ms)); }
 
-rcl_ret_t rclc_executor_spin_one_period(rclc_executor_t *executor, const uint64_t period) {
+/* Returns a tide_status_t. */
+static int spin_one_period(const rclc_executor_t *executor, uint64_t period) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
-  if (handle == NULL || period == 0 || period > (uint64_t)INT64_MAX / 4u)
-    return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (handle == NULL || period == 0 || period > (uint64_t)INT64_MAX / 4u) return TIDE_ERROR_ARGUMENT;
   int64_t now_ns = tide_compat_now_ns();
   int64_t period_ns = (int64_t)period;
   if (handle->next_period_ns == 0) handle->next_period_ns = now_ns + period_ns;
-  rcl_ret_t result = rclc_executor_spin_some(executor, executor->timeout_ns);
+  const int status = spin_some(executor, executor->timeout_ns);
   now_ns = tide_compat_now_ns();
   if (now_ns > handle->next_period_ns) {
     handle->next_period_ns += (now_ns - handle->next_period_ns) / period_ns * period_ns + period_ns;
   }
   sleep_until(handle->next_period_ns);
   handle->next_period_ns += period_ns;
-  return result;
+  return status;
+}
+
+rcl_ret_t rclc_executor_spin_one_period(rclc_executor_t *executor, const uint64_t period) {
+  return result_of_spin(executor, spin_one_period(executor, period));
 }
 
 rcl_ret_t rclc_executor_spin_period(rclc_executor_t *executor, const uint64_t period) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   if (handle == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  rcl_ret_t result = RCL_RET_OK;
-  while (result == RCL_RET_OK && !__atomic_exchange_n(&handle->core.stopped, false, __ATOMIC_ACQ_REL)) {
-    result = rclc_executor_spin_one_period(executor, period);
+  int status = TIDE_OK;
+  while (status == TIDE_OK && !__atomic_exchange_n(&handle->core.stopped, false, __ATOMIC_ACQ_REL)) {
+    status = spin_one_period(executor, period);
   }
-  return result;
+  return tide_compat_result(status);
 }
 
 /* ---- callback groups ---- */

@@ -28,6 +28,11 @@ rcl_ret_t tide_compat_result(int status);
 /* The same where rcl has a code of its own for it, which is returned. */
 rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
 
+/* What came on a topic (as on the wire, "rt/name") could not be decoded: counts it. On a desktop the first one is
+ * reported on stderr, as a program's usual mistake is a message without memory, which nobody looks for in a counter;
+ * and then spin_some of the handle's executor (null: none) returns an error, unless it is the sender's mistake. */
+void tide_compat_unread(int status, uint32_t *count, const char *topic, const rclc_executor_handle_t *handle);
+
 /* Types of the runtime's own messages and services, which only one side of the wire ever needs. */
 void tide_compat_encode_nothing(tide_cdr_t *cdr, const void *message);
 void tide_compat_decode_nothing(tide_cdr_t *cdr, void *message);

@@ -113,7 +113,8 @@ static int decode_end(tide_service_end_t *end, const tide_sample_t *sample, uint
   tide_cdr_reader(&cdr, sample->bytes + header_bytes, sample->length - header_bytes, sample->big_endian);
   type->decode(&cdr, message);
   tide_session_take_done(&end->support->session, &end->reader);
-  if (cdr.status != TIDE_OK) (void)__atomic_add_fetch(&end->decode_errors, 1u, __ATOMIC_RELAXED);
+  const char *topic = header_bytes == TIDE_REPLY_HEADER_BYTES ? end->reply_topic : end->request_topic;
+  if (cdr.status != TIDE_OK) tide_compat_unread(cdr.status, &end->decode_errors, topic, end->handle);
   return cdr.status;
 }
 

@@ -433,13 +433,13 @@ static rcl_ret_t take_received(tide_subscription_handle_t *handle, void *message
   }
   tide_session_take_done(session, &handle->reader);
   if (cdr.status == TIDE_OK) return RCL_RET_OK;
-  handle->decode_errors++;
+  tide_compat_unread(cdr.status, &handle->decode_errors, handle->topic.name, handle->handle);
   return tide_compat_result(cdr.status);
 }
 
 static rcl_ret_t result_of_local(tide_subscription_handle_t *handle, const void *message) {
   if (message != NULL) return RCL_RET_OK;
-  handle->decode_errors++;
+  tide_compat_unread(TIDE_ERROR_CAPACITY_MESSAGE, &handle->decode_errors, handle->topic.name, handle->handle);
   return tide_compat_result(TIDE_ERROR_CAPACITY_MESSAGE);
 }
 
