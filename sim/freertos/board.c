@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "chip.h"
 #include "lanes.h"
-#include "mps2.h"
 #include "platform.h"
 #include "tide_freertos.h"
 
@@ -86,7 +86,7 @@ uint64_t tide_cortex_m_clock(void) {
 }
 
 #if TIDE_FREERTOS_CLOCK
-int64_t tide_freertos_clock_ns(void) { return (int64_t)(tide_cortex_m_clock() * MPS2_TICK_NS); }
+int64_t tide_freertos_clock_ns(void) { return (int64_t)(tide_cortex_m_clock() * TIDE_CHIP_TICK_NS); }
 #endif
 
 #if TIDE_FREERTOS_ALARM
@@ -96,8 +96,8 @@ void tide_freertos_set_alarm(int64_t time_ns) {
   if (left_ns < 0) left_ns = 0;
   MPS2_TIMER1->control = 0;
   MPS2_TIMER1->reload = 0;
-  MPS2_TIMER1->value = (uint32_t)left_ns / MPS2_TICK_NS + 1u;
-  MPS2_TIMER1->control = MPS2_TIMER_RUN;
+  MPS2_TIMER1->value = (uint32_t)left_ns / TIDE_CHIP_TICK_NS + 1u;
+  MPS2_TIMER1->control = MPS2_TIMER_RUN | MPS2_TIMER_INTERRUPT;
 }
 
 static void alarm_interrupt(void) {
@@ -123,7 +123,7 @@ void tide_freertos_switched_in(void) {}
 
 /* ---- start ---- */
 
-__attribute__((weak)) void board_dual_timer_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
+__attribute__((weak)) void board_alarm_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
 
 static void main_task(void *argument) {
   (void)argument;
@@ -138,7 +138,7 @@ void reset_handler(void) {
   for (uint32_t *to = &__bss_start; to < &__bss_end;) *to++ = 0;
   MPS2_TIMER0->value = UINT32_MAX;
   MPS2_TIMER0->reload = UINT32_MAX;
-  MPS2_TIMER0->control = MPS2_TIMER_RUN;
+  MPS2_TIMER0->control = MPS2_TIMER_RUN | MPS2_TIMER_INTERRUPT;
   tide_cortex_m_enable_interrupt(MPS2_IRQ_TIMER0);
   tide_cortex_m_enable_interrupt(MPS2_IRQ_TIMER1);
   if (xTaskCreate(main_task, "main", MAIN_STACK_BYTES / sizeof(StackType_t), NULL, MAIN_PRIORITY, NULL) == pdPASS)
@@ -160,5 +160,5 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16 + 32])
     [16 + 0] = tide_mps2_uart_receive_interrupt,
     [16 + 8] = clock_interrupt,
     [16 + 9] = alarm_interrupt,
-    [16 + 10] = board_dual_timer_interrupt,
+    [16 + 10] = board_alarm_interrupt,
 };

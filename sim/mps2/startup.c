@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "board.h"
-#include "mps2.h"
+#include "chip.h"
 #include "platform.h"
 
 extern uint32_t __stack_top, __data_load, __data_start, __data_end, __bss_start, __bss_end;
@@ -18,7 +18,7 @@ void fault_handler(void) {
 }
 
 /* The modelled DMA's; a program without it has the timer for itself. */
-__attribute__((weak)) void board_dual_timer_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
+__attribute__((weak)) void board_alarm_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
 
 /* Of lanes; null in a program that has none. */
 #pragma weak tide_cortex_m_software_interrupt
@@ -45,9 +45,8 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16 + (TID
     [14] = fault_handler,
     [15] = fault_handler,
     [16 + 0] = tide_mps2_uart_receive_interrupt,
-    [16 + 8] = tide_cortex_m_clock_interrupt,
     [16 + 9] = tide_cortex_m_wakeup_interrupt,
-    [16 + 10] = board_dual_timer_interrupt,
+    [16 + 10] = board_alarm_interrupt,
 #if TIDE_LANES
     [16 + TIDE_SOFTWARE_INTERRUPT_FIRST] = tide_cortex_m_software_interrupt,
     tide_cortex_m_software_interrupt,

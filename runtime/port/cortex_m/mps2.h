@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 #define MPS2_CLOCK_HZ 25000000u
-#define MPS2_TICK_NS 40
+#define TIDE_CHIP_TICK_NS 40
+#define TIDE_CHIP_CORE_HZ MPS2_CLOCK_HZ
 
 typedef struct mps2_uart {
   volatile uint32_t data, state, control, interrupts, divider;
@@ -24,7 +25,8 @@ typedef struct mps2_timer {
 } mps2_timer_t;
 #define MPS2_TIMER0 ((mps2_timer_t *)0x40000000u)
 #define MPS2_TIMER1 ((mps2_timer_t *)0x40001000u)
-#define MPS2_TIMER_RUN 0x09u /* counting, with interrupt */
+#define MPS2_TIMER_RUN 0x01u
+#define MPS2_TIMER_INTERRUPT 0x08u
 
 /* Each half of the dual timer: counts down from load, once, with interrupt. */
 typedef struct mps2_dual_timer {
@@ -45,20 +47,27 @@ typedef struct mps2_dual_timer {
 #define TIDE_SOFTWARE_INTERRUPT_FIRST 24u
 #define TIDE_SOFTWARE_INTERRUPTS 8u
 
-#define NVIC_ENABLE ((volatile uint32_t *)0xE000E100u)
-#define NVIC_DISABLE ((volatile uint32_t *)0xE000E180u)
-#define NVIC_PENDING ((volatile uint32_t *)0xE000E200u)
-#define NVIC_ACTIVE ((volatile uint32_t *)0xE000E300u)
-#define NVIC_PRIORITY ((volatile uint8_t *)0xE000E400u)
+static inline void tide_chip_init(void) {
+  MPS2_TIMER0->value = UINT32_MAX;
+  MPS2_TIMER0->reload = UINT32_MAX;
+  MPS2_TIMER0->control = MPS2_TIMER_RUN;
+  NVIC_PRIORITY[MPS2_IRQ_TIMER1] = TIDE_INTERRUPT_PRIORITY;
+  NVIC_ENABLE[0] = 1u << MPS2_IRQ_TIMER1;
+}
 
-/* Interrupts of the runtime have this priority; critical sections mask it and what is less urgent, so interrupts of
- * the application with a smaller number are never delayed by the runtime (and must not call it). */
-#define TIDE_INTERRUPT_PRIORITY 0x40u
-/* Below them the link (it lets the session's time pass), below that the lanes, in steps that four bits of priority can
- * tell apart; the main program is below all. */
-#define TIDE_LINK_PRIORITY 0x50u
-#define TIDE_LANE_PRIORITY_MOST 0x60u
-#define TIDE_LANE_PRIORITY_LEAST 0xF0u
-#define TIDE_LANE_PRIORITY_STEP 0x10u
+static inline uint32_t tide_chip_ticks(void) { return ~MPS2_TIMER0->value; } /* it counts down */
+
+/* One shot: nothing to reload. The first tick after the time counts, so never early. */
+static inline void tide_chip_arm(uint32_t left_ns) {
+  MPS2_TIMER1->control = 0;
+  MPS2_TIMER1->reload = 0;
+  MPS2_TIMER1->value = left_ns / TIDE_CHIP_TICK_NS + 1u;
+  MPS2_TIMER1->control = MPS2_TIMER_RUN | MPS2_TIMER_INTERRUPT;
+}
+
+static inline void tide_chip_disarm(void) {
+  MPS2_TIMER1->control = 0;
+  MPS2_TIMER1->interrupts = 1;
+}
 
 #endif

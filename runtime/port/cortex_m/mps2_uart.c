@@ -8,7 +8,7 @@
  * half their rate. */
 #include <stddef.h>
 
-#include "mps2.h"
+#include "chip.h"
 #include "platform.h"
 #include "uart.h"
 

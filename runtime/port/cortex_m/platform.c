@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cortex-M without an operating system: a 64-bit clock from a free-running 32-bit timer, critical sections by BASEPRI,
- * exact one-shot wake-ups from a second timer (no tick), sleep by WFI. */
+/* Cortex-M without an operating system: a 64-bit clock from the chip's free-running counter (chip.h), critical sections
+ * by BASEPRI, exact one-shot wake-ups (no tick), sleep by WFI. */
 #include "platform.h"
 
 #include <stddef.h>
 
-#include "mps2.h"
+#include "chip.h"
 #include "tide/port.h"
 
-/* A longer sleep wakes up in between: its ticks would not fit 32 bits, of which 64-bit division is the price. */
-#define SLEEP_MAXIMUM_NS (INT64_C(4) << 30)
+/* A longer sleep wakes up in between, which also sees every wrap of the counter. */
+#define SLEEP_MAXIMUM_NS (INT64_C(1) << 30)
 
-static volatile uint32_t clock_high; /* wraps of the timer: 171 s each */
-
-void tide_cortex_m_clock_interrupt(void) {
-  MPS2_TIMER0->interrupts = 1;
-  clock_high++;
-}
+static struct { uint32_t last, wraps; } counter;
 
 /* Of the lanes (lanes.c), which share the wake-up timer with whoever sleeps. */
 static int64_t alarm_ns = TIDE_FOREVER;
@@ -24,8 +19,7 @@ static void (*alarm_handler)(void);
 
 /* Any interrupt ends the sleep, and who sleeps arms the timer anew. */
 void tide_cortex_m_wakeup_interrupt(void) {
-  MPS2_TIMER1->control = 0;
-  MPS2_TIMER1->interrupts = 1;
+  tide_chip_disarm();
   if (TIDE_LANES && alarm_handler != NULL) alarm_handler();
 }
 
@@ -46,9 +40,9 @@ static uint32_t read_maximum(section_t *section) {
 uint32_t tide_cortex_m_masked_maximum(void) { return read_maximum(&masked); }
 uint32_t tide_cortex_m_lanes_locked_maximum(void) { return read_maximum(&lanes_locked); }
 
-static void section_begins(section_t *section) { section->since = MPS2_TIMER0->value; }
+static void section_begins(section_t *section) { section->since = tide_chip_ticks(); }
 static void section_ends(section_t *section) {
-  const uint32_t ticks = section->since - MPS2_TIMER0->value; /* counts down */
+  const uint32_t ticks = tide_chip_ticks() - section->since;
   if (ticks > section->maximum) section->maximum = ticks;
 }
 
@@ -64,20 +58,18 @@ static uint32_t mask_interrupts(void) { return raise_priority(TIDE_INTERRUPT_PRI
 static void restore_interrupts(uint32_t before) { __asm volatile("msr basepri, %0" ::"r"(before) : "memory"); }
 
 uint64_t tide_cortex_m_clock(void) {
-  uint32_t before = mask_interrupts();
-  uint32_t high = clock_high;
-  uint32_t low = ~MPS2_TIMER0->value; /* counts down */
-  if (MPS2_TIMER0->interrupts != 0) { /* wrapped, not yet counted */
-    low = ~MPS2_TIMER0->value;
-    high++;
-  }
+  const uint32_t before = mask_interrupts();
+  const uint32_t low = tide_chip_ticks();
+  if (low < counter.last) counter.wraps++;
+  counter.last = low;
+  const uint32_t high = counter.wraps;
   restore_interrupts(before);
   return ((uint64_t)high << 32) | low;
 }
 
 static int64_t now_ns(void *context) {
   (void)context;
-  return (int64_t)(tide_cortex_m_clock() * MPS2_TICK_NS);
+  return (int64_t)(tide_cortex_m_clock() * TIDE_CHIP_TICK_NS);
 }
 
 static uintptr_t critical_enter(void *context) {
@@ -119,14 +111,9 @@ static void event_set(void *context, tide_event_t *event) {
   if (TIDE_LANES && event->port != NULL) tide_cortex_m_pend((uint32_t)(uintptr_t)event->port);
 }
 
-/* One shot: nothing to reload. The first tick after the time counts, so never early. */
 static void arm_wakeup(int64_t left_ns) {
   if (left_ns >= SLEEP_MAXIMUM_NS) left_ns = SLEEP_MAXIMUM_NS - 1;
-  if (left_ns < 0) left_ns = 0;
-  MPS2_TIMER1->control = 0;
-  MPS2_TIMER1->reload = 0;
-  MPS2_TIMER1->value = (uint32_t)left_ns / MPS2_TICK_NS + 1u;
-  MPS2_TIMER1->control = MPS2_TIMER_RUN;
+  tide_chip_arm(left_ns < 0 ? 0u : (uint32_t)left_ns);
 }
 
 void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void)) {
@@ -194,13 +181,7 @@ void tide_cortex_m_pend(uint32_t number) {
   __asm volatile("dsb\n isb" ::: "memory"); /* taken here, if it is more urgent */
 }
 
-void tide_cortex_m_platform_init(void) {
-  MPS2_TIMER0->value = UINT32_MAX;
-  MPS2_TIMER0->reload = UINT32_MAX;
-  MPS2_TIMER0->control = MPS2_TIMER_RUN;
-  tide_cortex_m_enable_interrupt(MPS2_IRQ_TIMER0);
-  tide_cortex_m_enable_interrupt(MPS2_IRQ_TIMER1);
-}
+void tide_cortex_m_platform_init(void) { tide_chip_init(); }
 
 /* Lanes are interrupts, too. */
 bool tide_port_in_interrupt(void) {
@@ -239,9 +220,10 @@ static bool has_cycles(void) {
   return *DWT_CYCLES != before;
 }
 
-/* The timer and the core run at the same frequency on these boards. */
 const tide_measure_clock_t *tide_port_measure_clock(void) {
-  static tide_measure_clock_t clock = {.mask = UINT32_MAX, .hertz = MPS2_CLOCK_HZ};
-  clock.now = has_cycles() ? cycles : ticks;
+  static tide_measure_clock_t clock = {.mask = UINT32_MAX};
+  const bool has = has_cycles();
+  clock.now = has ? cycles : ticks;
+  clock.hertz = has ? TIDE_CHIP_CORE_HZ : 1000000000u / TIDE_CHIP_TICK_NS;
   return &clock;
 }

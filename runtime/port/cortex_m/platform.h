@@ -22,7 +22,7 @@ void tide_cortex_m_pend(uint32_t number);
  * null: no more. From any context. */
 void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void));
 
-/* The clock in ticks of the timer, from any context; its low half is enough for differences below 171 s. */
+/* The clock in ticks of the chip (chip.h), from any context; its low half is enough for short differences. */
 uint64_t tide_cortex_m_clock(void);
 static inline uint32_t tide_cortex_m_ticks(void) { return (uint32_t)tide_cortex_m_clock(); }
 
@@ -32,7 +32,6 @@ uint32_t tide_cortex_m_masked_maximum(void);
 uint32_t tide_cortex_m_lanes_locked_maximum(void);
 
 /* Interrupt handlers, to be placed in the vector table. */
-void tide_cortex_m_clock_interrupt(void);
 void tide_cortex_m_wakeup_interrupt(void);
 /* Of the lanes and the link (lanes.h): for each of TIDE_SOFTWARE_INTERRUPTS numbers from the first. Linked only when
  * the program calls tide_port_run_lanes, so a weak reference is enough. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mps2.h"
+#include "chip.h"
 
 #define TIDE_SOFTWARE_LINK (TIDE_SOFTWARE_INTERRUPTS - 1u) /* the others are for lanes */
 

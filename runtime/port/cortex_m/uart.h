@@ -5,7 +5,7 @@
  * The board's file defines tide_uart_board; the library's own (uart_board.c) is taken when a program defines none:
  *
  *   static uint8_t piece[32], ring[256];
- *   const tide_uart_board_t tide_uart_board = {&tide_mps2_uart, piece, sizeof piece, ring, sizeof ring};
+ *   const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
  *
  * Cost in interrupt context: transmit_complete makes the next piece of the frame, about 25 instructions a byte, or
  * takes the next message from the pool; received unescapes what has come, linear in its length, and handles
@@ -43,7 +43,13 @@ typedef struct tide_uart_board {
 } tide_uart_board_t;
 
 extern const tide_uart_board_t tide_uart_board;
-extern const tide_uart_driver_t tide_mps2_uart; /* QEMU: a modelled DMA on UART0 of the MPS2 boards */
+extern const tide_uart_driver_t tide_mps2_uart;    /* QEMU: a modelled DMA on UART0 of the MPS2 boards */
+extern const tide_uart_driver_t tide_stm32_driver; /* port/stm32/stm32_uart.h */
+#if TIDE_STM32F405
+#define TIDE_CHIP_UART tide_stm32_driver
+#else
+#define TIDE_CHIP_UART tide_mps2_uart
+#endif
 
 /* From the driver, in interrupts of the runtime's priority (TIDE_INTERRUPT_PRIORITY). */
 void tide_uart_transmit_complete(void); /* the last stop bit has left, not only the last byte of the DMA */

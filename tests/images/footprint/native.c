@@ -31,7 +31,7 @@ static tide_slot_t slots[SLOTS];
 static tide_sample_t sample;
 
 static uint8_t piece[32], ring[64];
-const tide_uart_board_t tide_uart_board = {&tide_mps2_uart, piece, sizeof piece, ring, sizeof ring};
+const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
 
 /* What the program is on the agent, parents first. */
 static const struct entity {

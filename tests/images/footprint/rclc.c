@@ -26,7 +26,7 @@
 #define HEARD_ENOUGH 20
 
 static uint8_t piece[32], ring[64];
-const tide_uart_board_t tide_uart_board = {&tide_mps2_uart, piece, sizeof piece, ring, sizeof ring};
+const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
 
 static rclc_support_t support;
 static rcl_node_t node;

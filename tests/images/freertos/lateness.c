@@ -2,8 +2,8 @@
 /* How late waits end on FreeRTOS, by the board's own timer, in exact virtual time: 400 delays of all lengths, alone and
  * while less urgent tasks wait and compute. Prints the latest in nanoseconds; early is a failure. */
 #include "board.h"
+#include "chip.h"
 #include "measure.h"
-#include "mps2.h"
 #include "platform.h"
 #include "tide_freertos.h"
 
@@ -14,7 +14,7 @@ void vApplicationIdleHook(void) {}
 #define DELAYS 400
 #define OTHERS 3
 
-static int64_t true_ns(void) { return (int64_t)(tide_cortex_m_clock() * MPS2_TICK_NS); }
+static int64_t true_ns(void) { return (int64_t)(tide_cortex_m_clock() * TIDE_CHIP_TICK_NS); }
 
 static uint32_t next_random(uint32_t *seed) {
   *seed = *seed * 1664525u + 1013904223u;

@@ -12,7 +12,6 @@
 
 #include "board.h"
 #include "measure.h"
-#include "mps2.h"
 #include "platform.h"
 #include "tide/executor.h"
 #include "tide/lock.h"
@@ -52,15 +51,13 @@ static void arm_signal(void) {
   state ^= state << 13;
   state ^= state >> 17;
   state ^= state << 5;
-  MPS2_DUAL1->control = MPS2_DUAL_ONE_SHOT;
-  MPS2_DUAL1->load = 110000u + state % 90000u; /* 4.4 to 8 ms */
-  MPS2_DUAL1->control = MPS2_DUAL_ONE_SHOT | MPS2_DUAL_RUN;
+  board_alarm(0, (110000 + state % 90000u) * INT64_C(40)); /* 4.4 to 8 ms */
 }
 
 /* Each of the two in turn. */
-void board_dual_timer_interrupt(void) {
+void board_alarm_interrupt(void) {
   static uint32_t signals;
-  MPS2_DUAL1->clear = 1;
+  if (!board_alarm_due(0)) return;
   signalled_ns = now();
   expect(tide_lock_take(&lock, &steer), TIDE_ERROR_LOCK_CONTEXT, 20);
   tide_executor_notify(signals++ % 3u == 0u ? &stop : &steer);
@@ -112,7 +109,7 @@ static void on_map(tide_timer_t *timer, int64_t since_last_call_ns) {
   measure_burn(MILLISECOND / 2);
   maps++;
   if (now() - started_ns < DURATION) return;
-  MPS2_DUAL1->control = 0;
+  board_alarm(0, -1);
   tide_executor_stop(&executor);
 }
 
@@ -177,7 +174,6 @@ static int check_promises(void) {
 
 int main(void) {
   int broken = set_up();
-  tide_cortex_m_enable_interrupt(MPS2_IRQ_DUAL_TIMER);
   started_ns = now();
   arm_signal();
   if (broken == 0 && tide_port_run_lanes(lanes, LANES, spin_lane, &executor, NULL) != TIDE_OK) broken = 9;

@@ -13,7 +13,6 @@
 #include "board.h"
 #include "lanes.h"
 #include "measure.h"
-#include "mps2.h"
 #include "platform.h"
 #include "tide/executor.h"
 #include "tide/port.h"
@@ -68,13 +67,11 @@ static void arm_signal(void) {
   state ^= state << 13;
   state ^= state >> 17;
   state ^= state << 5;
-  MPS2_DUAL1->control = MPS2_DUAL_ONE_SHOT;
-  MPS2_DUAL1->load = 25000u + state % 100000u; /* 1 to 5 ms */
-  MPS2_DUAL1->control = MPS2_DUAL_ONE_SHOT | MPS2_DUAL_RUN;
+  board_alarm(0, (25000 + state % 100000u) * INT64_C(40)); /* 1 to 5 ms */
 }
 
-void board_dual_timer_interrupt(void) {
-  MPS2_DUAL1->clear = 1;
+void board_alarm_interrupt(void) {
+  if (!board_alarm_due(0)) return;
   signalled_ns = now();
   signals++;
   tide_executor_notify(&brake);
@@ -101,7 +98,7 @@ static void on_control(tide_timer_t *timer, int64_t since_last_call_ns) {
   if (late_ns > latest_control_ns) latest_control_ns = late_ns;
   end();
   if (now() - started_ns < DURATION) return;
-  MPS2_DUAL1->control = 0; /* every signal is answered */
+  board_alarm(0, -1); /* every signal is answered */
   tide_executor_stop(&executor);
 }
 
@@ -229,7 +226,6 @@ int main(void) {
   choose_lanes();
   int broken = set_up();
   if (broken == 0) broken = check_refusals();
-  tide_cortex_m_enable_interrupt(MPS2_IRQ_DUAL_TIMER);
   for (int run = 0; run < 2 && broken == 0; run++) broken = run_once();
   measure_print("stack used: ", measure_stack_used(), " bytes\n");
   return broken;

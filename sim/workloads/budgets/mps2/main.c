@@ -31,7 +31,7 @@ enum { WORDS_MAXIMUM = 16, REPLENISHMENTS = 100 };
 TIDE_DEFINE_LANE_BUDGETS(PONG_LANES, REPLENISHMENTS);
 
 static uint8_t piece[32], ring[512];
-const tide_uart_board_t tide_uart_board = {&tide_mps2_uart, piece, sizeof piece, ring, sizeof ring};
+const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
 
 static pong_plan_t plan;
 static bool reliable;

@@ -11,10 +11,10 @@
 
 #include "board.h"
 #include "board_trace.h"
+#include "chip.h"
 #include "lanes.h"
 #include "line.h"
 #include "measure.h"
-#include "mps2.h"
 #include "payload.h"
 #include "plan.h"
 #include "platform.h"
@@ -341,7 +341,7 @@ int main(void) {
   } else {
     while (!over) require(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100)), 23);
   }
-  ending.masked_maximum = measure_instructions((int64_t)tide_cortex_m_masked_maximum() * MPS2_TICK_NS);
+  ending.masked_maximum = measure_instructions((int64_t)tide_cortex_m_masked_maximum() * TIDE_CHIP_TICK_NS);
   ending.stack_bytes = measure_stack_used();
   board_trace_drain();
   tell_results();

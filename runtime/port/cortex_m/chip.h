@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the port needs of a chip. Here: the interrupt controller, which all of them have. In the chip's own header: a
+ * free-running clock, a one-shot wake-up, and numbers of interrupts that software may pend. */
+#ifndef TIDE_CORTEX_M_CHIP_H
+#define TIDE_CORTEX_M_CHIP_H
+
+#include <stdint.h>
+
+#define NVIC_ENABLE ((volatile uint32_t *)0xE000E100u)
+#define NVIC_DISABLE ((volatile uint32_t *)0xE000E180u)
+#define NVIC_PENDING ((volatile uint32_t *)0xE000E200u)
+#define NVIC_ACTIVE ((volatile uint32_t *)0xE000E300u)
+#define NVIC_PRIORITY ((volatile uint8_t *)0xE000E400u)
+
+/* Interrupts of the runtime have this priority; critical sections mask it and what is less urgent, so interrupts of
+ * the application with a smaller number are never delayed by the runtime (and must not call it). */
+#define TIDE_INTERRUPT_PRIORITY 0x40u
+/* Below them the link (it lets the session's time pass), below that the lanes, in steps that four bits of priority can
+ * tell apart; the main program is below all. */
+#define TIDE_LINK_PRIORITY 0x50u
+#define TIDE_LANE_PRIORITY_MOST 0x60u
+#define TIDE_LANE_PRIORITY_LEAST 0xF0u
+#define TIDE_LANE_PRIORITY_STEP 0x10u
+
+/* A chip's header defines TIDE_CHIP_TICK_NS, TIDE_CHIP_CORE_HZ, TIDE_SOFTWARE_INTERRUPT_FIRST, TIDE_SOFTWARE_INTERRUPTS
+ * and, for platform.c:
+ *
+ *   tide_chip_init()      start the clock; let the wake-up interrupt at TIDE_INTERRUPT_PRIORITY
+ *   tide_chip_ticks()     a counter of 32 bits that counts up; somebody looks at it at least once in a round
+ *   tide_chip_arm(ns)     the wake-up interrupt comes after that time (below 2^30 ns), once; earlier does no harm
+ *   tide_chip_disarm()    in that interrupt: it does not come again */
+#ifndef TIDE_STM32F405
+#define TIDE_STM32F405 0
+#endif
+#if TIDE_STM32F405
+#include "stm32f405.h" /* of port/stm32 */
+#else
+#include "mps2.h"
+#endif
+
+#endif
