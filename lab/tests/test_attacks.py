@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/attacks.py: good clients lose nothing beside an attack, and another one is let in. Rates are the bench's."""
+"""lab/bench/attacks.py: good clients lose nothing beside an attack, and another is let in. Rates are the bench's."""
 
 from __future__ import annotations
 
