@@ -50,9 +50,9 @@ def test_run_of_the_example(tmp_path: Path) -> None:
     assert median["tide-preemptive"] < median["tide"] < median["batch"] / 1.9, median
     for run in results["runs"][1:]:
         assert all(chain["max_ns"] <= chain["bound_ns"] for chain in run["chains"]), run["chains"]
-        found = {one["id"]: one["verdict"] for one in run["answers"]}
+        found = {(one["id"], one["verdict"]) for one in run["answers"]}
         # The description's limits are those of a PC; here interrupts count as execution.
-        assert (found["execution"], found["over_in_time"], found["agent"]) == ("broken", "held", "not observable here")
+        assert {("execution", "broken"), ("over_in_time", "held"), ("agent", "not observable here")} <= found, found
 
 
 @pytest.mark.parametrize("chains", [1, 3])
