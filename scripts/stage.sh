@@ -5,7 +5,7 @@
 # Usage: scripts/stage.sh NAME DESCRIPTION COMMAND...
 #        scripts/stage.sh begin      forget the stages so far
 #        scripts/stage.sh table      print them in the order in which they began, and the number of tests that passed
-# RESUME=yes: a stage that has passed on exactly this tree is not run again.
+# RESUME=yes: a stage that has passed on exactly this tree is not run again; the table has what it took then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kept=build/stages
@@ -50,9 +50,9 @@ name=$1 description=$2
 shift 2
 mkdir -p "$kept"
 stamp="$kept/$name.passed"
-if [ -n "${RESUME:-}" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(tree)" ]; then
+if [ -n "${RESUME:-}" ] && [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$(tree)" ]; then
   printf '\033[1m[%s]\033[0m passed before on this tree\n' "$name"
-  printf '%s %s 0 0 before\n' "$name" "$(now)" >>"$kept/times"
+  printf '%s %s %s before\n' "$name" "$(now)" "$(sed -n 2p "$stamp")" >>"$kept/times"
   exit 0
 fi
 rm -f "$stamp" "$kept/$name.gtest"
@@ -64,8 +64,9 @@ TIMEFORMAT='%R %U %S'
 { time "$@" 2>&1; } 2>"$measured" | tee "$kept/$name.log" | sed -u "s/^/[$name] /" || status=${PIPESTATUS[0]}
 word=passed
 [ "$status" = 0 ] || word=failed
-tail -n 1 "$measured" | awk -v name="$name" -v began="$began" -v word="$word" '{printf "%s %s %.1f %.1f %s\n", name, began, $1, $2 + $3, word}' >>"$kept/times"
+took=$(tail -n 1 "$measured" | awk '{printf "%.1f %.1f", $1, $2 + $3}')
+printf '%s %s %s %s\n' "$name" "$began" "$took" "$word" >>"$kept/times"
 rm -f "$measured"
-[ "$status" != 0 ] || tree >"$stamp"
+[ "$status" != 0 ] || { tree && echo "$took"; } >"$stamp"
 printf '\033[1m[%s]\033[0m %s\n' "$name" "$word"
 exit "$status"
