@@ -408,8 +408,7 @@ def test_native_systems_are_those_of_the_paper() -> None:
             for chain in found.chains:
                 assert (chain.reliability == "reliable", chain.hold) == (reliable, reliable and system != "batch")
                 sample, _, act = chain.callbacks
-                assert sample.publishes is not None
-                assert sample.publishes.payload_bytes == (296 if name == "pods-size" else 96)
+                assert sample.sent_bytes == (296 if name == "pods-size" else 96)
                 expected_ms = {"pods-size": 5, "pods-execution": 40}.get(name, 10)
                 assert (sample.execution_ms, act.execution_ms) == (expected_ms, expected_ms)
             assert serial_link(found).heartbeat_delay_ns == (0 if reliable else -1)

@@ -70,7 +70,7 @@ def assert_whole_ways(system: System, parts: Path, finished: dict[str, int]) -> 
                 wanted += ["message", "to ROS 2"] * (system.where(before) == "mcu")
                 wanted += ["to the board", "message"] * (system.where(after) == "mcu")
             wanted.append(after.name)
-        if chain.callbacks[-1].publishes is not None and system.where(chain.callbacks[-1]) == "mcu":
+        if chain.callbacks[-1].publishes and system.where(chain.callbacks[-1]) == "mcu":
             wanted += ["message", "to ROS 2"]
         found = [[one.what for one in sorted(way)] for (name, _), way in ways.items() if name == chain.name]
         whole = sum(sorted(one) == sorted(wanted) for one in found)

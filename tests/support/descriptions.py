@@ -10,7 +10,7 @@ from typing import Any
 def toml(one: Any) -> str:
     if isinstance(one, dict):
         return f"{{ {', '.join(f'{key} = {toml(inner)}' for key, inner in one.items())} }}"
-    return json.dumps(one)
+    return f"[{', '.join(map(toml, one))}]" if isinstance(one, list) else json.dumps(one)
 
 
 def entry(table: str, /, **fields: Any) -> str:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -278,9 +279,11 @@ struct Load {
   time_ns remote_least_ns() const { return up.least_ns + host_least_ns + down.least_ns; }
 };
 
-// What chains have in common counts once (docs/analysis/joins.md, "What ways share"): a callback, by its number and 0,
-// or a message and what takes it over, by the numbers of both ends.
-using SharedKey = std::pair<int64_t, int64_t>;
+// What chains have in common counts once (docs/analysis/joins.md, "What ways share"): a callback, by its number and 0;
+// what it sends to the agent, by its number, kSends and the message; or a message on its way down and what takes it
+// over, by the numbers of both ends and the message.
+using SharedKey = std::array<int64_t, 3>;
+constexpr int64_t kSends = std::numeric_limits<int64_t>::min();
 
 // Of a chain's load what does not count for another one, as it is counted elsewhere.
 struct Cut {
@@ -362,11 +365,14 @@ time_ns silence_ns(const Questions &questions) {
 // What a chain has in common with others, in its order: its callbacks, and each message with what takes it over.
 std::vector<SharedKey> ordered_keys(const LinkChain &chain) {
   std::vector<SharedKey> keys;
-  int64_t before = 0;
+  const LinkCallback *before = nullptr;
   for (const LinkCallback &callback : chain.callbacks) {
-    if (before != 0 && callback.shared != 0) keys.emplace_back(before, callback.shared);
-    if (callback.shared != 0) keys.emplace_back(callback.shared, 0);
-    before = callback.shared;
+    if (callback.shared != 0) {
+      if (before != nullptr && before->shared != 0) keys.push_back({before->shared, callback.shared, before->message});
+      keys.push_back({callback.shared, 0, 0});
+      if (callback.payload_bytes > 0) keys.push_back({callback.shared, kSends, callback.message});
+    }
+    before = &callback;
   }
   return keys;
 }
@@ -592,12 +598,13 @@ class LinkModel {
     return load;
   }
 
-  // Its end is on the way of the longer one.
+  // Its end is on the way of the longer one, and what it sends there.
   bool begins_alike(size_t longer, size_t shorter) const {
     const auto &of = system_.chains[longer].callbacks, &begin = system_.chains[shorter].callbacks;
     return of.size() >= begin.size() &&
            std::equal(begin.begin(), begin.end(), of.begin(), [](const LinkCallback &one, const LinkCallback &other) {
-             return one.shared != 0 && one.shared == other.shared;
+             return one.shared != 0 && one.shared == other.shared &&
+                    (one.payload_bytes == 0 || one.message == other.message);
            });
   }
 
@@ -610,10 +617,10 @@ class LinkModel {
     for (size_t index = 0; index < callbacks.size(); index++) {
       const LinkCallback &callback = callbacks[index];
       const bool here = callback.place == kOnClient;
-      const bool is_elsewhere = elsewhere.count({callback.shared, 0}) > 0;
+      const bool is_elsewhere = elsewhere.count({callback.shared, 0, 0}) > 0;
       const LinkCallback *before = index > 0 ? &callbacks[index - 1] : nullptr;
       const bool is_reception = here && before != nullptr && callback.shared != 0;
-      if (is_reception && elsewhere.count({before->shared, callback.shared}) > 0) {
+      if (is_reception && elsewhere.count({before->shared, callback.shared, before->message}) > 0) {
         const Message taken = message(system_.line, Direction::down, before->payload_bytes);
         cut.client_ns += client.dispatch_ns + taken.frames * client.process_ns;
         cut.down_ns += taken.total_ns;
@@ -624,7 +631,7 @@ class LinkModel {
       if (!is_elsewhere || !here) continue;
       cut.client_ns += std::max<time_ns>(callback.execution_ns, 1) + (before == nullptr ? client.dispatch_ns : 0) +
                        (callback.payload_bytes > 0 ? client.submit_ns : 0);
-      if (callback.payload_bytes == 0) continue;
+      if (callback.payload_bytes == 0 || elsewhere.count({callback.shared, kSends, callback.message}) == 0) continue;
       const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
       cut.up_ns += sent.total_ns + sent.frames * gap_ns_;
       cut.up_plain_ns += sent.plain_ns + sent.frames * gap_ns_;
@@ -1057,6 +1064,7 @@ class LinkModel {
       if (is_batch() && loads_[chain].up.control > 0) return {};
       for (const LinkCallback &callback : self.callbacks) {
         if (callback.place != kOnClient || callback.payload_bytes == 0) continue;
+        if (callback.message > 0) return {};  // it makes several at once
         const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
         spacing.apart_ns = std::min(spacing.apart_ns, callback.least_ns + costs_ns);
         spacing.longest_ns = std::max(spacing.longest_ns, sent.total_ns + sent.frames * gap_ns_);

@@ -98,8 +98,10 @@ struct LinkCallback {
   std::vector<CriticalSection> sections = {};
   std::optional<time_ns> hop_ns = std::nullopt;  // on the host, from the callback before it there
   // The same number in several chains of one timer is one callback, executed once an instance whoever goes on from it;
-  // of two that follow each other in several chains the message is one, too. 0: it is this chain's alone.
+  // of two that follow each other in several chains the message is one, too, and of one the same `message`. 0: it is
+  // this chain's alone.
   int64_t shared = 0;
+  int64_t message = 0;    // which of the messages that one run makes: what the others take to make is execution
   std::string group = {};  // on the host: of callbacks that exclude each other, though lanes are free; empty: of none
 };
 

@@ -242,6 +242,7 @@ void read_callback(Fields &of, const LinkSystem &system, LinkCallback &callback)
   of.take("payload_bytes", callback.payload_bytes);
   of.take("hop_ns", callback.hop_ns);
   of.take("shared", callback.shared);
+  of.take("message", callback.message);
   of.take("group", callback.group);
   std::string executor = system.client.name;
   of.take("executor", executor);

@@ -299,8 +299,8 @@ def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.Monkey
     text = text.replace("115200", "9600").replace("agent_ms = 1\nreturn_ms = 1", "agent_ms = 0\nreturn_ms = 0")
     system = parse(text.replace("_ms = 200\n", "_ms = 500\n"))
     right = bounds_of(system).chain("c")
-    monkeypatch.setattr(lower, "up_bytes", lambda sender: sender.sent_bytes)
-    monkeypatch.setattr(lower, "down_bytes", lambda sender: sender.sent_bytes)
+    monkeypatch.setattr(lower, "up_bytes", lambda sender, taker: sender.sent_bytes)
+    monkeypatch.setattr(lower, "down_bytes", lambda sender, taker: sender.sent_bytes)
     wrong = bounding.bounds_of(system).chain("c")
     worst_ns = worst_of(system, "tide", 4)["c"]
     assert right is not None and right.bound_ns is not None and wrong is not None and wrong.bound_ns is not None

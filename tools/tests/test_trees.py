@@ -18,7 +18,7 @@ from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
 from tide.run.plan import plan_of, write_board_plan
 from tide.system.levels import levels
-from tide.system.load import load, parse
+from tide.system.load import SystemFileError, load, parse, require_played
 from tide.system.model import System
 
 EXAMPLE = Path(__file__).parents[2] / "examples/systems/sorting_gate.toml"
@@ -212,3 +212,102 @@ def test_the_plan_of_a_board_has_what_a_callback_joins(tmp_path: Path) -> None:
     place = next(number for number, line in enumerate(lines) if line.startswith("callback move "))
     assert lines[place].split()[5] == "gate/size"
     assert lines[place + 1].split()[:2] == ["join", "gate/colour"]
+
+
+def several(publishes: list[dict[str, Any]], *more: str, work_ms: float = 1, **of_link: Any) -> str:
+    """A board's timer of 100 ms that publishes these topics, and what the host does with them."""
+    link = {"baud": 100_000, "escaped_bytes": 0, "agent_ms": 1, "return_ms": 0, "mtu_bytes": 1000, **of_link}
+    tick = ("m", work_ms, {"name": "tick", "publishes": publishes})
+    parts = (d.board("m", submit_ms=0.5), d.line("l", **link), d.host("h"), d.host("g"))
+    return d.described(*parts, d.chain("own", 9, tick), *more)
+
+
+def listens(name: str, priority: int, topic: str, executor: str = "h", **more: Any) -> str:
+    return d.chain(name, priority, (executor, 1, {"topic": topic}), branches_from="own.tick", **more)
+
+
+def topic(name: str, payload_bytes: int = 100, **more: Any) -> dict[str, Any]:
+    return {"topic": name, "payload_bytes": payload_bytes, **more}
+
+
+def bound_ms(text: str, chain: str, executor: str | None = None) -> float:
+    found = bounds_of(parse(text), executor).chain(chain)
+    assert found is not None and found.bound_ns is not None, (chain, found and found.reason)
+    return found.bound_ns / _MS
+
+
+def test_a_callback_that_publishes_several_topics_runs_once() -> None:
+    """A message of 100 bytes is a frame of 119: 11.9 ms."""
+    text = several([topic("a"), topic("b")], listens("a", 8, "a"), listens("b", 7, "b", "g"))
+    alone = bound_ms(several([topic("a")], listens("a", 8, "a")), "a")
+    both = bound_ms(text, "a")
+    assert both == pytest.approx(alone + 0.5 + 11.9, abs=0.01)
+    assert bound_ms(text, "b") == pytest.approx(both, abs=0.01)  # which of them goes first is not known
+    assert bound_ms(text, "own") == pytest.approx(1 + 2 * 0.5, abs=0.01)
+    longer = several([topic("a"), topic("b")], listens("a", 8, "a"), listens("b", 7, "b", "g"), work_ms=60)
+    assert bound_ms(longer, "b") == pytest.approx(both + 59, abs=0.01)  # two timers would ask for 120 % of the board
+
+
+@pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
+def test_a_topic_of_which_no_chain_is_is_sent_all_the_same(executor: str) -> None:
+    heard = several([topic("a"), topic("b")], listens("a", 8, "a"), listens("b", 7, "b", "g"))
+    unheard = several([topic("a"), topic("b")], listens("a", 8, "a"))
+    assert bound_ms(unheard, "a", executor) == pytest.approx(bound_ms(heard, "a", executor), abs=0.01)
+    rest = listens("a", 8, "a"), d.chain("other", 5, ("m", 0.1), ("g", 1))
+    before, after = (
+        bound_ms(several(sent, *rest), "other", executor) for sent in ([topic("a")], [topic("a"), topic("b")])
+    )
+    assert after == pytest.approx(before + 0.5 + 11.9, abs=0.01)
+
+
+@pytest.mark.parametrize("seldom", [{"every": 10}, {"distance_ms": 1000}])
+def test_what_not_each_run_publishes_asks_for_its_part_of_the_line(seldom: dict[str, Any]) -> None:
+    """A frame of 619 bytes takes 61.9 ms of each second; the urgent message of 3.9 ms, of each tenth of one."""
+    long = topic("b", 600, **seldom)
+    other = d.chain("other", 5, ("m", 0.1), ("g", 1), period_ms=500)
+    text = several([topic("a", 20), long], listens("a", 8, "a"), listens("b", 7, "b", period_ms=1000), other)
+    own = 1 + 2 * 0.5 + 3.9 + 61.9 + 2
+    assert own <= bound_ms(text, "b") <= 100
+    assert own <= bound_ms(text, "a") <= 100
+    assert bound_ms(text, "other") == pytest.approx(
+        bound_ms(several([topic("a", 20), topic("b", 600, every=20)], other), "other"), abs=0.01
+    )
+    each = several([topic("a", 500), topic("b", 600)], listens("a", 8, "a"), listens("b", 7, "b", "g"))
+    with pytest.raises(SystemFileError, match=r"asked for 110 % of its 100000 baud to the host"):
+        parse(each)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (('topic = "b"\n', ""), 'does not say which it takes; add topic = "...": a, b'),
+        (
+            ('topic = "b"\n', 'topic = "c"\n'),
+            "takes topic 'c', which 'tick' before it does not publish; use one of: a, b",
+        ),
+        (("every = 10", "every = 1"), "branches from 'own' and has another period; write period_ms = 100"),
+        (("every = 10", "every = 20"), "whose messages are 2000 ms apart; write period_ms = 2000"),
+        (("every = 10", "every = 10, distance_ms = 1000"), "each 10th time and on a condition; keep distance_ms"),
+        (("every = 10", "distance_ms = 50"), "more often than 'tick' runs; write distance_ms = 100 or more"),
+        (('"b", payload_bytes = 600', '"a", payload_bytes = 600'), "topic 'a' is already published by 'tick'"),
+        (("every = 10", 'every = 10, reliability = "reliable"'), "is best_effort, and topic 'b', which it takes, is"),
+        (("payload_bytes = 600, ", ""), "'publishes' of callback 1 of chain 1 lacks 'payload_bytes'"),
+    ],
+)
+def test_what_several_topics_must_say(change: tuple[str, str], what: str) -> None:
+    text = several(
+        [topic("a"), topic("b", 600, every=10)], listens("a", 8, "a"), listens("b", 7, "b", "g", period_ms=1000)
+    )
+    assert parse(text) and change[0] in text
+    with pytest.raises(SystemFileError) as refusal:
+        parse(text.replace(*change))
+    assert any(what in line for line in refusal.value.lines), refusal.value.lines
+
+
+def test_what_is_not_played_is_refused_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(several([topic("a"), topic("b")], listens("a", 8, "a")), encoding="utf-8")
+    system = load(file)
+    with pytest.raises(SystemFileError, match=r"system.toml:\d+: 'tick' publishes several topics"):
+        require_played(file, system)
+    require_played(file, system, ["m"])

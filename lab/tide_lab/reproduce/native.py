@@ -15,7 +15,7 @@ from tide.run.plan import Variant
 from tide.run.results import run_once
 from tide.run.robot import Settings
 from tide.system.load import load
-from tide.system.model import Callback, Publication, System
+from tide.system.model import Callback, System
 from tide.system.variants import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide_lab.reproduce.cases import METRICS, Case, published
 
@@ -44,9 +44,7 @@ def system_of(case: Case, system: str, x: int) -> System:
     def adapted(callback: Callback) -> Callback:
         if base.where(callback) == "host":
             return callback
-        publishes: Publication | None = callback.publishes
-        if publishes is not None:
-            publishes = publishes.model_copy(update={"payload_bytes": payload_bytes})
+        publishes = tuple(one.model_copy(update={"payload_bytes": payload_bytes}) for one in callback.publishes)
         return callback.model_copy(update={"execution_ms": Decimal(execution_ms), "publishes": publishes})
 
     changed = tuple(

@@ -29,6 +29,7 @@ from tide.analysis.lower import (
     hop_before,
     host_document,
     host_models,
+    hosts_of,
     is_on_host,
     latest_ways,
     line_models,
@@ -38,6 +39,7 @@ from tide.analysis.lower import (
     own_priorities,
     refuse_link,
     sections_of,
+    sending,
     shared_callbacks,
     shared_exclusive_groups,
     stretches_of,
@@ -366,7 +368,7 @@ class _Composition:
         board = None if place == HOST else system.executor(place)
         own = [one for one in self._every.values() if one.place == place]
         document = board_document(self._part(board, own), self._policy(board, executor), losses, system)
-        document["hosts"] = [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"]
+        document["hosts"] = [one for one in hosts_of(system) if one["name"] != RELAY]
         document["hosts"].append({"name": RELAY, "own_cores": True})
         for section, chain in zip(own, document["chains"], strict=True):
             self._pass_on(section, chain["callbacks"])
@@ -387,12 +389,20 @@ class _Composition:
 
     def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
         """Between two boards a message goes through the agent, or comes from who published it on the host."""
+        whole = (*section.chain.callbacks, None)
+        for one, callback in zip(callbacks, section.callbacks, strict=False):  # where there is a service, there is more
+            if callback.publishes_apart:
+                after = whole[next(place for place, each in enumerate(whole) if each is callback) + 1]
+                one |= sending(self._system, callback, after, section.place)
         relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
         for at, sections in reversed(section.away):
-            callbacks.insert(at, relay | {"name": _AWAY, "payload_bytes": down_bytes(sections[-1].last)})
+            callbacks.insert(
+                at, relay | {"name": _AWAY, "payload_bytes": down_bytes(sections[-1].last, section.callbacks[at])}
+            )
         if section.before is not None:
             number = -self._shared.get(id(section.before), 0)  # its message, not its execution
-            callbacks.insert(0, relay | {"payload_bytes": down_bytes(section.before), "shared": number})
+            sent = sending(self._system, section.before, section.callbacks[0], "")
+            callbacks.insert(0, relay | sent | {"shared": number})
         if not section.is_last and self._system.where(section.callbacks[-1]) == "mcu":
             callbacks.append(relay)
 
@@ -457,7 +467,7 @@ class _Composition:
                 "name": one.name,
                 "executor": one.executor,
                 "execution_ns": one.execution_ns
-                + (self._makes_ns[one.executor] if one.sends else 0)
+                + self._makes_ns[one.executor] * one.count_sent
                 + self._waits_ns.get(id(one), 0),
                 "payload_bytes": 1,
                 "shared": self._shared.get(id(one), 0),
@@ -718,8 +728,8 @@ def _from_event(chain: Chain, timer: Chain, bound: ChainBound) -> ChainBound:
     known. A chain that begins with an event starts when it comes."""
     if timer.begins_with_event:
         return replace(bound, from_event_ns=bound.bound_ns, deadline_from="event", begins_with_event=True)
-    in_period = bound.bound_ns is not None and bound.bound_ns <= timer.period_ns
-    event_ns = timer.period_ns + (bound.bound_ns or 0) if in_period else None
+    in_period = bound.bound_ns is not None and bound.bound_ns <= chain.period_ns
+    event_ns = chain.period_ns + (bound.bound_ns or 0) if in_period else None
     return replace(bound, from_event_ns=event_ns, deadline_from=chain.deadline_from)
 
 

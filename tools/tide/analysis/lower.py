@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Literal
 
 from tide.analysis.result import ITSELF, NUMBER, ChainBound, Model, Root, Share, alternative_name, chain_of
@@ -16,7 +17,7 @@ from tide.system.finding import Finding
 from tide.system.levels import levels as levels_on
 from tide.system.levels import shared_priorities, tree_priorities
 from tide.system.locate import Path
-from tide.system.model import Callback, Chain, System, nanoseconds
+from tide.system.model import Callback, Chain, Publication, System, nanoseconds
 from tide.system.places import Executor, SerialLink, UdpLink
 from tide.system.servers import service_of_group, serving_several
 
@@ -218,15 +219,16 @@ def _callback_findings(system: System, callback: Callback, path: Path) -> list[F
         )
     if callback.sends is None:
         return findings
-    if callback.sent_bytes > _LONGEST_PAYLOAD:
-        key = "publishes" if callback.publishes else "requests" if callback.requests else "replies"
-        findings.append(
-            Finding(
-                (*path, key, "payload_bytes"),
-                f"'payload_bytes' of '{callback.name}' is {callback.sent_bytes}",
-                f"with a microcontroller it must be at most {_LONGEST_PAYLOAD}",
+    services = (((*path, "requests"), callback.requests), ((*path, "replies"), callback.replies))
+    for place, sent in (*callback.located(path), *services):
+        if sent is not None and (sent.payload_bytes or 0) > _LONGEST_PAYLOAD:
+            findings.append(
+                Finding(
+                    (*place, "payload_bytes"),
+                    f"'payload_bytes' of '{callback.name}' is {sent.payload_bytes}",
+                    f"with a microcontroller it must be at most {_LONGEST_PAYLOAD}",
+                )
             )
-        )
     if system.where(callback) == "mcu":
         board = system.executor(callback.executor)
         if not system.links:
@@ -411,21 +413,81 @@ class Ways:
 
 
 def has_trees(system: System) -> bool:
-    return any(chain.branches_from is not None for chain in system.chains)
+    return any(
+        chain.branches_from is not None or any(one.publishes_apart for one in chain.callbacks)
+        for chain in system.chains
+    )
 
 
 def ways_of(system: System) -> Ways:
     """The cost is that of all ways, each compared with all others."""
-    behind = _BehindJoins(system)
+    behind, begun = _BehindJoins(system), _Begun(system)
     shared = tree_priorities(system)
     chains: list[Chain] = []
     of_chain: dict[str, tuple[str, ...]] = {}
     for chain in system.chains:
         for place, way in enumerate(system.ways(chain)):
             name = chain.name if place == 0 else alternative_name(chain.name, place)
-            chains.append(_alone(system, chain, behind.callbacks_of(way), name, shared))
+            chains.append(_alone(system, chain, begun.way(behind.callbacks_of(way)), name, shared))
             of_chain[chain.name] = (*of_chain.get(chain.name, ()), name)
-    return Ways(system.model_copy(update={"chains": tuple(chains)}), of_chain)
+    chains += _unheard(system, begun, of_chain, shared)
+    executors = system.executors
+    if any(one.callbacks[-1].executor == RELAY for one in chains):
+        executors = (*executors, Executor.model_construct(name=RELAY, where="host"))
+    return Ways(system.model_copy(update={"chains": tuple(chains), "executors": executors}), of_chain)
+
+
+class _Begun:
+    """Of a message that not each run publishes a tree of its own begins, with a timer as slow as the message may come.
+    What comes before the message is there again, executed and sent by that timer, which only adds work. Where that is
+    one callback of a board, the run that makes the message is counted with the other tree, which has the same level:
+    behind the run nothing else is to do but to send (docs/analysis/joins.md, Several messages)."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._made: dict[tuple[int, ...], Callback] = {}
+
+    def way(self, way: Way) -> Way:
+        for place in reversed(range(len(way) - 1)):
+            sent = way[place].sends_to(way[place + 1])
+            if isinstance(sent, Publication) and sent.is_occasional:
+                return (*self._prefix(way[: place + 1], sent), *way[place + 1 :])
+        return way
+
+    def _prefix(self, prefix: Way, sent: Publication) -> Iterator[Callback]:
+        is_one = len(prefix) == 1 and self._system.where(prefix[0]) == "mcu"
+        for place, callback in enumerate(prefix):
+            key = (*map(id, prefix[: place + 1]), id(sent))
+            if key not in self._made:
+                then = sent if callback is prefix[-1] else callback.sends_to(prefix[place + 1])
+                changed: dict[str, Any] = {"publishes": (then,)} if isinstance(then, Publication) else {}
+                changed |= {"execution_ms": _NOTHING, "least_ms": _NOTHING} if is_one else {}
+                self._made[key] = callback.model_copy(update=changed)
+            yield self._made[key]
+
+
+def _unheard(
+    system: System, begun: _Begun, of_chain: Mapping[str, tuple[str, ...]], shared: Mapping[str, int]
+) -> Iterator[Chain]:
+    """Messages of which no chain is, beside others of their callback: they are sent all the same."""
+    taken = system.taken()
+    for chain in system.chains:
+        count = len(of_chain[chain.name])
+        for position, callback in enumerate(chain.callbacks):
+            for sent in callback.publishes if callback.publishes_apart else ():
+                if id(sent) in taken:
+                    continue
+                taker = Callback.model_construct(
+                    name=RELAY, kind="subscription", executor=RELAY, execution_ms=_NOTHING, topic=sent.topic
+                )
+                before = system.ways(chain)[0][: -len(chain.callbacks)]
+                way = begun.way((*before, *chain.callbacks[: position + 1], taker))
+                changed: dict[str, Any] = {"reliability": sent.reliability or chain.reliability}
+                changed["period_ms"] = Decimal(sent.period_ns(chain.period_ns)) / 1_000_000
+                changed["deadline_ms"] = changed["period_ms"]
+                name = alternative_name(chain.name, count)
+                yield _alone(system, chain, way, name, shared).model_copy(update=changed)
+                count += 1
 
 
 class _BehindJoins:
@@ -463,7 +525,7 @@ def _waits(system: System, chain: Chain) -> bool:
 def _alone(system: System, chain: Chain, way: Way, name: str, shared: Mapping[str, int]) -> Chain:
     timer = system.timer_of(chain)
     tree = [one for one in system.chains if system.timer_of(one) is timer]
-    if len(tree) == 1:
+    if len(tree) == 1 and way == chain.callbacks and not any(one.publishes_apart for one in way):
         return chain
     changed = {
         "name": name,
@@ -521,23 +583,37 @@ def named(text: str) -> str:
     return _ALTERNATIVE.sub("", text)
 
 
+def _messages_of(system: System, chain: Chain) -> set[int]:
+    """The identities of all that is sent from its timer to its end."""
+    pairs = (pair for way in system.ways(chain) for pair in zip(way, (*way[1:], None), strict=True))
+    return {id(sent) for before, after in pairs if (sent := before.sends_to(after)) is not None}
+
+
 def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
     """What chains of one timer may not have together, with a board. waiting: boards where publishing waits."""
     if not has_trees(system):
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
+    messages = {chain.name: _messages_of(system, chain) for chain in system.chains}
+    takers: dict[int, list[Chain]] = {}
+    for chain in system.chains:
+        for key in messages[chain.name]:
+            takers.setdefault(key, []).append(chain)
     for index, chain in enumerate(system.chains):
-        if chain.branches_from is None:
-            continue
         timer = system.timer_of(chain)
         tree = [one for one in system.chains if system.timer_of(one) is timer]
+        if len(tree) == 1 and not any(one.publishes_apart for one in chain.callbacks):
+            continue
         way = [one for callbacks in system.ways(chain) for one in callbacks]
-        if chain.reliability != timer.reliability:
+        together = [one for key in messages[chain.name] for one in takers[key]]
+        other = next((one for one in together if one.reliability != chain.reliability), None)
+        if other is not None and chain.branches_from is not None:
             yield Finding(
                 ("chains", index, "reliability"),
-                f"chain '{chain.name}' is {chain.reliability} and begins with the timer of '{timer.name}', which is "
-                f"{timer.reliability}: there is a bound with a board only if both are the same",
-                f'write reliability = "{timer.reliability}"',
+                f"chain '{chain.name}' is {chain.reliability} and begins with the timer of '{other.name}', which is "
+                f"{other.reliability} and takes the same message: there is a bound with a board only if both are the "
+                "same",
+                f'write reliability = "{other.reliability}"',
             )
         elif any(one.requests or one.replies for one in way):
             yield Finding(
@@ -684,7 +760,7 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             "losses": losses,
             "hold": any(chain.hold for chain in system.chains),
         },
-        "hosts": [{"name": one.name, "lanes": one.lanes} for one in system.executors if one.where == "host"],
+        "hosts": hosts_of(whole or system),
         "chains": [
             _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits, shared)
             for chain in system.chains
@@ -714,6 +790,14 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             document["protocol"]["heartbeat_floor_ns"] = _UDP_FLOOR_NS
         document["line"] = _line(system, line)
     return document
+
+
+def hosts_of(system: System) -> list[Document]:
+    return [
+        {"name": one.name, "lanes": one.lanes} | ({"own_cores": True} if one.name == RELAY else {})
+        for one in system.executors
+        if one.where == "host"
+    ]
 
 
 def shared_callbacks(system: System) -> dict[int, int]:
@@ -747,10 +831,10 @@ def _relay_services(document: Document, system: System, client: str) -> None:
             sender, taker = chain.callbacks[position : position + 2]
             loops = sender.executor == taker.executor == client
             loops = loops and taker.kind == ("service" if sender.requests else "client")
-            if loops and up_bytes(sender) != down_bytes(sender):
-                entry["callbacks"].insert(position + 1, relay | {"payload_bytes": down_bytes(sender)})
+            if loops and up_bytes(sender, taker) != down_bytes(sender, taker):
+                entry["callbacks"].insert(position + 1, relay | {"payload_bytes": down_bytes(sender, taker)})
                 used = True
-    if used:
+    if used and all(one["name"] != RELAY for one in document["hosts"]):
         document["hosts"].append({"name": RELAY, "own_cores": True})
 
 
@@ -872,7 +956,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
                 group = group_of(one, position, callback)
                 if group is not None:
                     groups[group] = callback.executor
-                more_ns = waits_ns.get(id(callback), 0) + (makes_ns[callback.executor] if callback.sends else 0)
+                more_ns = waits_ns.get(id(callback), 0) + makes_ns[callback.executor] * callback.count_sent
                 callbacks.append(_host_callback(callback, group, own, more_ns))
             chains.append(
                 {
@@ -940,8 +1024,11 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
 
 def _is_sporadic(system: System, chain: Chain) -> bool:
     """chain: of the system, or a section of one."""
-    whole = (chain.name, chain.name.rpartition(NUMBER)[0])
-    return any(one.begins_with_event for one in system.chains if one.name in whole)
+    names = (chain.name, chain.name.rpartition(NUMBER)[0])
+    whole = [one for one in system.chains if one.name in names]
+    sent = [before.sends_to(after) for one in whole for before, after in pairwise(one.callbacks)]
+    on_condition = any(isinstance(one, Publication) and one.distance_ms is not None for one in sent)
+    return on_condition or any(one.begins_with_event for one in whole)
 
 
 def _link_chain(
@@ -967,17 +1054,34 @@ def _link_chain(
                 "name": callback.name,
                 "executor": callback.executor,
                 "execution_ns": callback.execution_ns
-                + (makes_ns.get(callback.executor, 0) if callback.sends else 0)
+                + makes_ns.get(callback.executor, 0) * callback.count_sent
                 + waits_ns.get(id(callback), 0),
                 "least_ns": callback.least_ns,
-                "payload_bytes": up_bytes(callback) if callback.executor == client else down_bytes(callback),
                 "hop_ns": system.hop_ns(before, callback),
                 "shared": shared.get(id(callback), 0),
                 "group": exclusive_group(system, callback) or "",
             }
-            for before, callback in zip((None, *chain.callbacks), chain.callbacks, strict=False)
+            | sending(system, callback, after, client)
+            for before, callback, after in zip(
+                (None, *chain.callbacks), chain.callbacks, (*chain.callbacks[1:], None), strict=False
+            )
         ],
     }
+
+
+def sending(system: System, callback: Callback, after: Callback | None, client: str) -> Document:
+    """Which of its messages a chain goes on with. What a callback of the board takes to make the others is execution:
+    all are made before it ends."""
+    here = callback.executor == client
+    sent = callback.sends_to(after)
+    entry: Document = {
+        "payload_bytes": (up_bytes if here else down_bytes)(callback, after),
+        "message": next((place for place, one in enumerate(callback.publishes) if one is sent), 0),
+    }
+    if here and callback.publishes_apart:
+        more = callback.count_sent - (sent is not None)
+        entry["execution_ns"] = callback.execution_ns + more * nanoseconds(system.executor(client).submit_ms)
+    return entry
 
 
 # ---- what is supposed of executors ----

@@ -12,21 +12,27 @@ from typing import NamedTuple
 
 from tide.errors import UsageError
 from tide.system.levels import levels_of_boards
-from tide.system.model import Callback, Chain, Publication, System
+from tide.system.model import Callback, Chain, Publication, Reliability, System
 from tide.system.places import Executor
 
 _IDENTITY_BYTES = 24  # TIDE_SAMPLE_IDENTITY_BYTES of include/tide/session.h
 _NUMBER_BYTES = 4  # TIDE_REPLY_HEADER_BYTES there
 
 
-def up_bytes(sender: Callback) -> int:
-    """Of what a callback of a board sends, to the agent. 0: nothing."""
-    return sender.sent_bytes + (_IDENTITY_BYTES if sender.replies else 0)
+def up_bytes(sender: Callback, taker: Callback | None) -> int:
+    """Of what a callback of a board sends for that one, to the agent. 0: nothing."""
+    return _payload(sender, taker) + (_IDENTITY_BYTES if sender.replies else 0)
 
 
-def down_bytes(sender: Callback) -> int:
+def down_bytes(sender: Callback, taker: Callback | None) -> int:
     """Of what any callback sends, from the agent to the board that takes it. 0: nothing."""
-    return sender.sent_bytes + (_IDENTITY_BYTES if sender.requests else _NUMBER_BYTES if sender.replies else 0)
+    header = _IDENTITY_BYTES if sender.requests else _NUMBER_BYTES if sender.replies else 0
+    return _payload(sender, taker) + header
+
+
+def _payload(sender: Callback, taker: Callback | None) -> int:
+    sent = sender.sends_to(taker)
+    return (sent.payload_bytes or 0) if sent is not None else 0
 
 
 _WRITE_HEADER_BYTES = 8  # of the submessage, and the two ids
@@ -63,10 +69,11 @@ class Endpoint:
     payload_bytes: int
     level: int
     header_bytes: int = 0  # what a service adds in front of it
+    reliability: Reliability | None = None  # None: that of the chain
 
     @property
     def reliable(self) -> bool:
-        return self.chain.reliability == "reliable"
+        return (self.reliability or self.chain.reliability) == "reliable"
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,7 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
     every = levels_of_boards(system)
     timers, publications, subscriptions, chains, events = [], [], [], [], 0
     services: list[ServiceEnd] = []
+    taken = system.taken()
     for chain in system.chains:
         if any(callback.executor in names for callback in chain.callbacks):
             chains.append(chain)
@@ -176,14 +184,16 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
             if callback.kind == "timer":
                 timers.append((chain, callback))
             events += callback.kind == "event"
-            subscriptions += [_endpoint(chain, callback, one.publishes, level) for one in before if one.publishes]
+            sent = [one.sends_to(callback) for one in before]
+            subscriptions += [_endpoint(chain, callback, one, level) for one in sent if isinstance(one, Publication)]
             if callback.replies is not None and before:
                 services.append(_service(chain, (before[0], callback), False, level))
             if callback.requests is not None:
                 server = chain.callbacks[chain.callbacks.index(callback) + 1]
                 services.append(_service(chain, (callback, server), True, level))
-            if callback.publishes is not None:
-                publications.append(_endpoint(chain, callback, callback.publishes, level))
+            for one in callback.publishes:
+                takers = taken.get(id(one), [chain])
+                publications.append(_endpoint(takers[0], callback, one, level))
     return Client(
         executors=tuple(executor.name for executor in executors),
         lanes=max((executor.lanes for executor in executors), default=1),
@@ -200,7 +210,7 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
 
 
 def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -> Endpoint:
-    return Endpoint(chain, callback, said.topic, _dds_type(said.type), said.payload_bytes, level)
+    return Endpoint(chain, callback, said.topic, _dds_type(said.type), said.payload_bytes, level, 0, said.reliability)
 
 
 def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, level: int) -> ServiceEnd:
@@ -211,7 +221,7 @@ def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, leve
     ends = []
     for maker, part in ((asks, "Request"), (serves, "Response")):
         sent = is_client == (part == "Request")
-        header_bytes = (up_bytes(maker) if sent else down_bytes(maker)) - maker.sent_bytes
+        header_bytes = (up_bytes if sent else down_bytes)(maker, None) - maker.sent_bytes
         dds_type = f"{_dds_type(asks.requests.type)}{part}_"
         ends.append(Endpoint(chain, maker, asks.requests.service, dds_type, maker.sent_bytes, level, header_bytes))
     request, reply = ends

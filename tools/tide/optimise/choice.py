@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import pairwise
 from typing import TypeVar
 
 from tide.analysis.lower import levels_of
@@ -15,7 +16,7 @@ from tide.programs.simulator import workers
 from tide.system.edit import edited
 from tide.system.levels import check_levels
 from tide.system.locate import Path
-from tide.system.model import Callback, Chain, System, nanoseconds
+from tide.system.model import Callback, Chain, Publication, System, nanoseconds
 from tide.system.places import Executor, SerialLink
 
 
@@ -81,7 +82,9 @@ def only(system: System, names: Collection[str]) -> System:
             continue
         if chain.branches_from is not None and chain.branches_from[0] not in names:
             own = {callback.name for callback in chain.callbacks}
-            shared = system.path(chain)[: -len(chain.callbacks)]
+            path = system.path(chain)
+            count = len(path) - len(chain.callbacks)
+            shared = [_sending_alone(*pair) for pair in pairwise(path[: count + 1])]
             renamed = [
                 callback.model_copy(update={"name": f"{chain.branches_from[0]}_{callback.name}"})
                 if callback.name in own
@@ -95,6 +98,14 @@ def only(system: System, names: Collection[str]) -> System:
             chain = chain.model_copy(update={"joins": tuple(one for one in chain.joins if one[0] in names)})
         chains.append(chain)
     return system.with_chains(tuple(chains))
+
+
+def _sending_alone(callback: Callback, after: Callback) -> Callback:
+    """With what that one takes as its only message, in each run."""
+    sent = callback.sends_to(after)
+    if not isinstance(sent, Publication) or not callback.publishes_apart:
+        return callback
+    return callback.model_copy(update={"publishes": (sent.model_copy(update={"every": 1, "distance_ms": None}),)})
 
 
 def cores_of(system: System, choice: Choice) -> float:
@@ -201,7 +212,14 @@ class Moves:
     def _fragments(self, link: SerialLink, quantum: int) -> bool:
         """A message may not need more frames than a window holds."""
         largest = max(
-            (max(up_bytes(one), down_bytes(one)) for chain in self._system.chains for one in chain.callbacks), default=0
+            (
+                max(sent.payload_bytes or 0, up_bytes(one, None), down_bytes(one, None))
+                for chain in self._system.chains
+                for one in chain.callbacks
+                for sent in (*one.publishes, one.requests, one.replies)
+                if sent is not None
+            ),
+            default=0,
         )  # fmt: skip
         return quantum == 0 or (quantum <= link.mtu_bytes and largest + 8 <= 15 * (quantum - 8))
 

@@ -46,7 +46,7 @@ def is_paper_setup(system: System) -> bool:
             chain.period_ns == 500_000_000
             and [one.execution_ns for one in chain.callbacks if system.where(one) == "mcu"] == [10_000_000] * 2
             and all(one.execution_ns <= 1_000_000 for one in chain.callbacks if system.where(one) == "host")
-            and [callback.publishes.payload_bytes for callback in chain.callbacks if callback.publishes] == [100, 10]
+            and [one.payload_bytes for callback in chain.callbacks for one in callback.publishes] == [100, 10]
             for chain in system.chains
         )
     )

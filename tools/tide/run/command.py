@@ -23,9 +23,9 @@ from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.programs.simulator import SimulationError
 from tide.report.verdict import MET, NO_ANSWER
 from tide.run.machine import describe
-from tide.run.plan import Variant, is_comparison, require_comparison
+from tide.run.plan import Variant, is_comparison, is_given, require_comparison
 from tide.run.robot import START_LIMIT_S, Settings
-from tide.system.load import load
+from tide.system.load import load, require_played
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide.terminal.style import print_whole, print_wrapped
 
@@ -199,6 +199,7 @@ def run(
       tide run examples/three_chains/system.toml --on qemu
     """
     system = load(file)
+    require_played(file, system, [one.name for one in system.executors if is_given(one)])
     waits = execution is ExecutionChoice.wait
     settings = Settings(
         periods, seed, line_loss, ros_domain(domain), start_limit_s=start_limit_s, details=details, waits=waits

@@ -296,9 +296,9 @@ class _Judge:
         texts = []
         for chain in self.system.chains:
             stated = {
-                "up" if self.system.where(callback) == "mcu" else "down": callback.publishes.payload_bytes
+                "up" if self.system.where(callback) == "mcu" else "down": one.payload_bytes
                 for callback in chain.callbacks
-                if callback.publishes is not None
+                for one in callback.publishes
             }
             for way, payload in stated.items():
                 found = sizes["messages"].get(f"{chain.name} {way}")
@@ -541,7 +541,7 @@ def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
         found |= {
             "agent": nanoseconds(link.agent_ms),
             "return": nanoseconds(link.return_ms),
-            "node": sum(one.execution_ns + (made_ns[one.executor] if one.sends else 0) for one in hosts),
+            "node": sum(one.execution_ns + made_ns[one.executor] * one.count_sent for one in hosts),
         }
     return found
 

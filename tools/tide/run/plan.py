@@ -62,7 +62,7 @@ def limit_ns(system: System, callback: Callback) -> int:
     """What one run of it may take, with the message that it makes. What it takes to choose it is granted here, and
     therefore not to what comes before it."""
     executor = system.executor(callback.executor)
-    made_ns = nanoseconds(executor.submit_ms) if callback.sends else 0
+    made_ns = nanoseconds(executor.submit_ms) * callback.count_sent
     chosen_ns = nanoseconds(executor.dispatch_ms) if executor.where == "mcu" else 0
     return callback.execution_ns + made_ns + chosen_ns
 
@@ -93,16 +93,22 @@ def link_of(system: System, board: Executor) -> SerialLink | UdpLink:
     return link
 
 
-def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Callback | None]]:
+def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Callback | None]]:
     """Of each chain that publishes it: who makes a message, and who takes it; None where nobody does."""
+    taken = system.taken()
     for chain in system.chains:
         seen: set[tuple[int, int]] = set()
         for way in system.ways(chain):
             for callback, after in zip(way, (*way[1:], None), strict=True):
                 key = id(callback), id(after)
-                if callback.publishes is not None and key not in seen:
+                if callback.publishes and key not in seen:
                     seen.add(key)
-                    yield chain, callback, after
+                    sent = callback.sends_to(after)
+                    one_of_it = [] if sent is None else [(sent, after)]
+                    untaken = [(one, None) for one in callback.publishes if id(one) not in taken and one is not sent]
+                    for publication, reader in (*one_of_it, *untaken):
+                        assert isinstance(publication, Publication)
+                        yield chain, callback, publication, reader
 
 
 # ---- executors that are compared ----
@@ -172,8 +178,14 @@ def _run_chain(system: System, chain: Chain) -> RunChain:
             "subscription (mcu)"
         )
     sample, decide, act = chain.callbacks
-    assert sample.publishes is not None and decide.publishes is not None  # the loader has checked it
-    for publication in (sample.publishes, decide.publishes):
+    for callback in (sample, decide):
+        if callback.publishes_apart:
+            raise PlanError(
+                f"'{callback.name}' of chain '{chain.name}' publishes several topics, or not at each run; a comparison "
+                "of executors has one message of each run"
+            )
+    request, reply = sample.publishes[0], decide.publishes[0]  # the loader has checked them
+    for publication in (request, reply):
         topic, size = publication.topic, publication.payload_bytes
         if publication.type != _COMPARED_TYPE:
             raise PlanError(f"topic '{topic}' is {publication.type}; a comparison of executors speaks {_COMPARED_TYPE}")
@@ -182,7 +194,7 @@ def _run_chain(system: System, chain: Chain) -> RunChain:
         if len(topic) > 50:
             raise PlanError(f"topic '{topic}' is too long; use at most 50 characters")
     level = levels(system, sample.executor)[chain.name]
-    return RunChain(chain, sample, decide, act, sample.publishes, decide.publishes, level)
+    return RunChain(chain, sample, decide, act, request, reply, level)
 
 
 def serial_link(system: System) -> SerialLink:
@@ -435,13 +447,12 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
     """What tide.run.nodes reads; messages go into files."""
     owners = {id(one): (chain.name, one.name) for chain in system.chains for one in chain.callbacks}
     readers: dict[tuple[str, str], int] = {}  # of topics; the observer's is one, where it listens
-    for chain, maker, reader in topics_of(system):
+    for chain, maker, _, reader in topics_of(system):
         count = (reader is not None) + (not is_played(system, chain))
         readers[owners[id(maker)]] = max(readers.get(owners[id(maker)], 0), count)
     of_hosts: set[tuple[str, str | None]] = set()  # topics and parts of services whose messages come from there
     for one in (one for chain in system.chains for one in chain.callbacks if system.where(one) == "host"):
-        if one.publishes is not None:
-            of_hosts.add((one.publishes.topic.lstrip("/"), None))
+        of_hosts |= {(each.topic.lstrip("/"), None) for each in one.publishes}
         if one.requests is not None:
             of_hosts.add((one.requests.service.lstrip("/"), "Request"))
         if one.replies is not None:

@@ -309,9 +309,8 @@ class Robot:
 
     def _start_observer(self, children: Children) -> Child:
         topics = []
-        for chain, callback, reader in topics_of(self.system):
-            assert callback.publishes is not None
-            told = {"topic": callback.publishes.topic, "type": callback.publishes.type}
+        for chain, _, sent, reader in topics_of(self.system):
+            told = {"topic": sent.topic, "type": sent.type}
             topics.append({**told, "readers": int(reader is not None), "observed": not is_played(self.system, chain)})
         services = [
             {"service": one.replies.service, "type": one.replies.type}
@@ -624,20 +623,12 @@ def missing_text(system: System, missing: list[dict[str, str]], limit_s: float, 
     first = missing[0]
     if "service" in first:
         return _missing_service(system, first, limit_s, folder)
-    maker, reader = next(
-        (callback, after)
-        for _, callback, after in topics_of(system)
-        if callback.publishes is not None and callback.publishes.topic == first["topic"]
-    )
+    _, maker, sent, reader = next(found for found in topics_of(system) if found[2].topic == first["topic"])
     who = maker if first["what"] != "subscription" or reader is None else reader
     role = role_of(system.executor(who.executor))
     log = folder / f"{who.executor}.log"
     if first["what"] == "type":
-        assert maker.publishes is not None
-        return (
-            f"topic '{first['topic']}' is {first['type']}, the description says {maker.publishes.type}; "
-            f"correct one of them"
-        )
+        return f"topic '{first['topic']}' is {first['type']}, the description says {sent.type}; correct one of them"
     verb = "publish" if first["what"] == "publisher" else "subscribe to"
     return f"{role} did not {verb} topic '{first['topic']}' within {limit_s:g} s; look into {log}"
 

@@ -18,7 +18,7 @@ from tide.programs.pauses import Span, pauses_of
 from tide.report.verdict import not_published, unanswered
 from tide.run.plan import WARM_UP_INSTANCES, instances_of, is_given, is_played, limit_ns, topics_of
 from tide.run.robot import Recorded
-from tide.system.model import Callback, Chain, System
+from tide.system.model import Callback, Chain, Publication, System
 
 
 @dataclass(frozen=True)
@@ -188,9 +188,10 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
     if path[0].kind in ("timer", "event") and not is_given(system.executor(path[0].executor)):
         points.append(_Point(_RELEASE, _releases(system, chain, recorded)))
     ends_here = not is_given(system.executor(path[-1].executor))
-    for callback in path:
-        if callback.publishes is not None and not (ends_here and callback is path[-1]):  # published before its end
-            topic, from_ns = callback.publishes.topic, recorded.start_ns
+    for callback, after in zip(path, (*path[1:], None), strict=True):
+        sent = callback.sends_to(after)
+        if isinstance(sent, Publication) and not (ends_here and callback is path[-1]):  # published before its end
+            topic, from_ns = sent.topic, recorded.start_ns
             times_ns = [at_ns for at_ns in recorded.topics.get(topic, []) if at_ns >= from_ns]
             missed = [one for one in recorded.missed.get(topic, []) if one[0] >= from_ns]
             points.append(_Point(topic, times_ns, missed))
@@ -226,12 +227,11 @@ def _ways(points: list[_Point]) -> list[list[int]]:
     return list(ways.values())
 
 
-def _rate(system: System, callback: Callback, recorded: Recorded) -> Rate:
-    assert callback.publishes is not None
-    times_ns = [at_ns for at_ns in recorded.topics.get(callback.publishes.topic, []) if at_ns >= recorded.start_ns]
+def _rate(topic: str, recorded: Recorded) -> Rate:
+    times_ns = [at_ns for at_ns in recorded.topics.get(topic, []) if at_ns >= recorded.start_ns]
     gaps = [after - before for before, after in pairwise(times_ns)]
     mean_ns = (times_ns[-1] - times_ns[0]) // len(gaps) if gaps else None
-    return Rate(callback.publishes.topic, len(times_ns), mean_ns, max(gaps, default=None))
+    return Rate(topic, len(times_ns), mean_ns, max(gaps, default=None))
 
 
 def _account(
@@ -250,9 +250,10 @@ def _account(
 def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
     seen = Seen(chain.name)
     seen.rates = [
-        _rate(system, one, recorded)
+        _rate(each.topic, recorded)
         for one in system.path(chain)
-        if one.publishes is not None and is_given(system.executor(one.executor))
+        for each in one.publishes
+        if is_given(system.executor(one.executor))
     ]
     points = _points(system, chain, recorded)
     if not points:
@@ -318,9 +319,8 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
         return
     watched = [(one, system.chain(one.chain)) for one in every if not is_played(system, system.chain(one.chain))]
     links = [
-        (before.publishes.topic, system.where(before), after and system.where(after))
-        for _, before, after in topics_of(system)
-        if before.publishes is not None
+        (sent.topic, system.where(before), after and system.where(after))
+        for _, before, sent, after in topics_of(system)
     ]
     if any(topic not in recorded.topics for topic, *_ in links):
         return  # the agent has counted messages that nobody looked for

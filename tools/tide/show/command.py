@@ -13,7 +13,7 @@ from tide.errors import UsageError
 from tide.outputs import write_text
 from tide.system.levels import levels, levels_of_boards
 from tide.system.load import load
-from tide.system.model import System
+from tide.system.model import Publication, System
 from tide.system.places import SerialLink
 from tide.terminal.style import empty_table, print_whole
 
@@ -109,6 +109,12 @@ def _print_levels(file: Path, system: System, executor: str | None) -> None:
     print_whole(Console(emoji=False), table)
 
 
+def _sent(one: Publication) -> str:
+    """Bytes, and how often where not each run publishes it."""
+    often = f" each {one.every}th" if one.every > 1 else f" per {one.distance_ms} ms" if one.distance_ms else ""
+    return f"{one.payload_bytes}{often}"
+
+
 def _print_chains(system: System) -> None:
     console = Console(emoji=False)
     console.print(f"[bold]{system.name}[/bold] {system.system.description}")
@@ -131,7 +137,7 @@ def _print_chains(system: System) -> None:
                 str(chain.period_ms) if first else "",
                 str(chain.deadline_ms) if first else "",
                 str(callback.execution_ms),
-                str(callback.sent_bytes) if callback.sends else "",
+                " + ".join(_sent(one) for one in callback.publishes) or str(callback.sent_bytes or ""),
                 end_section=position == len(chain.callbacks) - 1,
             )
     print_whole(console, table)

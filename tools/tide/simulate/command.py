@@ -25,7 +25,7 @@ from tide.report.results import nearest_rank
 from tide.report.table import milliseconds, observed_table
 from tide.simulate.campaign import LARGEST_SEED, MODES, Campaign, run_campaign
 from tide.simulate.described import is_description, print_outcome, simulate_description
-from tide.system.load import load, problem_lines
+from tide.system.load import load, problem_lines, require_played
 from tide.terminal.style import empty_table, print_whole
 
 app = typer.Typer()
@@ -186,6 +186,7 @@ def simulate(
 
 def _described(file: Path, runs: int, first: int, search: bool, out: Path | None, as_json: bool) -> None:
     system = load(file)
+    require_played(file, system)
     console = Console(quiet=as_json, emoji=False)
     try:
         with _place(out) as place:

@@ -5,7 +5,7 @@ that hang together, and processors and wires that are not asked for more than th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -13,7 +13,7 @@ from itertools import pairwise
 from tide.system.finding import Finding
 from tide.system.levels import check_levels
 from tide.system.locate import Path
-from tide.system.model import Callback, Chain, Lock, System, nanoseconds
+from tide.system.model import Callback, Chain, Lock, Publication, Reply, Request, System, nanoseconds
 from tide.system.places import Executor, SerialLink, UdpLink
 from tide.system.servers import servers_of
 
@@ -24,6 +24,7 @@ _NOTHING = Decimal(0)
 
 def check(system: System) -> list[Finding]:
     findings = [*_duplicates(system), *_unknown_names(system)]
+    findings = findings or [*_occasions(system)]
     findings = findings or [*_branches(system)]
     findings = findings or [*_joins(system)]
     if findings:  # the rest looks names up
@@ -31,6 +32,7 @@ def check(system: System) -> list[Finding]:
     return [
         *check_levels(system),
         *_chains(system),
+        *_topics(system),
         *_services(system),
         *_groups(system),
         *_priorities(system),
@@ -57,7 +59,7 @@ def _duplicates(system: System) -> Iterator[Finding]:
                 here = (f"{kind}s", index, "name")
                 yield Finding(here, f"there are two {kind}s named '{entry.name}'", "rename one of them")
             seen.add(entry.name)
-    topics: dict[str, tuple[Callback, Chain]] = {}
+    topics: dict[str, tuple[Publication, str]] = {}
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index, "callbacks")
         names: set[str] = set()
@@ -69,16 +71,15 @@ def _duplicates(system: System) -> Iterator[Finding]:
                     "rename one of them",
                 )
             names.add(callback.name)
-            if callback.publishes is None:
-                continue
-            topic = callback.publishes.topic.lstrip("/")
-            first, of = topics.setdefault(topic, (callback, chain))
-            if first is not callback:
-                yield Finding(
-                    (*path, position, "publishes", "topic"),
-                    f"topic '{topic}' is already published by '{first.name}' of chain '{of.name}'",
-                    "use one topic for each step of each chain",
-                )
+            for publication_path, publication in callback.located((*path, position)):
+                topic = publication.topic.lstrip("/")
+                first, of = topics.setdefault(topic, (publication, f"'{callback.name}' of chain '{chain.name}'"))
+                if first is not publication:
+                    yield Finding(
+                        (*publication_path, "topic"),
+                        f"topic '{topic}' is already published by {of}",
+                        "use one topic for each step of each chain",
+                    )
 
 
 def _unknown_names(system: System) -> Iterator[Finding]:
@@ -224,13 +225,79 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
             )
         first = False
         following = next(iter(chain.callbacks[position + 1 :]), None)
-        if following is not None and following.kind == "subscription" and callback.publishes is None:
+        if following is not None and following.kind == "subscription" and not callback.publishes:
             yield Finding(
                 (*path, "callbacks", position),
                 f"chain '{chain.name}' breaks after '{callback.name}': it publishes nothing that '{following.name}' "
                 "could receive",
                 'add publishes = { topic = "...", payload_bytes = ... }',
             )
+
+
+def _topics(system: System) -> Iterator[Finding]:
+    """Which of the topics of a callback is taken, how often, and whether it is reliable."""
+    for index, chain in enumerate(system.chains):
+        inputs = [(one, chain.callbacks[0], 0) for one in system.inputs(chain)]
+        steps = [(before, after, place) for place, (before, after) in enumerate(pairwise(chain.callbacks), 1)]
+        for before, after, place in (*inputs, *steps):
+            path: Path = ("chains", index, "callbacks", place)
+            topics = [one.topic for one in before.publishes]
+            if after.topic is None and len(topics) < 2:
+                continue
+            sent = before.sends_to(after)
+            if after.topic is None:
+                yield Finding(
+                    path,
+                    f"'{before.name}' publishes several topics, and '{after.name}' of chain '{chain.name}' does not "
+                    "say which it takes",
+                    f'add topic = "...": {", ".join(topics)}',
+                )
+            elif after.topic.lstrip("/") not in [one.lstrip("/") for one in topics]:
+                yield Finding(
+                    (*path, "topic"),
+                    f"'{after.name}' of chain '{chain.name}' takes topic '{after.topic}', which '{before.name}' before "
+                    "it does not publish",
+                    _one_of(topics) if topics else "remove it",
+                )
+            elif (place > 0 or len(inputs) > 1) and isinstance(sent, Publication) and sent.is_occasional:
+                yield Finding(
+                    (*path, "topic"),
+                    f"topic '{sent.topic}' is not published by each run of '{before.name}', and chain '{chain.name}' "
+                    + ("goes on with it" if place else "joins others"),
+                    "end the chain before, and begin one of its own with it by branches_from"
+                    if place
+                    else "begin a chain of its own with it by branches_from",
+                )
+            elif isinstance(sent, Publication) and sent.reliability not in (None, chain.reliability):
+                yield Finding(
+                    ("chains", index, "reliability"),
+                    f"chain '{chain.name}' is {chain.reliability}, and topic '{sent.topic}', which it takes, is "
+                    f"{sent.reliability}",
+                    f'write reliability = "{sent.reliability}"',
+                )
+
+
+def _occasions(system: System) -> Iterator[Finding]:
+    """How often a message may come that not each run publishes."""
+    every = [
+        (chain, callback, place)
+        for index, chain in enumerate(system.chains)
+        for position, callback in enumerate(chain.callbacks)
+        for place in callback.located(("chains", index, "callbacks", position))
+    ]
+    for chain, callback, (path, one) in every:
+        if one.distance_ms is not None and one.every > 1:
+            what = f"topic '{one.topic}' is published each {one.every}th time and on a condition"
+            yield Finding((*path, "every"), what, "keep distance_ms")
+        elif one.distance_ms is not None and one.distance_ms < chain.period_ms:
+            yield Finding(
+                (*path, "distance_ms"),
+                f"topic '{one.topic}' is published more often than '{callback.name}' runs",
+                f"write distance_ms = {chain.period_ms} or more",
+            )
+        elif one.is_occasional and chain.begins_with_event and chain.burst > 1:
+            what = f"topic '{one.topic}' is not published by each run of a chain with bursts"
+            yield Finding(path, what, "describe a longer distance without bursts")
 
 
 # ---- branches, joins, groups, priorities, propagation, budgets ----
@@ -247,19 +314,27 @@ def _branches(system: System) -> Iterator[Finding]:
             what = f"chain '{chain.name}' branches from itself"
             yield from unknown or [Finding(path, what, "let one of the chains begin with a timer")]
             continue
-        name, callback = chain.branches_from
-        if next(one for one in chains[name].callbacks if one.name == callback).publishes is None:
+        name, named = chain.branches_from
+        before = next(one for one in chains[name].callbacks if one.name == named)
+        taker = chain.callbacks[0]
+        sent = None if len(before.publishes) > 1 and taker.topic is None else before.sends_to(taker)
+        if not before.publishes:
             yield Finding(
                 path,
-                f"'{callback}' of chain '{name}' publishes nothing that chain '{chain.name}' could begin with",
+                f"'{named}' of chain '{name}' publishes nothing that chain '{chain.name}' could begin with",
                 'add publishes = { topic = "...", payload_bytes = ... } to it',
             )
-        if chain.period_ns != chains[name].period_ns:
-            yield Finding(
-                ("chains", index, "period_ms"),
-                f"chain '{chain.name}' branches from '{name}' and has another period",
-                f"write period_ms = {chains[name].period_ms}",
-            )
+        elif isinstance(sent, Publication):  # else `_topics` says so
+            period_ns = sent.period_ns(chains[name].period_ns)
+            what = f"branches from '{name}' and has another period"
+            if sent.is_occasional:
+                what = f"begins with topic '{sent.topic}', whose messages are {period_ns / 1e6:g} ms apart"
+            if chain.period_ns != period_ns:
+                yield Finding(
+                    ("chains", index, "period_ms"),
+                    f"chain '{chain.name}' {what}",
+                    f"write period_ms = {period_ns / 1e6:g}",
+                )
 
 
 def _joins(system: System) -> Iterator[Finding]:
@@ -287,7 +362,7 @@ def _join(
         )
     elif _waits_for_itself(chain, chains, joins=True):
         yield Finding(path, f"chain '{chain.name}' waits for itself", "leave out what comes behind it")
-    elif next(one for one in chains[name].callbacks if one.name == callback).publishes is None:
+    elif not next(one for one in chains[name].callbacks if one.name == callback).publishes:
         yield Finding(
             path,
             f"'{callback}' of chain '{name}' publishes nothing that chain '{chain.name}' could wait for",
@@ -432,7 +507,7 @@ def _at(chain: Chain, position: int) -> Callback | None:
 
 def _callback(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
     callback = chain.callbacks[position]
-    sent = [key for key in ("publishes", "requests", "replies") if getattr(callback, key) is not None]
+    sent = [key for key in ("publishes", "requests", "replies") if getattr(callback, key)]
     if len(sent) > 1:
         yield Finding(
             (*path, sent[1]),
@@ -784,8 +859,15 @@ def _link_load(system: System) -> Iterator[Finding]:
     links = {board.name: system.link_of_board(board) for board in system.boards()}
     seen: set[tuple[int, tuple[str, str]]] = set()
     for chain in system.chains:
-        for way, payload_bytes in _crossing_bytes(system, chain, links, seen):
-            crossings[way] = crossings.get(way, Fraction(0)) + Fraction(payload_bytes, chain.period_ns)
+        for way, sent in _crossings(system, chain, links, seen):
+            period_ns = chain.period_ns
+            if (
+                isinstance(sent, Publication)
+                and sent.is_occasional
+                and any(sent is one for callback in chain.callbacks for one in callback.publishes)
+            ):
+                period_ns = sent.period_ns(period_ns)
+            crossings[way] = crossings.get(way, Fraction(0)) + Fraction(sent.payload_bytes or 0, period_ns)
     for index, link in enumerate(system.links):
         if not isinstance(link, SerialLink):
             continue
@@ -800,28 +882,44 @@ def _link_load(system: System) -> Iterator[Finding]:
                 )
 
 
-def _crossing_bytes(
+def _crossings(
     system: System,
     chain: Chain,
     links: Mapping[str, SerialLink | UdpLink | None],
     seen: set[tuple[int, tuple[str, str]]],
-) -> Iterator[tuple[tuple[str, str], int]]:
-    """By link and the side that they come from; links are those of boards. seen: by maker the ways to the host that are
-    counted: a message goes there once, whoever takes it."""
+) -> Iterator[tuple[tuple[str, str], Publication | Request | Reply]]:
+    """What crosses a link, by link and the side that it comes from; links are those of boards. seen: messages to the
+    host that are counted: each goes there once, whoever takes it."""
     inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))
-    for before, after in itertools.chain(inputs, itertools.pairwise(chain.callbacks)):
-        if before.sends is None or before.executor == after.executor:
+    pairs = list(itertools.chain(inputs, itertools.pairwise(chain.callbacks)))
+    sent = [(before.executor, after.executor, before.sends_to(after)) for before, after in pairs]
+    sent += [(one.executor, "", each) for one in chain.callbacks for each in one.publishes]
+    for maker, taker, message in sent:
+        if message is None or maker == taker:
             continue
-        for place, source in ((before, "mcu"), (after, "host")):
-            link = links.get(place.executor)
+        for place, source in ((maker, "mcu"), (taker, "host")):
+            link = links.get(place)
             if link is None:
                 continue
             way = (link.name, source)
-            if source == "mcu" and (id(before), way) in seen:
+            if source == "mcu" and (id(message), way) in seen:
                 continue
-            seen.add((id(before), way))
-            yield way, before.sent_bytes
+            seen.add((id(message), way))
+            yield way, message
 
 
 def _percent(load: Fraction) -> str:
     return f"{float(load) * 100:.0f} %"
+
+
+# ---- what is described and analysed, and not played ----
+
+
+def not_played(system: System, given: Collection[str] = ()) -> Iterator[Finding]:
+    """What the programs that play boards and nodes cannot be yet. given: executors that are programs of the user."""
+    for path, callback in _callbacks(system, lambda one: one.publishes_apart and one.executor not in given):
+        yield Finding(
+            (*path, "publishes"),
+            f"'{callback.name}' publishes several topics, or not at each run, which has bounds and is not played yet",
+            "use tide check, or give its executor a program of your own for tide run",
+        )

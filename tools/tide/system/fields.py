@@ -21,6 +21,7 @@ LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
 CHAIN_PRIORITY_MAXIMUM = 1_000_000
 MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model.h
 CALLBACKS_MAXIMUM = 1000  # kMostCallbacks there
+PUBLICATIONS_MAXIMUM = 64  # of a callback
 MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
 PRIORITY_MAXIMUM = 32_511  # of a callback: the last position of the highest level
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

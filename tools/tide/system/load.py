@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
+from collections.abc import Collection
 from decimal import Decimal
 from pathlib import Path as FilePath
 from typing import Any, get_args
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tide.errors import UsageError
-from tide.system.check import check
+from tide.system.check import check, not_played
 from tide.system.locate import Path, locate
 from tide.system.model import System
 from tide.system.sizes import check_types, with_sizes
@@ -80,6 +81,12 @@ def _read(text: str, name: str) -> System:
         misspelt = _misspelt(details, data)
         problems = [_shape_problem(one, data) for one in details if _real_path(one["loc"], data) not in misspelt]
         raise _report(name, locate(text), problems) from None
+
+
+def require_played(file: str | FilePath, system: System, given: Collection[str] = ()) -> None:
+    """SystemFileError for what is described and cannot be played. given: executors that are programs of the user."""
+    if problems := [(one.path, one.what, one.remedy) for one in not_played(system, given)]:
+        raise SystemFileError(problem_lines(file, problems))
 
 
 def problem_lines(file: str | FilePath, problems: list[tuple[Path, str, str]]) -> list[str]:
@@ -210,8 +217,9 @@ def _place(path: Path) -> str:
         for step, index in itertools.pairwise(path)
         if step in words and isinstance(index, int)
     ]
-    if path[:-1] and path[-2] in ("publishes", "requests", "replies", "system"):
-        parts.append(f"'{path[-2]}'")
+    named = [step for step in path[-3:-1] if step in ("publishes", "requests", "replies", "system")]
+    if named:
+        parts.append(f"'{named[-1]}'")
     return " in " + " of ".join(reversed(parts)) if parts else ""
 
 

@@ -7,7 +7,8 @@ because everything computes with those. Larger priorities are more urgent."""
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Literal
+from itertools import pairwise
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
@@ -15,6 +16,7 @@ from tide.system.fields import (
     CALLBACKS_MAXIMUM,
     CHAIN_PRIORITY_MAXIMUM,
     PRIORITY_MAXIMUM,
+    PUBLICATIONS_MAXIMUM,
     MessageType,
     Milliseconds,
     MillisecondsOrZero,
@@ -32,12 +34,45 @@ from tide.system.fields import nanoseconds as nanoseconds
 from tide.system.places import Executor, Link, SerialLink, UdpLink
 
 
+def _listed(value: Any) -> Any:
+    """What may be written as one table or as a list of them."""
+    return () if value is None else (value,) if isinstance(value, (dict, Publication)) else value
+
+
 class Publication(_Entry):
-    """What a callback publishes at its end."""
+    """What a callback publishes at its end: a table, or a list of tables if there are several."""
 
     topic: Topic
     type: MessageType = "std_msgs/msg/String"
     payload_bytes: Annotated[int, Field(ge=1, le=16_000_000, description="Serialised size without encapsulation.")]
+    every: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1_000_000,
+            description="Only each nth run publishes it. A chain that branches from it has n times the period.",
+        ),
+    ] = 1
+    distance_ms: Annotated[
+        Milliseconds | None,
+        Field(
+            description="It is published on a condition, as on change: least time between two, the period of a chain "
+            "that branches from it. Absent: each run publishes it, or each nth."
+        ),
+    ] = None
+    reliability: Annotated[
+        Reliability | None,
+        Field(description="As of a chain. Absent: that of the chain that takes it, or of its callback's chain."),
+    ] = None
+
+    @property
+    def is_occasional(self) -> bool:
+        """Not every run of its callback publishes it."""
+        return self.every > 1 or self.distance_ms is not None
+
+    def period_ns(self, callback_ns: int) -> int:
+        """Least time between two, of a callback with that period."""
+        return callback_ns * self.every if self.distance_ms is None else nanoseconds(self.distance_ms)
 
 
 class Request(_Entry):
@@ -87,7 +122,16 @@ class Callback(_Entry):
             "another executor of the host. Absent: that of [system]."
         ),
     ] = Decimal(0)
-    publishes: Publication | None = None
+    topic: Annotated[
+        Topic | None,
+        Field(description="Of a subscription: what it takes of several topics that the callback before it publishes."),
+    ] = None
+    publishes: Annotated[
+        tuple[Publication, ...],
+        BeforeValidator(_listed),
+        PlainSerializer(lambda value: value[0] if len(value) == 1 else value or None),
+        Field(strict=False, max_length=PUBLICATIONS_MAXIMUM),
+    ] = ()
     requests: Request | None = None
     replies: Reply | None = None
     group: Name | None = None
@@ -112,15 +156,41 @@ class Callback(_Entry):
     def propagation_ns(self) -> int:
         return nanoseconds(self.propagation_ms)
 
+    def located(self, path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], Publication]]:
+        """Its publications, and where a file has them: a table of its own, or each in a list. path: of the callback."""
+        if len(self.publishes) == 1:
+            return [((*path, "publishes"), self.publishes[0])]
+        return [((*path, "publishes", place), one) for place, one in enumerate(self.publishes)]
+
     @property
     def sends(self) -> Publication | Request | Reply | None:
-        """At its end, to the next callback of the chain."""
-        return self.publishes or self.requests or self.replies
+        """At its end; of several publications the first."""
+        return next(iter(self.publishes), None) or self.requests or self.replies
 
     @property
     def sent_bytes(self) -> int:
-        """Of what it sends, as serialised; 0: nothing. Sizes that types say are filled in when a file is read."""
+        """Of that, as serialised; 0: nothing. Sizes that types say are filled in when a file is read."""
         return (self.sends.payload_bytes or 0) if self.sends is not None else 0
+
+    @property
+    def count_sent(self) -> int:
+        """Messages that one run makes at most."""
+        return len(self.publishes) + (self.requests is not None) + (self.replies is not None)
+
+    def sends_to(self, after: Callback | None) -> Publication | Request | Reply | None:
+        """What that callback takes of it, behind it in a chain or in one that branches or joins. None: the chain ends
+        here, and what it sends is one message of each run, or nothing of the chain's."""
+        if after is not None and after.topic is not None and len(self.publishes) > 1:
+            topic = after.topic.lstrip("/")
+            return next((one for one in self.publishes if one.topic.lstrip("/") == topic), None)
+        if after is None and self.publishes_apart:
+            return None
+        return self.sends
+
+    @property
+    def publishes_apart(self) -> bool:
+        """One run is more than one message: there are several, or some that not each run publishes."""
+        return len(self.publishes) > 1 or any(one.is_occasional for one in self.publishes)
 
 
 class Chain(_Entry):
@@ -434,6 +504,15 @@ class System(_Entry):
         return tuple(
             next(one for one in self.chain(name).callbacks if one.name == callback) for name, callback in named
         )
+
+    def taken(self) -> dict[int, list[Chain]]:
+        """By the identity of a publication the chains that it starts, or goes on in."""
+        found: dict[int, list[Chain]] = {}
+        for chain in self.chains:
+            pairs = [(one, chain.callbacks[0]) for one in self.inputs(chain)]
+            for before, after in (*pairs, *pairwise(chain.callbacks)):
+                found.setdefault(id(before.sends_to(after)), []).append(chain)
+        return found
 
     def by_urgency(self) -> tuple[Chain, ...]:
         return tuple(sorted(self.chains, key=lambda chain: -chain.priority))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tide.errors import UsageError
 from tide.system.levels import levels, priorities_of
-from tide.system.model import Callback, Chain, System
+from tide.system.model import Callback, Chain, Publication, System
 from tide.system.places import Executor
 
 _PRIORITY_OF_BUDGETS = 50
@@ -58,7 +58,7 @@ def _chains(system: System, executor: str) -> Iterator[str]:
         parts = [_named(one, _source(system, chain, place), executor) for place, one in enumerate(chain.callbacks)]
         members = list(chain.callbacks)
         for further in system.inputs(chain)[1:]:  # behind the chain's callbacks, so that these have their positions
-            parts.append(_named(chain.callbacks[0], _sent_by(further), executor))
+            parts.append(_named(chain.callbacks[0], _sent_by(further, chain.callbacks[0]), executor))
             members.append(chain.callbacks[0])
         for position, one in enumerate(members):
             if one.executor == executor and priorities[id(one)] != level << 8 | position:
@@ -71,20 +71,13 @@ def _source(system: System, chain: Chain, place: int) -> str:
     inputs = system.inputs(chain)
     if place == 0 and not inputs:
         return _duration(chain.period_ns)
-    return _sent_by(chain.callbacks[place - 1] if place else inputs[0])
+    return _sent_by(chain.callbacks[place - 1] if place else inputs[0], chain.callbacks[place])
 
 
-def _sent_by(callback: Callback) -> str:
-    name = next(
-        one
-        for one in (
-            callback.publishes and callback.publishes.topic,
-            callback.requests and callback.requests.service,
-            callback.replies and callback.replies.service,
-        )
-        if one
-    )
-    return "/" + name.lstrip("/")
+def _sent_by(callback: Callback, taker: Callback) -> str:
+    sent = callback.sends_to(taker)
+    assert sent is not None  # the loader has checked it
+    return "/" + (sent.topic if isinstance(sent, Publication) else sent.service).lstrip("/")
 
 
 def _named(callback: Callback, source: str, executor: str) -> str:

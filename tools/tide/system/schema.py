@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tide.system.fields import Entry
+from tide.system.fields import PUBLICATIONS_MAXIMUM, Entry
 from tide.system.model import System
 
 HINT = "#:schema ./system.schema.json"  # what editors look for in the first line of a TOML file
@@ -45,7 +45,8 @@ _DESCRIPTIONS = {
     "Callback.kind": "timer or event begins a chain; a subscription takes what the callback before it publishes, a "
     "service what it requests; a client takes what the service before it replies.",
     "Callback.executor": "Name of the executor that runs it.",
-    "Callback.publishes": "What it publishes at its end, for the next callback of the chain.",
+    "Callback.publishes": "What it publishes at its end, for the next callback of the chain and for those that branch "
+    "from it: a table, or a list of tables.",
     "Callback.requests": "What it asks of a service at its end; that is the next callback of the chain.",
     "Callback.replies": "Of a service: what it replies at its end.",
     "Callback.group": "Name of its group. Absent: it overlaps all but itself.",
@@ -71,6 +72,9 @@ def json_schema() -> dict[str, Any]:
             described = _DESCRIPTIONS.get(f"{model.__name__}.{key}")
             if described is not None:
                 entry["description"] = described
+    publishes = schema["$defs"]["Callback"]["properties"]["publishes"]  # one table, or a list of them
+    listed = {key: publishes.pop(key) for key in ("type", "items")}
+    publishes["anyOf"] = [listed["items"], listed | {"minItems": 1, "maxItems": PUBLICATIONS_MAXIMUM}]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
@@ -113,7 +117,7 @@ _TABLES = (
     ("Group", "[[groups]]"),
     ("Chain", "[[chains]]"),
     ("Callback", "[[chains.callbacks]]"),
-    ("Publication", "publishes = { ... } of a callback"),
+    ("Publication", "publishes = { ... } of a callback, or publishes = [{ ... }, { ... }]"),
     ("Request", "requests = { ... } of a callback"),
     ("Reply", "replies = { ... } of a service"),
     ("DataPath", "[[paths]]"),

@@ -52,12 +52,12 @@ def check_types(system: System) -> Iterator[Finding]:
     not written, or of a package that is not here, is not judged."""
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
-            parts = (("publishes", ""), ("requests", "_Request"), ("replies", "_Response"))
-            for key, suffix in parts:
-                part = getattr(callback, key)
+            at = ("chains", index, "callbacks", position)
+            services = (("requests", "_Request", callback.requests), ("replies", "_Response", callback.replies))
+            parts = [(path, "", one) for path, one in callback.located(at)]
+            for path, suffix, part in (*parts, *(((*at, key), suffix, part) for key, suffix, part in services)):
                 if part is None or "type" not in part.model_fields_set:
                     continue
-                path = ("chains", index, "callbacks", position, key)
                 least, problem = shortest(part.type, suffix)
                 if problem:
                     yield Finding(path, problem, "correct its name")

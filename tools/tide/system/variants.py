@@ -53,15 +53,14 @@ def with_chain_count(system: System, count: int) -> System:
 def _copy_of(chain: Chain, number: int) -> Chain:
     suffix = f"_{number + 1}"
     callbacks = tuple(
-        callback.model_copy(update={"publishes": _renamed(callback.publishes, suffix)}) for callback in chain.callbacks
+        callback.model_copy(update={"publishes": tuple(_renamed(one, suffix) for one in callback.publishes)})
+        for callback in chain.callbacks
     )
     update = {"name": chain.name + suffix, "priority": chain.priority - number, "callbacks": callbacks}
     return chain.model_copy(update=update)
 
 
-def _renamed(publication: Publication | None, suffix: str) -> Publication | None:
-    if publication is None:
-        return None
+def _renamed(publication: Publication, suffix: str) -> Publication:
     head, _, tail = publication.topic.rpartition("/")
     topic = f"{head}{suffix}/{tail}" if head else tail + suffix
     return publication.model_copy(update={"topic": topic})

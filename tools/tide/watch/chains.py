@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tide.system.model import Chain, System
+from tide.system.model import Chain, Publication, System
 
 # ---- what can be seen ----
 
@@ -65,7 +65,7 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
         points, unseen, services, asked = [], [], [], []
         path = system.path(chain)
         for callback, server in zip(path, (*path[1:], None), strict=True):
-            made = callback.publishes
+            made = callback.sends_to(server)
             if callback.requests is not None and server is not None:
                 service = absolute(callback.requests.service)
                 if "mcu" in (where[callback.executor], where[server.executor]):
@@ -73,7 +73,7 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
                     asked += [service] if where[callback.executor] == "mcu" else []
                 else:
                     unseen.append(f"service {service} cannot be seen from beside it")
-            if made is None:
+            if not isinstance(made, Publication):
                 continue
             topic = absolute(made.topic)
             if made.payload_bytes > largest_bytes:
