@@ -366,7 +366,7 @@ def test_the_model_is_named_and_stock_rclcpp_is_not_trusted() -> None:
     file = DATA / "exclusive_group_on_two_lanes.toml"
     status, output = told(file, "--details")
     assert status == 0
-    line = " ".join(output.split()).partition("- executor 'main': ")[2]
+    line = " ".join(output.split()).partition("- executor main: ")[2]
     assert "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)" in line
     assert checked(file)["models"][0]["model"] == "any_order"
     status, output = told(file, "--executor", "rclcpp")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
+from tide.analysis.premises import of_executors
 from tide.main import app
 from tide.report.results import NAMES, Machine, Results, Run, summarise, write
 from tide.run import evidence
@@ -216,8 +217,7 @@ def verdicts(run: Run, system: System = SYSTEM, executor: str = "tide", losses: 
 def test_every_assumption_that_check_prints_has_an_answer(executor: str, losses: int) -> None:
     bounds = bounds_of(SYSTEM, executor, losses)
     answers = judge(SYSTEM, bounds, run_with(sound()))
-    models = [f"executor '{one.executor}': {one.text}" for one in bounds.models]
-    assert [one.text for one in answers] == models + [one.text for one in bounds.assumptions]
+    assert [one.text for one in answers] == of_executors(bounds) + [one.text for one in bounds.assumptions]
     assert {one.verdict for one in answers if one.id != "model"} == {HELD}, answers
     words = ["check", str(EXAMPLE), "--executor", executor, "--losses", str(losses), "--details"]
     printed = CliRunner().invoke(app, words, env={"COLUMNS": "400"}).output

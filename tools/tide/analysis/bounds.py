@@ -46,7 +46,7 @@ from tide.analysis.lower import (
     waits_of,
     ways_of,
 )
-from tide.analysis.premises import of_every_bound
+from tide.analysis.premises import of_every_bound, worded
 from tide.analysis.result import (
     NUMBER,
     Assumption,
@@ -694,7 +694,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     chains = tuple(
         _from_event(system.chain(one.name), system.timer_of(system.chain(one.name)), one) for one in bounds.chains
     )
-    return replace(bounds, chains=chains, assumptions=(*bounds.assumptions, *always))
+    told = (one._replace(text=worded(system, one.id, one.text)) for one in bounds.assumptions)
+    return replace(bounds, chains=chains, assumptions=(*told, *always))
 
 
 def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption]:
@@ -718,7 +719,7 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
         and system.where(system.path(system.chain(one.name))[0]) == "host"
     ]
     if late:
-        text = f"a timer of {', '.join(late)} that is late runs once for each expiry; rclcpp and rclpy merge those"
+        text = f"a late timer of {', '.join(late)} runs once for each expiry; rclcpp and rclpy merge them"
         yield Assumption("expiries", text)
 
 
@@ -735,7 +736,7 @@ def _from_event(chain: Chain, timer: Chain, bound: ChainBound) -> ChainBound:
 
 _SERVERS = Assumption(
     "servers",
-    "a service that several chains ask is one callback, and its requests are taken in order of arrival, one at a time "
+    "a service that several chains call is one callback, which serves requests in order of arrival, one at a time "
     "unless its group is reentrant",
 )
 
@@ -837,8 +838,8 @@ def _pools(need: Need) -> Assumption:
 
 _LOCKS = Assumption(
     "locks",
-    "callbacks take the locks that are named, one at a time, for no longer than section_ms; who waits is served in "
-    "order of arrival; callbacks of the host that share one are in one process",
+    "callbacks take the named locks one at a time, for section_ms at most, and are served in order of arrival; "
+    "callbacks of the host that share a lock are in one process",
 )
 
 
@@ -848,14 +849,14 @@ def _with_locks(system: System, bounds: Bounds) -> Bounds:
 
 _SAMPLING = Assumption(
     "sampling",
-    "a chain of a path leaves its value at its end at the latest, and the timer of the next takes the latest",
+    "each chain of a path writes its value before it ends, and the timer of the next chain reads the latest value",
 )
 
 
 _JOINING = Assumption(
     "joining",
-    "a chain that joins messages starts when the last one of the same expiry is there, in that one's subscription; "
-    "to keep one that comes before takes no time but what the executor needs to take it",
+    "a chain that joins messages of one expiry continues in the subscription of the last to arrive; storing an earlier "
+    "one costs no more than taking it",
 )
 
 

@@ -1090,21 +1090,21 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
 
 
 TEXTS = {
-    "any_order": "a free lane takes some callback that is ready, in whatever order",
+    "any_order": "any free thread may run any callback that is ready (no order is assumed)",
     "default": "ready sets: each callback once in a set, timers whenever they expire (tide's ready-set policy; the "
     "wait sets of rclcpp on one thread run a timer no more often; not events executors)",
     "wait_set": "wait sets with cached timers: each callback once in a set, timers too (rclcpp 28 of Jazzy, "
     "SingleThreadedExecutor; not its EventsExecutor, and not tide's ready-set policy)",
-    "priority": "a free lane always takes the most important callback that is ready (tide's priorities, also in "
+    "priority": "a free thread always takes the most urgent callback that is ready (tide's priorities, also in "
     "tide_ros; not rclcpp or rclpy)",
 }
 CLIENT_TEXTS: dict[ClientExecutor, str] = {
-    "tide": "one lane: the most urgent callback first, and one that has begun is not preempted",
-    "lanes": "a lane for each priority: the more urgent preempts",
-    "batch": "rclc's rounds: what is ready is taken at once and run in whatever order; publishing never waits",
-    "batch_stock": "rclc's rounds in whatever order; a reliable publish waits until it is confirmed",
-    "batch_blocking": "rclc's rounds in whatever order; each publish waits until it has left, a reliable "
-    "one until it is confirmed",
+    "tide": "one lane: the most urgent ready callback first, and a running one is not preempted",
+    "lanes": "a lane for each priority: a more urgent callback preempts",
+    "batch": "rclc's rounds: all that is ready at the start of a round runs, in any order; publishing never waits",
+    "batch_stock": "rclc's rounds, in any order; a reliable publish waits until it is acknowledged",
+    "batch_blocking": "rclc's rounds, in any order; each publish waits until its frame has left, a reliable one "
+    "until it is acknowledged",
 }
 # From the one that holds for all to the one that holds for fewest.
 _ORDER = ("any_order", "default", "wait_set", "priority")

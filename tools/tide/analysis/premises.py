@@ -5,6 +5,7 @@ every bound needs stand here."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -115,9 +116,9 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
     found = [
         (
             "undescribed",
-            "executors run nothing but the callbacks described: no other timer, service or parameter server",
+            "executors run the described callbacks and nothing else: no other timer, service or parameter server",
         ),
-        ("machine", "the processors are there all the time: no hypervisor, sleep state or throttling takes them away"),
+        ("machine", "the processors are always available: no hypervisor, sleep state or throttling takes them away"),
         ("other_real_time", "no other thread of real-time priority, and no long interrupt, runs on these processors"),
     ]
     if events:
@@ -132,8 +133,62 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
         text = f"interrupts take no time on {', '.join(boards)}: the description gives no interrupt_ms"
         found.append(("interrupts", text))
     if any(link.kind == "serial" for link in system.links):
-        found.append(("line_on_time", "the kernel and the driver of the serial line pass bytes on when they come"))
+        found.append(("line_on_time", "the kernel and the driver of the serial line pass bytes on as they arrive"))
     return found
+
+
+_HEARTBEAT = re.compile("the (client|agent) asks about .* after (.*) at the earliest, and every (.* ms) again")
+# The analysis of a link knows bytes and times; the words for its premises are here.
+_WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # what it says, on a serial line, on a network
+    "digestion": (
+        re.compile("to take over a frame takes (.*) at most"),
+        r"taking over a received frame costs a board \1 at most (process_ms)",
+        r"taking over a received message costs a board \1 at most (process_ms)",
+    ),
+    "agent": (
+        re.compile("agent, DDS and serial adapter take (.*) to the node at most"),
+        r"from the line to the node: \1 at most (agent_ms: serial adapter, agent, DDS)",
+        r"from the network to the node: \1 at most (agent_ms: agent, DDS)",
+    ),
+    "return": (
+        re.compile("they take (.*) back from the node to the line at most"),
+        r"from the node to the line: \1 at most (return_ms: DDS, agent, serial adapter)",
+        r"from the node to the network: \1 at most (return_ms: DDS, agent)",
+    ),
+    "line_alone": (
+        re.compile("nobody else uses the line"),
+        r"no other traffic is on the line",
+        r"no other traffic is on the network",
+    ),
+    "client_questions": (
+        _HEARTBEAT,
+        *2 * (r"the HEARTBEAT for a board's unacknowledged message comes \2 later at the earliest, then every \3",),
+    ),
+    "agent_questions": (
+        _HEARTBEAT,
+        *2 * (r"the HEARTBEAT for the agent's unacknowledged message comes \2 later at the earliest, then every \3",),
+    ),
+    "heard_at_start": (
+        re.compile("no board has a session for (.*) before (.*); a board that hears nothing for (.*) asks whether"),
+        *2 * (r"\2 comes within \1 of a session's start: a board that receives nothing for \3 asks whether",),
+    ),
+    "over_in_time": (
+        re.compile("a chain is over before its next release; the chains that a bound depends on are, too"),
+        *2 * (r"an instance ends before the next is released, also of every chain that a bound depends on",),
+    ),
+    "escapes": (
+        re.compile("at most 0 bytes of a frame are escaped"),
+        r"no byte of a frame is escaped",
+        r"a network adds no escape bytes",
+    ),
+}
+
+
+def worded(system: System, premise: str, text: str) -> str:
+    if premise not in _WORDS:
+        return text
+    said, on_line, on_network = _WORDS[premise]
+    return said.sub(on_line if any(link.kind == "serial" for link in system.links) else on_network, text)
 
 
 def short(premise: str) -> str:
@@ -147,6 +202,19 @@ def group_of(premise: str) -> Group:
 def _known(premise: str) -> tuple[Group, str, About]:
     """A new one of an analysis has its own name until it gets a better one here (a test looks)."""
     return _KNOWN.get(premise, (YOURS, premise.replace("_", " "), "machine"))
+
+
+def of_executors(bounds: Bounds) -> list[str]:
+    """The order that the bounds take for granted of each executor; those of one order together."""
+    alike: dict[str, list[str]] = {}
+    for model in bounds.models:
+        alike.setdefault(model.text, []).append(model.executor)
+    most = 8
+    return [
+        f"executor{'s' if len(names) > 1 else ''} {', '.join(names[:most])}"
+        f"{f' and {len(names) - most:,} more' if len(names) > most else ''}: {text}"
+        for text, names in alike.items()
+    ]
 
 
 # ---- which chains rest on a premise ----

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from tide.analysis.premises import Origins
+from tide.analysis.premises import Origins, of_executors
 from tide.analysis.result import LABELS, Bounds, ChainBound, Root, label
 from tide.extras import install_of
 from tide.report.table import print_premise_names, print_premises
@@ -30,6 +30,7 @@ def milliseconds(value_ns: int | None) -> str:
 
 MOST_CHAINS = 50  # of which a table shows all without being asked
 _SHOWN = 20  # of more than these
+_FEW = 3
 
 
 def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
@@ -63,12 +64,20 @@ def _counts_from(bounds: Bounds) -> str:
     """From when deadlines count; those from an event stand in the table less their period."""
     if all(chain.begins_with_event for chain in bounds.chains):
         return "The deadline counts from the event that begins the chain."
-    events = [chain.name for chain in bounds.chains if chain.deadline_from == "event" and not chain.begins_with_event]
-    also = f"; of {', '.join(events)} it is what deadline_ms from an event leaves" if events else ""
-    return (
+    timers = [chain for chain in bounds.chains if not chain.begins_with_event]
+    events = [chain.name for chain in timers if chain.deadline_from == "event"]
+    also = f"; of {_first(events, _SHOWN)} it is what deadline_ms from an event leaves" if events else ""
+    later = [
+        chain.name
+        for chain in timers
+        if chain.deadline_from != "event" and (chain.from_event_ns or 0) > chain.deadline_ns
+    ]
+    text = (
         f"The deadline counts from the tick of the timer{also}. An event between two ticks waits for the next: it is "
-        "answered within a period and the bound."
+        "answered within a period and the bound"
     )
+    names = ", ".join(later) if len(later) <= _FEW else f"{len(later):,} chains"
+    return f"{text}, which is beyond the deadline of {names}." if later else f"{text}."
 
 
 def paths_table(bounds: Bounds) -> RuledTable:
@@ -151,22 +160,14 @@ def print_bounds(
         print_whole(console, paths_table(bounds))
     for line in _reasons(bounds, where)[:most]:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if not details and all(chain.bound_ns is None for chain in bounds.chains):
+        return
     print_wrapped(console, _counts_from(bounds))
     premises = [
-        *(("model", text) for text in _supposed(bounds, most)),
+        *(("model", text) for text in of_executors(bounds)),
         *((one.id, one.text) for one in bounds.assumptions),
     ]
     (print_premises if details else print_premise_names)(console, premises)
-
-
-def _supposed(bounds: Bounds, most: int) -> list[str]:
-    """Of many chains executors that are alike share a line."""
-    if most == len(bounds.chains):
-        return [f"executor '{model.executor}': {model.text}" for model in bounds.models]
-    alike: dict[str, list[str]] = {}
-    for model in bounds.models:
-        alike.setdefault(model.text, []).append(f"'{model.executor}'")
-    return [f"executors {_first(names, 3)}: {text}" for text, names in alike.items()]
 
 
 def _reasons(bounds: Bounds, where: Where) -> list[str]:
@@ -182,10 +183,17 @@ def _reasons(bounds: Bounds, where: Where) -> list[str]:
         first = [one for one in without if root.chain in (None, one.name)] or without[:1]
         rest = [one.name for one in without if one not in first]
         names, has = _first([one.name for one in first], _SHOWN), "have" if len(first) > 1 else "has"
-        lines.append(f"{names} {has} no bound: {where(root)}{first[0].reason}")
+        lines.append(f"{names} {has} no bound: {where(root)}{first[0].reason}{_next(root)}")
         if rest:
             lines.append(f"{_first(rest, _SHOWN)} {'have' if len(rest) > 1 else 'has'} none because of that")
     return lines + [f"path {path.name} has no bound: {path.reason}" for path in bounds.paths if path.reason is not None]
+
+
+def _next(root: Root) -> str:
+    """What to change."""
+    if root.chain is None or root.part is None or root.limit_ns is None:
+        return ""
+    return "; raise its period_ms, or shorten that part"
 
 
 def print_explanation(chain: ChainBound, console: Console, where: Where = nowhere) -> None:

@@ -21,7 +21,7 @@ from tide.optimise.search import Change, FewestChanges, Found, Report, Search, c
 from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
 from tide.system.load import load, problem_lines
-from tide.terminal.style import empty_table, print_whole
+from tide.terminal.style import empty_table, print_whole, print_wrapped
 
 if TYPE_CHECKING:
     from tide.system.model import System
@@ -205,15 +205,15 @@ def _as_json(system: System, before: Found, found: Found, every: list[Change], n
 
 def _explain(system: System, found: Found, names: list[str], console: Console) -> None:
     together = "cannot be met, even alone" if len(names) == 1 else "were not met together by any choice that was tried"
-    console.print(f"[bold]{', '.join(names)}: {together}[/bold]", highlight=False, soft_wrap=True)
+    print_wrapped(console, f"{', '.join(names)}: {together}", rest="  ", style="bold")
     for name in names:
         chain = next(one for one in system.chains if one.name == name)
         bound = bounds_of(only(system, [name]), found.bounds.executor).chains[0]
         largest = max(bound.parts, key=lambda part: part.value_ns, default=None)
-        part = f", most of it {label(largest)} {milliseconds(largest.value_ns)} ms" if largest else ""
-        alone = "no bound" if bound.bound_ns is None else f"{milliseconds(bound.bound_ns)} ms"
-        console.print(
-            f"  {name}: deadline {milliseconds(chain.deadline_ns)} ms, alone {alone}{part}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        part = f"; most of it: {label(largest)}, {milliseconds(largest.value_ns)} ms" if largest else ""
+        alone = f"no bound: {bound.reason}" if bound.bound_ns is None else f"{milliseconds(bound.bound_ns)} ms{part}"
+        text = f"{name}, with a deadline of {milliseconds(chain.deadline_ns)} ms, has alone {alone}"
+        print_wrapped(console, text, "  ", "    ")
+    others = [chain.name for chain in found.bounds.chains if not chain.met and chain.name not in names]
+    if others:
+        print_wrapped(console, f"not guaranteed beside them: {', '.join(others)}", rest="  ")

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError, described_executor
 from tide.analysis.observed import Observation, as_run, bounded_runs, observations
-from tide.analysis.premises import Reach, places_of, reaches_of
+from tide.analysis.premises import Reach, of_executors, places_of, reaches_of
 from tide.analysis.result import Assumption, Bounds, ChainBound
 from tide.report.results import Answer, ChainResult, Results, Run
 from tide.run.plan import limit_ns
@@ -492,11 +492,11 @@ def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
     models = [
         Answer(
             id="model",
-            text=f"executor '{one.executor}': {one.text}",
+            text=text,
             verdict=UNSEEN,
             counter="a property of the executor's code, which tide lab hunt looks for",
         )
-        for one in bounds.models
+        for text in of_executors(bounds)
     ]
     answers = {number: judges.answers(one) for number, one in enumerate(bounds.assumptions) if one.id != "not_given"}
     for number, one in enumerate(bounds.assumptions):
