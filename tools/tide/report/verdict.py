@@ -93,7 +93,7 @@ def verdict(
         return Verdict(State.NOT_SEEN, (completeness.unseen,))
     if seen.samples == 0:
         return Verdict(State.NOT_MET, ("no instance came to its end",))
-    doubts = ((f"only {completeness.part} was seen",) if completeness.part else ()) + (
+    doubts = ((f"only {completeness.part} was seen, {_BY_TIME}",) if completeness.part else ()) + (
         (completeness.doubt,) if completeness.doubt else ()
     )
     if bound_ns is None:
@@ -108,6 +108,9 @@ def verdict(
     if doubts or unseen:
         return Verdict(State.NOT_JUDGED, (*doubts, *unseen))
     return Verdict(State.GUARANTEED)
+
+
+_BY_TIME = "matched by time, so that an answer more than a period late looks early"
 
 
 def _failures(seen: Observation, completeness: Completeness) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ bounds speak of."""
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -305,6 +305,12 @@ def _count(
             late = sum(way[-1] - way[0] > chain.deadline_ns for way in ways if way[0] in kept)
             missing = unanswered(counted, last.times_ns, chain.deadline_ns, until_ns)
             seen.lost = max(0, missing - late - sum(point.missed_count for point in points[1:]))
+            answers = bisect_left(last.times_ns, until_ns) - bisect_left(
+                last.times_ns, counted[0] if counted else until_ns
+            )
+            if answers > len(counted) + first.missed_count + 1:  # one may be of the start before these
+                extra = f"{last.name} came {answers} times for {len(counted)} of {first.name}: not each is an answer"
+                seen.doubt = seen.doubt or extra
     return kept
 
 
