@@ -66,7 +66,7 @@ def test_the_usual_short_words() -> None:
     [
         (["chek"], "tide: there is no command 'chek'; did you mean 'check'?"),
         (["zzz"], "tide: there is no command 'zzz'; there are agent, check, "),
-        (["check"], "tide check: missing argument 'file'; see tide check --help"),
+        (["report"], "tide report: missing argument 'file'; see tide report --help"),
         (["check", EXAMPLE, "--losss", "1"], "tide check: no such option: --losss"),
         (["check", EXAMPLE, "--losses", "-1"], "tide check: invalid value for '--losses': "),
         (["run", EXAMPLE, "--executor", "x"], "tide run: invalid value for '--executor': "),
@@ -147,3 +147,19 @@ def test_a_defect_has_a_status_that_no_verdict_has(
     errors = capsys.readouterr().err
     assert "KeyError: 'release_ns'" in errors
     assert errors.splitlines()[-1].startswith("this is a defect of tide")
+
+
+@pytest.mark.parametrize("name", [name for name in command_names() if name != "agent"])
+def test_help_breaks_where_the_terminal_does_and_gives_flags_no_value(name: str) -> None:
+    for words, command in _commands(name, load_command(name)):
+        for paragraph in re.split(r"\n\s*\n", command.help or ""):
+            assert paragraph.startswith("  ") or "\n" not in paragraph, f"{words}: {paragraph}"
+        flags = [one for one in command.params if getattr(one, "is_flag", False) and "--help" not in one.opts]
+        assert all(one.metavar == " " for one in flags), words
+        assert not any("completion" in text for one in command.params for text in one.opts), words
+
+
+def _commands(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield words, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _commands(f"{words} {name}", below)

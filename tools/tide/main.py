@@ -10,6 +10,8 @@ import ast
 import difflib
 import importlib
 import importlib.util
+import inspect
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -69,8 +71,21 @@ def load_command(name: str, package: str = "tide") -> Any:
     if folder.name == LABORATORY:
         return _Laboratory(name=name, help=_summary(folder), no_args_is_help=True)
     module = importlib.import_module(f"{package}.{folder.name}.command")
+    module.app._add_completion = False  # it is an option of `tide`, once
     command = typer.main.get_command(module.app)
     command.name = name
+    return _readable(command)
+
+
+def _readable(command: Any) -> Any:
+    """Help that fits a terminal of any width: a paragraph of the source is one of the help, and a flag has no value."""
+    if command.help:
+        command.help = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(command.help))
+    for option in command.params:
+        if getattr(option, "is_flag", False) and option.metavar is None:
+            option.metavar = " "
+    for one in getattr(command, "commands", {}).values():
+        _readable(one)
     return command
 
 

@@ -72,7 +72,7 @@ class _Wanted:
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="System to check, a system.toml.")],
+    file: Annotated[Path, typer.Argument(help="System to check; a description.")] = Path("system.toml"),
     executor: Annotated[
         ExecutorChoice | None,
         typer.Option(

@@ -106,7 +106,7 @@ def _print(result: dict[str, Any]) -> None:
 
 @app.command()
 def footprint(
-    file: Annotated[Path, typer.Argument(help="Description, a system.toml.")],
+    file: Annotated[Path, typer.Argument(help="Description of the system.")] = Path("system.toml"),
     core: Annotated[Core, typer.Option(help="Core to build for.")] = Core.m7,
     board: Annotated[
         str | None, typer.Option(metavar="NAME", help="Board to build for, where the description has several.")

@@ -32,7 +32,7 @@ FEASIBLE, INFEASIBLE, BAD_INPUT = 0, 1, 2
 
 @app.command()
 def optimise(
-    file: Annotated[Path, typer.Argument(help="System to change, a system.toml.")],
+    file: Annotated[Path, typer.Argument(help="System to change; a description.")] = Path("system.toml"),
     seed: Annotated[int, typer.Option(min=0, help="Random seed for the search.")] = 1,
     tries: Annotated[int, typer.Option(min=1, max=1_000_000, help="Number of choices that are tried at most.")] = 300,
     losses: Annotated[

@@ -85,7 +85,7 @@ class ExecutionChoice(str, Enum):
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="System to run, a system.toml.")],
+    file: Annotated[Path, typer.Argument(help="System to run; a description.")] = Path("system.toml"),
     executor: Annotated[
         ExecutorChoice | None,
         typer.Option(

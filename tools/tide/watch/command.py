@@ -26,7 +26,7 @@ _LEAST_PAUSE_S = 0.2
 
 @app.command()
 def watch(
-    file: Annotated[Path, typer.Argument(help="System that runs, a system.toml.")],
+    file: Annotated[Path, typer.Argument(help="System that runs; a description.")] = Path("system.toml"),
     domain: Annotated[
         int | None,
         typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain of the system. Default: ROS_DOMAIN_ID, or 0."),
