@@ -94,7 +94,7 @@ def _print_error(error: Any) -> None:
         error.show()
         return
     path = error.ctx.command_path if error.ctx else "tide"
-    message = error.format_message().rstrip(".")
+    message = error.format_message().rstrip(".").replace("Value error, ", "")  # a word of the library's
     hint = "" if "did you mean" in message.lower() or "there are" in message else f"; see {path} --help"
     typer.echo(f"{path}: {message[:1].lower()}{message[1:]}{hint}", err=True)
 

@@ -3,18 +3,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from itertools import groupby
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from tide.doctor.checks import PURPOSES, Finding, Purpose, all_of
 from tide.errors import UsageError
-from tide.terminal.style import empty_table, print_whole
+from tide.terminal.style import print_wrapped
 
 app = typer.Typer()
-_COLOURS = {"good": "green", "weak": "yellow", "missing": "red"}
+_COLOURS = {"weak": "yellow", "missing": "red"}
 
 
 def _place(text: str | None) -> tuple[str, int] | None:
@@ -27,16 +27,18 @@ def _place(text: str | None) -> tuple[str, int] | None:
 
 
 def _print(console: Console, findings: list[Finding]) -> None:
-    table = empty_table()
-    for heading in ("for", "what", "", "found", "what to do"):
-        table.add_column(heading)
-    purpose = ""
-    for finding in findings:
-        first = PURPOSES[finding.purpose] if finding.purpose != purpose else ""
-        purpose = finding.purpose
-        state = Text(finding.state, style=_COLOURS[finding.state])
-        table.add_row(first, finding.what, state, finding.found, finding.advice)
-    print_whole(console, table)
+    """What is missing and what is weak, then every finding by its purpose."""
+    told = {state: [one.what for one in findings if one.state == state] for state in ("missing", "weak")}
+    answer = "; ".join(f"{state}: {', '.join(names)}" for state, names in told.items() if names)
+    colour = "red" if told["missing"] else "yellow" if told["weak"] else "green"
+    print_wrapped(console, answer or "all is there", rest="  ", style=f"bold {colour}")
+    for purpose, of_it in groupby(findings, lambda one: one.purpose):
+        console.print(f"\n{PURPOSES[purpose]}", highlight=False)
+        for one in of_it:
+            head = f"  {one.state:<8}{one.what}: "
+            print_wrapped(console, one.found, head, " " * 10, style=_COLOURS.get(one.state, ""))
+            if one.advice:
+                print_wrapped(console, one.advice, " " * 10)
 
 
 @app.command()
