@@ -4,6 +4,7 @@ made of recorded runs that were once called "met, guaranteed"."""
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import random
@@ -21,7 +22,7 @@ from tide.analysis.lower import NoBoundError
 from tide.main import app
 from tide.report.page import write_page
 from tide.report.results import Machine, Results, write
-from tide.report.table import weaknesses
+from tide.report.table import KINDS, weaknesses
 from tide.report.verdict import (
     Completeness,
     Observation,
@@ -323,19 +324,53 @@ def results_of(told: Recorded) -> Results:
     return Results(system="rover", on="native", seed=1, command="tide run", machine=MACHINE, runs=[run])
 
 
-def test_table_page_json_and_exit_status_agree(tmp_path: Path) -> None:
-    bad = results_of(recorded(IMU, ANSWERS[::10]))
-    write(bad, tmp_path / "results.json")
-    stored = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["chains"][0]
-    assert stored["verdict"] == {"state": "not met", "reasons": ["136 of 151 unanswered"]}
-    assert Results.from_json((tmp_path / "results.json").read_text(encoding="utf-8")) == bad
-    shown = CliRunner().invoke(app, ["report", str(tmp_path)])
-    assert shown.exit_code == 1 and "136 of 151 unanswered" in shown.output, shown.output
-    write_page(bad, [], [], tmp_path / "page.html")
+def seen_by_agent(imu: list[int], to_dds: int) -> Recorded:
+    told = recorded(imu, [])
+    told.counters = agent(to_dds, 0)
+    return told
+
+
+FAST = list(range(0, 6400, 10))
+# What a run saw; the period of the chain; verdict, what its first reason begins with, and the exit status.
+RUNS: dict[str, tuple[Recorded, int, State, str, int]] = {
+    "every tenth is answered": (recorded(IMU, ANSWERS[::10]), 40, State.NOT_MET, "136 of 151 unanswered", 1),
+    "every tenth at 100 Hz": (
+        recorded(FAST, [at + 8 for at in FAST[::10]]), 10, State.NOT_MET, "552 of 613 unanswered", 1
+    ),
+    "a starved node": (recorded(IMU, ANSWERS[2:155:3]), 40, State.NOT_MET, "101 of 151 unanswered", 1),
+    "a node that dies": (recorded(IMU, ANSWERS[:75]), 40, State.NOT_MET, "79 of 151 unanswered", 1),
+    "a silent node": (recorded(IMU, []), 40, State.NOT_MET, "151 of 151 unanswered", 1),
+    "a silent board": (recorded([], []), 40, State.NOT_MET, "153 of 153 not started", 1),
+    "a board at half its rate": (recorded(IMU[::2], ANSWERS[::2]), 40, State.NOT_MET, "77 of 151 not started", 1),
+    "one late answer": (
+        recorded(IMU, [*ANSWERS[:50], ANSWERS[50] + 35, *ANSWERS[51:]]), 40, State.NOT_MET, "1 of 151 unanswered", 1
+    ),
+    "a starved observer": (
+        recorded(IMU[:50], ANSWERS[:50], seen_until_ms=2000), 40, State.NOT_JUDGED, "only imu/data_raw to cmd_vel", 0
+    ),
+    "an observer that saw nothing": (seen_by_agent([], 160), 40, State.NOT_SEEN, "160 messages that the agent", 5),
+    "all is answered": (recorded(IMU, ANSWERS), 40, State.NOT_JUDGED, "only imu/data_raw to cmd_vel was seen", 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_verdict_page_json_table_and_exit_status_agree(name: str, tmp_path: Path) -> None:
+    told, period_ms, state, says, status = RUNS[name]
+    run = outcome(told, robot_of_a_user(period_ms)).run
+    found = Results(system="rover", on="native", seed=1, command="tide run", machine=MACHINE, runs=[run])
+    write(found, tmp_path / "results.json")
+    stored = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["chains"][0]["verdict"]
+    assert stored["state"] == state.value and stored["reasons"][0].startswith(says), stored
+    assert Results.from_json((tmp_path / "results.json").read_text(encoding="utf-8")) == found
+    assert found.exit_status() == status
+    assert found.exit_status(require_guarantee=True) == (status or 5), "a CI that asks for a guarantee fails"
+    shown = CliRunner().invoke(app, ["report", str(tmp_path)], env={"COLUMNS": "200"})
+    assert shown.exit_code == status and shown.output.startswith(f"{state.value}: drive"), shown.output
+    write_page(found, [], [], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert 'class="bad"' in page and "136 of 151 unanswered" in page
+    assert f'<li class="{KINDS[state.colour]}">' in page and html.escape(stored["reasons"][0]) in page
     for claim in ("in every instance", "met, guaranteed", 'class="good"'):
-        assert claim not in page.split("</script>", 1)[-1], claim
+        assert claim not in page, claim
 
 
 def test_a_premise_that_was_seen_broken_voids_every_guarantee(tmp_path: Path) -> None:

@@ -156,7 +156,9 @@ def outcome_of(
 ) -> Outcome:
     try:
         bounds, why = bounds_of(system), ""
-    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
+    except NoBoundError as error:
+        bounds, why = None, "; ".join(f"{one.what}; {one.remedy}" for one in error.findings)
+    except (AnalysisError, MissingBinaryError) as error:
         bounds, why = None, str(error)
     line = chains_on_the_line(system)
     instances = evidence.instances_of(line, recorded.runs, recorded.start_ns, WARM_UP_INSTANCES, recorded.frames)
@@ -219,7 +221,8 @@ def _ratio(value_ns: int | None, bound_ns: int | None) -> str:
 
 def chains_table(outcome: Outcome) -> Table:
     """What fits a terminal: the verdict on each chain, and what it is from."""
-    table = empty_table("ms from the tick of the timer", gap=1)
+    parts = any(one.part for one in outcome.seen)
+    table = empty_table("ms from the tick" + (", or from the first message that was seen" if parts else ""), gap=1)
     table.add_column("chain", no_wrap=True)
     for heading in ("seen", "worst", "bound", "deadline"):
         table.add_column(heading, justify="right", no_wrap=True)
