@@ -281,6 +281,7 @@ void Readings::serve(Output &output, Time now) {
 void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Time now) {
   Delivery &delivery = *entity.delivery();
   Reading &reading = delivery.reading;
+  report_too_large(delivery, output, now);
   drain(entity, now);
   const Limits &limits = context_.limits;
   const bool keeps_last = entity.as<ReaderPart>() != nullptr && !entity.definition.qos.keep_all;
@@ -313,6 +314,8 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     delivery.waiting.pop_front();
     if (sent < 0) {
       counters_.samples_too_large++;
+      delivery.too_large++;
+      report_too_large(delivery, output, now);
       const Definition &its = entity.definition;
       const std::string &topic = entity.as<ReaderPart>() ? its.topic.name : its.service.reply.name;
       const char *remedy = is_reliable ? "a reliable message has at most 65,523 octets"
@@ -336,6 +339,21 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     }
     if (gap != 0) reading.next_ns = now + gap;
   }
+}
+
+// Once a second, by a status of the READ_DATA: a client that counts them knows what it misses, a stock one ignores it.
+void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
+  if (delivery.too_large == 0) return;
+  if (now >= delivery.tell_ns) {
+    const auto count = static_cast<uint8_t>(std::min<uint32_t>(delivery.too_large, UINT8_MAX));
+    const tide_xrce_status_body_t status{delivery.reading.request, TIDE_XRCE_STATUS_ERR_RESOURCES, count};
+    if (output.submit_control(TIDE_XRCE_STATUS, Encoded(tide_xrce_put_status, status)) == TIDE_OK) {
+      delivery.too_large -= count;
+      delivery.tell_ns = now + kSecond;
+    }
+  }
+  if (delivery.too_large != 0)
+    next_ns_ = std::min(next_ns_, std::max(delivery.tell_ns, now + context_.limits.write_retry_ns));
 }
 
 // The next sample of DDS that the client waits for; false: there is none.

@@ -73,6 +73,7 @@ class Readings {
   void serve_entity(Entity &entity, uint16_t object, Output &output, Time now);
   bool fetch(Entity &entity, Time now);
   void drain(Entity &entity, Time now);
+  void report_too_large(Delivery &delivery, Output &output, Time now);
   int deliver(Entity &entity, uint16_t object, Output &output, Time now);
 
   Context &context_;

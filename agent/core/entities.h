@@ -108,6 +108,8 @@ struct Delivery {
   uint32_t in_flight = 0;
   uint64_t last_turn = 0;   // number of its last sample among those of all readers
   uint32_t generation = 0;  // of readings: nodes of former ones do not count
+  uint32_t too_large = 0;   // samples dropped that the client has not been told of
+  Time tell_ns = 0;         // when it may be again
 };
 
 // Replies to the requests of one entity.

@@ -161,6 +161,10 @@ TEST_F(Data, ABestEffortSampleTooLargeForAMessageIsCountedAndTold) {
   ASSERT_FALSE(told.empty());
   EXPECT_NE(told.back().find("does not get a message of 't': 600 octets are too long"), std::string::npos)
       << told.back();
+  const Octets status = client.last(TIDE_XRCE_STATUS);
+  ASSERT_EQ(status.size(), 6u);
+  EXPECT_EQ(status[4], TIDE_XRCE_STATUS_ERR_RESOURCES);
+  EXPECT_EQ(status[5], 1) << "so many";
 }
 
 TEST_F(Data, AReliableSampleLeavesInFragments) {

@@ -243,6 +243,16 @@ TEST_F(Executing, AMessageThatDoesNotFitIsPassedOver) {
   EXPECT_NE(reported.find("micro_ros_utilities_create_message_memory"), std::string::npos) << reported;
 }
 
+TEST_F(Executing, TheBoardCountsWhatTheAgentCannotSendIt) {
+  ASSERT_OK(rcl_subscription_fini(&subscribed[0].subscription, &node));
+  ASSERT_OK(rclc_subscription_init_best_effort(&subscribed[0].subscription, &node, string_type(), "text"));
+  for (int number = 0; number < 3; number++) {
+    ASSERT_TRUE(eventually([&] { return server.offer("rt/text", string_bytes(std::string(2000, 'x'))); }));
+  }
+  EXPECT_TRUE(eventually([&] { return session()->counters.samples_too_large == 3; }));
+  EXPECT_EQ(subscribed[0].subscription.impl->reader.state, TIDE_OBJECT_CREATED);
+}
+
 // ---- triggers ----
 
 TEST_F(Executing, TriggerAllWaitsForAllAndLosesNothing) {

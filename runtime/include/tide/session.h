@@ -124,6 +124,7 @@ typedef struct tide_session_config {
 typedef struct tide_session_counters {
   uint32_t connects, reconnects, objects_created, requests_repeated, pings, statuses_unexpected, samples_unwanted;
   uint32_t samples_malformed; /* DATA of an unknown format or cut short */
+  uint32_t samples_too_large; /* dropped by an agent of tide that reported it, as no message can carry them */
   uint32_t held_maximum;      /* most samples kept at once while there was no session */
   uint32_t polls;             /* times that somebody looked at the session: a wait that spins shows here */
 } tide_session_counters_t;

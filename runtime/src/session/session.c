@@ -694,6 +694,11 @@ static void forget_readers_locked(tide_session_t *session) {
 static bool status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status) {
   tide_reader_t *reader = find_reader_locked(session, status->related);
   if (reader == NULL) return false;
+  /* an agent of tide: so many samples were dropped, as they are too long for this link or its client */
+  if (status->status == TIDE_XRCE_STATUS_ERR_RESOURCES && reader->state == TIDE_OBJECT_CREATED) {
+    TIDE_COUNT(session->counters.samples_too_large, status->implementation_status);
+    return true;
+  }
   reader->status = status->status;
   reader->repeats = 0;
   if (tide_xrce_is_error(status->status)) reader->state = TIDE_OBJECT_REFUSED;
