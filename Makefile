@@ -52,8 +52,8 @@ setup-all: setup-gate
 build-asan: setup-gate #: programs and tests with AddressSanitizer and UndefinedBehaviorSanitizer, in build/asan
 	@$(stage) $@ "programs and tests with sanitizers, in build/asan" scripts/build.sh asan programs gate_tests
 
-build-gate-images: setup-gate #: the three Cortex-M7 images of the gate, in build/cortex-m7
-	@$(stage) $@ "three Cortex-M7 images, in build/cortex-m7" scripts/build.sh cortex-m7 gate_images
+build-gate-images: setup-gate #: the five STM32F405 images of the gate, in build/cortex-m4f
+	@$(stage) $@ "five STM32F405 images, in build/cortex-m4f" scripts/build.sh cortex-m4f gate_images
 
 test-unit: build-asan #: C and C++ tests: the runtime and the agent against models, in virtual time
 	@$(stage) $@ "C and C++ tests" scripts/ctest.sh asan gate
@@ -64,8 +64,8 @@ test-python: build-asan #: the command, the analysis and the ROS 2 executors
 test-real: build-asan #: one test for each kind of communication: tty, DDS, rclpy
 	@$(stage) $@ "real parts: line, agent, DDS, rclpy" scripts/pytest.sh real 3
 
-test-firmware: build-asan build-gate-images #: three Cortex-M7 images in QEMU
-	@$(stage) $@ "Cortex-M7 images in QEMU" scripts/pytest.sh firmware 2
+test-firmware: build-asan build-gate-images #: five STM32F405 images in QEMU
+	@$(stage) $@ "STM32F405 images in QEMU" scripts/pytest.sh firmware 2
 
 test-check: build-asan #: formats, clang-tidy without its analyzer, ruff, mypy, spelling
 	@$(stage) $@ "formats, linters, types" scripts/check.sh
@@ -76,8 +76,8 @@ build-release: setup-all build-asan #: (all) optimised build with all tests, in 
 build-tsan: setup-all build-release #: (all) tests with ThreadSanitizer, in build/tsan
 	@$(stage) $@ "tests with ThreadSanitizer, in build/tsan" scripts/build.sh tsan tests
 
-build-images: setup-all build-gate-images #: (all) all images, for Cortex-M7 and Cortex-M4F
-	@$(stage) $@ "all images for Cortex-M7 and Cortex-M4F" sh -c 'scripts/build.sh cortex-m7 && scripts/build.sh cortex-m4f'
+build-images: setup-all build-gate-images #: (all) all images, for the MPS2 board (Cortex-M7) and the STM32F405
+	@$(stage) $@ "all images for the MPS2 board and the STM32F405" sh -c 'scripts/build.sh cortex-m7 && scripts/build.sh cortex-m4f'
 
 test-release: build-release #: (all) all C and C++ tests, optimised
 	@$(stage) $@ "C and C++ tests, optimised" scripts/ctest.sh release

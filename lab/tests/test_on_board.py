@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import DOMAIN, MACHINES, ROOT
+from board import BUILDS, DOMAIN, ROOT
 from freertos import FORMS, built
 
 from tide_lab.reproduce.budget import waits_allowed
@@ -22,7 +22,7 @@ from tide_lab.reproduce.budget_executor import play_on_board
 
 LONG = os.environ.get("TIDE_LONG") == "1"
 LIMIT_PERCENT = 2.0
-FREERTOS = [core for core in MACHINES if built(core, FORMS[0])]
+FREERTOS = [core for core in BUILDS if built(core, FORMS[0])]
 PINGS, WORK_MS = 200, 10
 CALLBACK_NS = WORK_MS * 1_000_000
 ALLOWED = 0.03  # of the budget, and one callback at the end of the run

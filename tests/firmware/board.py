@@ -21,6 +21,7 @@ import pytest
 
 from reserved import domain
 from tide.programs.binaries import build_folder, find_binary
+from tide.run.board_image import machine
 from tide_test_support import eventually
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = str(build_folder() / "bin" / "tide-sim")
-MACHINES = {"cortex-m7": "mps2-an500", "cortex-m4f": "mps2-an386"}
-CORES = ["cortex-m7", pytest.param("cortex-m4f", marks=pytest.mark.full)]
+BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for the MPS2 board; with FreeRTOS both for MPS2 boards
+CORES = ["cortex-m4f", pytest.param("cortex-m7", marks=pytest.mark.full)]
 VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
 PROCESSOR_LIMIT_S = 120  # of one program, which is ended by the system when it has used that up
@@ -42,7 +43,7 @@ def image(core: str, name: str) -> Path:
 
 def qemu(core: str, name: str, *more: str) -> list[str]:
     return [
-        *("qemu-system-arm", "-M", MACHINES[core], "-display", "none", "-monitor", "none"),
+        *("qemu-system-arm", "-M", machine(image(core, name)), "-display", "none", "-monitor", "none"),
         *("-semihosting-config", "enable=on,target=native,arg=fw", "-kernel", str(image(core, name)), *more),
     ]
 
@@ -74,7 +75,8 @@ class Lockstep:
 
 def lockstep(core: str, name: str, topic: str, *more: str) -> Lockstep:
     """In exact virtual time, with the agent's core in the simulated world on the line."""
-    command = [SIMULATOR, "--board", str(image(core, name)), "--machine", MACHINES[core], "--listen", topic, *more]
+    elf = image(core, name)
+    command = [SIMULATOR, "--board", str(elf), "--machine", machine(elf), "--listen", topic, *more]
     done = run_program(command)
     words = [line.split() for line in done.stdout.splitlines()]
     return Lockstep(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from board import MACHINES, ROOT, image
+from board import BUILDS, ROOT, image
 
 FORMS = ("freertos", "freertos-tick")  # a fine clock and an alarm; the tick alone
 PROGRAMS = ("exchange", "three_chains", "lateness", "reopen")
@@ -24,7 +24,7 @@ def built(core: str, form: str) -> bool:
 
 def summary() -> list[str]:
     lines = []
-    for core in MACHINES:
+    for core in BUILDS:
         kernel = kernel_of(core)
         tested = f"tested with the kernel in {kernel}" if kernel else "NOT tested: no kernel (FREERTOS_KERNEL_PATH)"
         lines.append(f"FreeRTOS on {core}: {tested}")

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from board import MACHINES, run_alone
-
-pytestmark = pytest.mark.full
+from board import CORES, run_alone
 
 
-@pytest.mark.parametrize("core", MACHINES)
+@pytest.mark.parametrize("core", CORES)
 def test_clock_keeps_its_promises(core: str) -> None:
     code, output = run_alone(core, "clock")
     assert code == 0, f"broken promise {code} (see tests/images/clock/main.c)\n{output}"

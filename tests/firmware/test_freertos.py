@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import DOMAIN, LIMIT_S, MACHINES, ROOT, SIMULATOR, image, qemu, run_with_agent
+from board import BUILDS, DOMAIN, LIMIT_S, ROOT, SIMULATOR, image, qemu, run_with_agent
 from freertos import FORMS, built, kernel_of
 from test_exchange import assert_nothing_lost, exchange
 
@@ -23,14 +23,14 @@ from tide_test_support import judged
 
 pytestmark = pytest.mark.full
 
-IMAGES = [(core, form) for core in MACHINES for form in FORMS if built(core, form)]
+IMAGES = [(core, form) for core in BUILDS for form in FORMS if built(core, form)]
 ON_M7 = [form for core, form in IMAGES if core == "cortex-m7"]
 TICK_NS = 1_000_000
 WAKE_UP_NS = 50_000  # of the task, once its time or its tick is there
 LATEST_NS = {"freertos": WAKE_UP_NS, "freertos-tick": TICK_NS + WAKE_UP_NS}
 
 
-@pytest.mark.parametrize("core", MACHINES)
+@pytest.mark.parametrize("core", BUILDS)
 def test_with_a_kernel_there_are_images_and_without_there_are_none(core: str) -> None:
     assert all(built(core, form) for form in FORMS) == bool(kernel_of(core)), (
         f"{core}: {kernel_of(core) or 'no kernel'}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain micro-ROS program, unchanged, on the emulated Cortex-M7, in lockstep with the agent's core: what it publishes
+"""A plain micro-ROS program, unchanged, on the emulated STM32F405, in lockstep with the agent's core: what it publishes
 arrives in order, at times that are the same in each run."""
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ LINE_NS = 3_000_000  # of a sample and what else is on the line of 115,200 baud
 
 
 def test_plain_program_publishes_once_a_second() -> None:
-    run = lockstep("cortex-m7", "int32_publisher", "counter", "--samples", "5")
+    run = lockstep("cortex-m4f", "int32_publisher", "counter", "--samples", "5")
     assert run.code == 0, run.output
     assert run.numbers() == [0, 1, 2, 3, 4], run.output
     assert run.output.split("\n")[:5] == [f"sent: {number}" for number in range(5)], run.output
     for (before_ns, _), (now_ns, _) in zip(run.samples, run.samples[1:], strict=False):
         assert abs(now_ns - before_ns - SECOND_NS) <= LINE_NS, run.samples
-    assert run == lockstep("cortex-m7", "int32_publisher", "counter", "--samples", "5")
+    assert run == lockstep("cortex-m4f", "int32_publisher", "counter", "--samples", "5")

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from board import MACHINES, run_alone
+from board import BUILDS, run_alone
 
 pytestmark = pytest.mark.full
 
 
-@pytest.mark.parametrize("core", MACHINES)
+@pytest.mark.parametrize("core", BUILDS)
 def test_an_urgent_lane_waits_for_one_section_and_one_above_the_ceiling_for_none(core: str) -> None:
     code, output = run_alone(core, "locked_lanes")
     assert code == 0, f"broken promise {code} (tests/images/locked_lanes/main.c)\n{output}"

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from board import DOMAIN, LIMIT_S, MACHINES
+from board import BUILDS, DOMAIN, LIMIT_S
 
 import descriptions as d
-from tide.run.board_image import image, machine
+from tide.run.board_image import MACHINES, STM32F405, image, machine
 from tide_test_support import judged
 
 pytestmark = pytest.mark.full
@@ -38,8 +38,8 @@ def test_an_image_is_a_board_of_a_description(tmp_path: Path) -> None:
 
 
 def test_an_image_runs_on_the_board_that_has_its_core(tmp_path: Path) -> None:
-    found = {core: machine(ROOT / "build" / core / "bin/exchange.elf") for core in MACHINES}
-    assert found == MACHINES
+    found = {core: machine(ROOT / "build" / core / "bin/exchange.elf") for core in BUILDS}
+    assert found == {"cortex-m4f": STM32F405, "cortex-m7": MACHINES["cortex-m7"]}
     other = tmp_path / "text"
     other.write_text("no image")
     assert machine(other) == machine(tmp_path / "missing") == MACHINES["cortex-m7"]

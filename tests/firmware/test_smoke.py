@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smoke image on emulated Cortex-M7 and M4F: a session with the real agent over the UART, a real ROS 2 reader."""
+"""The smoke image on both emulated boards: a session with the real agent over the UART, a real ROS 2 reader."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from board import MACHINES, ros_node, run_with_agent
+from board import BUILDS, ros_node, run_with_agent
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Int32
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.full
 MESSAGES = 20
 
 
-@pytest.mark.parametrize("core", MACHINES)
+@pytest.mark.parametrize("core", BUILDS)
 def test_smoke_image_publishes_to_ros(core: str, tmp_path: Path) -> None:
     received: list[int] = []
     with ros_node("smoke_reader") as (node, spin):

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring is circular for the DMA, so its position is all there is to know: ring bytes less what the stream still
- * counts down. Interrupts at idle, half and full see to it that somebody looks at least once in half a ring. */
+/* By DMA the ring is circular, so its position is all there is to know: ring bytes less what the stream still counts
+ * down. Interrupts at idle, half and full see to it that somebody looks at least once in half a ring. By interrupts
+ * each byte is handed on as it comes. */
 #include "stm32_uart.h"
+
+#if TIDE_STM32_F4
+#include "platform.h"
+#endif
 
 #define CACHE_LINE_BYTES 32u
 
-#define UART_ENABLE (1u << 0)
+#define UART_ENABLE (1u << 0) /* of the F4: 13 */
 #define UART_RECEIVER (1u << 2)
 #define UART_TRANSMITTER (1u << 3)
 #define UART_IDLE_INTERRUPT (1u << 4)
+#define UART_RECEIVE_INTERRUPT (1u << 5)
+#define UART_ROOM_INTERRUPT (1u << 7)
 #define UART_COMPLETE_INTERRUPT (1u << 6)
 #define UART_ERROR_INTERRUPT (1u << 0) /* control3 */
 #define UART_DMA_RECEIVE (1u << 6)
 #define UART_DMA_TRANSMIT (1u << 7)
 #define UART_ERRORS 0xFu /* status and clear: parity, framing, noise, overrun */
 #define UART_IDLE (1u << 4)
+#define UART_HAS_BYTE (1u << 5)
+#define UART_HAS_ROOM (1u << 7)
 #define UART_COMPLETE (1u << 6)
 
 #define DMA_ENABLE (1u << 0)
@@ -34,8 +43,79 @@ tide_stm32_counters_t tide_stm32_counters;
 static struct {
   uint8_t *ring;
   size_t ring_bytes;
-  size_t seen; /* position of the last look: what lies behind it was invalidated up to there */
+  size_t seen; /* by DMA: position of the last look: what lies behind it was invalidated up to there; else the next */
 } receiver;
+
+/* A Cortex-M4 has none. */
+static bool has_cache(void) { return !TIDE_STM32_F4 && tide_stm32_line.has_cache; }
+
+/* ---- two generations of the UART ---- */
+
+#if TIDE_STM32_F4
+#define UART_ENABLE_BITS (UART_ENABLE << 13 | UART_RECEIVER | UART_TRANSMITTER)
+static volatile uint32_t *received_of(tide_stm32_uart_t *uart) { return &uart->data; }
+static volatile uint32_t *transmit_of(tide_stm32_uart_t *uart) { return &uart->data; }
+
+/* Behind a read of the status. A byte that the DMA has not fetched yet would be lost with it: a frame to repair. */
+static void clear_status(tide_stm32_uart_t *uart, uint32_t flags) {
+  if ((flags & (UART_ERRORS | UART_IDLE)) != 0u) (void)uart->data;
+  if ((flags & UART_COMPLETE) != 0u) uart->status = ~UART_COMPLETE;
+}
+#else
+#define UART_ENABLE_BITS (UART_ENABLE | UART_RECEIVER | UART_TRANSMITTER)
+static volatile uint32_t *received_of(tide_stm32_uart_t *uart) { return &uart->received; }
+static volatile uint32_t *transmit_of(tide_stm32_uart_t *uart) { return &uart->transmit; }
+static void clear_status(tide_stm32_uart_t *uart, uint32_t flags) { uart->clear = flags; }
+#endif
+
+/* ---- by interrupts (F4) ---- */
+
+#if TIDE_STM32_F4
+static struct {
+  const uint8_t *bytes; /* next to leave */
+  size_t left;
+} sender;
+
+static bool has_streams(void) { return tide_stm32_line.receive.stream != NULL; }
+
+static void open_without_streams(tide_stm32_uart_t *uart) {
+  receiver.seen = sender.left = 0u;
+  uart->control3 = UART_ERROR_INTERRUPT;
+  uart->control1 = UART_ENABLE_BITS | UART_RECEIVE_INTERRUPT;
+}
+
+/* The handler writes the first byte, too. It would come by itself; an emulator without interrupts for room and for the
+ * end (QEMU 7.2) needs the pend. */
+static void start_without_streams(const uint8_t *bytes, size_t count) {
+  sender.bytes = bytes;
+  sender.left = count;
+  tide_stm32_line.uart->control1 |= UART_ROOM_INTERRUPT;
+  tide_cortex_m_pend(tide_stm32_line.interrupt);
+}
+
+static void receive_byte(tide_stm32_uart_t *uart) {
+  receiver.ring[receiver.seen] = (uint8_t)uart->data; /* clears the errors that were read with the status */
+  receiver.seen = (receiver.seen + 1u) % receiver.ring_bytes;
+  tide_uart_received();
+}
+
+/* Reading the status before each byte that is written clears the end of the byte before. */
+static void send_bytes(tide_stm32_uart_t *uart) {
+  while (sender.left > 0u && (uart->status & UART_HAS_ROOM) != 0u) {
+    uart->data = *sender.bytes++;
+    sender.left--;
+  }
+  if (sender.left == 0u) uart->control1 = (uart->control1 & ~UART_ROOM_INTERRUPT) | UART_COMPLETE_INTERRUPT;
+}
+#else
+static bool has_streams(void) { return true; }
+static void open_without_streams(tide_stm32_uart_t *uart) { (void)uart; }
+static void start_without_streams(const uint8_t *bytes, size_t count) { (void)bytes, (void)count; }
+static void receive_byte(tide_stm32_uart_t *uart) { (void)uart; }
+static void send_bytes(tide_stm32_uart_t *uart) { (void)uart; }
+#endif
+
+/* ---- by DMA ---- */
 
 static uint32_t address_of(const volatile void *memory) { return (uint32_t)(uintptr_t)memory; }
 
@@ -58,7 +138,7 @@ static void start_receiving(void) {
   const tide_stm32_channel_t *channel = &tide_stm32_line.receive;
   stop(channel);
   receiver.seen = 0u;
-  channel->stream->peripheral = address_of(&tide_stm32_line.uart->received);
+  channel->stream->peripheral = address_of(received_of(tide_stm32_line.uart));
   channel->stream->memory = address_of(receiver.ring);
   channel->stream->count = (uint32_t)receiver.ring_bytes;
   channel->stream->fifo = 0u; /* direct: a byte is in memory as soon as it is counted */
@@ -74,19 +154,24 @@ static int open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
   uart->control1 = 0u; /* the baud rate can be set only while it is off */
   uart->baud = (tide_stm32_line.clock_hz + baud / 2u) / baud;
   uart->control2 = 0u;
+  if (!has_streams()) {
+    open_without_streams(uart);
+    return 0;
+  }
   uart->control3 = UART_DMA_RECEIVE | UART_DMA_TRANSMIT | UART_ERROR_INTERRUPT;
-  uart->clear = UART_ERRORS | UART_IDLE | UART_COMPLETE;
+  clear_status(uart, UART_ERRORS | UART_IDLE | UART_COMPLETE);
   stop(&tide_stm32_line.transmit);
   /* A line of the ring that the CPU wrote (zeroed memory) and that was not written back could come over what the DMA
    * puts there. */
-  if (tide_stm32_line.has_cache) tide_stm32_cache_invalidate(ring, ring_bytes);
+  if (has_cache()) tide_stm32_cache_invalidate(ring, ring_bytes);
   start_receiving();
-  uart->control1 = UART_ENABLE | UART_RECEIVER | UART_TRANSMITTER | UART_IDLE_INTERRUPT;
+  uart->control1 = UART_ENABLE_BITS | UART_IDLE_INTERRUPT;
   return 0;
 }
 
 static void close(void) {
   tide_stm32_line.uart->control1 = 0u;
+  if (!has_streams()) return;
   stop(&tide_stm32_line.receive);
   stop(&tide_stm32_line.transmit);
 }
@@ -101,13 +186,17 @@ static void clean(const uint8_t *bytes, size_t count) {
 static void start_transmit(const uint8_t *bytes, size_t count) {
   const tide_stm32_channel_t *channel = &tide_stm32_line.transmit;
   tide_stm32_uart_t *uart = tide_stm32_line.uart;
-  if (tide_stm32_line.has_cache) clean(bytes, count);
+  if (!has_streams()) {
+    start_without_streams(bytes, count);
+    return;
+  }
+  if (has_cache()) clean(bytes, count);
   stop(channel);
-  channel->stream->peripheral = address_of(&uart->transmit);
+  channel->stream->peripheral = address_of(transmit_of(uart));
   channel->stream->memory = address_of(bytes);
   channel->stream->count = (uint32_t)count;
   channel->stream->fifo = 0u;
-  uart->clear = UART_COMPLETE; /* or the end of the last piece would count for this one */
+  clear_status(uart, UART_COMPLETE); /* or the end of the last piece would count for this one */
   uart->control1 |= UART_COMPLETE_INTERRUPT;
   channel->stream->control = channel->request | DMA_TO_PERIPHERAL | DMA_MEMORY_STEPS;
   channel->stream->control |= DMA_ENABLE;
@@ -122,9 +211,10 @@ static void invalidate(size_t from, size_t to) {
 }
 
 static size_t receive_position(void) {
+  if (!has_streams()) return receiver.seen;
   const size_t left = tide_stm32_line.receive.stream->count; /* 0 for a moment, before it is loaded again */
   const size_t position = (receiver.ring_bytes - left) % receiver.ring_bytes;
-  if (tide_stm32_line.has_cache) {
+  if (has_cache()) {
     if (position < receiver.seen) {
       invalidate(receiver.seen, receiver.ring_bytes);
       invalidate(0u, position);
@@ -149,18 +239,21 @@ void tide_stm32_receive_interrupt(void) {
 void tide_stm32_uart_interrupt(void) {
   tide_stm32_uart_t *uart = tide_stm32_line.uart;
   const uint32_t status = uart->status;
-  if ((status & UART_ERRORS) != 0u) { /* frames that suffered fail their checksum */
-    uart->clear = status & UART_ERRORS;
-    tide_stm32_counters.uart_errors++;
-  }
-  if ((status & UART_IDLE) != 0u) {
-    uart->clear = UART_IDLE;
-    tide_uart_received();
+  if ((status & UART_ERRORS) != 0u) tide_stm32_counters.uart_errors++; /* frames that suffered fail their checksum */
+  if (!has_streams()) {
+    if ((status & UART_HAS_BYTE) != 0u)
+      receive_byte(uart);
+    else
+      clear_status(uart, status & UART_ERRORS);
+    if ((uart->control1 & UART_ROOM_INTERRUPT) != 0u) send_bytes(uart);
+  } else {
+    if ((status & (UART_ERRORS | UART_IDLE)) != 0u) clear_status(uart, status & (UART_ERRORS | UART_IDLE));
+    if ((status & UART_IDLE) != 0u) tide_uart_received();
   }
   /* The status keeps its bit after the end, so only the interrupt that is on tells that somebody waits for it. */
-  if ((status & UART_COMPLETE) != 0u && (uart->control1 & UART_COMPLETE_INTERRUPT) != 0u) {
+  if ((uart->control1 & UART_COMPLETE_INTERRUPT) != 0u && (uart->status & UART_COMPLETE) != 0u) {
     uart->control1 &= ~UART_COMPLETE_INTERRUPT;
-    uart->clear = UART_COMPLETE;
+    clear_status(uart, UART_COMPLETE);
     tide_uart_transmit_complete(); /* may start the next piece */
   }
 }

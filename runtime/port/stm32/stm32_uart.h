@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A UART of an STM32 whose DMA moves the bytes of the families F7 and H7 (Cortex-M7 with a data cache).
+/* A UART of an STM32, below the HAL: of the families F7 and H7 (Cortex-M7 with a data cache) by DMA, of the F4 by DMA
+ * or by interrupts, without streams: then each byte costs an interrupt and a round of the link, some 3 % of an F405 at
+ * 115,200 Bd, and a critical section of 4,000 instructions must be shorter than a byte.
  *
  * The board sets up what differs between chips and boards: clocks, pins, the request or channel of each stream
  * (CHSEL on F7, the DMAMUX on H7), and the three interrupts, all with the runtime's priority
@@ -36,9 +38,22 @@ extern "C" {
 
 #include "uart.h" /* of port/cortex_m */
 
-typedef struct tide_stm32_uart { /* USART of F7 and H7 */
+#ifndef TIDE_STM32_F4
+#if TIDE_STM32F405
+#define TIDE_STM32_F4 1
+#else
+#define TIDE_STM32_F4 0
+#endif
+#endif
+#if TIDE_STM32_F4
+typedef struct tide_stm32_uart { /* its flags are cleared by reading the status, then the data */
+  volatile uint32_t status, data, baud, control1, control2, control3, guard;
+} tide_stm32_uart_t;
+#else
+typedef struct tide_stm32_uart {
   volatile uint32_t control1, control2, control3, baud, guard, timeout, request, status, clear, received, transmit;
 } tide_stm32_uart_t;
+#endif
 
 typedef struct tide_stm32_stream { /* of DMA1 and DMA2 */
   volatile uint32_t control, count, peripheral, memory, memory_other, fifo;
@@ -54,13 +69,13 @@ typedef struct tide_stm32_channel {
 
 typedef struct tide_stm32_line {
   tide_stm32_uart_t *uart;
-  uint32_t clock_hz; /* of the UART's kernel */
-  tide_stm32_channel_t receive, transmit;
-  bool has_cache; /* the core has a data cache and it is on: Cortex-M7 */
+  uint32_t clock_hz;                      /* of the UART's kernel */
+  tide_stm32_channel_t receive, transmit; /* F4: null streams: by interrupts */
+  bool has_cache;                         /* the core has a data cache and it is on: Cortex-M7 */
+  uint32_t interrupt;                     /* the UART's number; used without streams */
 } tide_stm32_line_t;
 
 extern const tide_stm32_line_t tide_stm32_line; /* the board's */
-extern const tide_uart_driver_t tide_stm32_driver;
 
 typedef struct tide_stm32_counters {
   uint32_t overruns;    /* a handler came half a ring late or later: bytes may be lost, frames will be */

@@ -19,6 +19,8 @@ from tide.programs.binaries import ROOT, MissingBinaryError
 from tide.programs.child import Child, RunError, json_line
 
 MACHINES = {"cortex-m7": "mps2-an500", "cortex-m4f": "mps2-an386"}
+STM32F405 = "netduinoplus2"
+_FLASH_OF_STM32 = range(0x0800_0000, 0x0810_0000)
 
 
 def image(core: str = "cortex-m7", name: str = "three_chains") -> Path:
@@ -44,8 +46,10 @@ _OF_THE_M4F = 6  # VFPv4 with 16 registers
 
 
 def machine(path: Path) -> str:
-    """The board of QEMU for the core that an image is for, which its floating point tells."""
+    """The board of QEMU that an image is for, by its start in the flash of an STM32 or its core's floating point."""
     elf = path.read_bytes() if path.is_file() else b""  # what is missing, the emulator says
+    if elf[:5] == b"\x7fELF\x01" and len(elf) >= 52 and struct.unpack_from("<I", elf, 24)[0] in _FLASH_OF_STM32:
+        return STM32F405
     core = "cortex-m4f" if _attribute(elf, _FLOATING_POINT) == _OF_THE_M4F else "cortex-m7"
     return MACHINES[core]
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/port/stm32 against registers in memory and a DMA of a few lines, with a data cache between the DMA's memory
-// and what the program sees: a byte that was not invalidated is not there, one that was not cleaned does not leave.
+// and what the program sees: a byte that was not invalidated is not there, one that was not cleaned does not leave. The
+// F4 (port_stm32_f4_test) has no cache, and clears flags by reads of the data and writes of the status.
 #include "stm32_uart.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ constexpr unsigned SHIFT = 6;
 // A byte has arrived: to memory, at the stream's place, which begins again by itself.
 void arrive(uint8_t byte) {
   ASSERT_TRUE(receive_stream.control & ENABLE);
-  in_memory[RING - receive_stream.count] = byte;
+  (TIDE_STM32_F4 ? ring : in_memory)[RING - receive_stream.count] = byte;
   receive_stream.count = receive_stream.count - 1;
   if (receive_stream.count == RING / 2) flags |= HALF << SHIFT;
   if (receive_stream.count == 0) {
@@ -47,10 +48,18 @@ void interrupts() {
   }
 }
 
+#if TIDE_STM32_F4
+constexpr uint32_t ON = 1u << 13;
+uint32_t cleared() { return uart.status == ~COMPLETE ? COMPLETE : 0; }  // by what was written
+#else
+constexpr uint32_t ON = 1;
+uint32_t cleared() { return uart.clear; }
+#endif
+
 void become_idle() {
   uart.status = uart.status | IDLE;
   tide_stm32_uart_interrupt();
-  EXPECT_TRUE(uart.clear & IDLE) << "the interrupt would come for ever";
+  if (!TIDE_STM32_F4) EXPECT_TRUE(cleared() & IDLE) << "the interrupt would come for ever";
   uart.status = uart.status & ~IDLE;
 }
 
@@ -77,7 +86,9 @@ const tide_stm32_line_t tide_stm32_line = {&uart,
                                            54000000,
                                            {&receive_stream, &flags, &clear_receive, SHIFT, 4u << 25},
                                            {&transmit_stream, &flags, &clear_transmit, 22, 4u << 25},
-                                           true};
+                                           true,
+                                           37};
+void tide_cortex_m_pend(uint32_t) { FAIL() << "only without streams"; }
 void tide_stm32_cache_clean(const uint8_t *line, size_t bytes) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(line) % LINE, 0u);
   EXPECT_EQ(bytes % LINE, 0u);
@@ -106,9 +117,9 @@ TEST_F(Stm32Uart, OpensWithTheBaudRateRoundedAndACircularStream) {
   EXPECT_EQ(receive_stream.count, RING);
   EXPECT_EQ(receive_stream.control & ((1u << 8) | (1u << 10) | ENABLE), (1u << 8) | (1u << 10) | ENABLE);
   EXPECT_EQ(receive_stream.control & (4u << 25), 4u << 25);
-  EXPECT_EQ(uart.control1 & 0x1Du, 0x1Du) << "on, both directions, interrupt when idle";
+  EXPECT_EQ(uart.control1, ON | 0x1Cu) << "on, both directions, interrupt when idle";
   EXPECT_EQ(uart.control3 & 0xC0u, 0xC0u);
-  EXPECT_EQ(ring[5], 0xDD) << "a dirty line of the ring may be written over what arrives";
+  if (!TIDE_STM32_F4) EXPECT_EQ(ring[5], 0xDD) << "a dirty line of the ring may be written over what arrives";
 }
 
 TEST_F(Stm32Uart, BytesAreHandedOnWhenTheLineIsIdle) {
@@ -183,7 +194,7 @@ TEST_F(Stm32Uart, APieceIsCleanedBeforeTheStreamReadsIt) {
       EXPECT_TRUE(transmit_stream.control & ENABLE);
       EXPECT_TRUE(transmit_stream.control & (1u << 6)) << "to the UART";
       EXPECT_FALSE(transmit_stream.control & (1u << 8)) << "once";
-      for (size_t n = 0; n < count; n++) EXPECT_EQ(piece_in_memory[offset + n], piece[offset + n]);
+      for (size_t n = 0; n < count && !TIDE_STM32_F4; n++) EXPECT_EQ(piece_in_memory[offset + n], piece[offset + n]);
     }
   }
 }
@@ -193,7 +204,7 @@ TEST_F(Stm32Uart, TheEndIsReportedOnceAndOnlyOfWhatWasStarted) {
   tide_stm32_uart_interrupt();
   EXPECT_EQ(completions, 0);
   tide_stm32_driver.start_transmit(piece.data(), 8);
-  EXPECT_EQ(uart.clear, COMPLETE) << "the end of the last piece would count for this one";
+  EXPECT_EQ(cleared(), COMPLETE) << "the end of the last piece would count for this one";
   EXPECT_TRUE(uart.control1 & COMPLETE);
   uart.status = 0;
   tide_stm32_uart_interrupt();
@@ -207,7 +218,7 @@ TEST_F(Stm32Uart, TheEndIsReportedOnceAndOnlyOfWhatWasStarted) {
 TEST_F(Stm32Uart, ErrorsAreClearedAndCounted) {
   uart.status = 1u << 3;  // overrun
   tide_stm32_uart_interrupt();
-  EXPECT_EQ(uart.clear, 1u << 3);
+  if (!TIDE_STM32_F4) EXPECT_EQ(cleared(), 1u << 3);
   EXPECT_EQ(tide_stm32_counters.uart_errors, 1u);
   EXPECT_EQ(receptions, 0);
   flags = ERROR << SHIFT;

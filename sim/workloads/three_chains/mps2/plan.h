@@ -8,9 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifndef PLAN_CHAINS
 #define PLAN_CHAINS 16
+#endif
 #define PLAN_NAME_BYTES 64
+#ifndef PLAN_PAYLOAD_BYTES
 #define PLAN_PAYLOAD_BYTES 4096
+#endif
 
 typedef struct plan_chain {
   char name[PLAN_NAME_BYTES], topic[PLAN_NAME_BYTES], reply_topic[PLAN_NAME_BYTES];
