@@ -14,7 +14,6 @@ import pytest
 from board import DOMAIN, ROOT, SIMULATOR, image, run_program
 
 from tide.run.board_image import machine
-
 from tide_test_support import judged
 
 MASKED_LIMIT_INSTRUCTIONS = 6000
