@@ -122,6 +122,12 @@ class Checker {
     time("client", "dispatch_ns", client.dispatch_ns);
     time("client", "interrupt_receive_ns", client.interrupt_receive_ns);
     time("client", "interrupt_complete_ns", client.interrupt_complete_ns);
+    for (const ClientLoad &load : client.loads) {
+      time("client", "period_ns", load.period_ns, 1, kMostPeriodNs);
+      time("client", "execution_ns", load.execution_ns);
+      if (load.payload_bytes < 0 || load.payload_bytes > kMostPayloadBytes)
+        error("client", "'payload_bytes' of a load must be from 0 to " + std::to_string(kMostPayloadBytes));
+    }
     const Protocol &protocol = system_.protocol;
     questions("", protocol.client);
     questions("agent_", protocol.agent);
@@ -413,6 +419,7 @@ class LinkModel {
       if (!is_foreign(chain) || is_batch()) here_.push_back(chain);
     }
     answer_ns_ = answer_frame_ns(system.line);
+    load_span_ns_ = load_span_ns();
     gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
     for (const LinkChain &chain : system.chains) asked_.push_back(visit_load(chain));
     find_shared();
@@ -784,6 +791,54 @@ class LinkModel {
                                 begun < 0 ? begun : multiply(begun, instances), window_ns);
   }
 
+  // ---- what the client executes beside its callbacks (docs/analysis/link.md, "Loads") ----
+
+  // In a window that may begin anywhere, at most; masking: of those alone that stop the line, too.
+  Linear loads(time_ns window_ns, bool masking) const {
+    Linear sum;
+    for (const ClientLoad &load : system_.client.loads) {
+      if (load.masks || !masking)
+        sum = sum + share(load.execution_ns, load.period_ns, std::min(load_span_ns_, load.period_ns), window_ns);
+    }
+    return sum;
+  }
+
+  // Their frames there, which leave and come while the load waits or is late.
+  Linear loads_on_line(Direction direction, time_ns window_ns) const {
+    Linear sum;
+    for (const ClientLoad &load : system_.client.loads) {
+      if (load.payload_bytes > 0)
+        sum = sum + share(frame_ns(load, direction), load.period_ns, load.period_ns, window_ns);
+    }
+    return sum;
+  }
+
+  // From the beginning of a load to its end, at most, with what others take of it.
+  time_ns load_span_ns() const {
+    time_ns span_ns = 0, next_ns = 0, longest_ns = 0;
+    for (const ClientLoad &load : system_.client.loads) {
+      next_ns = add(next_ns, load.execution_ns);
+      longest_ns = std::max(longest_ns, load.period_ns);
+    }
+    while (next_ns > span_ns && next_ns < longest_ns) {
+      span_ns = next_ns;
+      next_ns = 0;
+      for (const ClientLoad &load : system_.client.loads)
+        next_ns = add(next_ns, multiply(divide_up(span_ns, load.period_ns), load.execution_ns));
+    }
+    return std::min(next_ns, longest_ns);
+  }
+
+  time_ns frame_ns(const ClientLoad &load, Direction direction) const {
+    const Message sent = message(system_.line, direction, load.payload_bytes);
+    return sent.total_ns + (direction == Direction::up ? sent.frames * gap_ns_ : 0);
+  }
+
+  bool loads_reach_line() const {
+    return std::any_of(system_.client.loads.begin(), system_.client.loads.end(),
+                       [](const ClientLoad &load) { return load.masks || load.payload_bytes > 0; });
+  }
+
   // How long the last of `own` ACKNACKs and HEARTBEATs of this chain takes, with its wait: behind a frame that has
   // begun, and what is more urgent. In a batch all use one stream, of which no message stands before an ACKNACK.
   // known_ns: what it takes at least.
@@ -795,6 +850,7 @@ class LinkModel {
     while (next_ns > window_ns && next_ns < kLongestWaitNs) {
       window_ns = next_ns;
       next_ns = least_ns;
+      next_ns = add(next_ns, add(loads_on_line(direction, window_ns).value, loads(window_ns, true).value));
       for (const size_t other : here_) {
         if (!goes_first(other, chain)) continue;
         const Seen load = seen(other, chain);
@@ -1055,7 +1111,7 @@ class LinkModel {
   // they come at least, and how long they are at most. Apart by 0: as near as they like.
   Spacing message_spacing() const {
     const Client &client = system_.client;
-    if (client.policy == ClientPolicy::lanes || !alive_ || !windows_suffice_) return {};
+    if (client.policy == ClientPolicy::lanes || !alive_ || !windows_suffice_ || loads_reach_line()) return {};
     const time_ns costs_ns = client.fixed_costs ? client.dispatch_ns + client.submit_ns : 0;
     Spacing spacing{kNeverNs, 0};
     for (size_t chain = 0; chain < size(); chain++) {
@@ -1142,7 +1198,7 @@ class LinkModel {
     down_waits_.assign(size(), kNeverNs);
     hosts_keep_up_ = false;
     const std::vector<int64_t> instances = busy_instances(Direction::down);
-    if (!alive_ || !windows_suffice_ || system_.protocol.losses > 0 || instances.empty()) return;
+    if (!alive_ || !windows_suffice_ || system_.protocol.losses > 0 || instances.empty() || loads_reach_line()) return;
     time_ns longest_ns = 0, unasked_ns = 0, host_ns = 0;
     for (size_t chain = 0; chain < size(); chain++) {
       const Load &load = loads_[chain];
@@ -1222,6 +1278,9 @@ class LinkModel {
       sum = sum + constant(self.up.control * control_ns);
       parts.control_ns = add(parts.control_ns, self.up.control * control_ns);
     }
+    const Linear beside = loads_on_line(Direction::up, window_ns);
+    parts.control_ns = add(parts.control_ns, beside.value);
+    sum = sum + beside;
     if (!alive_) {
       const Linear questions = signs_of_life(window_ns, Direction::up);
       parts.control_ns = add(parts.control_ns, questions.value);
@@ -1267,6 +1326,9 @@ class LinkModel {
       parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
       sum = sum + frames;
     }
+    const Linear beside = loads_on_line(Direction::down, window_ns);
+    parts.control_ns = add(parts.control_ns, beside.value);
+    sum = sum + beside;
     if (!alive_) {
       const Linear questions = signs_of_life(window_ns, Direction::down);
       parts.control_ns = add(parts.control_ns, questions.value);
@@ -1296,7 +1358,7 @@ class LinkModel {
 
   Linear interrupts(size_t chain, time_ns window_ns) const {
     if (loads_[chain].visits == 0) return {};
-    Linear sum = constant(2 * loads_[chain].interrupts_ns);
+    Linear sum = constant(2 * loads_[chain].interrupts_ns) + loads(window_ns, false);
     for (const size_t other : here_) {
       if (other == chain || loads_[other].interrupts_ns == 0) continue;
       const Seen load = seen(other, chain);
@@ -1702,6 +1764,13 @@ class LinkModel {
   Shares asked(size_t chain) const {
     Shares shares;
     const Load &self = asked_[chain];
+    for (const ClientLoad &load : system_.client.loads) {
+      const auto period_ns = static_cast<double>(load.period_ns);
+      shares.client += static_cast<double>(load.execution_ns) / period_ns;
+      if (load.payload_bytes == 0) continue;
+      shares.up += static_cast<double>(frame_ns(load, Direction::up)) / period_ns;
+      shares.down += static_cast<double>(frame_ns(load, Direction::down)) / period_ns;
+    }
     for (size_t other = 0; other < size(); other++) {
       if (other != chain && !goes_first(other, chain)) continue;
       const Load &load = asked_[other];
@@ -1958,7 +2027,7 @@ class LinkModel {
   std::vector<Cut> outside_;                         // what others have counted already
   std::map<std::pair<size_t, size_t>, Cut> inside_;  // of one, as another one of its timer has it
   std::vector<std::vector<size_t>> as_late_;         // chains by whose last input what this one is charged may come
-  time_ns answer_ns_ = 0, gap_ns_ = 0;
+  time_ns answer_ns_ = 0, gap_ns_ = 0, load_span_ns_ = 0;
   std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;
   bool windows_suffice_ = true;   // no stream ever has to wait for an acknowledgment

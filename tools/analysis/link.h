@@ -30,6 +30,14 @@ enum class Send { asynchronous, stock, blocking };
 // always: the agent acknowledges every reliable message. asked: only when a HEARTBEAT asks.
 enum class Acknowledges { always, asked };
 
+// What the client executes beside its callbacks: an interrupt, a task, what the program's loop does between rounds. It
+// goes before everything, and each is over before the next.
+struct ClientLoad {
+  time_ns execution_ns = 0, period_ns = 0;
+  bool masks = false;         // interrupts are off: the client neither starts a frame nor takes one over
+  int64_t payload_bytes = 0;  // of a frame to the agent and one back that it waits for; 0: none
+};
+
 struct Client {
   ClientPolicy policy = ClientPolicy::tide;
   Send send = Send::asynchronous;
@@ -40,6 +48,7 @@ struct Client {
   bool fixed_costs = false;        // these three take as long as they say; else at most
   time_ns interrupt_receive_ns = 0, interrupt_complete_ns = 0;
   std::string name = "client";  // of its executor
+  std::vector<ClientLoad> loads = {};
 };
 
 struct Line {
@@ -101,7 +110,7 @@ struct LinkCallback {
   // of two that follow each other in several chains the message is one, too, and of one the same `message`. 0: it is
   // this chain's alone.
   int64_t shared = 0;
-  int64_t message = 0;    // which of the messages that one run makes: what the others take to make is execution
+  int64_t message = 0;     // which of the messages that one run makes: what the others take to make is execution
   std::string group = {};  // on the host: of callbacks that exclude each other, though lanes are free; empty: of none
 };
 

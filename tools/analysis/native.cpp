@@ -271,6 +271,13 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("dispatch_ns", client.dispatch_ns);
       of.take("interrupt_receive_ns", client.interrupt_receive_ns);
       of.take("interrupt_complete_ns", client.interrupt_complete_ns);
+      of.each("loads", "load", [&client](Fields &one) {
+        ClientLoad &load = client.loads.emplace_back();
+        one.take("execution_ns", load.execution_ns);
+        one.take("period_ns", load.period_ns);
+        one.take("masks", load.masks);
+        one.take("payload_bytes", load.payload_bytes);
+      });
     });
     system.one("line", [&line = read.line](Fields &of) {
       of.take("baud", line.baud);

@@ -8,6 +8,7 @@ import os
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -301,3 +302,70 @@ def test_tide_check_tells_assumptions_of_each_board(tmp_path: Path) -> None:
     for name in ("base", "arm"):
         assert re.search(rf"board '{name}' has at least \d+ small nodes of \d+ bytes", result.output)
     assert "hold while all boards send through the agent" in result.output
+
+
+def loaded(*loads: dict[str, Any], **of_board: Any) -> str:
+    """A chain to a node and back in 9.78 ms: its callbacks 2, those of `low` before both of its visits 4, its frames
+    0.39 each, agent and node 3."""
+    return described(
+        board("m", loads=list(loads) or None, **of_board),
+        line("l", baud=1_000_000, escaped_bytes=0, agent_ms=1, return_ms=1),
+        host("h"),
+        chain("c", 2, ("m", 1), ("h", 1), ("m", 1)),
+        chain("low", 1, ("m", 2)),
+    )
+
+
+def load_of(execution_ms: float, period_ms: float, **more: Any) -> dict[str, Any]:
+    return {
+        "name": f"load{str(period_ms).replace('.', '_')}",
+        "execution_ms": execution_ms,
+        "period_ms": period_ms,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("loads", "more_ms"),
+    [
+        ((), 0),
+        ((load_of(10, 1000),), 10),  # once
+        ((load_of(10, 1000, masks_interrupts=True),), 10),  # whatever the chain waits for then, it waits once
+        ((load_of(0.1, 1),), 1.1),  # in 10.88 ms eleven times
+        ((load_of(0.1, 1), load_of(3, 500)), 4.6),  # in 14.38 ms sixteen times, as the first may be late by a period
+        (
+            (load_of(10, 1000, agent_bytes=24),),
+            10 + 4 * 0.43,
+        ),  # and a frame of 43 bytes at each end of what is on its way
+    ],
+)
+def test_loads_of_a_board_go_before_its_callbacks(loads: tuple[dict[str, Any], ...], more_ms: float) -> None:
+    bounds = bounds_of(parse(loaded(*loads)))
+    found = bounds.chain("c")
+    assert found is not None and found.bound_ns == pytest.approx((9.78 + more_ms) * MS, abs=0.11 * MS)
+    assert sum(part.value_ns for part in found.parts) == found.bound_ns
+    assert ("loads" in [one.id for one in bounds.assumptions]) is bool(loads)
+    for executor in ("lanes", "batch"):
+        quiet, busy = (bounds_of(parse(loaded(*each)), executor).chain("c") for each in ((), loads))
+        assert quiet is not None and busy is not None and (busy.bound_ns or 0) >= (quiet.bound_ns or 0)
+
+
+def test_a_load_that_takes_the_line_has_bounds_with_publishes_that_do_not_wait() -> None:
+    masked = loaded(load_of(10, 1000, masks_interrupts=True))
+    with pytest.raises(NoBoundError, match="stops or uses the link"):
+        bounds_of(parse(masked), "batch_stock")
+    assert bounds_of(parse(loaded(load_of(10, 1000))), "batch_stock")
+
+
+@pytest.mark.parametrize(
+    ("text", "line_of", "what"),
+    [
+        (loaded(load_of(5, 5)), "loads", "takes as long as its period of 5 ms"),
+        (loaded(load_of(0.99, 1)), "executors", "callbacks and loads on the microcontroller ask for 103 %"),
+        (loaded(load_of(1, 10), load_of(2, 10)), "loads", "two loads named"),
+        (loaded(load_of(1, 10)).replace('where = "mcu"', 'where = "host"'), "loads", "of executor 'm' on the host"),
+    ],
+)
+def test_loads_that_cannot_be_are_named(text: str, line_of: str, what: str) -> None:
+    with pytest.raises(SystemFileError, match=what):
+        parse(text)

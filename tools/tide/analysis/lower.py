@@ -697,6 +697,7 @@ def refuse_link(system: System, executor: ClientExecutor | None, losses: int) ->
         *link_findings(system),
         *_waiting_services(system, waiting),
         *_batch_events(system, executor),
+        *_waiting_loads(system, waiting),
         *tree_findings(system, losses, waiting),
     ]
     if executor is None:
@@ -723,6 +724,21 @@ def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
         for index, chain in enumerate(system.chains)
         for position, callback in enumerate(chain.callbacks)
         if callback.executor in waiting and (callback.requests or callback.replies)
+    ]
+
+
+def _waiting_loads(system: System, waiting: set[str]) -> list[Finding]:
+    return [
+        Finding(
+            ("executors", index, "loads", place),
+            f"'{load.name}' on board '{one.name}' stops or uses the link, for which there is no bound where publishing "
+            "waits",
+            "use tide, or batch",
+        )
+        for index, one in enumerate(system.executors)
+        if one.name in waiting
+        for place, load in enumerate(one.loads)
+        if load.masks_interrupts or load.agent_bytes
     ]
 
 
@@ -779,6 +795,15 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
         for name in ("submit", "process", "dispatch"):
             document["client"][f"{name}_ns"] = int(getattr(client, f"{name}_ms") * 1_000_000)
         interrupt_ns = int(client.interrupt_ms * 1_000_000)
+        document["client"]["loads"] = [
+            {
+                "execution_ns": one.execution_ns,
+                "period_ns": one.period_ns,
+                "masks": one.masks_interrupts,
+                "payload_bytes": one.agent_bytes,
+            }
+            for one in client.loads
+        ]
         document["client"] |= {"interrupt_receive_ns": interrupt_ns, "interrupt_complete_ns": interrupt_ns}
     if line is None:
         document["protocol"]["silence_ns"] = 0

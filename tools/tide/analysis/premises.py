@@ -41,6 +41,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "sizes": (YOURS, "message sizes", "boards"),
     "losses": (YOURS, "lost frames", "boards"),
     "line_alone": (YOURS, "nobody else on the line", "boards"),
+    "loads": (YOURS, "loads of boards", "boards"),
     "interrupts": (YOURS, "time of interrupts", "boards"),
     "undescribed": (YOURS, "nothing undescribed runs", "executors"),
     "locks": (YOURS, "locks", "locks"),
@@ -92,6 +93,7 @@ class Origins:
 def origins_of(system: System) -> Origins:
     """Execution times of callbacks, costs of boards, delays of links."""
     times = [(one.source, 1) for chain in system.chains for one in chain.callbacks]
+    times += [(each.source, 1) for one in system.boards() for each in one.loads]
     times += [(one.source, 2) for one in system.boards()]  # submit_ms, process_ms
     times += [(one.source, 2) for one in system.links]  # agent_ms, return_ms
     found = [(match, count) for source, count in times if (match := MEASURED.match(source))]
@@ -128,6 +130,12 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
         found.insert(
             0, ("placeholders", f"{numbers.placeholders} of {numbers.count} times are placeholders of tide new system")
         )
+    loads = [f"{one.name}.{each.name}" for one in system.boards() for each in one.loads]
+    if loads:
+        text = "these take no longer and come no more often than they say, and are over before they come again"
+        masked = any(each.masks_interrupts for one in system.boards() for each in one.loads)
+        text += "; while interrupts are off, hardware keeps what arrives" if masked else ""
+        found.append(("loads", f"loads of boards: {', '.join(loads)}: {text}"))
     boards = [one.name for one in system.boards() if not one.interrupt_ms]
     if boards:
         text = f"interrupts take no time on {', '.join(boards)}: the description gives no interrupt_ms"

@@ -56,7 +56,7 @@ LABELS = {
     "line_blocking": "a less urgent frame that has begun",
     "control": "acknowledgments and signs of life",
     "window": "a full window of its stream",
-    "interrupts": "interrupts",
+    "interrupts": "interrupts and loads",
     "host_wait": "others on the host",
     "losses": "repair of lost frames",
     "precedence": "its own earlier callbacks",

@@ -651,6 +651,18 @@ def _boards(system: System) -> Iterator[Finding]:
                     f"executor '{executor.name}' is on the host, which has no {key} of its own",
                     "remove it" if key == "link" else "remove it, and choose by --executor",
                 )
+        names: set[str] = set()
+        for place, load in enumerate(executor.loads):
+            at: Path = ("executors", index, "loads", place)
+            if executor.where == "host":
+                what = f"load '{load.name}' is of executor '{executor.name}' on the host, where cores are its own"
+                yield Finding(at, what, "remove it, and add its time to the execution_ms of what it delays")
+            elif load.name in names:
+                yield Finding((*at, "name"), f"there are two loads named '{load.name}'", "rename one of them")
+            elif load.execution_ms >= load.period_ms:
+                what = f"load '{load.name}' takes as long as its period of {load.period_ms} ms"
+                yield Finding((*at, "execution_ms"), what, "make it shorter, or its period longer")
+            names.add(load.name)
         for key in ("process_ms", "dispatch_ms", "interrupt_ms"):
             if executor.where == "host" and getattr(executor, key):
                 yield Finding(
@@ -827,9 +839,10 @@ def _executor_load(system: System) -> Iterator[Finding]:
         load = loads[executor.name]
         if executor.where == "mcu" and load > 1:
             which = f"board '{executor.name}'" if several else "the microcontroller"
+            what = "callbacks and loads" if executor.loads else "callbacks"
             yield Finding(
                 ("executors", index),
-                f"the callbacks on {which} ask for {_percent(load)} of its one core",
+                f"the {what} on {which} ask for {_percent(load)} of its one core",
                 "lengthen period_ms or shorten execution_ms",
             )
         if executor.where == "host" and load > executor.lanes:
@@ -842,7 +855,10 @@ def _executor_load(system: System) -> Iterator[Finding]:
 
 def _loads(system: System) -> dict[str, Fraction]:
     """By executor."""
-    loads = {executor.name: Fraction(0) for executor in system.executors}
+    loads = {
+        executor.name: sum((Fraction(one.execution_ns, one.period_ns) for one in executor.loads), Fraction(0))
+        for executor in system.executors
+    }
     for chain in system.chains:
         executions: dict[str, Decimal] = {}
         for callback in chain.callbacks:
@@ -917,6 +933,12 @@ def _percent(load: Fraction) -> str:
 
 def not_played(system: System, given: Collection[str] = ()) -> Iterator[Finding]:
     """What the programs that play boards and nodes cannot be yet. given: executors that are programs of the user."""
+    for index, executor in enumerate(system.executors):
+        if executor.loads and executor.name not in given:
+            what = (
+                f"board '{executor.name}' has loads beside its callbacks, which count in bounds and are not played yet"
+            )
+            yield Finding(("executors", index, "loads"), what, "use tide check, or a program of your own for tide run")
     for path, callback in _callbacks(system, lambda one: one.publishes_apart and one.executor not in given):
         yield Finding(
             (*path, "publishes"),

@@ -211,7 +211,14 @@ def _pattern_advice(path: Path) -> str:
 
 
 def _place(path: Path) -> str:
-    words = {"executors": "executor", "links": "link", "groups": "group", "chains": "chain", "callbacks": "callback"}
+    words = {
+        "executors": "executor",
+        "loads": "load",
+        "links": "link",
+        "groups": "group",
+        "chains": "chain",
+        "callbacks": "callback",
+    }
     parts = [
         f"{words[str(step)]} {index + 1}"
         for step, index in itertools.pairwise(path)

@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tide.system.fields import MTU_MINIMUM, BoardPolicy, MillisecondsOrZero, Name, Source, Where, nanoseconds
+from tide.system.fields import (
+    MTU_MINIMUM,
+    BoardPolicy,
+    Milliseconds,
+    MillisecondsOrZero,
+    Name,
+    Source,
+    Where,
+    nanoseconds,
+)
 from tide.system.fields import Entry as _Entry
 
 
@@ -24,6 +33,41 @@ class PoolSizes(_Entry):
     reassemblies: Annotated[int | None, Field(ge=0, le=64, description="TIDE_REASSEMBLIES.")] = None
     reassembly_bytes: Annotated[int | None, Field(ge=16, le=1_000_000, description="TIDE_REASSEMBLY_BYTES.")] = None
     window: Annotated[int | None, Field(ge=1, le=16, description="TIDE_WINDOW, of both sides.")] = None
+
+
+class Load(_Entry):
+    """What a board executes beside its callbacks: an interrupt, a task of higher priority, a write to flash, the ping
+    and the time synchronisation of a reconnection loop. It goes before every callback, and is over before it comes
+    again."""
+
+    name: Name
+    execution_ms: Annotated[
+        Milliseconds,
+        Field(description="CPU time of one run with all that it waits for, the worst that occurs."),
+    ]
+    period_ms: Annotated[Milliseconds, Field(description="Least time from the beginning of one to that of the next.")]
+    masks_interrupts: Annotated[
+        bool,
+        Field(description="Interrupts are off meanwhile, so that the link stands still; hardware keeps what arrives."),
+    ] = False
+    agent_bytes: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=512,
+            description="It asks the agent and waits for the answer: bytes of the longer of the two, as 24 of a ping "
+            "or a time synchronisation. The wait is part of execution_ms. 0: it does not.",
+        ),
+    ] = 0
+    source: Source = "estimated"
+
+    @property
+    def execution_ns(self) -> int:
+        return nanoseconds(self.execution_ms)
+
+    @property
+    def period_ns(self) -> int:
+        return nanoseconds(self.period_ms)
 
 
 class Executor(_Entry):
@@ -61,6 +105,10 @@ class Executor(_Entry):
     interrupt_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the interrupt of one frame.")] = Decimal(
         0
     )
+    loads: Annotated[
+        tuple[Load, ...],
+        Field(strict=False, max_length=64, description="Of a board: what it executes beside its callbacks."),
+    ] = ()
     pools: Annotated[
         PoolSizes | None,
         Field(
