@@ -179,6 +179,7 @@ struct Answer {
   std::vector<std::string> violations;
   std::vector<std::vector<std::vector<Time>>> recorded;  // by chain, by instance
   bool has_record = false;
+  Records records;
 };
 
 std::string answer_json(const Answer &answer) {
@@ -194,6 +195,17 @@ std::string answer_json(const Answer &answer) {
       json.close(']');
     }
     json.close(']');
+    const auto write = [&json](const char *name, const auto &all) {
+      json.key(name).open('[');
+      for (const auto &one : all) {
+        json.open('[');
+        for (const auto &times : one) json.numbers(std::vector<Time>(times.begin(), times.end()));
+        json.close(']');
+      }
+      json.close(']');
+    };
+    write("runs", answer.records.runs);
+    write("crossings", answer.records.crossings);
   }
   return json.close('}').take();
 }
@@ -382,10 +394,9 @@ Answer answer_board(const std::string &line) {
   for (const ChainResult &chain : result.chains) {
     answer.chains.push_back({chain.worst_response, static_cast<int64_t>(chain.latencies.size()), chain.lost});
     auto &instances = answer.recorded.emplace_back();
-    for (const Recorded &one : chain.recorded)
-      instances.push_back(
-          {one.release, one.sample_start, one.sample_end, one.heard, one.answered, one.act_start, one.act_end});
+    for (const Recorded &one : chain.recorded) instances.push_back({one.release, one.start, one.end});
   }
+  answer.records = result.records;
   return answer;
 }
 

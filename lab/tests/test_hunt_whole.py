@@ -329,15 +329,21 @@ def test_a_budget_is_refused_on_this_machine() -> None:
 
 def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> None:
     server = Server("tide-sim")
-    chain = "period_us=200000 host_us=20000 reliable=false node=1"
 
     def both(setting: str) -> list[float]:
-        return worst_ms(server, f"periods=4;{setting};chain=name=a level=2 {chain};chain=name=b level=1 {chain}")
+        graph = "".join(
+            f";callback=name={name} on=system level={level} period_us=200000;callback=name={name}h on=host1 "
+            f"execution_us=20000;callback=name={name}e on=system level={level};message=name={name}m from={name} "
+            f"to={name}h bytes=96 reliable=false;message=name={name}r from={name}h to={name}e bytes=10 reliable=false;"
+            f"path=name={name} callbacks={name},{name}h,{name}e"
+            for name, level in (("a", 2), ("b", 1))
+        )
+        return worst_ms(server, f"periods=4;{setting}{graph}")
 
     one, two, late = both("hosts=1"), both("hosts=2"), both("hosts=2;return_least_us=3000;return_most_us=3000")
     assert max(one) - max(two) > 5  # one of the two waits for the other
     assert [round(after - before, 3) for after, before in zip(late, two, strict=True)] == [3, 3]
-    with pytest.raises(ServerError, match="names a host executor that is not there"):
+    with pytest.raises(ServerError, match="is on 'host1', which is no board or host executor"):
         both("hosts=")
     server.close()
 

@@ -19,7 +19,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/board/client.h"
 #include "sim/board/losses.h"
 #include "sim/board/ros.h"
 #include "tide/link_serial.h"
@@ -286,18 +285,18 @@ class BoardRun {
 
   void add_node(size_t chain) {
     const ChainPlan &each = plan_.chains[chain];
-    nodes_.push_back(std::make_unique<HostCallback>(engine_, each.host, nullptr, nullptr,
-                                                    [this, chain](const Bus::Payload &payload) {
-                                                      Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
-                                                      std::copy_n(payload.begin(), kMarkBytes, reply.begin());
-                                                      bus_.publish("rt/" + plan_.chains[chain].name + "_reply", reply);
-                                                    }));
+    nodes_.push_back(std::make_unique<HostCallback>(engine_, each.host, nullptr, nullptr));
     bus_.subscribe("rt/" + each.name, [this, chain](const Bus::Payload &payload) {
-      if (payload.size() < plan_.chains[chain].payload_bytes || get_mark(payload.data()).chain != chain) {
+      if (payload.size() < plan_.chains[chain].payload_bytes ||
+          (payload[0] | payload[1] << 8) != static_cast<int>(chain)) {
         violations_.push_back("a ROS 2 node got what nobody sent");
-      } else {
-        nodes_[chain]->receive(payload);
+        return;
       }
+      nodes_[chain]->run([this, chain, payload] {
+        Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
+        std::copy_n(payload.begin(), kMarkBytes, reply.begin());
+        bus_.publish("rt/" + plan_.chains[chain].name + "_reply", reply);
+      });
     });
   }
 
@@ -438,11 +437,11 @@ void require_image(const Board &board) {
 Result run_board(const Plan &plan, const Board &board) {
   if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
   for (const ChainPlan &chain : plan.chains) {
-    if (chain.shape != Shape::kAnswered || chain.calls != Calls::kTopics)
-      throw std::invalid_argument("a board's chains are answered, over topics");
+    if (chain.payload_bytes < kMarkBytes || chain.reply_bytes < kMarkBytes)
+      throw std::invalid_argument("messages of a board's chain have at least 6 bytes");
   }
-  if (!plan.hosts.empty() || plan.return_most > 0)
-    throw std::invalid_argument("a board's answers have cores of their own and return at once");
+  if (!plan.callbacks.empty() || !plan.boards.empty() || plan.return_most > 0)
+    throw std::invalid_argument("a board's chains are round trips (`chain`), whose answers return at once");
   if (plan.budget > 0 && plan.policy != Policy::kTide)
     throw std::invalid_argument("the batch executor has no lane to give a budget to");
   if (plan.cuts > 0 || plan.restarts > 0 || plan.up.any() || plan.down.any())

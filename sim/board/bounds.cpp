@@ -16,12 +16,11 @@ constexpr uint32_t kMostPeriods = 10'000;  // the high bytes of numbers stay bel
 
 bool is_covered(const Plan &plan, const analysis::LinkSystem &system) {
   if (plan.up.any() || plan.down.any() || plan.cuts > 0 || plan.restarts > 0) return false;
-  if (plan.send == Send::kAnswered || !plan.boards.empty()) return false;
+  if (plan.send == Send::kAnswered || !plan.boards.empty() || !plan.callbacks.empty()) return false;
   if (plan.send != Send::kAsynchronous && plan.policy != Policy::kBatch) return false;  // of a batch only
   if (plan.policy == Policy::kReadyset || plan.lanes_a_band > 1) return false;
   for (const ChainPlan &chain : plan.chains) {
-    if (chain.group != 0 || chain.local_depth > 0 || chain.node > 0) return false;
-    if (chain.shape != Shape::kAnswered || chain.calls != Calls::kTopics) return false;
+    if (chain.group != 0 || chain.local_depth > 0) return false;
   }
   if (plan.success_percent >= 100) return true;
   return std::all_of(system.chains.begin(), system.chains.end(), [&system](const analysis::LinkChain &chain) {
@@ -84,8 +83,9 @@ std::vector<std::optional<Time>> bounds_of(const Plan &plan) {
     for (analysis::LinkCallback &callback : chain.callbacks) callback.least_ns = callback.execution_ns;
   }
   system.line.exact_sizes = true;
-  const bool few = std::all_of(plan.chains.begin(), plan.chains.end(),
-                               [&plan](const ChainPlan &chain) { return plan.instances_of(chain) <= kMostPeriods; });
+  const bool few = std::all_of(plan.chains.begin(), plan.chains.end(), [&plan](const ChainPlan &chain) {
+    return plan.instances_of(chain.period) <= kMostPeriods;
+  });
   if (few) system.line.escaped_bytes = kEscapes;
   if (!is_covered(plan, system) || !analysis::check(system).empty()) return bounds;
   const analysis::LinkResults results = analysis::bound_link(system);

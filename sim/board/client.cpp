@@ -22,35 +22,50 @@ uint32_t rounded(uint32_t bytes) { return (bytes + 3u) & ~3u; }
 
 }  // namespace
 
-void put_mark(uint8_t *bytes, const Mark &mark) {
-  for (unsigned octet = 0; octet < 2; octet++) bytes[octet] = static_cast<uint8_t>(mark.chain >> 8 * octet);
-  for (unsigned octet = 0; octet < 4; octet++) bytes[2 + octet] = static_cast<uint8_t>(mark.index >> 8 * octet);
+std::string topic_of(const MessagePlan &message) { return "rt/" + message.name; }
+
+std::string topic_of(const Graph &graph, size_t input) {
+  const MessagePlan &message = graph.messages[graph.inputs[input].message];
+  return topic_of(message) + (message.inputs.front() == input && graph.callbacks[message.sender].board < 0
+                                  ? ""
+                                  : "_to" + std::to_string(input));
 }
 
-Mark get_mark(const uint8_t *bytes) {
-  Mark mark;
-  mark.chain = static_cast<uint16_t>(bytes[0] | bytes[1] << 8);
-  for (unsigned octet = 0; octet < 4; octet++) mark.index |= uint32_t{bytes[2 + octet]} << 8 * octet;
-  return mark;
-}
+// ---- marks ----
 
 void put_mark(std::span<uint8_t> payload, const Mark &mark) {
-  if (payload.size() >= kMarkBytes) {
-    put_mark(payload.data(), mark);
-  } else {
-    payload[0] = static_cast<uint8_t>(mark.index);
-  }
+  const size_t before = payload.size() >= kMarkBytes ? 2 : 0;  // a short one does not say whose it is
+  for (size_t octet = 0; octet < before; octet++) payload[octet] = static_cast<uint8_t>(mark.root >> 8 * octet);
+  for (size_t octet = 0; octet < 4 && before + octet < payload.size(); octet++)
+    payload[before + octet] = static_cast<uint8_t>(mark.index >> 8 * octet);
 }
 
-Mark get_mark(std::span<const uint8_t> payload, uint16_t chain) {
-  return payload.size() >= kMarkBytes ? get_mark(payload.data()) : Mark{chain, payload[0]};
+Mark MarkReader::read(std::span<const uint8_t> payload, size_t padding) {
+  if (payload.size() < message_.bytes || payload.size() > message_.bytes + padding) return kNoMark;
+  const size_t before = message_.bytes >= kMarkBytes ? 2 : 0, count = std::min<size_t>(message_.bytes - before, 4);
+  uint32_t value = 0;
+  for (size_t octet = 0; octet < count; octet++) value |= uint32_t{payload[before + octet]} << 8 * octet;
+  if (before > 0) return {static_cast<uint16_t>(payload[0] | payload[1] << 8), value};
+  // Instances that are sent are multiples of `step`; the nearest ones are tried first.
+  const auto root = static_cast<uint16_t>(*message_.roots.begin());
+  const uint64_t span = uint64_t{1} << 8 * count;
+  for (uint64_t apart = 0; apart <= span; apart++) {
+    for (const int64_t sign : {1, -1}) {
+      const int64_t index = next_ + sign * static_cast<int64_t>(apart * message_.step);
+      if (index < 0 || static_cast<uint64_t>(index) % span != value) continue;
+      next_ = static_cast<uint32_t>(index + static_cast<int64_t>(message_.step));
+      return {root, static_cast<uint32_t>(index)};
+    }
+  }
+  return kNoMark;
 }
 
 // ---- set-up ----
 
-Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
+Client::Client(Machine &machine, Line &up, const Plan &plan, const Graph &graph, int board, Observer observer)
     : machine_(machine),
       plan_(plan),
+      graph_(graph),
       observer_(std::move(observer)),
       releases_(seed_of(plan, Chance::kReleases)),
       link_(machine, session_, up, {plan.interrupt_complete, plan.interrupt_receive}),
@@ -58,33 +73,49 @@ Client::Client(Machine &machine, Line &up, const Plan &plan, Observer observer)
       lock_port_([this](const tide_lane_t &lane) {
         return plan_.lock_ceilings ? tasks_[static_cast<size_t>(&lane - lanes_.data())]->priority() : 0;
       }) {
-  const size_t count = plan.only_first ? 1 : plan.chains.size();
-  for (size_t index = 0; index < count; index++) {
-    auto chain = std::make_unique<Chain>();
-    chain->client = this;
-    chain->index = index;
-    chain->plan = plan.chains[index];
-    chain->mark = static_cast<uint16_t>(chain->plan.mark > 0 ? chain->plan.mark - 1 : index);
-    chain->request.name = "rt/" + chain->plan.name;
-    chain->reply.name = chain->request.name + (chain->plan.shape == Shape::kLooped ? "" : "_reply");
-    chain->samples.resize(depth_of(chain->plan));
-    chain->instances.resize(plan.instances_of(chain->plan));
-    chain->payload.assign(chain->plan.payload_bytes, 0x2E);
-    chains_.push_back(std::move(chain));
+  for (size_t number = 0; number < graph.callbacks.size(); number++) {
+    if (graph.is_on_board(number, board)) add_callback(number);
   }
   configure_session();
   link_.on_left = [this] { wake_waiters(); };
   main_ = std::make_unique<Task>(machine.core(), "main", 200, [this] { run(); });
 }
 
+void Client::add_callback(size_t number) {
+  auto callback = std::make_unique<Callback>();
+  callback->client = this;
+  callback->number = number;
+  callback->plan = &graph_.callbacks[number];
+  for (const size_t sent : callback->plan->messages) {
+    auto output = std::make_unique<Output>();
+    output->message = &graph_.messages[sent];
+    output->number = sent;
+    output->topic.name = topic_of(*output->message);
+    output->payload.assign(output->message->bytes, 0x2E);
+    callback->outputs.push_back(std::move(output));
+  }
+  for (const size_t taken : callback->plan->inputs) {
+    auto input = std::make_unique<InputState>(graph_.messages[graph_.inputs[taken].message], taken);
+    input->client = this;
+    input->of = callback.get();
+    input->topic.name = topic_of(graph_, taken);
+    input->samples.resize(plan_.depth);
+    callback->inputs.push_back(input.get());
+    inputs_.emplace(taken, std::move(input));
+  }
+  callbacks_.push_back(std::move(callback));
+}
+
 void Client::configure_session() {
-  uint32_t payload = 0, reply = 0;
-  for (const auto &chain : chains_) {
-    payload = std::max(payload, chain->plan.payload_bytes);
-    reply = std::max(reply, chain->plan.reply_bytes);
+  uint32_t sent = 0, taken = 0;
+  size_t objects = 1;
+  for (const auto &callback : callbacks_) {
+    objects += 3 * (callback->outputs.size() + callback->inputs.size());
+    for (const auto &output : callback->outputs) sent = std::max(sent, output->message->bytes);
+    for (const InputState *input : callback->inputs) taken = std::max(taken, input->message.bytes);
   }
   const uint32_t small_bytes = rounded(plan_.small_node_bytes);
-  const uint32_t large_bytes = std::max(rounded(payload + kWriteOverheadBytes), small_bytes + 4);
+  const uint32_t large_bytes = std::max(rounded(sent + kWriteOverheadBytes), small_bytes + 4);
   const uint32_t large = plan_.large_nodes < 0 ? plan_.nodes : static_cast<uint32_t>(plan_.large_nodes);
   nodes_.resize(plan_.nodes + large);
   execution_.resize(nodes_.size());
@@ -94,18 +125,18 @@ void Client::configure_session() {
   if (large > 0)
     classes_.push_back(
         {node_storage_.data() + size_t{plan_.nodes} * small_bytes, large_bytes, static_cast<uint16_t>(large)});
-  outputs_.resize(2 * chains_.size() + 2);
-  inputs_.resize(outputs_.size());
+  output_streams_.resize(2 * callbacks_.size() + 2);
+  input_streams_.resize(output_streams_.size());
   slots_.resize(plan_.slots);
   slot_storage_.resize(size_t{plan_.slots} * plan_.mtu);
   noted_.resize(plan_.slots);
   reassemblies_.resize(plan_.reassemblies);
-  reassembly_storage_.resize(plan_.reassemblies * (rounded(reply) + kWriteOverheadBytes));
+  reassembly_storage_.resize(plan_.reassemblies * (rounded(taken) + kWriteOverheadBytes));
   for (size_t index = 0; index < reassemblies_.size(); index++) {
-    reassemblies_[index].capacity = rounded(reply) + kWriteOverheadBytes;
+    reassemblies_[index].capacity = rounded(taken) + kWriteOverheadBytes;
     reassemblies_[index].bytes = reassembly_storage_.data() + index * reassemblies_[index].capacity;
   }
-  objects_.resize(1 + 6 * chains_.size());
+  objects_.resize(objects);
 
   tide_session_config_t config{};
   config.daemon.platform = machine_.platform();
@@ -116,15 +147,17 @@ void Client::configure_session() {
   transmitter.node_count = nodes_.size();
   transmitter.classes = classes_.data();
   transmitter.class_count = classes_.size();
-  transmitter.streams = outputs_.data();
-  transmitter.stream_count = outputs_.size();
+  transmitter.streams = output_streams_.data();
+  transmitter.stream_count = output_streams_.size();
   transmitter.message_bytes = (plan_.mtu - 4u) & ~3u;
   transmitter.window = static_cast<uint8_t>(plan_.window);
   transmitter.pad_last = true;
   transmitter.pack = plan_.packs;
   transmitter.hold_until_acknowledged = plan_.hold_until_acknowledged;
-  for (const ChainPlan &chain : plan_.chains) {
-    if (chain.hold) transmitter.hold_levels[chain.level / 32u] |= 1u << chain.level % 32u;
+  for (const auto &callback : callbacks_) {
+    const unsigned level = callback->plan->level;
+    for (const auto &output : callback->outputs)
+      if (output->message->hold) transmitter.hold_levels[level / 32u] |= 1u << level % 32u;
   }
   transmitter.heartbeat_delay_ns = plan_.heartbeat_delay;
   tide_receiver_config_t &receiver = config.daemon.receiver;
@@ -133,8 +166,8 @@ void Client::configure_session() {
   receiver.storage = slot_storage_.data();
   receiver.slot_bytes = plan_.mtu;
   receiver.noted_storage = noted_.data();
-  receiver.streams = inputs_.data();
-  receiver.stream_count = inputs_.size();
+  receiver.streams = input_streams_.data();
+  receiver.stream_count = input_streams_.size();
   receiver.window = static_cast<uint8_t>(plan_.window);
   receiver.reassemblies = reassemblies_.data();
   receiver.reassembly_count = reassemblies_.size();
@@ -154,16 +187,7 @@ void Client::configure_session() {
     throw std::invalid_argument(std::string("the session refuses the plan: ") + tide_status_text(status));
 }
 
-// Each of those who ask one server has a request of its own that waits.
-uint8_t Client::depth_of(const ChainPlan &chain) const {
-  size_t askers = 0;
-  for (const ChainPlan &other : plan_.chains)
-    askers +=
-        chain.calls == Calls::kServes && other.calls == Calls::kServes && other.service_name() == chain.service_name();
-  return static_cast<uint8_t>(std::min<size_t>(std::max<size_t>(plan_.depth, askers), 255));
-}
-
-void Client::describe_topic(Topic &topic, bool writer, bool reliable, uint8_t depth) {
+void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
   tide_xrce_object_t &name = topic.topic.description;
   name.kind = TIDE_XRCE_KIND_TOPIC;
   name.name = {topic.name.c_str(), topic.name.size()};
@@ -184,28 +208,32 @@ void Client::describe_topic(Topic &topic, bool writer, bool reliable, uint8_t de
   // Reliable readers keep all, so that every loss is the client's own and counted there.
   endpoint.qos_flags = reliable ? TIDE_XRCE_QOS_RELIABLE : TIDE_XRCE_QOS_KEEP_LAST;
   endpoint.has_depth = true;
-  endpoint.depth = depth;
+  endpoint.depth = static_cast<uint8_t>(plan_.depth);
   tide_session_add_object(&session_, &topic.endpoint);
 }
 
-void Client::describe_service(Chain &chain) {
-  Service &service = chain.service;
-  service.name = chain.plan.service_name();
-  service.request_topic = "rq/" + service.name + "Request";
-  service.reply_topic = "rr/" + service.name + "Reply";
+// Of who asks it has come with the request, of who serves with the reader of requests.
+Client::Service *Client::service_of(const MessagePlan &request, bool asks) {
+  auto &service = services_[&request];
+  if (service != nullptr) return service.get();
+  service = std::make_unique<Service>();
+  service->name = request.name;
+  service->request_topic = "rq/" + service->name + "Request";
+  service->reply_topic = "rr/" + service->name + "Reply";
   static constexpr char kRequestType[] = "s::srv::dds_::S_Request_";
   static constexpr char kReplyType[] = "s::srv::dds_::S_Response_";
-  tide_xrce_object_t &description = service.object.description;
-  description.kind = chain.plan.calls == Calls::kAsks ? TIDE_XRCE_KIND_REQUESTER : TIDE_XRCE_KIND_REPLIER;
+  tide_xrce_object_t &description = service->object.description;
+  description.kind = asks ? TIDE_XRCE_KIND_REQUESTER : TIDE_XRCE_KIND_REPLIER;
   description.representation = TIDE_XRCE_BY_BINARY;
   description.parent = participant_.id;
-  description.name = {service.name.c_str(), service.name.size()};
+  description.name = {service->name.c_str(), service->name.size()};
   description.request_type = {kRequestType, sizeof kRequestType - 1};
   description.reply_type = {kReplyType, sizeof kReplyType - 1};
   description.has_request_topic = description.has_reply_topic = true;
-  description.request_topic = {service.request_topic.c_str(), service.request_topic.size()};
-  description.reply_topic = {service.reply_topic.c_str(), service.reply_topic.size()};
-  tide_session_add_object(&session_, &service.object);
+  description.request_topic = {service->request_topic.c_str(), service->request_topic.size()};
+  description.reply_topic = {service->reply_topic.c_str(), service->reply_topic.size()};
+  tide_session_add_object(&session_, &service->object);
+  return service.get();
 }
 
 void Client::create_objects() {
@@ -214,68 +242,74 @@ void Client::create_objects() {
   participant_.description.has_name = true;
   participant_.description.name = {"chain_client", 12};
   tide_session_add_object(&session_, &participant_);
-  for (const auto &chain : chains_) {
-    if (chain->plan.calls == Calls::kTopics) {
-      describe_topic(chain->request, true, chain->plan.reliable, depth_of(chain->plan));
-      if (!chain->plan.acts()) continue;
-      describe_topic(chain->reply, false, chain->plan.is_reply_reliable(), depth_of(chain->plan));
-      chain->reader.object = chain->reply.endpoint.id;
-    } else {
-      describe_service(*chain);
-      chain->reader.object = chain->service.object.id;
+  for (const auto &callback : callbacks_) {
+    for (const auto &output : callback->outputs) {
+      const MessagePlan &message = *output->message;
+      if (message.carry == Carry::kTopic) describe_topic(output->topic, true, message.reliable);
+      if (message.carry == Carry::kRequest) output->service = service_of(message, true);
+      if (message.carry == Carry::kReply) output->service = service_of(graph_.messages[message.answers], false);
     }
-    chain->reader.priority = chain->subscription.priority;
-    chain->reader.reliable = chain->plan.is_reply_reliable();
-    chain->reader.samples = chain->samples.data();
-    chain->reader.depth = depth_of(chain->plan);
-    chain->reader.on_sample = on_sample;
-    chain->reader.context = chain.get();
-    tide_session_add_reader(&session_, &chain->reader);
+    for (InputState *input : callback->inputs) {
+      const MessagePlan &message = input->message;
+      if (message.carry == Carry::kLocal) continue;
+      if (message.carry == Carry::kTopic) describe_topic(input->topic, false, graph_.inputs[input->number].reliable);
+      if (message.carry == Carry::kRequest) input->service = service_of(message, false);
+      if (message.carry == Carry::kReply) input->service = service_of(graph_.messages[message.answers], true);
+      tide_reader_t &reader = input->reader;
+      reader.object = input->service != nullptr ? input->service->object.id : input->topic.endpoint.id;
+      reader.priority = input->callback.priority;
+      reader.reliable = graph_.inputs[input->number].reliable;
+      reader.samples = input->samples.data();
+      reader.depth = static_cast<uint8_t>(plan_.depth);
+      reader.on_sample = on_sample;
+      reader.context = input;
+      tide_session_add_reader(&session_, &reader);
+    }
   }
 }
 
 // The baseline knows nothing of priorities.
-void Client::name_chain(Chain &chain) {
-  chain.timer.callback.context = &chain;
-  chain.timer.period_ns = chain.plan.period;
-  chain.timer.on_expiry = [](tide_timer_t *timer, int64_t) {
-    auto *self = static_cast<Chain *>(timer->callback.context);
-    self->client->sample(*self);
-  };
-  if (chain.plan.burst > 0) {
-    chain.timer.callback.kind = TIDE_CALLBACK_GUARD;
-    chain.timer.callback.execute = [](tide_callback_t *, void *context) {
-      auto *self = static_cast<Chain *>(context);
-      self->client->sample(*self);
+tide_priority_t Client::priority_of(const Callback &callback) const {
+  const CallbackPlan &plan = *callback.plan;
+  return plan_.policy == Policy::kBatch || plan.level == 0 ? 0 : TIDE_PRIORITY(plan.level, plan.position);
+}
+
+void Client::set_priorities() {
+  for (const auto &callback : callbacks_) {
+    tide_callback_t &begins = callback->timer.callback;
+    begins.context = callback.get();
+    begins.priority = priority_of(*callback);
+    callback->timer.period_ns = callback->plan->period;
+    callback->timer.on_expiry = [](tide_timer_t *timer, int64_t) {
+      auto *self = static_cast<Callback *>(timer->callback.context);
+      self->client->begin(*self);
     };
+    if (callback->plan->burst > 0) {
+      begins.kind = TIDE_CALLBACK_GUARD;
+      begins.execute = [](tide_callback_t *, void *context) {
+        auto *self = static_cast<Callback *>(context);
+        self->client->begin(*self);
+      };
+    }
+    for (InputState *input : callback->inputs) {
+      input->callback.kind = TIDE_CALLBACK_SUBSCRIPTION;
+      input->callback.priority = priority_of(*callback);
+      input->callback.context = input;
+      input->callback.execute = [](tide_callback_t *, void *context) {
+        auto *self = static_cast<InputState *>(context);
+        self->message.carry == Carry::kLocal ? self->client->hear(*self) : self->client->take(*self);
+      };
+    }
   }
-  chain.subscription.kind = TIDE_CALLBACK_SUBSCRIPTION;
-  chain.subscription.context = &chain;
-  chain.subscription.execute = [](tide_callback_t *, void *context) {
-    auto *self = static_cast<Chain *>(context);
-    self->client->act(*self);
-  };
-  tide_chain_t priorities;
-  if (plan_.policy == Policy::kBatch || chain.plan.level == 0) return;
-  tide_chain_init(&priorities, chain.plan.name.c_str(), static_cast<uint8_t>(chain.plan.level), chain.plan.period,
-                  chain.plan.period);
-  tide_chain_add(&priorities, &chain.timer.callback);
-  tide_chain_add_remote(&priorities);
-  tide_chain_add(&priorities, &chain.subscription);
 }
 
 // One lane: the cooperative form. More: preemptive, lanes for each level; or lanes that share the set.
 void Client::choose_lanes() {
   std::vector<unsigned> levels;
   if (plan_.lanes > 1 && plan_.policy == Policy::kTide) {
-    for (const auto &chain : chains_) {
-      if (chain->plan.shape != Shape::kHosted) levels.push_back(chain->plan.level);
-    }
-    std::sort(levels.begin(), levels.end());
-    levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
-    const std::vector<unsigned> bands = levels;
-    for (unsigned more = 1; more < plan_.lanes_a_band; more++) levels.insert(levels.end(), bands.begin(), bands.end());
-    std::sort(levels.begin(), levels.end());
+    std::set<unsigned> bands;
+    for (const auto &callback : callbacks_) bands.insert(callback->plan->level);
+    for (const unsigned band : bands) levels.insert(levels.end(), plan_.lanes_a_band, band);
   } else if (plan_.policy == Policy::kReadyset) {
     levels.assign(plan_.lanes, 0);
   }
@@ -285,51 +319,19 @@ void Client::choose_lanes() {
   }
 }
 
-Client::Group *Client::group_of(const Chain &chain) { return groups_[chain.plan.group - 1].get(); }
-
-void Client::set_up_groups() {
-  for (const auto &chain : chains_) {
-    if (chain->plan.group == 0) continue;
-    while (groups_.size() < chain->plan.group) {
-      groups_.push_back(std::make_unique<Group>());
-      groups_.back()->waiting.resize(3 * chains_.size());
-      tide_group_init(&groups_.back()->group, TIDE_GROUP_EXCLUSIVE, groups_.back()->waiting.data(), 3 * chains_.size());
-    }
-    chain->timer.callback.group = &group_of(*chain)->group;
-    chain->subscription.group = &group_of(*chain)->group;
-    chain->listener.group = &group_of(*chain)->group;
+void Client::join_group(tide_callback_t &callback, unsigned group) {
+  if (group == 0) return;
+  while (groups_.size() < group) {
+    groups_.push_back(std::make_unique<Group>());
+    groups_.back()->waiting.resize(registered_.size());
+    tide_group_init(&groups_.back()->group, TIDE_GROUP_EXCLUSIVE, groups_.back()->waiting.data(), registered_.size());
   }
-}
-
-// A callback of this process for what a chain samples, as urgent as the timer.
-void Client::set_up_local() {
-  uint32_t messages = 1;
-  for (const auto &chain : chains_) messages += chain->plan.local_depth == 0 ? 0 : chain->plan.local_depth + 2;
-  local_storage_.resize(TIDE_LOCAL_STORAGE_BYTES(messages, sizeof(uint32_t)) / sizeof(uint64_t));
-  tide_local_pool_init(&pool_, machine_.platform(), local_storage_.data(), messages, sizeof(uint32_t));
-  for (const auto &chain : chains_) {
-    if (chain->plan.local_depth == 0) continue;
-    chain->listener.kind = TIDE_CALLBACK_SUBSCRIPTION;
-    chain->listener.priority = chain->timer.callback.priority;
-    chain->listener.context = chain.get();
-    chain->listener.execute = [](tide_callback_t *, void *context) {
-      auto *self = static_cast<Chain *>(context);
-      self->client->hear(*self);
-    };
-    chain->queue.resize(chain->plan.local_depth);
-    chain->heard.callback = &chain->listener;
-    chain->heard.queue = chain->queue.data();
-    chain->heard.depth = static_cast<uint16_t>(chain->plan.local_depth);
-    tide_executor_add(&executor_, &chain->listener);
-    const bool fits = tide_local_topic_init(&chain->topic, &pool_, 1) == TIDE_OK &&
-                      tide_local_subscribe(&chain->topic, &chain->heard) == TIDE_OK;
-    if (!fits) throw std::invalid_argument("the pool of local messages is too small");
-  }
+  callback.group = &groups_[group - 1]->group;
 }
 
 void Client::add_executor() {
-  const size_t places = 3 * chains_.size();
-  callbacks_.resize(places);
+  const size_t places = std::max<size_t>(callbacks_.size() + inputs_.size(), 1);
+  registered_.resize(places);
   ready_.resize(places * lanes_.size());
   timers_.resize(places * lanes_.size());
   tide_executor_config_t config{};
@@ -337,7 +339,7 @@ void Client::add_executor() {
   config.policy = plan_.policy == Policy::kTide    ? TIDE_POLICY_TIDE
                   : plan_.policy == Policy::kBatch ? TIDE_POLICY_BATCH
                                                    : TIDE_POLICY_READYSET;
-  config.callbacks = callbacks_.data();
+  config.callbacks = registered_.data();
   config.ready_storage = ready_.data();
   config.timer_storage = timers_.data();
   config.callback_count = places;
@@ -348,36 +350,62 @@ void Client::add_executor() {
   config.on_start = on_start;
   config.context = this;
   if (tide_executor_init(&executor_, &config) != TIDE_OK) throw std::invalid_argument("the executor refuses the plan");
-  set_up_groups();
-  for (const auto &chain : chains_) {
-    if (chain->plan.burst > 0) {
-      tide_executor_add(&executor_, &chain->timer.callback);
-      continue;
+  for (const auto &callback : callbacks_) {
+    join_group(callback->timer.callback, callback->plan->group);
+    for (InputState *input : callback->inputs) join_group(input->callback, callback->plan->group);
+    if (callback->plan->burst > 0) {
+      tide_executor_add(&executor_, &callback->timer.callback);
+    } else if (callback->plan->is_root()) {
+      tide_executor_add_timer(&executor_, &callback->timer);
     }
-    tide_executor_add_timer(&executor_, &chain->timer);
-    if (chain->plan.begins_on_host()) tide_timer_cancel(&chain->timer);
   }
-  for (const auto &chain : chains_) tide_executor_add(&executor_, &chain->subscription);
+  for (const auto &callback : callbacks_) {
+    for (InputState *input : callback->inputs)
+      if (input->message.carry != Carry::kLocal) tide_executor_add(&executor_, &input->callback);
+  }
   set_up_local();
   set_up_locks();
 }
 
-void Client::set_up_locks() {
-  tide_lock_set_init(&lock_set_, machine_.platform(), lock_port_.port());
-  for (const auto &chain : chains_) {
-    allow(chain->plan.sample_locks, chain->timer.callback);
-    allow(chain->plan.act_locks, chain->subscription);
+void Client::set_up_local() {
+  uint32_t messages = 1;
+  for (const auto &[number, input] : inputs_)
+    messages += input->message.carry == Carry::kLocal ? input->message.depth + 2 : 0;
+  local_storage_.resize(TIDE_LOCAL_STORAGE_BYTES(messages, sizeof(Mark)) / sizeof(uint64_t));
+  tide_local_pool_init(&pool_, machine_.platform(), local_storage_.data(), messages, sizeof(Mark));
+  for (const auto &callback : callbacks_) {
+    for (const auto &output : callback->outputs) {
+      if (output->message->carry != Carry::kLocal) continue;
+      bool fits = tide_local_topic_init(&output->local, &pool_, 1) == TIDE_OK;
+      for (const size_t number : output->message->inputs) {
+        InputState &input = *inputs_.at(number);
+        tide_executor_add(&executor_, &input.callback);
+        input.queue.resize(input.message.depth);
+        input.heard.callback = &input.callback;
+        input.heard.queue = input.queue.data();
+        input.heard.depth = static_cast<uint16_t>(input.message.depth);
+        fits = fits && tide_local_subscribe(&output->local, &input.heard) == TIDE_OK;
+      }
+      if (!fits) throw std::invalid_argument("the pool of local messages is too small");
+    }
   }
 }
 
-void Client::allow(const std::vector<unsigned> &sections, const tide_callback_t &callback) {
-  for (size_t place = 0; place + 1 < sections.size(); place += 2) {
-    while (locks_.size() <= sections[place]) {
-      locks_.push_back(std::make_unique<Lock>());
-      tide_lock_init(&locks_.back()->lock, &lock_set_);
+void Client::set_up_locks() {
+  tide_lock_set_init(&lock_set_, machine_.platform(), lock_port_.port());
+  const auto allow = [this](const std::vector<unsigned> &sections, const tide_callback_t &callback) {
+    for (size_t place = 0; place + 1 < sections.size(); place += 2) {
+      while (locks_.size() <= sections[place]) {
+        locks_.push_back(std::make_unique<Lock>());
+        tide_lock_init(&locks_.back()->lock, &lock_set_);
+      }
+      if (tide_lock_allow(&locks_[sections[place]]->lock, &callback) != TIDE_OK)
+        throw std::invalid_argument("a lock refuses a callback");
     }
-    if (tide_lock_allow(&locks_[sections[place]]->lock, &callback) != TIDE_OK)
-      throw std::invalid_argument("a lock refuses a callback");
+  };
+  for (const auto &callback : callbacks_) {
+    if (callback->plan->is_root()) allow(callback->plan->locks, callback->timer.callback);
+    for (const InputState *input : callback->inputs) allow(callback->plan->locks, input->callback);
   }
 }
 
@@ -391,57 +419,73 @@ void Client::start_lanes() {
   }
 }
 
-// The first chain of its level says.
+// The first callback of its level that has one says.
 void Client::give_budget(size_t lane) {
   budgets_.push_back(nullptr);
-  for (const auto &chain : chains_) {
-    if (chain->plan.budget == 0 || chain->plan.level != lanes_[lane].settings.least_level) continue;
+  for (const auto &callback : callbacks_) {
+    if (callback->plan->budget == 0 || callback->plan->level != lanes_[lane].settings.least_level) continue;
     tide_budget_config_t config{};
     config.priority = tasks_[lane]->priority();
     config.low_priority = 1 + static_cast<int>(lane);
-    config.budget_ns = chain->plan.budget;
-    config.period_ns = chain->plan.budget_period;
+    config.budget_ns = callback->plan->budget;
+    config.period_ns = callback->plan->budget_period;
     config.maximum_replenishments = kReplenishments;
     budgets_.back() = std::make_unique<Budget>(*tasks_[lane], config);
     return;
   }
 }
 
-const tide_budget_t *Client::budget(unsigned level) {
+std::vector<std::pair<unsigned, const tide_budget_t *>> Client::budgets() {
+  std::vector<std::pair<unsigned, const tide_budget_t *>> found;
   for (size_t lane = 0; lane < budgets_.size(); lane++) {
-    if (budgets_[lane] != nullptr && lanes_[lane].settings.least_level == level) return &budgets_[lane]->state();
+    if (budgets_[lane] != nullptr) found.emplace_back(lanes_[lane].settings.least_level, &budgets_[lane]->state());
   }
-  return nullptr;
+  return found;
+}
+
+int64_t Client::unheard() const {
+  int64_t count = 0;
+  for (const auto &callback : callbacks_) {
+    for (const auto &output : callback->outputs) {
+      if (output->message->carry != Carry::kLocal) continue;
+      for (const size_t number : output->message->inputs) {
+        const InputState &input = *inputs_.at(number);
+        count += int64_t{output->told} - input.runs - input.heard.dropped;
+      }
+    }
+  }
+  return count;
 }
 
 void Client::release_timers() {
   first_release_ = std::max(machine_.engine().now() + kBeforeRelease, plan_.start);
-  for (const auto &chain : chains_) {
-    if (chain->plan.burst > 0) {
-      release_events(*chain);
-    } else if (!chain->plan.begins_on_host()) {
-      release(*chain, 0);
+  for (const auto &callback : callbacks_) {
+    if (callback->plan->burst > 0) {
+      release_events(*callback);
+    } else if (callback->plan->is_root()) {
+      release(*callback, 0);
     }
   }
 }
 
 // Late by what is drawn: nothing, all of the jitter, or in between.
-void Client::release(Chain &chain, int64_t index) {
-  const Time jitter = chain.plan.jitter;
+void Client::release(Callback &callback, int64_t index) {
+  const CallbackPlan &plan = *callback.plan;
+  const Time jitter = plan.jitter;
   const Time late = jitter == 0 || releases_.chance(0.3) ? 0
                     : releases_.chance(0.5)              ? jitter
                                                          : releases_.between(0, jitter);
-  tide_timer_set_phase(&chain.timer, first_release_ + chain.plan.phase + index * chain.plan.period + late);
+  tide_timer_set_phase(&callback.timer, first_release_ + plan.phase + index * plan.period + late);
 }
 
 // Mostly as close as they may come, now and then not for a while; none after the last release that a timer would have.
-void Client::release_events(Chain &chain) {
-  const Time period = chain.plan.period;
-  const size_t burst = chain.plan.burst;
-  const Time first = first_release_ + chain.plan.phase;
-  const Time last = first + static_cast<Time>(chain.instances.size() - 1) * period;
+void Client::release_events(Callback &callback) {
+  const Time period = callback.plan->period;
+  const size_t burst = callback.plan->burst, count = plan_.instances_of(period);
+  const Time first = first_release_ + callback.plan->phase;
+  const Time last = first + static_cast<Time>(count - 1) * period;
   std::vector<Time> times;
-  for (Time next = first; times.size() < chain.instances.size();) {
+  for (Time next = first; times.size() < count;) {
     if (times.size() >= burst) next = std::max(next, times[times.size() - burst] + static_cast<Time>(burst) * period);
     if (next > last) break;
     times.push_back(next);
@@ -450,21 +494,22 @@ void Client::release_events(Chain &chain) {
       next += releases_.between(0, releases_.chance(0.5) ? period / 8 : 2 * period);
   }
   for (const Time time : times) {
-    machine_.engine().at(
-        time, [this, &chain, time] { machine_.core().interrupt(0, [this, &chain, time] { trigger(chain, time); }); });
+    machine_.engine().at(time, [this, &callback, time] {
+      machine_.core().interrupt(0, [this, &callback, time] { trigger(callback, time); });
+    });
   }
 }
 
 // As rcl_trigger_guard_condition: events that come before the callback has begun are one.
-void Client::trigger(Chain &chain, Time event) {
-  if (tide_callback_is_ready(&chain.timer.callback)) return;
-  chain.events.push_back(event);
-  tide_executor_notify(&chain.timer.callback);
+void Client::trigger(Callback &callback, Time event) {
+  if (tide_callback_is_ready(&callback.timer.callback)) return;
+  callback.events.push_back(event);
+  tide_executor_notify(&callback.timer.callback);
 }
 
 void Client::run() {
   if (plan_.begin > 0) Task::current()->execute(plan_.begin);
-  for (const auto &chain : chains_) name_chain(*chain);
+  set_priorities();
   create_objects();
   machine_.core().interrupt(0, [this] { link_.attach(); });
   tide_session_open(&session_);
@@ -479,13 +524,6 @@ void Client::run() {
   release_timers();
   observer_.event("set up");
 }
-
-void Client::note_release(size_t chain, uint32_t index, Time release) {
-  Instance &instance = chains_[chain]->instances[index];
-  instance.release = instance.sample_start = instance.sample_end = release;
-}
-
-void Client::note_end(size_t chain, uint32_t index, Time end) { chains_[chain]->instances[index].act_end = end; }
 
 void Client::stop() {
   stopping_ = true;
@@ -524,7 +562,7 @@ void Client::on_state(void *context, tide_session_state_t state) {
 }
 
 void Client::on_sample(void *context, tide_reader_t *) {
-  tide_executor_notify(&static_cast<Chain *>(context)->subscription);
+  tide_executor_notify(&static_cast<InputState *>(context)->callback);
 }
 
 void Client::on_start(void *context, tide_callback_t *callback, int64_t) {
@@ -546,25 +584,24 @@ int Client::source_process_oldest(void *context) {
 
 // ---- what callbacks do, and how they wait where the policy lets them wait ----
 
-// What the client's callbacks do, and how they wait where the policy lets them wait.
-
 namespace {
 
 constexpr Time kConfirmLimit = kSecond;  // as the stock library waits
 
 // Of what a reader gets, before the payload.
-uint32_t header_bytes(const ChainPlan &plan) {
-  if (plan.calls == Calls::kTopics) return 0;
-  return plan.calls == Calls::kAsks ? TIDE_REPLY_HEADER_BYTES : TIDE_SAMPLE_IDENTITY_BYTES;
+uint32_t header_bytes(const MessagePlan &message) {
+  if (message.carry == Carry::kTopic) return 0;
+  return message.carry == Carry::kReply ? TIDE_REPLY_HEADER_BYTES : TIDE_SAMPLE_IDENTITY_BYTES;
 }
 
 }  // namespace
 
-// Counts who is inside of the exclusive group of a chain.
+// Counts who is inside of an exclusive group.
 class Client::Inside {
  public:
-  Inside(Client &client, const Chain &chain) : group_(chain.plan.group == 0 ? nullptr : client.group_of(chain)) {
-    if (group_ != nullptr && group_->inside++ > 0) client.observer_.broken(chain.index, "two of a group overlap");
+  Inside(Client &client, const Callback &callback)
+      : group_(callback.plan->group == 0 ? nullptr : client.groups_[callback.plan->group - 1].get()) {
+    if (group_ != nullptr && group_->inside++ > 0) client.observer_.broken(callback.number, "two of a group overlap");
   }
   ~Inside() {
     if (group_ != nullptr) group_->inside--;
@@ -576,155 +613,160 @@ class Client::Inside {
   Group *group_;
 };
 
-void Client::sample(Chain &chain) {
-  const Inside inside(*this, chain);
+// By a timer or an event.
+void Client::begin(Callback &callback) {
+  const Inside inside(*this, callback);
+  const CallbackPlan &plan = *callback.plan;
   Engine &engine = machine_.engine();
   Task::current()->execute(plan_.dispatch);
   const Time start = engine.now();
   // By its expiry: late in its period it may start in the next one.
-  const bool is_event = chain.plan.burst > 0;
-  const Time since = chain.timer.callback.ready_ns - first_release_ - chain.plan.phase;
-  const auto index = is_event ? chain.begun++ : static_cast<uint32_t>(since / chain.plan.period);
-  if (chain.plan.jitter > 0) release(chain, int64_t{index} + 1);
-  const bool counted = since >= 0 && index < chain.instances.size();
+  const bool is_event = plan.burst > 0;
+  const Time since = callback.timer.callback.ready_ns - first_release_ - plan.phase;
+  const auto index = is_event ? callback.begun++ : static_cast<uint32_t>(since / plan.period);
+  if (plan.jitter > 0) release(callback, int64_t{index} + 1);
+  const bool counted = since >= 0 && index < plan_.instances_of(plan.period);
   if (!counted || stopping_) return;
-  Instance &instance = chain.instances[index];
-  instance.release = is_event ? chain.events[index] : first_release_ + chain.plan.phase + index * chain.plan.period;
-  instance.sample_start = start;
-  execute(chain, chain.timer.callback, chain.plan.sample, chain.plan.sample_locks);
-  if (chain.plan.shape == Shape::kSampled) {
-    instance.sample_end = instance.act_end = engine.now();
-    return;
-  }
-  tell(chain, index);
-  instance.published = publish(chain, index);
-  if (!instance.published) publish_failures_++;
-  instance.sample_end = engine.now();
-  observer_.sample_end(chain.index, index);
+  const Mark mark{static_cast<uint16_t>(plan.root), index};
+  observer_.released(mark, is_event ? callback.events[index] : first_release_ + plan.phase + index * plan.period);
+  running_++;
+  execute(callback, callback.timer.callback);
+  send(callback, mark, callback.timer.callback.priority, {});
+  running_--;
+  observer_.ran(callback.number, SIZE_MAX, mark, start, engine.now());
 }
 
-// Sections lie anywhere in it, in their order; what does not fit is shorter.
-void Client::execute(Chain &chain, const tide_callback_t &callback, Time duration,
-                     const std::vector<unsigned> &sections) {
-  Time free = duration;
+// By a message that came over the line.
+void Client::take(InputState &input) {
+  Callback &callback = *input.of;
+  const Inside inside(*this, callback);
+  Engine &engine = machine_.engine();
+  Task::current()->execute(plan_.dispatch);
+  const Time start = engine.now();
+  const tide_sample_t *sample = tide_session_peek(&session_, &input.reader);
+  if (sample == nullptr) return;
+  const uint32_t header = header_bytes(input.message);
+  const bool has_header = sample->length >= header;
+  const std::span<const uint8_t> payload(sample->bytes + (has_header ? header : 0),
+                                         has_header ? sample->length - header : 0);
+  const Mark mark = has_header ? input.marks.read(payload, header > 0 ? 3 : 0) : kNoMark;  // padding of another board
+  std::array<uint8_t, TIDE_SAMPLE_IDENTITY_BYTES> identity{};
+  if (has_header) std::copy_n(sample->bytes, std::min<size_t>(header, identity.size()), identity.begin());
+  if (input.message.carry == Carry::kReply && !(mark != kNoMark && answers_it(input, *sample, mark))) {
+    tide_session_take_done(&session_, &input.reader);
+    return;
+  }
+  // Who is not the last of a join keeps its message, which takes no time.
+  const bool runs = is_last(callback, mark);
+  if (runs) execute(callback, input.callback);
+  tide_session_take_done(&session_, &input.reader);
+  if (!input.message.roots.contains(mark.root)) {
+    observer_.strange_sample(input.number);
+    return;
+  }
+  const bool is_request = input.message.carry == Carry::kRequest;
+  observer_.took(input.number, mark);
+  if (!runs) return;
+  send(callback, mark, input.callback.priority,
+       is_request ? std::span<const uint8_t>(identity) : std::span<const uint8_t>());
+  observer_.ran(callback.number, input.number, mark, start, engine.now());
+}
+
+// By a message of this process. In order, each once.
+void Client::hear(InputState &input) {
+  Callback &callback = *input.of;
+  const Inside inside(*this, callback);
+  Engine &engine = machine_.engine();
+  Task::current()->execute(plan_.dispatch);
+  const Time start = engine.now();
+  const void *message = tide_local_take(&input.heard, nullptr);
+  if (message == nullptr) {
+    observer_.broken(callback.number, "a callback runs for no message");
+    return;
+  }
+  Mark mark;
+  std::memcpy(&mark, message, sizeof mark);
+  const bool runs = is_last(callback, mark);
+  if (runs) execute(callback, input.callback);
+  tide_local_release(message);
+  if (input.message.roots.size() == 1 && int64_t{mark.index} <= input.last_heard)
+    observer_.broken(callback.number, "a local message comes late or twice");
+  input.last_heard = mark.index;
+  input.runs++;
+  if (!runs) return;
+  send(callback, mark, input.callback.priority, {});
+  observer_.ran(callback.number, input.number, mark, start, engine.now());
+}
+
+bool Client::is_last(Callback &callback, const Mark &mark) {
+  return !callback.plan->joins || ++callback.joined[mark] == callback.inputs.size();
+}
+
+// Critical sections lie anywhere in it, in their order; what does not fit is shorter.
+void Client::execute(Callback &callback, const tide_callback_t &runs) {
+  const std::vector<unsigned> &sections = callback.plan->locks;
+  Time free = callback.plan->execution;
   for (size_t place = 0; place + 1 < sections.size(); place += 2) free -= Time{sections[place + 1]} * 1000;
   free = std::max<Time>(free, 0);
-  Time left = duration;
+  Time left = callback.plan->execution;
   for (size_t place = 0; place + 1 < sections.size(); place += 2) {
     const Time before = sections_.chance(0.5) ? 0 : sections_.chance(0.5) ? free : sections_.between(0, free);
     const Time held = std::min(left - before, Time{sections[place + 1]} * 1000);
     Task::current()->execute(before);
-    hold(chain, callback, *locks_[sections[place]], held);
+    hold(callback, runs, *locks_[sections[place]], held);
     free -= before;
     left -= before + held;
   }
   Task::current()->execute(left);
 }
 
-void Client::hold(Chain &chain, const tide_callback_t &callback, Lock &lock, Time duration) {
-  const int status = tide_lock_take(&lock.lock, &callback);
+void Client::hold(Callback &callback, const tide_callback_t &runs, Lock &lock, Time duration) {
+  const int status = tide_lock_take(&lock.lock, &runs);
   if (status != TIDE_OK) {
-    observer_.broken(chain.index, tide_lock_text(status));
+    observer_.broken(callback.number, tide_lock_text(status));
     return;
   }
-  if (lock.inside++ > 0) observer_.broken(chain.index, "two have a lock");
-  if (plan_.lock_ceilings && lock.lock.waits > 0) observer_.broken(chain.index, "a lock was taken on a single core");
+  if (lock.inside++ > 0) observer_.broken(callback.number, "two have a lock");
+  if (plan_.lock_ceilings && lock.lock.waits > 0)
+    observer_.broken(callback.number, "a lock was taken on a single core");
   Task::current()->execute(duration);
   lock.inside--;
   tide_lock_give(&lock.lock);
 }
 
-void Client::tell(Chain &chain, uint32_t index) {
+// All that a callback sends at its end. identity: of the request that it answers.
+void Client::send(Callback &callback, const Mark &mark, tide_priority_t priority, std::span<const uint8_t> identity) {
+  for (const auto &output : callback.outputs) {
+    if (mark.index % output->message->step != 0) continue;
+    if (output->message->carry == Carry::kLocal) {
+      tell(callback, *output, mark);
+      continue;
+    }
+    const bool accepted = write(*output, mark, priority, identity);
+    if (!accepted) publish_failures_++;
+    observer_.sent(output->number, mark, accepted);
+  }
+}
+
+void Client::tell(Callback &callback, Output &output, const Mark &mark) {
   void *message = nullptr;
-  if (chain.plan.local_depth == 0) return;
-  if (tide_local_borrow(&chain.topic, &message) != TIDE_OK) {
-    observer_.broken(chain.index, "a loan that was set aside is refused");
+  if (tide_local_borrow(&output.local, &message) != TIDE_OK) {
+    observer_.broken(callback.number, "a loan that was set aside is refused");
     return;
   }
-  std::memcpy(message, &index, sizeof index);
-  tide_local_publish(&chain.topic, message, sizeof index);
-  chain.told++;
+  std::memcpy(message, &mark, sizeof mark);
+  tide_local_publish(&output.local, message, sizeof mark);
+  output.told++;
 }
 
-// In order, each once.
-void Client::hear(Chain &chain) {
-  const Inside inside(*this, chain);
-  Task::current()->execute(plan_.dispatch);
-  const void *message = tide_local_take(&chain.heard, nullptr);
-  if (message == nullptr) {
-    observer_.broken(chain.index, "a callback runs for no message");
-    return;
-  }
-  Task::current()->execute(chain.plan.act / 4);
-  uint32_t index = 0;
-  std::memcpy(&index, message, sizeof index);
-  tide_local_release(message);
-  if (int64_t{index} <= chain.last_heard) observer_.broken(chain.index, "a local message comes late or twice");
-  chain.last_heard = index;
-  chain.runs_of_listener++;
-}
-
-void Client::act(Chain &chain) {
-  const Inside inside(*this, chain);
-  Engine &engine = machine_.engine();
-  Task::current()->execute(plan_.dispatch);
-  const Time start = engine.now();
-  const tide_sample_t *sample = tide_session_peek(&session_, &chain.reader);
-  if (sample == nullptr) return;
-  // What comes back from the agent has the client's own padding, and that of another board's.
-  const bool is_service = chain.plan.calls != Calls::kTopics;
-  const uint32_t padding = chain.plan.shape == Shape::kLooped || is_service ? 3 : 0;
-  const uint32_t expected = header_bytes(chain.plan) + chain.plan.reply_bytes;
-  const bool whole = sample->length >= expected && sample->length <= expected + padding;
-  const std::span<const uint8_t> payload(sample->bytes + header_bytes(chain.plan), whole ? chain.plan.reply_bytes : 0);
-  const Mark mark = whole ? get_mark(payload, chain.mark) : Mark{UINT16_MAX, UINT32_MAX};
-  const uint32_t length = sample->length;
-  std::array<uint8_t, TIDE_SAMPLE_IDENTITY_BYTES> identity{};
-  if (whole) std::copy_n(sample->bytes, std::min<size_t>(header_bytes(chain.plan), identity.size()), identity.begin());
-  if (chain.plan.calls == Calls::kAsks && !(whole && answers_it(chain, *sample, mark.index))) {
-    tide_session_take_done(&session_, &chain.reader);
-    return;
-  }
-  // Whoever is not the last of a join keeps its message, which takes no time.
-  if (is_last_of_join(chain, mark.index)) execute(chain, chain.subscription, chain.plan.act, chain.plan.act_locks);
-  tide_session_take_done(&session_, &chain.reader);
-  if (mark.chain != chain.mark || mark.index >= chain.instances.size()) {
-    observer_.strange_sample(chain.index, length);
-    return;
-  }
-  Instance &instance = chain.instances[mark.index];
-  if (instance.act_end < 0 && instance.act_start < 0) {
-    instance.act_start = start;
-    // One that serves has ended when its reply has come to whom it serves.
-    (chain.plan.calls == Calls::kServes ? instance.sample_end : instance.act_end) = engine.now();
-  }
-  observer_.act(chain.index, mark.index);
-  if (chain.plan.calls != Calls::kServes) return;
-  if (write(chain, mark.index, chain.subscription.priority, identity)) {
-    observer_.replied(chain.index, mark.index);
-  } else {
-    publish_failures_++;
-  }
-}
-
-bool Client::is_last_of_join(const Chain &chain, uint32_t index) {
-  const unsigned join = chain.plan.join;
-  if (join == 0) return true;
-  const auto count =
-      std::count_if(chains_.begin(), chains_.end(), [join](const auto &each) { return each->plan.join == join; });
-  return ++joined_[{join, index}] == static_cast<size_t>(count);
-}
-
-bool Client::publish(Chain &chain, uint32_t index) { return write(chain, index, chain.timer.callback.priority, {}); }
-
-bool Client::write(Chain &chain, uint32_t index, tide_priority_t priority, std::span<const uint8_t> header) {
-  const bool reliable = chain.plan.reliable;
+bool Client::write(Output &output, const Mark &mark, tide_priority_t priority, std::span<const uint8_t> identity) {
+  const bool reliable = output.message->reliable, is_reply = output.message->carry == Carry::kReply;
   const uint64_t heartbeats_before = heartbeats_;
   Task::current()->execute(plan_.submit);
-  put_mark(std::span(chain.payload), {chain.mark, index});
-  const bool is_service = chain.plan.calls != Calls::kTopics;
-  const uint16_t object = is_service ? chain.service.object.id : chain.request.endpoint.id;
-  const auto bytes = static_cast<uint32_t>(header.size() + chain.plan.payload_bytes);
+  put_mark(std::span(output.payload), mark);
+  const uint16_t object = output.service != nullptr ? output.service->object.id : output.topic.endpoint.id;
+  const std::span<const uint8_t> header = is_reply ? identity : std::span<const uint8_t>();
+  const auto bytes = static_cast<uint32_t>(header.size() + output.payload.size());
   tide_write_t write;
   int status = TIDE_OK;
   const auto begun = [&] {
@@ -738,9 +780,9 @@ bool Client::write(Chain &chain, uint32_t index, tide_priority_t priority, std::
     begun();
   }
   if (status != TIDE_OK) return false;
-  if (chain.plan.calls == Calls::kAsks) chain.service.asked[tide_session_write_request(&write)] = index;
+  if (output.message->carry == Carry::kRequest) output.service->asked[tide_session_write_request(&write)] = mark;
   tide_cdr_put_bytes(&write.cdr, header.data(), header.size());
-  tide_cdr_put_bytes(&write.cdr, chain.payload.data(), chain.payload.size());
+  tide_cdr_put_bytes(&write.cdr, output.payload.data(), output.payload.size());
   const uint8_t stream = write.stream;
   if (tide_session_write_end(&write) != TIDE_OK) return false;
   wait_as_sent(stream, reliable, heartbeats_before);
@@ -748,12 +790,12 @@ bool Client::write(Chain &chain, uint32_t index, tide_priority_t priority, std::
 }
 
 // As rcl_take_response: a reply to what is no open request is let go.
-bool Client::answers_it(Chain &chain, const tide_sample_t &sample, uint32_t index) {
+bool Client::answers_it(InputState &input, const tide_sample_t &sample, const Mark &mark) {
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, sample.bytes, TIDE_REPLY_HEADER_BYTES, false);
-  const auto asked = chain.service.asked.extract(tide_xrce_get_request(&cdr).request);
+  const auto asked = input.service->asked.extract(tide_xrce_get_request(&cdr).request);
   if (asked.empty()) return false;
-  if (asked.mapped() != index) observer_.broken(chain.index, "a reply comes to another request");
+  if (asked.mapped() != mark) observer_.broken(input.of->number, "a reply comes to another request");
   return true;
 }
 
@@ -763,7 +805,7 @@ void Client::wait_as_sent(uint8_t stream, bool reliable, uint64_t heartbeats_bef
   const auto idle = [&] { return tide_daemon_is_idle(&session_.daemon, stream); };
   const auto answered = [&] {
     const tide_transmitter_t &transmitter = session_.daemon.transmitter;
-    for (const tide_output_stream_t &output : outputs_) {
+    for (const tide_output_stream_t &output : output_streams_) {
       if (output.id != stream || output.nodes == 0) continue;
       const bool on_wire = transmitter.current_node != nullptr && transmitter.current_stream == &output;
       return heartbeats_answered_ > heartbeats_before && output.queued == 0 && !on_wire;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on a simulated microcontroller: the shipped session, daemon and executor, and for each chain a timer that
-// samples and publishes, and a subscription that acts on the answer. What examples/three_chains does with rclc, this
-// does with tide_session and tide_executor.
+// The program of a simulated board: the shipped session, daemon and executor, and the callbacks and messages of the
+// graph that are the board's, with tide_session and tide_executor.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,24 +23,32 @@
 
 namespace tide::sim {
 
-// What payloads begin with.
+// Whose instance a message or a run of a callback belongs to, and what payloads begin with.
 struct Mark {
-  uint16_t chain = 0;
-  uint32_t index = 0;
+  uint16_t root = UINT16_MAX;  // number of the timer or event that began it (Graph::roots)
+  uint32_t index = UINT32_MAX;
+  auto operator<=>(const Mark &) const = default;
 };
-constexpr size_t kMarkBytes = 6;
-void put_mark(uint8_t *bytes, const Mark &mark);
-Mark get_mark(const uint8_t *bytes);
-// The same in payloads that may be shorter: these have the instance alone, below 256.
-constexpr uint32_t kShortInstances = 256;
-void put_mark(std::span<uint8_t> payload, const Mark &mark);
-Mark get_mark(std::span<const uint8_t> payload, uint16_t chain);
+constexpr Mark kNoMark;
 
-struct Instance {
-  Time release = 0, sample_start = -1, sample_end = -1, act_start = -1, act_end = -1;
-  Time heard = -1, answered = -1;  // by the node: its first callback may begin, its last one has published or ended
-  bool published = false;          // the session took it
+// A payload of that length. A short one has the low octets of the instance alone, as far as it has room.
+void put_mark(std::span<uint8_t> payload, const Mark &mark);
+// Reads the marks of one message at one receiver. Of a short payload the instance is the one with these octets that is
+// nearest to the one behind the last.
+class MarkReader {
+ public:
+  explicit MarkReader(const MessagePlan &message) : message_(message) {}
+  // The sender's padding of at most `padding` octets may follow. kNoMark: it has another length.
+  Mark read(std::span<const uint8_t> payload, size_t padding);
+
+ private:
+  const MessagePlan &message_;
+  uint32_t next_ = 0;
 };
+
+// Of what a board publishes, and of what comes to one of its readers.
+std::string topic_of(const MessagePlan &message);
+std::string topic_of(const Graph &graph, size_t input);
 
 constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
 
@@ -49,13 +57,18 @@ class Client {
   // What happens in the program, for traces and checks. All are set.
   struct Observer {
     std::function<void(const tide_executor_t &executor, const tide_callback_t &callback)> callback_start;
-    std::function<void(size_t chain, uint32_t index)> sample_end, act, replied;
-    std::function<void(size_t chain, uint32_t bytes)> strange_sample;
-    std::function<void(size_t chain, const char *what)> broken;  // a rule, seen from within
+    std::function<void(const Mark &mark, Time release)> released;
+    // A run of a callback, which one of its messages has started (that of its timer: no input).
+    std::function<void(size_t callback, size_t input, const Mark &mark, Time start, Time end)> ran;
+    std::function<void(size_t message, const Mark &mark, bool accepted)> sent;
+    std::function<void(size_t input, const Mark &mark)> took;  // a message that came over the line
+    std::function<void(size_t input)> strange_sample;
+    std::function<void(size_t callback, const char *what)> broken;  // a rule, seen from within
     std::function<void(const char *what)> event;
   };
 
-  Client(Machine &machine, Line &up, const Plan &plan, Observer observer);
+  // board: its number in the graph.
+  Client(Machine &machine, Line &up, const Plan &plan, const Graph &graph, int board, Observer observer);
   Client(const Client &) = delete;
   Client &operator=(const Client &) = delete;
 
@@ -67,31 +80,17 @@ class Client {
 
   tide_session_t &session() { return session_; }
   Link &link() { return link_; }
-  size_t chain_count() const { return chains_.size(); }
-  const ChainPlan &chain_plan(size_t chain) const { return chains_[chain]->plan; }
-  const std::vector<Instance> &instances(size_t chain) const { return chains_[chain]->instances; }
-  // Of a chain that begins, or ends, on the host.
-  void note_release(size_t chain, uint32_t index, Time release);
-  void note_end(size_t chain, uint32_t index, Time end);
-  void note_heard(size_t chain, uint32_t index, Time now) { chains_[chain]->instances[index].heard = now; }
-  void note_answered(size_t chain, uint32_t index, Time now) { chains_[chain]->instances[index].answered = now; }
-  const tide_reader_t &reader(size_t chain) const { return chains_[chain]->reader; }
+  // No timer's callback is in the midst of a run.
+  bool is_settled() const { return running_ == 0; }
+  // Messages of an input over the line that its queue has let go.
+  uint32_t dropped(size_t input) const { return inputs_.at(input)->reader.dropped; }
   const tide_executor_t &executor() const { return executor_; }
-  // Of the lane of a level; null: it has none.
-  const tide_budget_t *budget(unsigned level);
-  // What its payloads begin with.
-  uint16_t mark_of(size_t chain) const { return chains_[chain]->mark; }
-  std::string topic(size_t chain) const { return "rt/" + chains_[chain]->plan.name; }
-  std::string reply_topic(size_t chain) const { return topic(chain) + "_reply"; }
-  // Messages to a callback of this process that did not arrive and were not let go by its queue.
-  int64_t unheard(size_t chain) const {
-    const Chain &each = *chains_[chain];
-    return int64_t{each.told} - each.runs_of_listener - each.heard.dropped;
-  }
+  // Of the lanes that have one: their level, and the state of their budget.
+  std::vector<std::pair<unsigned, const tide_budget_t *>> budgets();
+  // Local messages that did not arrive and were not let go by their queues.
+  int64_t unheard() const;
   uint32_t publish_failures() const { return publish_failures_; }
   uint32_t publish_waits() const { return publish_waits_; }
-  const tide_slot_t *slots() const { return slots_.data(); }
-  const tide_reassembly_t *reassemblies() const { return reassemblies_.data(); }
 
   // For Send::kAnswered: HEARTBEATs that left, and how many of them are answered.
   void note_heartbeats_answered(uint64_t count);
@@ -102,32 +101,51 @@ class Client {
     std::string name;
     tide_object_t topic{}, group{}, endpoint{};
   };
+  // Of a board that asks or serves, by its request.
   struct Service {
     std::string name, request_topic, reply_topic;
     tide_object_t object{};
-    std::map<uint16_t, uint32_t> asked;  // instances, by the ids of their requests
+    std::map<uint16_t, Mark> asked;  // by the ids of their requests
   };
-  struct Chain {
-    Client *client;
-    size_t index;
-    ChainPlan plan;
-    uint16_t mark = 0;
-    Topic request, reply;
-    Service service;
-    tide_timer_t timer{};      // of a chain that events begin, its callback alone, as that of a guard condition
-    std::vector<Time> events;  // that have a run of their own, in order; the first ones have begun
-    uint32_t begun = 0;
-    tide_callback_t subscription{};
+  struct Callback;
+  struct Output {
+    const MessagePlan *message;
+    size_t number;
+    Topic topic;
+    Service *service = nullptr;
+    std::vector<uint8_t> payload;
+    tide_local_topic_t local{};
+    uint32_t told = 0;
+  };
+  struct InputState {
+    InputState(const MessagePlan &of, size_t number) : message(of), number(number), marks(of) {}
+    Client *client = nullptr;
+    Callback *of = nullptr;
+    const MessagePlan &message;
+    size_t number;
+    MarkReader marks;
+    tide_callback_t callback{};
+    // Over the line.
+    Topic topic;
+    Service *service = nullptr;
     tide_reader_t reader{};
     std::vector<tide_sample_t> samples;
-    std::vector<Instance> instances;
-    std::vector<uint8_t> payload;
-    tide_callback_t listener{};
-    tide_local_topic_t topic{};
+    // By reference.
     tide_local_subscription_t heard{};
     std::vector<tide_local_message_t *> queue;
     int64_t last_heard = -1;
-    uint32_t told = 0, runs_of_listener = 0;
+    uint32_t runs = 0;
+  };
+  struct Callback {
+    Client *client;
+    size_t number;
+    const CallbackPlan *plan;
+    tide_timer_t timer{};      // of one that events start, its callback alone, as that of a guard condition
+    std::vector<Time> events;  // that have a run of their own, in order; the first ones have begun
+    uint32_t begun = 0;
+    std::vector<std::unique_ptr<Output>> outputs;
+    std::vector<InputState *> inputs;
+    std::map<Mark, size_t> joined;  // how many of its messages have come
   };
   struct Group {
     tide_group_t group{};
@@ -139,37 +157,36 @@ class Client {
     unsigned inside = 0;
   };
   class Inside;
+  void add_callback(size_t number);
   void configure_session();
-  uint8_t depth_of(const ChainPlan &chain) const;
-  void describe_topic(Topic &topic, bool writer, bool reliable, uint8_t depth);
-  void describe_service(Chain &chain);
+  void describe_topic(Topic &topic, bool writer, bool reliable);
+  Service *service_of(const MessagePlan &request, bool asks);
   void create_objects();
-  void name_chain(Chain &chain);
+  void set_priorities();
+  tide_priority_t priority_of(const Callback &callback) const;
   void choose_lanes();
   void add_executor();
   void start_lanes();
   void give_budget(size_t lane);
   void release_timers();
-  void release(Chain &chain, int64_t index);
-  void release_events(Chain &chain);
-  void trigger(Chain &chain, Time event);
-  Group *group_of(const Chain &chain);
-  void set_up_groups();
+  void release(Callback &callback, int64_t index);
+  void release_events(Callback &callback);
+  void trigger(Callback &callback, Time event);
+  void join_group(tide_callback_t &callback, unsigned group);
   void set_up_local();
   void set_up_locks();
-  void allow(const std::vector<unsigned> &sections, const tide_callback_t &callback);
-  void execute(Chain &chain, const tide_callback_t &callback, Time duration, const std::vector<unsigned> &sections);
-  void hold(Chain &chain, const tide_callback_t &callback, Lock &lock, Time duration);
-  void tell(Chain &chain, uint32_t index);
-  void hear(Chain &chain);
+  void execute(Callback &callback, const tide_callback_t &runs);
+  void hold(Callback &callback, const tide_callback_t &runs, Lock &lock, Time duration);
   void run();
 
-  void sample(Chain &chain);
-  void act(Chain &chain);
-  bool is_last_of_join(const Chain &chain, uint32_t index);
-  bool publish(Chain &chain, uint32_t index);
-  bool write(Chain &chain, uint32_t index, tide_priority_t priority, std::span<const uint8_t> header);
-  bool answers_it(Chain &chain, const tide_sample_t &sample, uint32_t index);
+  void begin(Callback &callback);
+  void take(InputState &input);
+  void hear(InputState &input);
+  bool is_last(Callback &callback, const Mark &mark);
+  void send(Callback &callback, const Mark &mark, tide_priority_t priority, std::span<const uint8_t> identity);
+  void tell(Callback &callback, Output &output, const Mark &mark);
+  bool write(Output &output, const Mark &mark, tide_priority_t priority, std::span<const uint8_t> identity);
+  bool answers_it(InputState &input, const tide_sample_t &sample, const Mark &mark);
   void wait_as_sent(uint8_t stream, bool reliable, uint64_t heartbeats_before);
   bool wait_until(const std::function<bool()> &done, Time deadline, bool digest);
   void wake_waiters();
@@ -187,6 +204,7 @@ class Client {
 
   Machine &machine_;
   const Plan &plan_;
+  const Graph &graph_;
   Observer observer_;
   Random releases_;  // how late they are
   tide_session_t session_{};
@@ -195,17 +213,18 @@ class Client {
   std::vector<tide_queue_entry_t *> execution_, pending_, noted_;
   std::vector<tide_size_class_t> classes_;
   std::vector<uint8_t> node_storage_, slot_storage_, reassembly_storage_;
-  std::vector<tide_output_stream_t> outputs_;
-  std::vector<tide_input_stream_t> inputs_;
+  std::vector<tide_output_stream_t> output_streams_;
+  std::vector<tide_input_stream_t> input_streams_;
   std::vector<tide_slot_t> slots_;
   std::vector<tide_reassembly_t> reassemblies_;
   std::vector<tide_object_t *> objects_;
   tide_object_t participant_{};
-  std::vector<std::unique_ptr<Chain>> chains_;
-  std::map<std::pair<unsigned, uint32_t>, size_t> joined_;  // by join and instance, how many of its chains have arrived
+  std::vector<std::unique_ptr<Callback>> callbacks_;
+  std::map<size_t, std::unique_ptr<InputState>> inputs_;              // of this board, by their numbers in the graph
+  std::map<const MessagePlan *, std::unique_ptr<Service>> services_;  // by request
   tide_executor_t executor_{};
   std::vector<tide_lane_t> lanes_;
-  std::vector<tide_callback_t *> callbacks_;
+  std::vector<tide_callback_t *> registered_;
   std::vector<tide_queue_entry_t *> ready_, timers_;
   std::vector<std::unique_ptr<Group>> groups_;
   Random sections_;  // where they lie in executions
@@ -219,6 +238,7 @@ class Client {
   std::vector<tide_event_t *> waiters_;
   bool stopping_ = false;
   Time first_release_ = -1;
+  size_t running_ = 0;
   uint32_t publish_failures_ = 0;
   uint32_t publish_waits_ = 0;
   uint64_t heartbeats_ = 0, heartbeats_answered_ = 0;

@@ -13,7 +13,7 @@ constexpr size_t kAnswerStreamPlace = 8;  // of a HEARTBEAT or ACKNACK, behind t
 
 std::vector<bool> draw_successes(const Plan &plan, uint64_t deck) {
   uint32_t most = 0;
-  for (const ChainPlan &chain : plan.chains) most = std::max(most, plan.instances_of(chain));
+  for (const ChainPlan &chain : plan.chains) most = std::max(most, plan.instances_of(chain.period));
   std::vector<bool> successes(most);
   const auto count = static_cast<size_t>(plan.success_percent / 100 * most + 0.5);
   std::fill_n(successes.begin(), count, true);
@@ -46,10 +46,10 @@ uint8_t stream_of(agent::Bytes message, const Glance &seen) {
   return is_about_one && message.size() > place ? message[place] : seen.header.stream;
 }
 
-size_t chain_of(agent::Bytes message, const Glance &seen) {
+size_t root_of(agent::Bytes message, const Glance &seen) {
   const size_t mark = tide_xrce_header_bytes(seen.header.session) + kWriteHeaderBytes;
-  if (seen.submessage != TIDE_XRCE_WRITE_DATA || message.size() < mark + kMarkBytes) return kNoChain;
-  return get_mark(message.data() + mark).chain;
+  if (seen.submessage != TIDE_XRCE_WRITE_DATA || message.size() < mark + kMarkBytes) return kNoRoot;
+  return static_cast<size_t>(message[mark] | message[mark + 1] << 8);
 }
 
 FirstLosses::FirstLosses(const Plan &plan) : plan_(plan), sent_(256, -1) {
@@ -67,9 +67,9 @@ Glance FirstLosses::begin(agent::Bytes message) {
   if (first) highest = seen.header.sequence;
   chain_ = 0;
   for (size_t chain = 0; chain < plan_.chains.size(); chain++) {
-    if (plan_.chains[chain].has_stream(seen.header.stream)) chain_ = chain;
+    if (plan_.chains[chain].level == TIDE_STREAM_LEVEL(seen.header.stream)) chain_ = chain;
   }
-  if (const size_t chain = chain_of(message, seen); chain < plan_.chains.size()) chain_ = chain;
+  if (const size_t root = root_of(message, seen); root < plan_.chains.size()) chain_ = root;
   first_leaving_ = first && (seen.submessage == TIDE_XRCE_WRITE_DATA || seen.submessage == TIDE_XRCE_FRAGMENT);
   return seen;
 }
@@ -81,28 +81,36 @@ bool FirstLosses::lost(Time since_release) const {
   return period < successes.size() && !successes[period];
 }
 
-InstanceLosses::InstanceLosses(const Plan &plan)
-    : plan_(plan), random_(seed_of(plan, Chance::kInstances)), budgets_(plan.chains.size()) {}
-
-void InstanceLosses::begin(Way way, agent::Bytes message) {
-  size_t &chain = chains_[static_cast<size_t>(way)];
-  chain = plan_.chains.size();
-  if (plan_.instance_losses == 0 || plan_.policy == Policy::kBatch) return;
-  const Glance seen = glance(message);
-  const uint8_t stream = stream_of(message, seen);
-  if (!TIDE_STREAM_IS_RELIABLE(stream)) return;
-  for (size_t each = 0; each < plan_.chains.size(); each++) {
-    if (plan_.chains[each].has_stream(stream)) chain = each;
+InstanceLosses::InstanceLosses(const Plan &plan, const Graph &graph, int board)
+    : plan_(plan), random_(seed_of(plan, Chance::kInstances)) {
+  if (plan.instance_losses == 0 || plan.policy == Policy::kBatch) return;
+  for (const MessagePlan &message : graph.messages) {
+    const auto note = [&](size_t callback) {
+      if (!graph.is_on_board(callback, board)) return;
+      levels_[graph.callbacks[callback].level] = &graph.callbacks[graph.roots[*message.roots.rbegin()]];
+    };
+    note(message.sender);
+    for (const size_t input : message.inputs) note(graph.inputs[input].callback);
   }
 }
 
+void InstanceLosses::begin(Way way, agent::Bytes message) {
+  size_t &level = leaving_[static_cast<size_t>(way)];
+  level = kNoLevel;
+  if (plan_.instance_losses == 0) return;
+  const Glance seen = glance(message);
+  const uint8_t stream = stream_of(message, seen);
+  if (TIDE_STREAM_IS_RELIABLE(stream)) level = TIDE_STREAM_LEVEL(stream);
+}
+
 bool InstanceLosses::lost(Way way, Time since_release) {
-  const size_t chain = chains_[static_cast<size_t>(way)];
-  if (chain >= plan_.chains.size()) return false;
-  const Time since = since_release - plan_.chains[chain].phase;
-  const int64_t instance = since < 0 ? -1 : since / plan_.chains[chain].period;
-  if (instance < 0 || instance >= plan_.instances_of(plan_.chains[chain])) return false;
-  Budget &budget = budgets_[chain];
+  const size_t level = leaving_[static_cast<size_t>(way)];
+  const CallbackPlan *const timer = levels_[level];
+  if (timer == nullptr) return false;
+  const Time since = since_release - timer->phase;
+  const int64_t instance = since < 0 ? -1 : since / timer->period;
+  if (instance < 0 || instance >= plan_.instances_of(timer->period)) return false;
+  Budget &budget = budgets_[level];
   if (budget.instance != instance) budget = {instance, plan_.instance_losses};
   if (budget.left == 0 || !random_.chance(plan_.instance_loss)) return false;
   budget.left--;

@@ -9,6 +9,7 @@
 #include "core/agent.h"
 #include "sim/board/plan.h"
 #include "sim/engine/random.h"
+#include "tide/priority.h"
 #include "tide/xrce.h"
 
 namespace tide::sim {
@@ -37,17 +38,17 @@ struct Glance {
 Glance glance(agent::Bytes message);
 // The stream of a message, or the one that a HEARTBEAT or ACKNACK is about.
 uint8_t stream_of(agent::Bytes message, const Glance &seen);
-// Whose sample a message begins with.
-constexpr size_t kNoChain = SIZE_MAX;
-size_t chain_of(agent::Bytes message, const Glance &seen);
+// The timer whose instance the sample is that a message begins with, as far as its payload says so.
+constexpr size_t kNoRoot = SIZE_MAX;
+size_t root_of(agent::Bytes message, const Glance &seen);
 
 enum class Way { kUp, kDown };
 
-// Frames of reliable streams, their HEARTBEATs and ACKNACKs, of which each instance of a chain loses a limited number.
-// Levels tell the chains apart.
+// Frames of reliable streams, their HEARTBEATs and ACKNACKs, of which each instance loses a limited number. Levels tell
+// the timers of a board apart.
 class InstanceLosses {
  public:
-  explicit InstanceLosses(const Plan &plan);
+  InstanceLosses(const Plan &plan, const Graph &graph, int board);
   // A message begins to leave.
   void begin(Way way, agent::Bytes message);
   // The message that began last has left, so long after the first release: it does not arrive.
@@ -60,8 +61,10 @@ class InstanceLosses {
   };
   const Plan &plan_;
   Random random_;
-  std::vector<Budget> budgets_;     // by chain
-  std::array<size_t, 2> chains_{};  // of the message on the line, by way; no chain: their number
+  static constexpr size_t kNoLevel = TIDE_LEVEL_MAXIMUM + 1;
+  std::array<const CallbackPlan *, kNoLevel + 1> levels_{};  // what releases the instances of each level
+  std::array<Budget, kNoLevel> budgets_;                     // by level
+  std::array<size_t, 2> leaving_{};                          // level of the reliable message on the line, by way
 };
 
 // Which first transmissions of reliable samples get through: exactly the planned share of all periods, in random order.

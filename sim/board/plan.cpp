@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <stdexcept>
 
@@ -122,50 +123,67 @@ constexpr std::array<const char *, 4> kSends = {"asynchronous", "stock", "blocki
 constexpr std::array<const char *, 2> kDraws = {"together", "independent"};
 constexpr std::array<const char *, 2> kAcknowledges = {"always", "asked"};
 constexpr std::array<const char *, 2> kLatencyFrom = {"expiry", "start"};
-constexpr std::array<const char *, 6> kShapes = {"answered", "sampled", "heard", "told", "looped", "hosted"};
-constexpr std::array<const char *, 3> kCalls = {"topics", "asks", "serves"};
+constexpr std::array<const char *, 4> kCarries = {"topic", "request", "reply", "local"};
+
+void visit(Settings &settings, CallbackPlan &callback) {
+  settings.text("name", callback.name);
+  settings.text("on", callback.on);
+  settings.time("execution_us", callback.execution);
+  settings.number("level", callback.level, 0u, 126u);
+  settings.number("group", callback.group, 0u, 1000u);
+  settings.number("server", callback.server, 0u, 100'000u);
+  settings.numbers("locks", callback.locks, 0, 1'000'000'000u);
+  settings.flag("reliable", callback.reliable);
+  settings.flag("joins", callback.joins);
+  settings.time("period_us", callback.period);
+  settings.time("phase_us", callback.phase);
+  settings.time("jitter_us", callback.jitter);
+  settings.number("burst", callback.burst, 0u, 16u);
+  settings.time("budget_us", callback.budget);
+  settings.time("budget_period_us", callback.budget_period);
+}
+
+void visit(Settings &settings, MessagePlan &message) {
+  settings.text("name", message.name);
+  settings.text("from", message.from);
+  settings.texts("to", message.to);
+  settings.numbers("hops_us", message.hops_us, 0, 4'000'000'000u);
+  settings.choice("carry", message.carry, kCarries);
+  settings.optional("request", message.request);
+  settings.number<uint32_t>("bytes", message.bytes, 0, 16'000'000);
+  settings.flag("reliable", message.reliable);
+  settings.flag("hold", message.hold);
+  settings.number("every", message.every, 1u, 1'000'000u);
+  settings.number<uint32_t>("depth", message.depth, 0, 255);
+}
+
+void visit(Settings &settings, PathPlan &path) {
+  settings.text("name", path.name);
+  settings.texts("callbacks", path.callbacks);
+  settings.optional("until", path.until);
+  settings.time("deadline_us", path.deadline);
+  settings.number("level", path.level, 0u, 126u);
+}
 
 void visit(Settings &settings, ChainPlan &chain) {
   settings.text("name", chain.name);
   settings.number("level", chain.level, 0u, 126u);
-  settings.choice("shape", chain.shape, kShapes);
   settings.time("period_us", chain.period, 1);
   settings.time("phase_us", chain.phase);
-  settings.number("burst", chain.burst, 0u, 16u);
   settings.time("jitter_us", chain.jitter);
   settings.time("deadline_us", chain.deadline);
-  settings.number<uint32_t>("payload_bytes", chain.payload_bytes, 1, 65500);
-  settings.number<uint32_t>("reply_bytes", chain.reply_bytes, 1, 65500);
+  settings.number<uint32_t>("payload_bytes", chain.payload_bytes, 0, 65500);
+  settings.number<uint32_t>("reply_bytes", chain.reply_bytes, 0, 65500);
   settings.time("sample_us", chain.sample);
   settings.time("host_us", chain.host);
   settings.time("act_us", chain.act);
   settings.flag("reliable", chain.reliable);
   settings.flag("reply_reliable", chain.reply_reliable);
-  settings.number("node", chain.node, 0u, 64u);
-  settings.numbers("more_nodes", chain.more_nodes, 0, 64);
-  settings.numbers("more_us", chain.more_us, 0, 4'000'000'000u);
-  settings.numbers("more_hops_us", chain.more_hops_us, 0, 4'000'000'000u);
-  settings.numbers("after_hops_us", chain.after_hops_us, 0, 4'000'000'000u);
-  settings.time("hop_us", chain.hop);
   settings.number("group", chain.group, 0u, 8u);
   settings.number<uint32_t>("local_depth", chain.local_depth, 0, 16);
   settings.time("budget_us", chain.budget);
   settings.time("budget_period_us", chain.budget_period);
   settings.flag("hold", chain.hold);
-  settings.numbers("sample_locks", chain.sample_locks, 0, 1'000'000'000u);
-  settings.numbers("act_locks", chain.act_locks, 0, 1'000'000'000u);
-  settings.choice("calls", chain.calls, kCalls);
-  settings.optional("service", chain.service);
-  settings.numbers("after_nodes", chain.after_nodes, 0, 64);
-  settings.numbers("after_us", chain.after_us, 0, 4'000'000'000u);
-  settings.numbers("servers", chain.servers, 0, 64);
-  settings.number("mark", chain.mark, 0u, 60'000u);
-  settings.optional("next", chain.next);
-  settings.texts("begins", chain.begins);
-  settings.numbers("begins_at", chain.begins_at, 0, 64);
-  settings.flag("ends_sampled", chain.ends_sampled);
-  settings.number("waits", chain.waits, 1u, 64u);
-  settings.number("join", chain.join, 0u, 1000u);
 }
 
 void visit_faults(Settings &settings, const std::string &way, Faults &faults) {
@@ -239,16 +257,18 @@ void set_field(Of &of, const std::string &name, const std::string &value) {
   settings.require_found();
 }
 
-void add_chain(Plan &plan, const std::string &text) {
-  ChainPlan chain;
-  chain.name = "chain" + std::to_string(plan.chains.size() + 1);
+// `what = name=value name=value ...`
+template <typename Of>
+void add(std::vector<Of> &to, const char *what, const std::string &text) {
+  Of one;
+  one.name = what + std::to_string(to.size() + 1);
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     const size_t equals = word.find('=');
-    if (equals == std::string::npos) refuse("chain", text);
-    set_field(chain, word.substr(0, equals), word.substr(equals + 1));
+    if (equals == std::string::npos) refuse(what, text);
+    set_field(one, word.substr(0, equals), word.substr(equals + 1));
   }
-  plan.chains.push_back(chain);
+  to.push_back(std::move(one));
 }
 
 // `chains.sample_us = 5000` sets it in all chains.
@@ -264,6 +284,9 @@ void add_board(Plan &plan, const std::string &name) {
     throw std::invalid_argument("a plan with boards has no chains before the first of them");
   Plan board = plan;
   board.boards.clear();
+  board.callbacks.clear();
+  board.messages.clear();
+  board.paths.clear();
   set(board, "system", name);
   plan.boards.push_back(std::move(board));
 }
@@ -273,10 +296,16 @@ void add_board(Plan &plan, const std::string &name) {
 void set(Plan &plan, const std::string &name, const std::string &value) {
   if (name == "board") {
     add_board(plan, value);
+  } else if (name == "callback") {
+    add(plan.callbacks, "callback", value);
+  } else if (name == "message") {
+    add(plan.messages, "message", value);
+  } else if (name == "path") {
+    add(plan.paths, "path", value);
   } else if (name != "hosts" && !plan.boards.empty()) {
     set(plan.boards.back(), name, value);
   } else if (name == "chain") {
-    add_chain(plan, value);
+    add(plan.chains, "chain", value);
   } else if (name == "chains") {
     const auto count = number<size_t>(name, value, 1, plan.chains.size());
     plan.chains.erase(plan.chains.begin() + static_cast<std::ptrdiff_t>(count), plan.chains.end());
@@ -302,13 +331,261 @@ std::string write_plan(const Plan &plan) {
   Settings lines("", " = ", "\n");
   visit(lines, copy);
   std::string text = lines.written();
-  for (ChainPlan &chain : copy.chains) {
-    Settings words(" ", "=", "");
-    visit(words, chain);
-    text += "chain =" + words.written() + "\n";
-  }
+  const auto entries = [&text](const char *what, auto &all) {
+    for (auto &one : all) {
+      Settings words(" ", "=", "");
+      visit(words, one);
+      text += std::string(what) + " =" + words.written() + "\n";
+    }
+  };
+  entries("chain", copy.chains);
   for (const Plan &board : plan.boards) text += "board = " + board.system + "\n" + write_plan(board);
+  entries("callback", copy.callbacks);
+  entries("message", copy.messages);
+  entries("path", copy.paths);
   return text;
+}
+
+// ---- the graph ----
+
+namespace {
+
+[[noreturn]] void does_not_fit(const std::string &what) { throw std::invalid_argument(what); }
+
+// A chain in short, as callbacks and messages of the board.
+void expand(const std::string &board, const ChainPlan &chain, Graph &graph) {
+  const auto callback = [&](const std::string &name, const std::string &on, Time execution) {
+    CallbackPlan one;
+    one.name = name;
+    one.on = on;
+    one.execution = execution;
+    if (on != "host") one.level = chain.level, one.group = chain.group;
+    return one;
+  };
+  const auto message = [&](const std::string &name, const std::string &from, const std::string &to, uint32_t bytes) {
+    MessagePlan one;
+    one.name = name;
+    one.from = from;
+    one.to = {to};
+    one.bytes = bytes;
+    one.hold = chain.hold;
+    return one;
+  };
+  const std::string &name = chain.name, answer = name + "_answer", act = name + "_act", listen = name + "_listen";
+  CallbackPlan sample = callback(name, board, chain.sample);
+  sample.period = chain.period;
+  sample.phase = chain.phase;
+  sample.jitter = chain.jitter;
+  sample.budget = chain.budget;
+  sample.budget_period = chain.budget_period;
+  graph.callbacks.push_back(sample);
+  graph.callbacks.push_back(callback(answer, "host", chain.host));
+  graph.callbacks.push_back(callback(act, board, chain.act));
+  if (chain.local_depth > 0) {
+    graph.callbacks.push_back(callback(listen, board, chain.act / 4));
+    MessagePlan local = message(name + "_local", name, listen, 0);
+    local.carry = Carry::kLocal;
+    local.depth = chain.local_depth;
+    graph.messages.push_back(local);
+  }
+  MessagePlan request = message(name, name, answer, chain.payload_bytes);
+  request.reliable = chain.reliable;
+  MessagePlan reply = message(name + "_reply", answer, act, chain.reply_bytes);
+  reply.reliable = chain.is_reply_reliable();
+  graph.messages.push_back(request);
+  graph.messages.push_back(reply);
+  PathPlan path;
+  path.name = name;
+  path.callbacks = {name, answer, act};
+  path.deadline = chain.deadline;
+  path.level = chain.level;
+  graph.paths.push_back(path);
+}
+
+class Resolver {
+ public:
+  Resolver(const Plan &plan, Graph &graph) : plan_(plan), graph_(graph) {}
+
+  void resolve() {
+    number(graph_.callbacks, "callbacks", callbacks_);
+    number(graph_.messages, "messages", messages_);
+    for (CallbackPlan &callback : graph_.callbacks) place(callback);
+    for (size_t index = 0; index < graph_.messages.size(); index++) connect(index);
+    for (size_t index = 0; index < graph_.callbacks.size(); index++) check_start(index);
+    for (MessagePlan &message : graph_.messages) pair(message);
+    order();
+    for (PathPlan &path : graph_.paths) measure(path);
+  }
+
+ private:
+  using Numbers = std::map<std::string, size_t>;
+  template <typename Of>
+  static void number(const std::vector<Of> &all, const char *what, Numbers &numbers) {
+    for (const Of &one : all) {
+      if (!numbers.emplace(one.name, numbers.size()).second)
+        does_not_fit("two " + std::string(what) + " have the name '" + one.name + "'");
+    }
+  }
+  static size_t find(const Numbers &numbers, const std::string &name, const std::string &whose, const char *what) {
+    const auto found = numbers.find(name);
+    if (found == numbers.end())
+      does_not_fit("'" + whose + "' names the " + what + " '" + name + "', which is not there");
+    return found->second;
+  }
+
+  void place(CallbackPlan &callback) {
+    for (size_t board = 0; board < plan_.boards.size(); board++) {
+      if (plan_.boards[board].system == callback.on) callback.board = static_cast<int>(board);
+    }
+    if (plan_.boards.empty() && plan_.system == callback.on) callback.board = 0;
+    if (callback.board >= 0 || callback.on == "host") return;
+    const bool is_host = callback.on.starts_with("host");
+    const std::string digits = callback.on.substr(is_host ? 4 : 0);
+    if (!is_host || plan_.hosts.empty())
+      does_not_fit("'" + callback.name + "' is on '" + callback.on + "', which is no board or host executor");
+    callback.executor = sim::number(callback.name, digits, 1u, static_cast<unsigned>(plan_.hosts.size()));
+  }
+
+  void connect(size_t index) {
+    MessagePlan &message = graph_.messages[index];
+    message.sender = find(callbacks_, message.from, message.name, "callback");
+    graph_.callbacks[message.sender].messages.push_back(index);
+    if (!message.hops_us.empty() && message.hops_us.size() != message.to.size())
+      does_not_fit("message '" + message.name + "' has as many entries in 'hops_us' as in 'to'");
+    for (size_t place = 0; place < message.to.size(); place++) {
+      const size_t receiver = find(callbacks_, message.to[place], message.name, "callback");
+      const bool is_same_board = graph_.callbacks[receiver].board >= 0 &&
+                                 graph_.callbacks[receiver].board == graph_.callbacks[message.sender].board;
+      if (message.carry == Carry::kLocal && !is_same_board)
+        does_not_fit("message '" + message.name + "' is local and does not stay on one board");
+      message.inputs.push_back(graph_.inputs.size());
+      graph_.callbacks[receiver].inputs.push_back(graph_.inputs.size());
+      const Time hop = message.hops_us.empty() ? 0 : message.hops_us[place] * kMicrosecond;
+      graph_.inputs.push_back({index, receiver, hop, message.reliable && graph_.callbacks[receiver].reliable});
+    }
+    if (message.carry == Carry::kRequest && message.to.size() != 1)
+      does_not_fit("request '" + message.name + "' goes to one server");
+  }
+
+  void check_start(size_t index) {
+    CallbackPlan &callback = graph_.callbacks[index];
+    if (callback.is_root() == callback.inputs.empty()) {
+      if (callback.is_root()) {
+        callback.root = graph_.roots.size();
+        graph_.roots.push_back(index);
+      }
+      return;
+    }
+    does_not_fit("callback '" + callback.name + "' has a period or messages that start it, one of them");
+  }
+
+  void pair(MessagePlan &reply) {
+    if (reply.carry != Carry::kReply) return;
+    reply.answers = find(messages_, reply.request, reply.name, "message");
+    MessagePlan &request = graph_.messages[reply.answers];
+    const bool fits =
+        request.carry == Carry::kRequest && request.answered_by == SIZE_MAX && reply.to.size() == 1 &&
+        graph_.inputs[request.inputs[0]].callback == reply.sender &&
+        graph_.callbacks[graph_.inputs[reply.inputs[0]].callback].board == graph_.callbacks[request.sender].board;
+    if (!fits) does_not_fit("'" + reply.name + "' is no reply of the server to whom it answers");
+    request.answered_by = static_cast<size_t>(&reply - graph_.messages.data());
+  }
+
+  // In the order in which callbacks can run, so that each comes behind all that start it.
+  void order() {
+    std::vector<size_t> missing, ready = graph_.roots;
+    for (const CallbackPlan &callback : graph_.callbacks) missing.push_back(callback.inputs.size());
+    std::vector<std::set<size_t>> roots(graph_.callbacks.size());
+    std::vector<bool> keeps(graph_.callbacks.size(), true);
+    for (size_t root = 0; root < graph_.roots.size(); root++) roots[graph_.roots[root]] = {root};
+    for (size_t place = 0; place < ready.size(); place++) {
+      const size_t index = ready[place];
+      CallbackPlan &callback = graph_.callbacks[index];
+      if (callback.inputs.size() > 1 && !callback.joins) keeps[index] = false;
+      callback.step = callback.inputs.empty() ? 1 : graph_.messages[graph_.inputs[callback.inputs[0]].message].step;
+      for (const size_t input : callback.inputs) {
+        const uint64_t step = graph_.messages[graph_.inputs[input].message].step;
+        callback.step = callback.joins ? std::lcm(callback.step, step) : std::gcd(callback.step, step);
+      }
+      for (const size_t sent : callback.messages) {
+        MessagePlan &message = graph_.messages[sent];
+        if (message.carry == Carry::kRequest && message.answered_by == SIZE_MAX)
+          does_not_fit("request '" + message.name + "' has no reply");
+        message.roots = roots[index];
+        message.step = callback.step * message.every;
+        message.keeps_order = keeps[index];
+        if (message.bytes < kMarkBytes && message.carry != Carry::kLocal && (roots[index].size() > 1 || !keeps[index]))
+          does_not_fit("message '" + message.name +
+                       "' belongs to several timers or ways, and has no room to say to which; "
+                       "give it " +
+                       std::to_string(kMarkBytes) + " bytes");
+        for (const size_t input : message.inputs) {
+          const size_t next = graph_.inputs[input].callback;
+          CallbackPlan &receiver = graph_.callbacks[next];
+          receiver.position = std::min(
+              std::max(receiver.position, callback.position + (message.carry == Carry::kLocal ? 0u : 1u)), 255u);
+          roots[next].insert(roots[index].begin(), roots[index].end());
+          keeps[next] = keeps[next] && keeps[index];
+          if (--missing[next] == 0) ready.push_back(next);
+        }
+      }
+    }
+    if (ready.size() < graph_.callbacks.size()) does_not_fit("callbacks start each other in a circle");
+    for (size_t index = 0; index < graph_.callbacks.size(); index++) {
+      CallbackPlan &callback = graph_.callbacks[index];
+      callback.roots = roots[index];
+      if (callback.joins && callback.roots.size() > 1)
+        does_not_fit("'" + callback.name + "' joins messages of several timers");
+    }
+  }
+
+  void measure(PathPlan &path) {
+    if (path.callbacks.empty()) does_not_fit("path '" + path.name + "' has no callback");
+    std::vector<size_t> places;
+    for (const std::string &name : path.callbacks) places.push_back(find(callbacks_, name, path.name, "callback"));
+    path.first = places.front();
+    path.last = places.back();
+    if (!graph_.callbacks[path.first].is_root()) does_not_fit("path '" + path.name + "' begins with no timer");
+    for (size_t place = 1; place < places.size(); place++) {
+      const auto &sent = graph_.callbacks[places[place - 1]].messages;
+      const auto leads = [&](size_t message) {
+        const auto &inputs = graph_.messages[message].inputs;
+        return std::any_of(inputs.begin(), inputs.end(),
+                           [&](size_t input) { return graph_.inputs[input].callback == places[place]; });
+      };
+      const auto found = std::find_if(sent.begin(), sent.end(), leads);
+      if (found == sent.end())
+        does_not_fit("path '" + path.name + "' breaks behind '" + path.callbacks[place - 1] + "'");
+      path.step = std::lcm(path.step, graph_.messages[*found].step);
+    }
+    if (path.until.empty()) return;
+    path.crossing = find(messages_, path.until, path.name, "message");
+    const MessagePlan &crossing = graph_.messages[path.crossing];
+    if (crossing.sender != path.last)
+      does_not_fit("'until' of path '" + path.name + "' is not sent by its last callback");
+    path.step = std::lcm(path.step, crossing.step);
+  }
+
+  const Plan &plan_;
+  Graph &graph_;
+  Numbers callbacks_, messages_;
+};
+
+}  // namespace
+
+Graph graph_of(const Plan &plan) {
+  Graph graph;
+  const auto add_chains = [&graph](const Plan &board) {
+    const size_t count = board.only_first ? std::min<size_t>(board.chains.size(), 1) : board.chains.size();
+    for (size_t chain = 0; chain < count; chain++) expand(board.system, board.chains[chain], graph);
+  };
+  add_chains(plan);
+  for (const Plan &board : plan.boards) add_chains(board);
+  graph.callbacks.insert(graph.callbacks.end(), plan.callbacks.begin(), plan.callbacks.end());
+  graph.messages.insert(graph.messages.end(), plan.messages.begin(), plan.messages.end());
+  graph.paths.insert(graph.paths.end(), plan.paths.begin(), plan.paths.end());
+  Resolver(plan, graph).resolve();
+  return graph;
 }
 
 const char *text_of(Policy policy) { return kPolicies[static_cast<size_t>(policy)]; }

@@ -2,81 +2,144 @@
 // What to simulate: one board, or several on one bus. As plain text: one `name = value` a line, `#` begins a comment.
 // Times carry their unit in the name.
 //
-//   periods = 500
+//   board = arm
+//   callback = name=look on=arm execution_us=400 level=3 period_us=20000
+//   callback = name=plan on=host1 execution_us=900
+//   callback = name=grip on=arm execution_us=300 level=3
+//   message = name=seen from=look to=plan bytes=96
+//   message = name=command from=plan to=grip bytes=10
+//   path = name=grasp callbacks=look,plan,grip
+//
+// `board` begins a board, with the settings before the first one; what follows is its own, but `hosts`, callbacks,
+// messages and paths, which all share. A round trip of one board from its timer over a node of the host has a short
+// form:
+//
 //   chain = name=brake level=3 period_us=500000 payload_bytes=96 reply_bytes=10 sample_us=10000 act_us=10000
 //
-// Each `chain` adds one; later settings override earlier ones. Chains are registered in this order. `board = arm`
-// begins a board, with the settings before the first one; what follows is its own, but `hosts`, which all share.
+// Later settings override earlier ones. Callbacks are registered in this order.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "sim/engine/line.h"
-#include "tide/priority.h"
 
 namespace tide::sim {
 
-// What a chain is made of. answered: sample on the client, a node's answer, act on the client. sampled: sample alone.
-// heard: it ends at the node. told: a timer of the node, act on the client. looped: sample and act, by way of the
-// agent. hosted: a timer of the node alone.
-// How its messages travel. topics. asks: as a service that the client requests, and the reply is what it acts on.
-// serves: as one that it acts on, and its reply goes back; a chain that is told, from a node or by another chain's
-// `next`.
-enum class Calls { kTopics, kAsks, kServes };
-enum class Shape { kAnswered, kSampled, kHeard, kTold, kLooped, kHosted };
+// What payloads begin with: the number of the timer that an instance comes from, and that of the instance.
+constexpr uint32_t kMarkBytes = 6;
 
+// ---- the graph: callbacks, the messages between them, and the paths that are measured ----
+
+// The smallest schedulable unit. Without a message that starts it, its timer does, or events (burst).
+struct CallbackPlan {
+  std::string name;
+  std::string on =
+      "host";  // name of its board; or host, with the number of an executor in `hosts` (none: its own core)
+  Time execution = 0;
+  unsigned level = 0;  // of its chain on the board
+  unsigned group = 0;  // on a board: callbacks of one number are an exclusive group; 0: none
+  // On the host: callbacks of one number are one server, which does not overlap itself; 0: it is its own.
+  unsigned server = 0;
+  std::vector<unsigned> locks;  // on a board: number of a lock and microseconds for which it is held, in turn
+  bool reliable = true;         // of its readers: what is sent best effort does not come reliably
+  bool joins = false;           // starts when all its messages of one instance have come; false: with each of them
+  Time period = 0, phase = 0;   // more than 0: a timer starts it
+  Time jitter = 0;              // on a board: its timer is so much late at most, drawn for each instance
+  unsigned burst = 0;           // on a board: events in place of the timer, so many at once and in so many periods
+  Time budget = 0, budget_period = 0;  // of the lane of its level, when there are lanes for each; 0: none
+
+  // Set by graph_of.
+  int board = -1;                        // -1: on the host
+  unsigned executor = 0;                 // on the host; 0: a core of its own
+  unsigned position = 0;                 // callbacks before it, from the first on
+  size_t root = SIZE_MAX;                // of one that a timer or events start: its number among them
+  std::vector<size_t> inputs, messages;  // what starts it, and what it sends at its end, in this order
+  std::set<size_t> roots;                // whose instances it runs
+  uint64_t step = 1;                     // it runs for instances that are multiples of this
+  bool is_root() const { return period > 0; }
+};
+
+// local: by reference, within one board's process.
+enum class Carry { kTopic, kRequest, kReply, kLocal };
+// What a callback sends at its end, to each of several callbacks.
+struct MessagePlan {
+  std::string name, from;
+  std::vector<std::string> to;
+  std::vector<unsigned> hops_us;  // between executors of the host, by receiver; empty: no time
+  Carry carry = Carry::kTopic;
+  std::string request;  // of a reply: the name of what it answers
+  uint32_t bytes = 0;   // of CDR, without encapsulation
+  bool reliable = true;
+  bool hold = false;   // nothing less urgent leaves the board while it waits for its acknowledgment
+  unsigned every = 1;  // of so many runs of the sender one sends it
+  uint32_t depth = 0;  // local: messages that a receiver's queue holds
+
+  // Set by graph_of.
+  size_t sender = 0, answers = SIZE_MAX, answered_by = SIZE_MAX;
+  std::vector<size_t> inputs;
+  std::set<size_t> roots;   // to whose instances it may belong
+  uint64_t step = 1;        // it is sent for instances that are multiples of this
+  bool keeps_order = true;  // no callback before it runs several times for one instance
+};
+
+// A message and one of its receivers.
+struct Input {
+  size_t message, callback;
+  Time hop;
+  bool reliable;
+};
+
+// What is measured: from the release of the first callback until the last has ended, or until it has sent the message
+// `until` to ROS 2.
+struct PathPlan {
+  std::string name;
+  std::vector<std::string> callbacks;
+  std::string until;
+  Time deadline = 0;  // 0: the period
+  unsigned level = 0;
+
+  // Set by graph_of.
+  size_t first = 0, last = 0, crossing = SIZE_MAX;
+  uint64_t step = 1;  // instances that are multiples of this come to its end
+};
+
+struct Plan;
+struct Graph {
+  std::vector<CallbackPlan> callbacks;
+  std::vector<MessagePlan> messages;
+  std::vector<Input> inputs;
+  std::vector<PathPlan> paths;
+  std::vector<size_t> roots;  // callbacks
+
+  bool is_on_board(size_t callback, int board) const { return callbacks[callback].board == board; }
+  // Messages that come to this input over the board's line.
+  bool is_remote(size_t input) const {
+    const Input &each = inputs[input];
+    return callbacks[each.callback].board >= 0 && messages[each.message].carry != Carry::kLocal;
+  }
+};
+// Of all boards, with their round trips; names are resolved. Throws std::invalid_argument with what does not fit.
+Graph graph_of(const Plan &plan);
+
+// A chain in short: a timer of the board samples, a node of the host with a core of its own answers, and the board
+// acts.
 struct ChainPlan {
   std::string name = "chain";
   unsigned level = 0;
-  Shape shape = Shape::kAnswered;
   Time period = 500 * kMillisecond, phase = 0, deadline = 0;  // deadline 0: the period
-  unsigned burst = 0;  // more than 0: events begin it, of which so many may come at once and in so many periods
-  Time jitter = 0;     // its timer releases it so much late at most, drawn for each instance
-  uint32_t payload_bytes = 96, reply_bytes = 10;  // CDR, from the client and to it; 6 or more, of services any
-  Time sample = 0, host = 0, act = 0;             // execution times
+  Time jitter = 0;                                            // of its timer, drawn for each instance
+  uint32_t payload_bytes = 96, reply_bytes = 10;              // CDR, from the board and to it
+  Time sample = 0, host = 0, act = 0;                         // execution times
   bool reliable = true;
   bool reply_reliable = true;  // only when reliable
-  unsigned node = 0;           // 0: its answer has a core of its own; else the executor of that number in `hosts`
-  std::vector<unsigned> more_nodes, more_us;  // further callbacks on the host, one after the other, behind the first
-  // How long what is published is under way from one of them to the next; empty: no time. hop: to the first one, of a
-  // chain that others begin.
-  std::vector<unsigned> more_hops_us, after_hops_us;
-  Time hop = 0;
-  unsigned group = 0;        // 0: none; callbacks of chains of the same number are one exclusive group
+  unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
   uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
   Time budget = 0, budget_period = 0;  // of the lane of its level, when there are lanes for each; 0: none
   bool hold = false;                   // nothing less urgent leaves while a message of it waits for its acknowledgment
-  // Locks that its callbacks on the client take: the number of a lock and the microseconds for which it is held, in
-  // turn.
-  std::vector<unsigned> sample_locks, act_locks;
-  Calls calls = Calls::kTopics;
-  std::string service;                          // its name; empty: that of the chain
-  std::vector<unsigned> after_nodes, after_us;  // serves: callbacks on the host behind the reply
-  // Of its callbacks on the host, in their order (host, more, after): 0, or the number of the server that chains have
-  // in common, which takes one request at a time, in order of arrival.
-  std::vector<unsigned> servers;
-  unsigned mark = 0;  // of its payloads, if not its place in the plan: 1 + that of whom it serves
-  // heard: the chain of another board that its end begins, one that is told. asks: the one that serves. empty: none
-  std::string next;
-  // Chains, told or hosted, of any board, that its messages on the host begin, too: names, and in begins_at behind how
-  // many of its callbacks there; 0: as what the client sends is heard.
-  std::vector<std::string> begins;
-  std::vector<unsigned> begins_at;
-  bool ends_sampled = false;  // heard: its response is over when it has sampled, as what hears it is others'
-  unsigned waits = 1;         // of one that others begin: for so many of them, each instance
-  // told: 0, or the number of a join of this board. Of the chains of one join the last that arrives acts for all.
-  unsigned join = 0;
-  bool passed_on = false;  // who is named by `next` or `begins`; of a plan with boards, set by simulate()
-  bool begun = false;      // by `begins`
-  bool is_asked_by_board() const { return passed_on && !begun; }  // of one that serves
-  // One of the node alone has no stream, whatever its level.
-  bool has_stream(uint8_t stream) const { return shape != Shape::kHosted && level == TIDE_STREAM_LEVEL(stream); }
-  bool acts() const { return shape != Shape::kSampled && shape != Shape::kHeard && shape != Shape::kHosted; }
-  bool begins_on_host() const { return shape == Shape::kTold || shape == Shape::kHosted; }
-  const std::string &service_name() const { return service.empty() ? name : service; }
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };
 
@@ -98,11 +161,11 @@ struct Plan {
   uint64_t seed = 1;
   Policy policy = Policy::kTide;
   Send send = Send::kAsynchronous;
-  unsigned lanes = 1;  // 1: cooperative; more: one lane for each chain, preemptive; readyset: lanes over its one set
+  unsigned lanes = 1;  // 1: cooperative; more: one lane for each level, preemptive; readyset: lanes over its one set
   unsigned lanes_a_band = 1;  // of each chain level, when there are lanes for each (tide)
   bool only_first = false;    // the physical limit: no other chain exists
-  uint32_t periods = 60;      // instances of each chain; unless there is a horizon
-  Time horizon = 0;           // more than 0: each chain has as many instances as its period is in it
+  uint32_t periods = 60;      // instances of each timer; unless there is a horizon
+  Time horizon = 0;           // more than 0: each timer has as many instances as its period is in it
   std::vector<ChainPlan> chains;
 
   // The line and the host.
@@ -133,7 +196,7 @@ struct Plan {
   uint32_t nodes = 16, slots = 16, window = 16, reassemblies = 2;
   int32_t large_nodes = -1;         // of messages that no small node holds; -1: as many as `nodes`, the small ones
   uint32_t small_node_bytes = 256;  // with the header of a WRITE_DATA
-  uint32_t depth = 8;               // slots that a reader wants for itself; a server has one for each of its askers
+  uint32_t depth = 8;               // slots that a reader wants for itself
 
   // First transmissions of reliable samples that reach the agent, in percent; the rest is lost on the line.
   double success_percent = 100;
@@ -158,14 +221,17 @@ struct Plan {
   // that a board that hears nothing more asks for a sign of life, as it never would while its chains go on.
   bool steady = false;
 
-  uint32_t instances_of(const ChainPlan &chain) const {
+  uint32_t instances_of(Time period) const {
     if (horizon <= 0) return periods;
-    return static_cast<uint32_t>(std::max<Time>((horizon + chain.period - 1) / chain.period, 1));
+    return static_cast<uint32_t>(std::max<Time>((horizon + period - 1) / period, 1));
   }
 
   Time begin = 0;            // when the client begins to connect
   Time start = 0;            // the first release, if the board is set up by then
-  std::vector<Plan> boards;  // several: chains are theirs; `system` is the name of each
+  std::vector<Plan> boards;  // each named by its `system`; none: the plan is that of a single one
+  std::vector<CallbackPlan> callbacks;
+  std::vector<MessagePlan> messages;
+  std::vector<PathPlan> paths;
 };
 
 // Throws std::invalid_argument with a message for the user.

@@ -276,14 +276,13 @@ void HostExecutor::begin() {
   }
 }
 
-void HostCallback::receive(const Bus::Payload &payload) {
+void HostCallback::run(std::function<void()> body) {
   if (executor_ != nullptr) {
-    const void *const callback = server_ == nullptr ? this : server_;
-    executor_->add(callback, execution_, server_ != nullptr, [this, payload] { body_(payload); });
+    executor_->add(server_ == nullptr ? this : server_, execution_, server_ != nullptr, std::move(body));
     return;
   }
   free_at_ = std::max(free_at_, engine_.now()) + execution_;
-  engine_.at(free_at_, [this, payload] { body_(payload); });
+  engine_.at(free_at_, std::move(body));
 }
 
 // ---- the agent ----
@@ -353,9 +352,9 @@ void AgentHost::restart(Time outage) {
 Random &AgentHost::latencies_of(const Line::Bytes &frame) {
   const std::vector<uint8_t> message = message_of(frame);
   const Glance seen = glance({message.data(), message.size()});
-  const size_t chain = chain_of({message.data(), message.size()}, seen);
+  const size_t root = root_of({message.data(), message.size()}, seen);
   size_t &sender = senders_[stream_of({message.data(), message.size()}, seen)];
-  if (chain != kNoChain) sender = chain + 1;
+  if (root != kNoRoot) sender = root + 1;
   return latencies_.try_emplace(sender, seed_ + 0x9E3779B97F4A7C15u * sender).first->second;
 }
 

@@ -123,12 +123,11 @@ class HostExecutor {
 // A callback of a ROS 2 node: first come, first served, if it has a core of its own.
 class HostCallback {
  public:
-  // body runs when the execution ends. executor: it runs there; null: on a core of its own. server: that of several
-  // chains of which it is a part; null: none.
-  HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *server,
-               std::function<void(const Bus::Payload &payload)> body)
-      : engine_(engine), execution_(execution), executor_(executor), server_(server), body_(std::move(body)) {}
-  void receive(const Bus::Payload &payload);
+  // executor: it runs there; null: on a core of its own. server: of which it is a part, with others; null: none.
+  HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *server)
+      : engine_(engine), execution_(execution), executor_(executor), server_(server) {}
+  // Something starts it; body runs when the execution ends.
+  void run(std::function<void()> body);
 
  private:
   Engine &engine_;
@@ -136,7 +135,6 @@ class HostCallback {
   HostExecutor *executor_;
   const void *server_;
   Time free_at_ = 0;
-  std::function<void(const Bus::Payload &payload)> body_;
 };
 
 // The host: the real core of the agent at the far end of the line, with the latency of its serial adapter and system.
@@ -178,9 +176,9 @@ class AgentHost {
   Line &down_;
   Manner manner_;
   const uint64_t seed_;
-  // Each chain has its own latencies, which are the same whoever else sends. 0: what belongs to none.
+  // What belongs to one timer has its own latencies, which are the same whoever else sends. 0: what belongs to none.
   std::map<size_t, Random> latencies_;
-  std::array<size_t, 256> senders_{};  // by stream: 1 + the chain whose sample it had last
+  std::array<size_t, 256> senders_{};  // by stream: 1 + the timer whose sample it had last
   std::unique_ptr<agent::Agent> agent_;
   unsigned life_ = 0, restarts_ = 0;
   bool sending_ = false, pump_due_ = false;

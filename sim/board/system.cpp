@@ -43,31 +43,47 @@ void add(Counters &sum, const Counters &more) {
   sum = std::bit_cast<Counters>(numbers);
 }
 
-// Number of the server that several chains share; 0: none. index: of the chain's callbacks on the host.
-unsigned server_of(const ChainPlan &plan, size_t index) {
-  return index < plan.servers.size() ? plan.servers[index] : 0;
-}
+// Numbers the instances of some timers, from 0.
+class Instances {
+ public:
+  Instances(const Plan &plan, const Graph &graph, const std::set<size_t> &roots) {
+    for (const size_t root : roots) {
+      const uint32_t count = plan.instances_of(graph.callbacks[graph.roots[root]].period);
+      spans_.push_back({root, size_, count});
+      size_ += count;
+    }
+  }
+  size_t size() const { return size_; }
+  // SIZE_MAX: it is none of them.
+  size_t number(const Mark &mark) const {
+    for (const Span &span : spans_)
+      if (span.root == mark.root && mark.index < span.count) return span.first + mark.index;
+    return SIZE_MAX;
+  }
+  Mark mark(size_t number) const {
+    auto span = spans_.begin();
+    while (number >= span->first + span->count) ++span;
+    return {static_cast<uint16_t>(span->root), static_cast<uint32_t>(number - span->first)};
+  }
 
-uint32_t index_of(const Bus::Payload &payload, size_t bytes) {
-  return get_mark(std::span(payload).first(bytes), 0).index;
-}
+ private:
+  struct Span {
+    size_t root, first;
+    uint32_t count;
+  };
+  std::vector<Span> spans_;
+  size_t size_ = 0;
+};
 
-// Between nodes.
-Bus::Payload payload_of(const Mark &mark) {
-  Bus::Payload payload(kMarkBytes);
-  put_mark(payload.data(), mark);
+Bus::Payload payload_of(const MessagePlan &message, const Mark &mark, uint8_t fill) {
+  Bus::Payload payload(message.bytes, fill);
+  put_mark(std::span(payload), mark);
   return payload;
 }
 
 // ---- what must hold ----
 
 constexpr size_t kViolationsKept = 8;
-
-bool contains(const std::vector<bool> &seen, uint32_t index) { return index < seen.size() && seen[index]; }
-
-std::string text(const char *where, size_t chain, uint32_t index) {
-  return std::string(where) + ": chain " + std::to_string(chain) + ", message " + std::to_string(index);
-}
 
 bool has_free_lane(const tide_executor_t &executor, const tide_band_t *band) {
   for (size_t index = 0; index < executor.config.lane_count; index++) {
@@ -87,8 +103,8 @@ bool is_settled(const tide_callback_t &callback) { return callback.group == null
 // frame of a message starts while one of a more urgent level could go; the wire is never idle while one could go; each
 // reader has the receive slots that are reserved for it, in its use or free, whatever comes in for others; and where
 // there is memory for the fragments of each reader that gets some, each has one or finds one; and the same of
-// the nodes of each level that publishes. For each chain, in both directions (and from its timer to a callback of the
-// same process): nothing arrives that was not sent, nothing reliable is lost or doubled, and nothing overtakes. At the
+// the nodes of each level that publishes. Of each message, from a board to ROS 2 (up) and from there to each reader of
+// a board (down): nothing arrives that was not sent, nothing reliable is lost or doubled, and nothing overtakes. At the
 // end: every message is delivered, and all nodes, slots and reassemblies are free again.
 //
 // Where the session began anew (the agent was restarted, or a long cut made the client connect again), reliable
@@ -96,15 +112,17 @@ bool is_settled(const tide_callback_t &callback) { return callback.group == null
 // requests that waited in an agent that died for a board that serves.
 class Checks {
  public:
-  Checks(const Plan &plan, size_t chains) : ways_(chains), tide_(plan.policy == Policy::kTide) {
-    for (const ChainPlan &chain : plan.chains) budgets_ = budgets_ || chain.budget > 0;
-    for (size_t chain = 0; chain < chains; chain++) {
-      ways_[chain].reliable = plan.chains[chain].reliable;
-      ways_[chain].reply_reliable = plan.chains[chain].is_reply_reliable();
-      ways_[chain].asks_board = plan.chains[chain].calls == Calls::kAsks && !plan.chains[chain].next.empty();
-      ways_[chain].seen_by_host.resize(plan.instances_of(plan.chains[chain]));
-      ways_[chain].seen_by_client.resize(plan.instances_of(plan.chains[chain]));
+  Checks(const Plan &plan, const Graph &graph, int board) : graph_(graph), tide_(plan.policy == Policy::kTide) {
+    for (size_t number = 0; number < graph.messages.size(); number++) {
+      const MessagePlan &message = graph.messages[number];
+      if (message.carry == Carry::kLocal) continue;
+      if (graph.is_on_board(message.sender, board)) ups_.emplace(number, Way(plan, graph, message, message.reliable));
+      for (const size_t input : message.inputs)
+        if (graph.is_on_board(graph.inputs[input].callback, board))
+          downs_.emplace(input, Way(plan, graph, message, graph.inputs[input].reliable));
     }
+    for (size_t callback = 0; callback < graph.callbacks.size(); callback++)
+      budgets_ = budgets_ || (graph.is_on_board(callback, board) && graph.callbacks[callback].budget > 0);
   }
 
   void callback_start(const tide_executor_t &executor, const tide_callback_t &callback, Time now) {
@@ -168,70 +186,53 @@ class Checks {
     if (waits) violate(now, "the wire is idle although a frame could go");
   }
 
-  void published(size_t chain, uint32_t index) { ways_[chain].published.push_back(index); }
-
-  void host_received(size_t chain, uint32_t index, bool session_renewed, Time now) {
-    Way &way = ways_[chain];
-    way.received.push_back(index);
-    arrived(way, way.seen_by_host, way.last_received, index, session_renewed, "host", now);
+  // Up: the session has accepted it; it has come to ROS 2. False: nobody sent that.
+  void published(size_t message, const Mark &mark) { ups_.at(message).send(mark); }
+  bool received(size_t message, const Mark &mark, bool renewed, Time now) {
+    Way &way = ups_.at(message);
+    return arrived(way, mark, renewed, "host", now);
   }
 
-  void host_answered(size_t chain, uint32_t index) { ways_[chain].answered.push_back(index); }
-
-  void acted(size_t chain, uint32_t index, bool session_renewed, Time now) {
-    Way &way = ways_[chain];
-    way.acted.push_back(index);
-    if (!contains(way.seen_by_host, index)) stranger("client", now);
-    // A message that came to the host twice is answered twice, and the second answer may be the first to arrive.
-    const bool answered_twice = std::count(way.answered.begin(), way.answered.end(), index) > 1;
-    if (session_renewed && answered_twice) return;
-    arrived(way, way.seen_by_client, way.last_acted, index, session_renewed || answered_twice, "client", now);
+  // Down: the agent has it for a reader of the board, who has got it.
+  bool offered(size_t input, const Mark &mark) { return downs_.at(input).send(mark); }
+  void took(size_t input, const Mark &mark, bool renewed, Time now) {
+    Way &way = downs_.at(input);
+    const size_t number = way.instances.number(mark);
+    way.got++;
+    // A message that came to the host twice goes down twice, and the second one may be the first to arrive.
+    const bool twice = number != SIZE_MAX && way.sent[number] > 1;
+    if (renewed && twice) return;
+    if (number == SIZE_MAX || way.sent[number] == 0) return stranger("client", now);
+    arrived(way, mark, renewed || twice, "client", now);
   }
-
-  // Of a chain that serves: the client has handed a reply over, and it has come to ROS 2.
-  void replied(size_t chain, uint32_t index) { ways_[chain].replied.push_back(index); }
-  void host_replied(size_t chain, uint32_t index) { ways_[chain].replies_seen.push_back(index); }
   void stranger(const char *where, Time now) { violate(now, std::string(where) + ": nobody sent that"); }
 
-  void broken(size_t chain, const char *what, Time now) {
-    violate(now, "chain " + std::to_string(chain) + ": " + what);
+  void broken(size_t callback, const char *what, Time now) {
+    violate(now, "callback '" + graph_.callbacks[callback].name + "': " + what);
   }
 
   // Everything that is promised has come; false while something is under way.
-  bool is_complete(Client &client, bool session_renewed) const {
-    for (size_t chain = 0; chain < ways_.size(); chain++) {
-      const Way &way = ways_[chain];
-      if (client.unheard(chain) != 0) return false;
-      if (!way.reliable || (way.asks_board && session_renewed)) continue;
-      for (const uint32_t index : way.published) {
-        if (!contains(way.seen_by_host, index)) return false;
-      }
-      if (session_renewed || !way.reply_reliable) continue;
-      if (way.replied.size() != way.replies_seen.size()) return false;
-      const tide_reader_t &reader = client.reader(chain);
-      if (way.answered.size() != way.acted.size() + reader.dropped) return false;
-    }
+  bool is_complete(Client &client, bool renewed) const {
+    if (client.unheard() != 0) return false;
+    for (const auto &[message, way] : ups_)
+      if (way.promises(renewed) && way.first_missing() != SIZE_MAX) return false;
+    for (const auto &[input, way] : downs_)
+      if (way.reliable && !renewed && way.sent_count != way.got + client.dropped(input)) return false;
     return client.session().state == TIDE_SESSION_READY && tide_session_is_idle(&client.session(), 0) &&
            missing_in_pools(client).empty();
   }
 
-  void at_end(Client &client, bool session_renewed, Time now) {
-    for (size_t chain = 0; chain < ways_.size(); chain++) {
-      const Way &way = ways_[chain];
-      if (client.unheard(chain) != 0) broken(chain, "a local message is lost", now);
-      if (!way.reliable || (way.asks_board && session_renewed)) continue;
-      for (const uint32_t index : way.published) {
-        if (!contains(way.seen_by_host, index)) violate(now, text("host", chain, index) + " is lost");
-      }
-      if (!session_renewed && way.replied != way.replies_seen) {
-        violate(now, "chain " + std::to_string(chain) + ": replies of the client are lost, doubled or overtaken");
-      }
-      const tide_reader_t &reader = client.reader(chain);
-      if (!session_renewed && way.reply_reliable && way.answered.size() != way.acted.size() + reader.dropped) {
-        violate(now, "client: chain " + std::to_string(chain) + " was answered " + std::to_string(way.answered.size()) +
-                         " times, acted " + std::to_string(way.acted.size()) + " times and dropped " +
-                         std::to_string(reader.dropped));
-      }
+  void at_end(Client &client, bool renewed, Time now) {
+    if (client.unheard() != 0) violate(now, "a local message is lost");
+    for (const auto &[message, way] : ups_) {
+      const size_t missing = way.promises(renewed) ? way.first_missing() : SIZE_MAX;
+      if (missing != SIZE_MAX) violate(now, text("host", way, way.instances.mark(missing)) + " is lost");
+    }
+    for (const auto &[input, way] : downs_) {
+      const uint32_t dropped = client.dropped(input);
+      if (!way.reliable || renewed || way.sent_count == way.got + dropped) continue;
+      violate(now, "client: message '" + way.message.name + "' was sent " + std::to_string(way.sent_count) +
+                       " times, taken " + std::to_string(way.got) + " times and dropped " + std::to_string(dropped));
     }
     if (client.session().state != TIDE_SESSION_READY) violate(now, "the session is not ready again");
     if (!tide_session_is_idle(&client.session(), 0)) violate(now, "the session has not come to rest");
@@ -243,28 +244,62 @@ class Checks {
   const std::vector<std::string> &violations() const { return violations_; }
 
  private:
+  // A message on its way over the line. By instance how often it was sent, and whether it has arrived.
   struct Way {
-    bool reliable = false, reply_reliable = false;
-    bool asks_board = false;
-    std::vector<uint32_t> published, received, answered, acted, replied, replies_seen;
-    std::vector<bool> seen_by_host, seen_by_client;
-    int64_t last_received = -1, last_acted = -1;
+    Way(const Plan &plan, const Graph &graph, const MessagePlan &of, bool is_reliable)
+        : message(of),
+          reliable(is_reliable),
+          instances(plan, graph, of.roots),
+          sent(instances.size()),
+          seen(instances.size()),
+          last(graph.roots.size(), -1) {
+      const bool to_board =
+          of.carry == Carry::kRequest && graph.callbacks[graph.inputs[of.inputs[0]].callback].board >= 0;
+      waits_in_agent = to_board || of.carry == Carry::kReply;
+    }
+    bool send(const Mark &mark) {
+      const size_t number = instances.number(mark);
+      if (number == SIZE_MAX) return false;
+      sent_count++;
+      sent[number]++;
+      return true;
+    }
+    bool promises(bool renewed) const { return reliable && !(renewed && waits_in_agent); }
+    size_t first_missing() const {
+      for (size_t number = 0; number < sent.size(); number++)
+        if (sent[number] > 0 && !seen[number]) return number;
+      return SIZE_MAX;
+    }
+
+    const MessagePlan &message;
+    bool reliable;
+    Instances instances;
+    bool waits_in_agent = false;
+    std::vector<uint32_t> sent;
+    std::vector<bool> seen;
+    std::vector<int64_t> last;  // by timer
+    size_t sent_count = 0, got = 0;
   };
 
-  void arrived(Way &way, std::vector<bool> &seen, int64_t &last, uint32_t index, bool renewed, const char *where,
-               Time now) {
-    const auto chain = static_cast<size_t>(&way - ways_.data());
-    if (index >= seen.size()) {
+  static std::string text(const char *where, const Way &way, const Mark &mark) {
+    return std::string(where) + ": message '" + way.message.name + "' of instance " + std::to_string(mark.index);
+  }
+
+  bool arrived(Way &way, const Mark &mark, bool renewed, const char *where, Time now) {
+    const size_t number = way.instances.number(mark);
+    if (number == SIZE_MAX) {
       stranger(where, now);
-      return;
+      return false;
     }
-    if (seen[index]) {
-      if (!renewed) violate(now, text(where, chain, index) + " comes twice");
-      return;
+    if (way.seen[number]) {
+      if (!renewed && way.message.keeps_order) violate(now, text(where, way, mark) + " comes twice");
+      return true;
     }
-    seen[index] = true;
-    if (int64_t{index} < last) violate(now, text(where, chain, index) + " was overtaken");
-    last = std::max(last, int64_t{index});
+    way.seen[number] = true;
+    int64_t &last = way.last[mark.root];
+    if (mark.index < last && way.message.keeps_order) violate(now, text(where, way, mark) + " was overtaken");
+    last = std::max(last, int64_t{mark.index});
+    return true;
   }
 
   // Empty: all is free again.
@@ -372,9 +407,10 @@ class Checks {
     if (violations_.size() < kViolationsKept) violations_.push_back(std::to_string(now) + " ns: " + what);
   }
 
-  std::vector<Way> ways_;
-  size_t known_to_fragments_ = 0;   // readers
-  bool late_to_fragments_ = false;  // one of them became known when another one had more than one reassembly
+  const Graph &graph_;
+  std::map<size_t, Way> ups_, downs_;  // by message, and by input
+  size_t known_to_fragments_ = 0;      // readers
+  bool late_to_fragments_ = false;     // one of them became known when another one had more than one reassembly
   static constexpr size_t kNodeClasses = 4, kLevels = 128;
   using LevelSet = std::bitset<kLevels>;
   struct Levels {
@@ -421,35 +457,154 @@ class Trace {
 
 class OneBoard;
 
-// What boards share.
-struct World {
-  explicit World(const Plan &plan) : trace(plan.trace) {
+// What boards share: the nodes of the host, the walk of every instance over the graph, and what is measured of it.
+class World {
+ public:
+  World(const Plan &plan, const Graph &graph) : trace(plan.trace), plan_(plan), graph_(graph) {
     for (const unsigned lanes : plan.hosts)
-      hosts.push_back(std::make_unique<HostExecutor>(engine, lanes, seed_of(plan, Chance::kHosts) + hosts.size()));
+      hosts_.push_back(std::make_unique<HostExecutor>(engine, lanes, seed_of(plan, Chance::kHosts) + hosts_.size()));
+    for (const CallbackPlan &callback : graph.callbacks) {
+      HostExecutor *const executor = callback.executor == 0 ? nullptr : hosts_.at(callback.executor - 1).get();
+      const void *const server = callback.server == 0 ? nullptr : &servers_[callback.server];
+      nodes_.push_back(
+          callback.board >= 0 ? nullptr : std::make_unique<HostCallback>(engine, callback.execution, executor, server));
+      runs_.emplace_back(Instances(plan, graph, callback.roots));
+    }
+    for (const MessagePlan &message : graph.messages) crossings_.emplace_back(Instances(plan, graph, message.roots));
+    for (const size_t root : graph.roots) releases_.emplace_back(plan.instances_of(graph.callbacks[root].period));
+    for (size_t request = 0; request < graph.messages.size(); request++) serve(request);
   }
-  // The end of a chain on one board begins one on another.
-  void pass_on(const std::string &next, uint32_t index, Time release);
-  // A request of one board is on its way to the chain of another one that serves it.
-  void note_begun(const std::string &next, uint32_t index, Time release);
+
+  // ---- the host ----
+
+  // What begins on the host does so by timers there.
+  void release_nodes(Time first_release) {
+    for (const size_t number : graph_.roots) {
+      const CallbackPlan &callback = graph_.callbacks[number];
+      if (callback.board >= 0) continue;
+      for (uint32_t index = 0; index < plan_.instances_of(callback.period); index++) {
+        const Mark mark{static_cast<uint16_t>(callback.root), index};
+        const Time release = first_release + callback.phase + index * callback.period;
+        engine.at(release, [this, number, mark, release] {
+          released(mark, release);
+          start(number, mark);
+        });
+      }
+    }
+  }
+
+  // A message has come to ROS 2, from a board or a node.
+  void cross(size_t number, const Mark &mark) {
+    const MessagePlan &message = graph_.messages[number];
+    crossings_[number].note(mark, engine.now(), engine.now());
+    if (message.carry == Carry::kTopic) deliver(message, mark);
+  }
+
+  // ---- what is measured ----
+
+  void released(const Mark &mark, Time release) { releases_[mark.root][mark.index] = release; }
+  void ran(size_t callback, const Mark &mark, Time start, Time end) {
+    runs_[callback].note(mark, start, end, graph_.callbacks[callback].inputs.size() > 1);
+  }
+  ChainResult result(const PathPlan &path, Time until) const;
+  Records records() const;
 
   Engine engine;
   Trace trace;
   Bus bus;
-  std::vector<std::unique_ptr<HostExecutor>> hosts;
-  std::map<unsigned, char> servers;  // of several chains; who they are is where they are
-  std::map<std::string, std::pair<OneBoard *, size_t>> begun_elsewhere;  // by name
+  std::vector<OneBoard *> boards;
   std::vector<OneBoard *> changed;  // that have done something in this step; others are as they were
+
+ private:
+  // By instance: from when, and until when.
+  struct Times {
+    explicit Times(Instances numbers) : instances(std::move(numbers)), all(instances.size(), {-1, -1}) {}
+    // again: a later one of the same instance counts, too.
+    void note(const Mark &mark, Time start, Time end, bool again = false) {
+      const size_t number = instances.number(mark);
+      if (number == SIZE_MAX) return;  // a stranger, which the checks have reported
+      auto &[from, to] = all[number];
+      if (from < 0) from = start;
+      if (to < 0 || again) to = end;
+    }
+    std::pair<Time, Time> of(const Mark &mark) const { return all[instances.number(mark)]; }
+    Instances instances;
+    std::vector<std::pair<Time, Time>> all;
+  };
+
+  void deliver(const MessagePlan &message, const Mark &mark);
+
+  void receive(size_t callback, const Mark &mark) {
+    const CallbackPlan &plan = graph_.callbacks[callback];
+    if (plan.joins && ++joined_[{callback, mark}] < plan.inputs.size()) return;
+    start(callback, mark);
+  }
+
+  void start(size_t callback, const Mark &mark) {
+    nodes_[callback]->run([this, callback, mark, from = engine.now()] {
+      ran(callback, mark, from, engine.now());
+      for (const size_t message : graph_.callbacks[callback].messages)
+        if (mark.index % graph_.messages[message].step == 0) send(message, mark);
+    });
+  }
+
+  bool is_on_board(size_t callback) const { return graph_.callbacks[callback].board >= 0; }
+  size_t receiver_of(const MessagePlan &message) const { return graph_.inputs[message.inputs[0]].callback; }
+
+  // By a callback of the host.
+  void send(size_t number, const Mark &mark) {
+    const MessagePlan &message = graph_.messages[number];
+    const bool to_board = !message.inputs.empty() && is_on_board(receiver_of(message));
+    if (message.carry == Carry::kRequest && to_board) {
+      bus.services.ask(message.name, payload_of(message, mark, 0x3B), [this, &message, mark](const Bus::Payload &) {
+        deliver(graph_.messages[message.answered_by], mark);
+      });
+    } else if (message.carry == Carry::kReply && to_board) {
+      const auto asker = askers_.extract({number, mark});
+      if (!asker.empty()) asker.mapped()(payload_of(message, mark, 0x3B));
+    } else {
+      cross(number, mark);
+      if (message.carry != Carry::kTopic) deliver(message, mark);
+    }
+  }
+
+  // A node serves what a board requests.
+  void serve(size_t request) {
+    const MessagePlan &message = graph_.messages[request];
+    if (message.carry != Carry::kRequest || !is_on_board(message.sender) || is_on_board(receiver_of(message))) return;
+    auto marks = std::make_shared<MarkReader>(message);
+    bus.services.serve(message.name,
+                       [this, &message, request, marks](const Bus::Payload &payload, Services::Take reply) {
+                         const Mark mark = marks->read(payload, 3);
+                         if (crossings_[request].instances.number(mark) == SIZE_MAX)
+                           return;  // the board's checks have reported it
+                         askers_[{message.answered_by, mark}] = std::move(reply);
+                         receive(receiver_of(message), mark);
+                       });
+  }
+
+  const Plan &plan_;
+  const Graph &graph_;
+  std::vector<std::unique_ptr<HostExecutor>> hosts_;
+  std::map<unsigned, char> servers_;                          // who they are is where they are
+  std::vector<std::unique_ptr<HostCallback>> nodes_;          // by callback; null: of a board
+  std::vector<Times> runs_, crossings_;                       // by callback, by message
+  std::vector<std::vector<Time>> releases_;                   // by timer and instance; 0: none
+  std::map<std::pair<size_t, Mark>, size_t> joined_;          // by callback, how many of its messages have come
+  std::map<std::pair<size_t, Mark>, Services::Take> askers_;  // by reply
 };
 
-// A client, its line, its agent and its nodes in a world that other boards may share.
+// A board's program, its line and its agent in a world that other boards may share.
 class OneBoard {
  public:
-  OneBoard(World &world, const Plan &plan)
+  OneBoard(World &world, const Plan &plan, const Graph &graph, int board)
       : world_(world),
         plan_(plan),
+        graph_(graph),
+        board_(board),
         engine_(world.engine),
         trace_(world.trace),
-        checks_(plan, chain_count()),
+        checks_(plan, graph, board),
         up_(engine_, plan.baud, seed_of(plan, Chance::kUp)),
         down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
         bus_(world.bus),
@@ -457,13 +612,13 @@ class OneBoard {
               {plan.agent_least, plan.agent_most, plan.agent_acknowledges, plan.agent_heartbeat_delay},
               seed_of(plan, Chance::kLatency)),
         machine_(engine_),
-        client_(machine_, up_, plan, observer()),
+        client_(machine_, up_, plan, graph, board, observer()),
         incidents_(seed_of(plan, Chance::kIncidents)),
         return_(seed_of(plan, Chance::kReturn)),
         losses_(plan),
-        instance_losses_(plan) {
+        instance_losses_(plan, graph, board) {
     connect();
-    for (size_t chain = 0; chain < chain_count(); chain++) add_node(chain);
+    for (size_t number = 0; number < graph.messages.size(); number++) watch(number);
   }
 
   void check_step() {
@@ -473,40 +628,18 @@ class OneBoard {
   bool is_set_up() const { return client_.is_set_up(); }
   Time first_release() const { return client_.first_release(); }
 
-  // What begins on the host does so by timers there.
-  void release_nodes() {
-    for (size_t chain = 0; chain < chain_count(); chain++) {
-      const ChainPlan &each = plan_.chains[chain];
-      if (!each.begins_on_host() || each.passed_on) continue;
-      for (uint32_t index = 0; index < plan_.instances_of(each); index++) {
-        const Time release = client_.first_release() + each.phase + index * each.period;
-        engine_.at(release, [this, chain, index, release] { take_over(chain, index, release); });
-      }
-    }
+  // A sample of ROS 2 for one of the board's readers.
+  void deliver(size_t input, const Mark &mark) {
+    const MessagePlan &message = graph_.messages[graph_.inputs[input].message];
+    const uint8_t fill = graph_.callbacks[message.sender].board < 0 ? 0x3B : 0x2E;
+    come_back([this, input, mark, payload = payload_of(message, mark, fill)] {
+      if (bus_.publish(topic_of(graph_, input), payload) > 0) checks_.offered(input, mark);
+    });
   }
 
-  // release: of what its response counts from.
-  void take_over(size_t chain, uint32_t index, Time release) {
-    if (plan_.chains[chain].waits > 1 && ++arrived_[{chain, index}] < plan_.chains[chain].waits) return;
-    client_.note_release(chain, index, release);
-    checks_.host_received(chain, index, is_renewed(), engine_.now());
-    client_.note_heard(chain, index, engine_.now());
-    Bus::Payload payload(kMarkBytes);
-    put_mark(payload.data(), {client_.mark_of(chain), index});
-    nodes_[chain]->receive(payload);
-  }
-
-  Time hop_to(size_t chain) const { return plan_.chains[chain].hop; }
-
-  void note_begun(size_t chain, uint32_t index, Time release) {
-    client_.note_release(chain, index, release);
-    checks_.host_received(chain, index, is_renewed(), engine_.now());
-    client_.note_heard(chain, index, engine_.now());
-  }
-
-  void schedule_incidents() {
+  void schedule_incidents(Time last_release) {
     const Time begin = client_.first_release();
-    const Time end = std::max(last_release(), begin + 1);
+    const Time end = std::max(last_release, begin + 1);
     engine_.at(begin, [this] {
       up_.set_faults(plan_.up);
       down_.set_faults(plan_.down);
@@ -541,39 +674,7 @@ class OneBoard {
     });
   }
 
-  Time last_release() const {
-    Time last = 0;
-    for (size_t chain = 0; chain < chain_count(); chain++) last = std::max(last, last_release_of(chain));
-    return last;
-  }
-
-  // From then on not all chains are released any more.
-  Time steady_until() const {
-    Time first = INT64_MAX - kSecond;
-    for (size_t chain = 0; chain < chain_count(); chain++) first = std::min(first, last_release_of(chain));
-    return first + kSecond;
-  }
-
-  Time longest_period() const {
-    Time longest = 0;
-    for (const ChainPlan &chain : plan_.chains) longest = std::max(longest, chain.period);
-    return longest;
-  }
-
-  Time longest_callbacks() const {
-    Time longest = kSecond;
-    for (const ChainPlan &chain : plan_.chains) longest += chain.sample + chain.act + chain.host;
-    return longest;
-  }
-
-  bool is_done() {
-    for (size_t chain = 0; chain < chain_count(); chain++) {
-      for (const Instance &instance : client_.instances(chain)) {
-        if (instance.sample_end < 0 && instance.release > 0) return false;
-      }
-    }
-    return checks_.is_complete(client_, is_renewed());
-  }
+  bool is_done() { return client_.is_settled() && checks_.is_complete(client_, is_renewed()); }
 
   void end() {
     checks_.at_end(client_, is_renewed(), engine_.now());
@@ -583,29 +684,9 @@ class OneBoard {
   bool is_stopped() const { return client_.is_stopped(); }
 
   void tell(Result &result) {
-    const Time until = plan_.steady ? steady_until() : INT64_MAX;
-    for (size_t chain = 0; chain < chain_count(); chain++) {
-      const ChainPlan &plan = client_.chain_plan(chain);
-      ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};
-      for (const Instance &instance : client_.instances(chain)) {
-        if (instance.act_end >= 0) {
-          const bool published = plan_.latency_from == LatencyFrom::kStart;
-          each.latencies.push_back(instance.act_end - (published ? instance.sample_start : instance.release));
-          if (instance.act_end < until)
-            each.worst_response = std::max(each.worst_response, instance.act_end - instance.release);
-        } else if (instance.release > 0) {
-          each.lost++;
-        }
-        if (!plan_.record || instance.release == 0) continue;
-        each.recorded.push_back({instance.release, instance.sample_start, instance.sample_end, instance.heard,
-                                 instance.answered, instance.act_start, instance.act_end});
-      }
-      if (const tide_budget_t *budget = client_.budget(plan.level)) {
-        const tide_budget_counters_t &counters = budget->counters;
-        result.budgets.push_back(
-            {plan.level, counters.exhaustions, counters.used_ns, counters.low_ns, counters.overrun_ns});
-      }
-      result.chains.push_back(std::move(each));
+    for (const auto &[level, budget] : client_.budgets()) {
+      const tide_budget_counters_t &counters = budget->counters;
+      result.budgets.push_back({level, counters.exhaustions, counters.used_ns, counters.low_ns, counters.overrun_ns});
     }
     for (const std::string &violation : checks_.violations()) result.violations.push_back(violation);
     result.publish_failures += client_.publish_failures();
@@ -620,33 +701,26 @@ class OneBoard {
   }
 
  private:
-  size_t chain_count() const { return plan_.only_first ? 1 : plan_.chains.size(); }
-  Time last_release_of(size_t chain) const {
-    const ChainPlan &plan = client_.chain_plan(chain);
-    return client_.first_release() + plan.phase + (plan_.instances_of(plan) - 1) * plan.period;
-  }
-
   Client::Observer observer() {
     Client::Observer observer;
     observer.callback_start = [this](const tide_executor_t &executor, const tide_callback_t &callback) {
       trace_.add(engine_.now(), "callback", callback.priority, callback.index);
       checks_.callback_start(executor, callback, engine_.now());
     };
-    observer.sample_end = [this](size_t chain, uint32_t index) {
-      const bool published = client_.instances(chain)[index].published;
-      trace_.add(engine_.now(), published ? "published" : "refused", static_cast<int64_t>(chain), index);
-      if (published) checks_.published(chain, index);
+    observer.released = [this](const Mark &mark, Time release) { world_.released(mark, release); };
+    observer.ran = [this](size_t callback, size_t, const Mark &mark, Time start, Time end) {
+      world_.ran(callback, mark, start, end);
     };
-    observer.act = [this](size_t chain, uint32_t index) {
-      trace_.add(engine_.now(), "acted", static_cast<int64_t>(chain), index);
-      checks_.acted(chain, index, is_renewed(), engine_.now());
+    observer.sent = [this](size_t message, const Mark &mark, bool accepted) {
+      trace_.add(engine_.now(), accepted ? "published" : "refused", mark.root, mark.index);
+      if (accepted) checks_.published(message, mark);
     };
-    observer.replied = [this](size_t chain, uint32_t index) {
-      trace_.add(engine_.now(), "replied", static_cast<int64_t>(chain), index);
-      checks_.replied(chain, index);
+    observer.took = [this](size_t input, const Mark &mark) {
+      trace_.add(engine_.now(), "acted", mark.root, mark.index);
+      checks_.took(input, mark, is_renewed(), engine_.now());
     };
-    observer.strange_sample = [this](size_t, uint32_t) { checks_.stranger("client", engine_.now()); };
-    observer.broken = [this](size_t chain, const char *what) { checks_.broken(chain, what, engine_.now()); };
+    observer.strange_sample = [this](size_t) { checks_.stranger("client", engine_.now()); };
+    observer.broken = [this](size_t callback, const char *what) { checks_.broken(callback, what, engine_.now()); };
     observer.event = [this](const char *what) { trace_.add(engine_.now(), what); };
     return observer;
   }
@@ -691,96 +765,42 @@ class OneBoard {
     };
   }
 
-  void add_node(size_t chain) {
-    if (plan_.chains[chain].calls == Calls::kAsks) return add_asking(chain);
-    if (plan_.chains[chain].calls == Calls::kServes) return add_serving(chain);
-    const Shape shape = plan_.chains[chain].shape;
-    if (shape == Shape::kLooped) {
-      nodes_.push_back(nullptr);
-      bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
-        const uint32_t index = get_mark(payload, 0).index;
-        checks_.host_received(chain, index, is_renewed(), engine_.now());
-        checks_.host_answered(chain, index);
-      });
-      return;
-    }
-    const ChainPlan &plan = plan_.chains[chain];
-    const End end = [this, chain](const Bus::Payload &payload) { answer(chain, payload); };
-    nodes_.push_back(first_of(plan, end));
-    bus_.subscribe(client_.topic(chain), [this, chain](const Bus::Payload &payload) {
-      const uint32_t bytes = plan_.chains[chain].payload_bytes;
-      if (!is_own(chain, payload, bytes)) return;
-      const Mark mark = get_mark(std::span(payload).first(bytes), client_.mark_of(chain));
-      Bus::Payload marked(kMarkBytes);  // what it received may be shorter
-      put_mark(marked.data(), mark);
-      checks_.host_received(chain, mark.index, is_renewed(), engine_.now());
-      client_.note_heard(chain, mark.index, engine_.now());
-      begin_others(chain, 0, mark.index);
-      nodes_[chain]->receive(marked);
-    });
-  }
-
-  using End = std::function<void(const Bus::Payload &payload)>;
-
-  // next: who is told when it has ended; null: it is the end.
-  std::unique_ptr<HostCallback> callback_of(Time execution, unsigned node, unsigned server, HostCallback *next,
-                                            End end) {
-    HostExecutor *const executor = node == 0 ? nullptr : world_.hosts.at(node - 1).get();
-    const void *const shared = server == 0 ? nullptr : &world_.servers[server];
-    return std::make_unique<HostCallback>(engine_, execution, executor, shared,
-                                          [next, end](const Bus::Payload &payload) {
-                                            if (next != nullptr) {
-                                              next->receive(payload);
-                                            } else {
-                                              end(payload);
-                                            }
-                                          });
-  }
-
-  // What follows the callback on the host of that number, from 1, behind those that its message begins beside it.
-  End telling(const ChainPlan &plan, size_t done, HostCallback *next, Time hop, const End &end) {
-    const auto chain = static_cast<size_t>(&plan - plan_.chains.data());
-    return [this, chain, done, next, hop, end](const Bus::Payload &payload) {
-      begin_others(chain, done, get_mark(payload.data()).index);
-      if (next == nullptr) {
-        end(payload);
-      } else if (hop == 0) {
-        next->receive(payload);
-      } else {
-        engine_.after(hop, [next, payload] { next->receive(payload); });
-      }
+  // A message that this board sends, or that comes to it: what of it passes through ROS 2.
+  void watch(size_t number) {
+    const MessagePlan &message = graph_.messages[number];
+    if (message.carry == Carry::kLocal) return;
+    const std::string &service = message.carry == Carry::kReply ? graph_.messages[message.answers].name : message.name;
+    const auto of_service = [&](Bus::Receive take) {
+      message.carry == Carry::kRequest ? bus_.services.watch_requests(service, std::move(take))
+                                       : bus_.services.watch_replies(service, std::move(take));
     };
-  }
-
-  std::unique_ptr<HostCallback> first_of(const ChainPlan &plan, const End &end) {
-    HostCallback *const next = followers_of(plan, false, end);
-    const Time hop = plan.more_hops_us.empty() ? 0 : plan.more_hops_us.front() * kMicrosecond;
-    return callback_of(plan.host, plan.node, server_of(plan, 0), nullptr, telling(plan, 1, next, hop, end));
-  }
-
-  // The first of callbacks that follow each other, behind the first or behind the reply; null: there is none.
-  HostCallback *followers_of(const ChainPlan &plan, bool after, const End &end) {
-    const std::vector<unsigned> &nodes = after ? plan.after_nodes : plan.more_nodes;
-    const std::vector<unsigned> &us = after ? plan.after_us : plan.more_us;
-    const std::vector<unsigned> &hops = after ? plan.after_hops_us : plan.more_hops_us;
-    const size_t before = after ? plan.more_us.size() : 0;
-    HostCallback *next = nullptr;
-    for (size_t place = us.size(); place > 0; place--) {
-      const unsigned server = server_of(plan, before + place);
-      const Time hop = place < hops.size() ? hops[place] * kMicrosecond : 0;  // to the one behind it
-      const End told = telling(plan, before + place + 1, next, hop, end);
-      followers_.push_back(callback_of(us[place - 1] * kMicrosecond, nodes[place - 1], server, nullptr, told));
-      next = followers_.back().get();
+    if (graph_.is_on_board(message.sender, board_)) {
+      const auto marks = std::make_shared<MarkReader>(message);
+      Bus::Receive take = [this, number, marks](const Bus::Payload &payload) {
+        come_up(number, marks->read(payload, 3));
+      };
+      message.carry == Carry::kTopic ? bus_.subscribe(topic_of(message), std::move(take)) : of_service(std::move(take));
     }
-    return next;
+    for (const size_t input : message.inputs) {
+      if (!graph_.is_on_board(graph_.inputs[input].callback, board_) || message.carry == Carry::kTopic) continue;
+      const auto marks = std::make_shared<MarkReader>(message);
+      const bool is_from_node = graph_.callbacks[message.sender].board < 0;
+      of_service([this, input, number, marks, is_from_node](const Bus::Payload &payload) {
+        const Mark mark = marks->read(payload, 3);
+        if (!checks_.offered(input, mark)) return;  // the sender's checks have reported it
+        if (is_from_node) world_.cross(number, mark);
+      });
+      const auto carry = [this](std::function<void()> deliver) { come_back(std::move(deliver)); };
+      message.carry == Carry::kRequest ? bus_.services.carry_requests(service, carry)
+                                       : bus_.services.carry_replies(service, carry);
+    }
   }
 
-  void begin_others(size_t chain, size_t done, uint32_t index) {
-    const ChainPlan &plan = plan_.chains[chain];
-    for (size_t place = 0; place < plan.begins.size(); place++) {
-      if (plan.begins_at[place] == done)
-        world_.pass_on(plan.begins[place], index, client_.instances(chain)[index].release);
-    }
+  void come_up(size_t message, const Mark &mark) {
+    trace_.add(engine_.now(), "host_received", mark.root, mark.index);
+    const bool is_known = graph_.messages[message].roots.contains(mark.root);
+    if (!is_known) return checks_.stranger("host", engine_.now());
+    if (checks_.received(message, mark, is_renewed(), engine_.now())) world_.cross(message, mark);
   }
 
   // From ROS 2 to the agent, in order.
@@ -793,115 +813,12 @@ class OneBoard {
     engine_.at(last_return_, std::move(deliver));
   }
 
-  // The sender's padding may follow.
-  bool is_own(size_t chain, const Bus::Payload &payload, size_t least) {
-    const bool whole = payload.size() >= least && payload.size() <= least + 3;
-    const uint16_t known = client_.mark_of(chain);
-    const Mark mark = whole ? get_mark(std::span(payload).first(least), known) : Mark{UINT16_MAX, UINT32_MAX};
-    trace_.add(engine_.now(), "host_received", static_cast<int64_t>(chain), mark.index);
-    const bool own = whole && mark.chain == known;
-    if (!own) checks_.stranger("host", engine_.now());
-    return own;
-  }
-
-  // A node serves, or the chain of another board.
-  void add_asking(size_t chain) {
-    const ChainPlan &plan = plan_.chains[chain];
-    const std::string &service = plan.service_name();
-    bus_.services.watch_requests(service, [this, chain](const Bus::Payload &payload) {
-      const size_t bytes = plan_.chains[chain].payload_bytes;
-      if (!is_own(chain, payload, bytes)) return;
-      const uint32_t index = index_of(payload, bytes);
-      checks_.host_received(chain, index, is_renewed(), engine_.now());
-      client_.note_heard(chain, index, engine_.now());
-      const std::string &next = plan_.chains[chain].next;
-      if (!next.empty()) world_.note_begun(next, index, client_.instances(chain)[index].release);
-    });
-    bus_.services.watch_replies(service, [this, chain](const Bus::Payload &payload) {
-      const uint32_t index = index_of(payload, plan_.chains[chain].reply_bytes);
-      client_.note_answered(chain, index, engine_.now());
-      checks_.host_answered(chain, index);
-    });
-    bus_.services.carry_replies(service, [this](std::function<void()> deliver) { come_back(std::move(deliver)); });
-    if (!plan.next.empty()) {
-      nodes_.push_back(nullptr);
-      return;
-    }
-    const End end = [this, chain](const Bus::Payload &payload) {
-      const Mark mark = get_mark(payload.data());
-      Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
-      put_mark(std::span(reply), mark);
-      if (const auto asker = askers_.extract({chain, mark.index}); !asker.empty()) asker.mapped()(reply);
-    };
-    nodes_.push_back(first_of(plan, end));
-    bus_.services.serve(service, [this, chain](const Bus::Payload &payload, Services::Take reply) {
-      const Mark mark{client_.mark_of(chain), index_of(payload, plan_.chains[chain].payload_bytes)};
-      askers_[{chain, mark.index}] = std::move(reply);
-      nodes_[chain]->receive(payload_of(mark));
-    });
-  }
-
-  // A node asks, or the chain of another board, which notes when an instance begins.
-  void add_serving(size_t chain) {
-    const ChainPlan &plan = plan_.chains[chain];
-    const std::string service = plan.service_name();
-    bus_.services.carry_requests(service, [this](std::function<void()> deliver) { come_back(std::move(deliver)); });
-    bus_.services.watch_requests(service, [this, chain](const Bus::Payload &payload) {
-      const uint32_t index = index_of(payload, plan_.chains[chain].reply_bytes);
-      client_.note_answered(chain, index, engine_.now());
-      checks_.host_answered(chain, index);
-    });
-    bus_.services.watch_replies(service, [this, chain](const Bus::Payload &payload) {
-      const size_t bytes = plan_.chains[chain].payload_bytes;
-      if (!is_own(chain, payload, bytes)) return;
-      const uint32_t index = index_of(payload, bytes);
-      checks_.host_replied(chain, index);
-      if (plan_.chains[chain].is_asked_by_board()) client_.note_end(chain, index, engine_.now());
-    });
-    if (plan.is_asked_by_board()) {
-      nodes_.push_back(nullptr);
-      return;
-    }
-    const End finish = [this, chain](const Bus::Payload &payload) {
-      client_.note_end(chain, get_mark(payload.data()).index, engine_.now());
-    };
-    HostCallback *const after = followers_of(plan, true, finish);
-    const End ask = [this, chain, service, after, finish](const Bus::Payload &payload) {
-      Bus::Payload request(plan_.chains[chain].reply_bytes, 0x3B);
-      const Mark mark = get_mark(payload.data());
-      put_mark(std::span(request), mark);
-      bus_.services.ask(service, request, [after, finish, mark](const Bus::Payload &) {
-        after != nullptr ? after->receive(payload_of(mark)) : finish(payload_of(mark));
-      });
-    };
-    nodes_.push_back(first_of(plan, ask));
-  }
-
-  void answer(size_t chain, const Bus::Payload &payload) {
-    const Shape shape = plan_.chains[chain].shape;
-    client_.note_answered(chain, get_mark(payload.data()).index, engine_.now());
-    if (shape == Shape::kHeard || shape == Shape::kHosted) {
-      const uint32_t index = get_mark(payload.data()).index;
-      const bool is_over = plan_.chains[chain].ends_sampled;
-      client_.note_end(chain, index, is_over ? client_.instances(chain)[index].sample_end : engine_.now());
-      const std::string &next = plan_.chains[chain].next;
-      if (!next.empty()) world_.pass_on(next, index, client_.instances(chain)[index].release);
-      return;
-    }
-    Bus::Payload reply(plan_.chains[chain].reply_bytes, 0x3B);
-    const Mark mark = get_mark(payload.data());
-    put_mark(std::span(reply), mark);
-    const auto publish = [this, chain, reply, mark] {
-      const size_t readers = bus_.publish(client_.reply_topic(chain), reply);
-      if (readers > 0) checks_.host_answered(chain, mark.index);
-    };
-    come_back(publish);
-  }
-
   bool is_renewed() { return client_.session().counters.reconnects > 0 || host_.restarts() > 0; }
 
   World &world_;
   const Plan &plan_;
+  const Graph &graph_;
+  const int board_;
   Engine &engine_;
   Trace &trace_;
   Checks checks_;
@@ -912,10 +829,6 @@ class OneBoard {
   Client client_;
   Random incidents_, return_;
   Time last_return_ = 0;
-  std::vector<std::unique_ptr<HostCallback>> nodes_;              // by chain, the first
-  std::vector<std::unique_ptr<HostCallback>> followers_;          // those behind it
-  std::map<std::pair<size_t, uint32_t>, Services::Take> askers_;  // by chain and instance, of nodes that serve
-  std::map<std::pair<size_t, uint32_t>, unsigned> arrived_;  // by chain and instance, of those that wait for several
   FirstLosses losses_;
   InstanceLosses instance_losses_;
   uint64_t heartbeats_seen_ = 0, heartbeats_answered_ = 0;
@@ -923,56 +836,107 @@ class OneBoard {
   unsigned cuts_now_ = 0;
 };
 
-void World::pass_on(const std::string &next, uint32_t index, Time release) {
-  const auto &[system, chain] = begun_elsewhere.at(next);
-  const Time hop = system->hop_to(chain);
-  const auto begin = [system = system, chain = chain, index, release] { system->take_over(chain, index, release); };
-  hop == 0 ? begin() : engine.after(hop, begin);
+void World::deliver(const MessagePlan &message, const Mark &mark) {
+  for (const size_t number : message.inputs) {
+    const Input &input = graph_.inputs[number];
+    const CallbackPlan &callback = graph_.callbacks[input.callback];
+    if (callback.board >= 0) {
+      boards[static_cast<size_t>(callback.board)]->deliver(number, mark);
+    } else if (input.hop == 0) {
+      receive(input.callback, mark);
+    } else {
+      engine.after(input.hop, [this, callback = input.callback, mark] { receive(callback, mark); });
+    }
+  }
 }
 
-void World::note_begun(const std::string &next, uint32_t index, Time release) {
-  const auto &[system, chain] = begun_elsewhere.at(next);
-  system->note_begun(chain, index, release);
+// until: worst responses are those of instances that end before.
+ChainResult World::result(const PathPlan &path, Time until) const {
+  const CallbackPlan &first = graph_.callbacks[path.first];
+  const Times &ends = path.crossing == SIZE_MAX ? runs_[path.last] : crossings_[path.crossing];
+  ChainResult result{path.name, path.level, path.deadline > 0 ? path.deadline : first.period, {}, 0, -1};
+  for (uint32_t index = 0; index < releases_[first.root].size(); index += static_cast<uint32_t>(path.step)) {
+    const Mark mark{static_cast<uint16_t>(first.root), index};
+    const Time release = releases_[first.root][index], start = runs_[path.first].of(mark).first;
+    const Time end = ends.of(mark).second;
+    if (end >= 0) {
+      result.latencies.push_back(end - (plan_.latency_from == LatencyFrom::kStart ? start : release));
+      if (end < until) result.worst_response = std::max(result.worst_response, end - release);
+    } else if (release > 0) {
+      result.lost++;
+    }
+    if (plan_.record && release > 0) result.recorded.push_back({release, start, end});
+  }
+  return result;
+}
+
+Records World::records() const {
+  Records records;
+  for (const Times &runs : runs_) {
+    auto &all = records.runs.emplace_back();
+    for (size_t number = 0; number < runs.all.size(); number++) {
+      const Mark mark = runs.instances.mark(number);
+      if (runs.all[number].second >= 0)
+        all.push_back({mark.root, mark.index, runs.all[number].first, runs.all[number].second});
+    }
+  }
+  for (const Times &crossings : crossings_) {
+    auto &all = records.crossings.emplace_back();
+    for (size_t number = 0; number < crossings.all.size(); number++) {
+      const Mark mark = crossings.instances.mark(number);
+      if (crossings.all[number].first >= 0) all.push_back({mark.root, mark.index, crossings.all[number].first});
+    }
+  }
+  return records;
 }
 
 // ---- all boards of a plan ----
 
 class Run {
  public:
-  Run(const Plan &plan, const std::vector<Plan> &boards) : plan_(plan), world_(plan) {
+  Run(const Plan &plan, const std::vector<Plan> &boards, const Graph &graph)
+      : plan_(plan), graph_(graph), world_(plan, graph) {
     for (const Plan &board : boards) {
-      OneBoard &system = *systems_.emplace_back(std::make_unique<OneBoard>(world_, board));
-      for (size_t chain = 0; chain < board.chains.size(); chain++) {
-        if (board.chains[chain].passed_on) world_.begun_elsewhere[board.chains[chain].name] = {&system, chain};
-      }
+      boards_.push_back(std::make_unique<OneBoard>(world_, board, graph, static_cast<int>(boards_.size())));
+      world_.boards.push_back(boards_.back().get());
     }
     world_.engine.on_step = [this] {
-      for (OneBoard *system : world_.changed) system->check_step();
+      for (OneBoard *board : world_.changed) board->check_step();
       world_.changed.clear();
     };
   }
 
   // When each board begins.
   std::vector<Time> first_releases() {
-    set_up();
+    Engine &engine = world_.engine;
+    while (!all(&OneBoard::is_set_up) && engine.now() < kTogetherLimit) {
+      if (!engine.step(kTogetherLimit)) break;
+    }
+    if (!all(&OneBoard::is_set_up)) throw std::runtime_error("the client could not connect");
     std::vector<Time> times;
-    for (const auto &system : systems_) times.push_back(system->first_release());
+    for (const auto &board : boards_) times.push_back(board->first_release());
     return times;
   }
 
   // In place of run.
   void abandon() {
-    for (const auto &system : systems_) system->end();
-    world_.engine.run_until(world_.engine.now() + most(&OneBoard::longest_callbacks));
+    for (const auto &board : boards_) board->end();
+    world_.engine.run_until(world_.engine.now() + longest_callbacks());
   }
 
   // After first_releases.
   Result run() {
-    for (const auto &system : systems_) system->release_nodes();
-    for (const auto &system : systems_) system->schedule_incidents();
-    finish();
+    first_release_ = boards_.front()->first_release();
+    Time last = 0;
+    for (const size_t root : graph_.roots) last = std::max(last, last_release_of(root));
+    world_.release_nodes(first_release_);
+    for (const auto &board : boards_) board->schedule_incidents(last);
+    finish(last);
     Result result;
-    for (const auto &system : systems_) system->tell(result);
+    for (const PathPlan &path : graph_.paths)
+      result.chains.push_back(world_.result(path, plan_.steady ? steady_until(path) : INT64_MAX));
+    if (plan_.record) result.records = world_.records();
+    for (const auto &board : boards_) board->tell(result);
     result.trace = world_.trace.text();
     result.trace_hash = world_.trace.hash();
     result.simulated = world_.engine.now();
@@ -981,91 +945,67 @@ class Run {
   }
 
  private:
-  using Each = const std::unique_ptr<OneBoard> &;
-
-  void set_up() {
-    Engine &engine = world_.engine;
-    const auto is_set_up = [this] {
-      return std::all_of(systems_.begin(), systems_.end(), [](Each system) { return system->is_set_up(); });
-    };
-    while (!is_set_up() && engine.now() < kTogetherLimit) {
-      if (!engine.step(kTogetherLimit)) break;
-    }
-    if (!is_set_up()) throw std::runtime_error("the client could not connect");
+  template <typename Is>
+  bool all(Is is) {
+    return std::all_of(boards_.begin(), boards_.end(), [is](const auto &board) { return (board.get()->*is)(); });
   }
 
-  Time most(Time (OneBoard::*of)() const) const {
-    Time longest = 0;
-    for (const auto &system : systems_) longest = std::max(longest, (system.get()->*of)());
+  Time last_release_of(size_t root) const {
+    const CallbackPlan &callback = graph_.callbacks[root];
+    return first_release_ + callback.phase + (plan_.instances_of(callback.period) - 1) * callback.period;
+  }
+
+  // From then on not all timers of the boards that the path touches are released any more.
+  Time steady_until(const PathPlan &path) const {
+    std::set<int> touched;
+    for (const CallbackPlan &callback : graph_.callbacks)
+      if (std::find(path.callbacks.begin(), path.callbacks.end(), callback.name) != path.callbacks.end())
+        touched.insert(callback.board);
+    touched.erase(-1);
+    Time first = INT64_MAX - kSecond;
+    for (const CallbackPlan &callback : graph_.callbacks) {
+      if (!touched.contains(callback.board)) continue;
+      for (const size_t root : callback.roots) first = std::min(first, last_release_of(graph_.roots[root]));
+    }
+    return first + kSecond;
+  }
+
+  Time longest_callbacks() const {
+    Time longest = kSecond;
+    for (const CallbackPlan &callback : graph_.callbacks) longest += callback.execution;
     return longest;
   }
 
-  void finish() {
+  void finish(Time last_release) {
     Engine &engine = world_.engine;
     // A client notices a restart that changed nothing by its own signs of life.
     const Time noticed = plan_.restarts > 0 || plan_.cuts > 0 ? kNotice + plan_.outage_maximum : 0;
-    Time next = most(&OneBoard::last_release) + noticed + most(&OneBoard::longest_period);
+    Time longest = 0;
+    for (const size_t root : graph_.roots) longest = std::max(longest, graph_.callbacks[root].period);
+    Time next = last_release + noticed + longest;
     const Time limit = next + plan_.settle;
     engine.run_until(next);
     // Best-effort messages and callbacks that are still under way hold places in the pools, so they are waited for,
     // too.
-    const auto is_done = [this] {
-      return std::all_of(systems_.begin(), systems_.end(), [](Each system) { return system->is_done(); });
-    };
-    while (!is_done() && next < limit) engine.run_until(next += kCheckPeriod);
-    for (const auto &system : systems_) system->end();
-    engine.run_until(engine.now() + most(&OneBoard::longest_callbacks));
-    if (!std::all_of(systems_.begin(), systems_.end(), [](Each system) { return system->is_stopped(); }))
-      throw std::runtime_error("the client does not stop");
+    while (!all(&OneBoard::is_done) && next < limit) engine.run_until(next += kCheckPeriod);
+    for (const auto &board : boards_) board->end();
+    engine.run_until(engine.now() + longest_callbacks());
+    if (!all(&OneBoard::is_stopped)) throw std::runtime_error("the client does not stop");
   }
 
   const Plan &plan_;
+  const Graph &graph_;
   World world_;
-  std::vector<std::unique_ptr<OneBoard>> systems_;
+  std::vector<std::unique_ptr<OneBoard>> boards_;
+  Time first_release_ = 0;
 };
 
-// Boards with seeds of their own, which begin together, and chains that know who begins them.
+// Boards with seeds of their own, which begin together.
 std::vector<Plan> boards_of(const Plan &plan) {
   std::vector<Plan> boards = plan.boards.empty() ? std::vector<Plan>{plan} : plan.boards;
-  if (plan.boards.empty()) return boards;
-  std::map<std::string, ChainPlan *> chains;
-  for (size_t board = 0; board < boards.size(); board++) {
+  for (size_t board = 0; board < plan.boards.size(); board++) {
     boards[board].hosts = plan.hosts;
     boards[board].seed = plan.seed + board * kSeedsApart;
-    for (ChainPlan &chain : boards[board].chains) {
-      if (!chains.emplace(chain.name, &chain).second)
-        throw std::invalid_argument("two boards have a chain '" + chain.name + "'");
-    }
-  }
-  for (const auto &[name, chain] : chains) {
-    if (chain->next.empty()) continue;
-    const auto next = chains.find(chain->next);
-    const bool asks = chain->calls == Calls::kAsks;
-    const bool fits = next != chains.end() && next->second->shape == Shape::kTold &&
-                      chain->shape == (asks ? Shape::kAnswered : Shape::kHeard) &&
-                      next->second->calls == (asks ? Calls::kServes : Calls::kTopics);
-    if (!fits || next->second->passed_on)
-      throw std::invalid_argument("'next' of " + name + " is no chain that is told, or that of another one");
-    next->second->passed_on = true;
-  }
-  std::map<ChainPlan *, unsigned> begun;  // by how many
-  for (const auto &[name, chain] : chains) {
-    if (chain->begins.size() != chain->begins_at.size())
-      throw std::invalid_argument("'begins' and 'begins_at' of " + name + " have as many entries");
-    for (const std::string &one : chain->begins) {
-      const auto other = chains.find(one);
-      const bool fits = other != chains.end() && other->second->begins_on_host() &&
-                        (chain->calls == Calls::kTopics || chain->calls == Calls::kServes);
-      if (!fits) throw std::invalid_argument("'begins' of " + name + " names no chain that begins on the host");
-      begun[other->second]++;
-    }
-  }
-  for (const auto &[name, chain] : chains) {
-    const unsigned count = begun.contains(chain) ? begun[chain] : 0;
-    if (count > 0 ? chain->passed_on || count != chain->waits : chain->waits > 1)
-      throw std::invalid_argument("'waits' of " + name + " is not by how many it is begun");
-    chain->begun = count > 0;
-    chain->passed_on = chain->passed_on || chain->begun;
   }
   return boards;
 }
@@ -1101,32 +1041,20 @@ Summary summarise(const ChainResult &chain) {
 }
 
 Result simulate(const Plan &plan) {
+  const Graph graph = graph_of(plan);
   std::vector<Plan> boards = boards_of(plan);
-  for (const Plan &board : boards) {
-    const auto require = [](bool holds, const char *otherwise) {
-      if (!holds) throw std::invalid_argument(otherwise);
-    };
-    require(!board.chains.empty(), "a plan needs a chain");
-    require(board.budget == 0, "the simulated client has no budgets; a board has (--board)");
-    for (const ChainPlan &chain : board.chains) {
-      const auto is_there = [&board](unsigned node) { return node <= board.hosts.size(); };
-      require(is_there(chain.node) && std::all_of(chain.more_nodes.begin(), chain.more_nodes.end(), is_there) &&
-                  std::all_of(chain.after_nodes.begin(), chain.after_nodes.end(), is_there),
-              "a chain names a host executor that is not there");
-      require(chain.more_nodes.size() == chain.more_us.size() && chain.after_nodes.size() == chain.after_us.size(),
-              "'more_nodes' and 'more_us', 'after_nodes' and 'after_us' have as many entries");
-      const bool is_short = chain.payload_bytes < kMarkBytes || chain.reply_bytes < kMarkBytes;
-      require(!is_short || plan.instances_of(chain) <= kShortInstances,
-              "a payload has at least 6 bytes, or one in at most 256 periods");
-      require((chain.calls != Calls::kAsks || chain.shape == Shape::kAnswered) &&
-                  (chain.calls != Calls::kServes || chain.shape == Shape::kTold),
-              "a chain that asks is answered, and one that serves is told");
-    }
+  if (graph.paths.empty()) throw std::invalid_argument("a plan needs a chain, or a path over its callbacks");
+  for (size_t number = 0; number < boards.size(); number++) {
+    const Plan &board = boards[number];
+    const auto is_here = [number](const CallbackPlan &one) { return one.board == static_cast<int>(number); };
+    if (!plan.boards.empty() && std::none_of(graph.callbacks.begin(), graph.callbacks.end(), is_here))
+      throw std::invalid_argument("board '" + board.system + "' has no callback");
+    if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
   // All are set up at the same time, so that none is silent for long before its first release. What one meets on the
   // way changes with the time at which the others come, so that one may be late the first time that they come together.
   for (int attempt = 0; attempt < kAttempts; attempt++) {
-    Run run(plan, boards);
+    Run run(plan, boards, graph);
     const std::vector<Time> times = run.first_releases();
     const Time last = *std::max_element(times.begin(), times.end());
     if (std::all_of(times.begin(), times.end(), [last](Time one) { return one == last; })) return run.run();

@@ -2,6 +2,7 @@
 // One run, from the plan to the result: boards, their lines and agents, and ROS 2 nodes that answer, on one bus.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,9 +14,9 @@
 
 namespace tide::sim {
 
-// Of an instance; -1: it did not come so far.
+// Of an instance of a path; end -1: it did not come so far.
 struct Recorded {
-  Time release, sample_start, sample_end, heard, answered, act_start, act_end;
+  Time release, start, end;
 };
 
 struct ChainResult {
@@ -33,8 +34,15 @@ struct LaneBudget {
   uint64_t exhaustions = 0, used = 0, low = 0, overrun = 0;
 };
 
+// By callback its runs {timer, instance, start, end}, by message when it came to ROS 2 {timer, instance, time}.
+struct Records {
+  std::vector<std::vector<std::array<Time, 4>>> runs;
+  std::vector<std::vector<std::array<Time, 3>>> crossings;
+};
+
 struct Result {
-  std::vector<ChainResult> chains;
+  std::vector<ChainResult> chains;  // one for each path
+  Records records;                  // if the plan says so
   std::vector<std::string> violations;
   std::string trace;
   uint64_t trace_hash = 0;  // of the trace, whether it was kept or not

@@ -15,19 +15,34 @@ namespace sim_pong_test {
 constexpr Time kWork = 10 * kMillisecond, kPeriod = 100 * kMillisecond, kPlayed = 5 * kSecond;
 constexpr unsigned kPings = kPlayed / kWork;
 
-ChainPlan lane(unsigned level, bool reliable, Time budget, Time period = kPeriod) {
-  ChainPlan chain;
-  chain.name = "lane" + std::to_string(level);
-  chain.level = level;
-  chain.shape = Shape::kTold;
-  chain.period = kWork;
-  chain.act = kWork;
-  chain.reply_bytes = 8;
-  chain.reliable = chain.reply_reliable = reliable;
-  chain.budget = budget;
-  chain.budget_period = budget == 0 ? 0 : period;
-  return chain;
+// A Ping of the host and a lane of the board that works for each of them.
+void add_lane(Plan &plan, unsigned level, bool reliable, Time budget, Time period = kPeriod, Time work = kWork) {
+  const std::string name = "lane" + std::to_string(level);
+  CallbackPlan ping, pong;
+  ping.name = name + "_ping";
+  ping.period = kWork;
+  pong.name = name;
+  pong.on = plan.system;
+  pong.level = level;
+  pong.execution = work;
+  pong.budget = budget;
+  pong.budget_period = budget == 0 ? 0 : period;
+  MessagePlan message;
+  message.name = name;
+  message.from = ping.name;
+  message.to = {pong.name};
+  message.bytes = 8;
+  message.reliable = reliable;
+  plan.callbacks.push_back(ping);
+  plan.callbacks.push_back(pong);
+  plan.messages.push_back(message);
+  PathPlan path;
+  path.name = name;
+  path.callbacks = {ping.name, pong.name};
+  plan.paths.push_back(path);
 }
+
+const CallbackPlan &lane(const Plan &plan, size_t index) { return plan.callbacks[2 * index + 1]; }
 
 // From the least urgent lane, which has none, to the most urgent one.
 Plan pong(bool reliable, const std::vector<Time> &budgets) {
@@ -37,8 +52,7 @@ Plan pong(bool reliable, const std::vector<Time> &budgets) {
   plan.record = true;
   plan.periods = kPings;
   plan.settle = 60 * kSecond;
-  for (const Time budget : budgets)
-    plan.chains.push_back(lane(static_cast<unsigned>(plan.chains.size()) + 1, reliable, budget));
+  for (const Time budget : budgets) add_lane(plan, static_cast<unsigned>(plan.paths.size()) + 1, reliable, budget);
   return plan;
 }
 
@@ -51,7 +65,7 @@ std::vector<Time> answered(const Plan &plan) {
   for (const ChainResult &chain : result.chains) begin = std::min(begin, chain.recorded.front().release);
   for (const ChainResult &chain : result.chains) {
     counts.push_back(std::count_if(chain.recorded.begin(), chain.recorded.end(), [begin](const Recorded &instance) {
-      return instance.act_end >= 0 && instance.act_end <= begin + kPlayed;
+      return instance.end >= 0 && instance.end <= begin + kPlayed;
     }));
   }
   return counts;
@@ -86,13 +100,14 @@ TEST_P(SimPong, BurstsThatTheQueueHoldsCostNoShare) {
   for (const Time stall : GetParam() ? std::vector<Time>{20, 40, 80} : std::vector<Time>{20, 40}) {
     Plan plan = pong(GetParam(), {0, 90 * kMillisecond});
     plan.hosts = {1};
-    for (ChainPlan &chain : plan.chains) chain.node = 1;
-    ChainPlan other = lane(3, false, 0);
-    other.shape = Shape::kHosted;
+    for (CallbackPlan &callback : plan.callbacks)
+      if (callback.on == "host") callback.on = "host1";
+    CallbackPlan other;
+    other.name = "other";
+    other.on = "host1";
     other.period = kPeriod;
-    other.host = stall * kMillisecond;
-    other.node = 1;
-    plan.chains.push_back(other);
+    other.execution = stall * kMillisecond;
+    plan.callbacks.push_back(other);
     const std::vector<Time> counts = answered(plan);
     const Time share = kPings * 90 / 100;
     EXPECT_GE(counts[1], share * 97 / 100) << stall << " ms";
@@ -103,13 +118,13 @@ TEST_P(SimPong, BurstsThatTheQueueHoldsCostNoShare) {
 // When a lane whose budget is there together with those of all more urgent ones has executed it. Later than its period,
 // and a part of it is lost: what a sporadic server was kept from for a whole period does not add up.
 Time spent_after(const Plan &plan, size_t index) {
-  const ChainPlan &chain = plan.chains[index];
-  Time time = chain.budget;
-  for (Time before = 0; time != before && time <= chain.budget_period;) {
+  const CallbackPlan &own = lane(plan, index);
+  Time time = own.budget;
+  for (Time before = 0; time != before && time <= own.budget_period;) {
     before = time;
-    time = chain.budget;
-    for (size_t above = index + 1; above < plan.chains.size(); above++) {
-      const ChainPlan &other = plan.chains[above];
+    time = own.budget;
+    for (size_t above = index + 1; above < plan.paths.size(); above++) {
+      const CallbackPlan &other = lane(plan, above);
       time += (before + other.budget_period - 1) / other.budget_period * other.budget;
     }
   }
@@ -130,18 +145,18 @@ TEST(SimPongDrawn, EachHasItsShareAndNoMore) {
     for (unsigned level = 2; level <= 4 && left > 5; level++) {
       const Time percent = random.between(3, left);
       const Time period = random.between(20, 150) * kMillisecond;
-      plan.chains.push_back(lane(level, random.chance(0.5), period * percent / 100, period));
-      plan.chains.back().act = random.between(10, 30) * kMillisecond;
+      const bool reliable = random.chance(0.5);
+      add_lane(plan, level, reliable, period * percent / 100, period, random.between(10, 30) * kMillisecond);
       left -= percent;
     }
     const std::vector<Time> counts = answered(plan);
     for (size_t index = 1; index < counts.size(); index++) {
-      const ChainPlan &chain = plan.chains[index];
-      const Time each = chain.act + plan.process + plan.dispatch, executed = counts[index] * each;
-      const Time periods = kPlayed / chain.budget_period;
-      EXPECT_LE(executed, (periods + 1) * chain.budget + each) << "seed " << seed << ", lane " << index;
-      if (spent_after(plan, index) > chain.budget_period) continue;
-      EXPECT_GE(executed, (periods - 1) * chain.budget - each) << "seed " << seed << ", lane " << index;
+      const CallbackPlan &own = lane(plan, index);
+      const Time each = own.execution + plan.process + plan.dispatch, executed = counts[index] * each;
+      const Time periods = kPlayed / own.budget_period;
+      EXPECT_LE(executed, (periods + 1) * own.budget + each) << "seed " << seed << ", lane " << index;
+      if (spent_after(plan, index) > own.budget_period) continue;
+      EXPECT_GE(executed, (periods - 1) * own.budget - each) << "seed " << seed << ", lane " << index;
       held++;
     }
   }

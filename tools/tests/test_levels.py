@@ -134,8 +134,9 @@ def test_whoever_executes_takes_the_same_levels(tmp_path: Path) -> None:
     assert levels_of_boards(system) == {"m0": {"a": 2, "b": 1}, "m1": {"b": 2, "c": 3, "d": 1}}
     player = BoardsPlayer(system, "described", 0, random.Random(1))
     words = player.words(player.drawn())
-    assert re.findall(r"name=(c\d+s\d+) level=(\d+)", words) == [
-        *(("c0s0", "2"), ("c1s0", "1"), ("c1s1", "2"), ("c2s0", "3"), ("c3s0", "1"))
+    assert re.findall(r"name=(c\d+b\d+) on=(board\d) execution_us=\d+ level=(\d+)", words) == [
+        *(("c0b0", "board0", "2"), ("c1b0", "board0", "1"), ("c1b2", "board1", "2")),
+        *(("c2b0", "board1", "3"), ("c3b0", "board1", "1")),
     ]
     second = program(client_of(only_board(system, "m1")))
     assert re.findall(r'tide_chain_init\(&chains\[\d\], "(\w)", (\d)', second) == [("b", "2"), ("c", "3"), ("d", "1")]
@@ -152,7 +153,7 @@ def test_a_chain_of_the_host_alone_needs_no_level_of_a_board() -> None:
     chains = [(f"c{n}", n + 1, ("m0",), "") for n in range(126)] + [("host", 126, ("h0",), ""), ("n", 5, ("m1",), "")]
     system = parse(described(chains))
     player = BoardsPlayer(system, "described", 0, random.Random(1))
-    assert "level=0 shape=hosted" in player.words(player.drawn())
+    assert re.search(r"name=c126b0 on=host1 execution_us=\d+ period_us", player.words(player.drawn()))
 
 
 def test_the_host_has_as_many_levels_where_executors_go_by_priority() -> None:

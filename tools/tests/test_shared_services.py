@@ -139,7 +139,7 @@ def test_without_exclusion_nobody_would_wait(monkeypatch: pytest.MonkeyPatch) ->
     """The simulator takes one request at a time because it is told so."""
     system = parse(with_lanes(sharing("ghg", "ghg", "ghg", "mhm", times=(1, 9, 1)), 4))
     one_at_a_time = worst_of(system, "tide", 24)
-    monkeypatch.setattr(BoardsPlayer, "_servers_of", lambda *_: "")
+    monkeypatch.setattr(BoardsPlayer, "_server_of", lambda *_: 0)
     assert max(worst_of(system, "tide", 24).values()) < max(one_at_a_time.values())
 
 

@@ -111,7 +111,7 @@ def test_the_plan_of_the_worst_shows_it_again() -> None:
     ("slower", "chain", "until"),
     [
         ({"base": ("agent_most_us=1000", "agent_most_us=40000")}, "grip", "base"),
-        ({"arm": ("act_us=300", "act_us=90000")}, "grip", None),
+        ({"arm": ("on=board1 execution_us=300", "on=board1 execution_us=90000")}, "grip", None),
     ],
 )
 def test_what_takes_longer_than_it_says_is_above(
@@ -124,7 +124,8 @@ def test_what_takes_longer_than_it_says_is_above(
 
     def broken(self: BoardsPlayer, drawn: object) -> str:
         parts = words(self, drawn).split(";board=")  # type: ignore[arg-type]
-        parts[1 + number] = parts[1 + number].replace(old, new)
+        at = len(parts) - 1 if old.startswith("on=") else 1 + number  # the graph is behind the last board
+        parts[at] = parts[at].replace(old, new)
         return ";board=".join(parts)
 
     monkeypatch.setattr(BoardsPlayer, "words", broken)
@@ -143,9 +144,9 @@ def test_a_chain_begins_when_it_says() -> None:
     plans = [one.plan for one in seen.seen]
     names = {chain.name: place for place, chain in enumerate(parse(text).chains)}
     for plan in plans:
-        chains = [word for word in plan.split(";") if word.startswith("chain=")]
+        callbacks = [word for word in plan.split(";") if word.startswith("callback=")]
         for name, offset_us in (("stop", 3000), ("grip", 11000)):
-            (own,) = (one for one in chains if f"name=c{names[name]}s0 " in one)
+            (own,) = (one for one in callbacks if f"name=c{names[name]}b0 " in one)
             assert f" phase_us={offset_us} " in own
 
 
@@ -180,37 +181,76 @@ def server() -> Iterator[Server]:
     each.close()
 
 
-HEARD = "chain=name=a level=1 shape=heard period_us=100000 payload_bytes=20 sample_us=3000 reliable=false"
-TOLD = "chain=name=b level=1 shape=told period_us=100000 reply_bytes=20 act_us=2000 reliable=false"
+# A callback of board x whose message a node takes, which may go on to board y.
+LOOK = "callback=name=look on=x level=1 period_us=100000 execution_us=3000"
+SEEN = "message=name=seen from=look to=plan bytes=20 reliable=false;path=name=a callbacks=look,plan"
+ACT = "callback=name=act on=y level=1 execution_us=2000"
+COMMAND = "message=name=command from=plan to=act bytes=20 reliable=false"
+BOTH = "board=x;board=y"
 
 
-def test_boards_of_a_plan_share_their_nodes(server: Server) -> None:
-    alone = server.play(f"periods=4;hosts=1;board=x;{HEARD} host_us=5000 node=1;board=y;{TOLD.replace('b ', 'c ')}")
-    other = "chain=name=d level=1 shape=hosted period_us=100000 payload_bytes=8 host_us=9000 node=1"
-    busy = server.play(f"periods=4;hosts=1;board=x;{HEARD} host_us=5000 node=1;board=y;{other} phase_us=2000")
-    lanes = server.play(f"periods=4;hosts=2;board=x;{HEARD} host_us=5000 node=1;board=y;{other} phase_us=2000")
+def test_boards_share_their_nodes(server: Server) -> None:
+    plan = "callback=name=plan on=host1 execution_us=5000"
+    other = "callback=name=d on=host1 period_us=100000 phase_us=2000 execution_us=9000;path=name=d callbacks=d"
+    alone = server.play(f"periods=4;hosts=1;board=x;{LOOK};{plan};{SEEN}")
+    busy = server.play(f"periods=4;hosts=1;board=x;{LOOK};{plan};{SEEN};{other}")
+    lanes = server.play(f"periods=4;hosts=2;board=x;{LOOK};{plan};{SEEN};{other}")
     assert alone.worst_ns[0] == lanes.worst_ns[0] < busy.worst_ns[0]
 
 
-def test_the_end_of_a_chain_begins_another(server: Server) -> None:
-    first = server.play(f"periods=4;board=x;{HEARD}").worst_ns[0]
-    both = server.play(f"periods=4;board=x;{HEARD} next=b;board=y;return_least_us=7000;return_most_us=7000;{TOLD}")
+def test_a_message_goes_on_to_another_board(server: Server) -> None:
+    plan, path = "callback=name=plan", "path=name=b callbacks=look,plan,act"
+    first = server.play(f"periods=4;board=x;{LOOK};{plan};{SEEN}").worst_ns[0]
+    late = "board=x;board=y;return_least_us=7000;return_most_us=7000"
+    both = server.play(f"periods=4;{late};{LOOK};{plan};{ACT};{SEEN};{COMMAND};{path}")
     assert both.worst_ns[0] == first and both.ended == (4, 4)
     assert 9_000_000 < both.worst_ns[1] - first < 20_000_000
-    followed = server.play(f"periods=4;board=x;{HEARD} next=b more_nodes=0,0 more_us=4000,2000;board=y;{TOLD}")
+    followed = server.play(f"periods=4;{BOTH};{LOOK};{plan} execution_us=6000;{ACT};{SEEN};{COMMAND};{path}")
     assert followed.worst_ns[0] == first + 6_000_000
+
+
+def test_every_nth_instance_and_several_receivers(server: Server) -> None:
+    """Two callbacks of a board take what is sent with every third instance, and one of them answers to the other
+    board."""
+    graph = (
+        "callback=name=look on=x level=1 period_us=50000 execution_us=1000;callback=name=log on=y level=1;"
+        "callback=name=act on=y level=2 execution_us=500;callback=name=done on=x level=1;"
+        "message=name=seen from=look to=log,act bytes=1 every=3;message=name=over from=act to=done bytes=0;"
+        "path=name=all callbacks=look;path=name=some callbacks=look,act,done;path=name=logged callbacks=look,log"
+    )
+    played = server.play(f"periods=900;{BOTH};{graph}")
+    assert played.ended == (900, 300, 300) and played.lost == (0, 0, 0) and not played.violations
+
+
+def test_a_callback_that_two_timers_start(server: Server) -> None:
+    graph = (
+        "callback=name=p on=x level=2 period_us=50000;callback=name=q on=x level=1 period_us=70000;"
+        "callback=name=both on=y level=1 execution_us=300;callback=name=end;message=name=m from=p to=both bytes=6;"
+        "message=name=n from=q to=both bytes=6;message=name=o from=both to=end bytes={bytes};"
+        "path=name=p callbacks=p,both,end;path=name=q callbacks=q,both,end"
+    )
+    played = server.play(f"periods=40;{BOTH};{graph.format(bytes=6)}")
+    assert played.ended == (40, 40) and not played.violations
+    with pytest.raises(
+        ServerError, match="'o' belongs to several timers or ways, and has no room to say to which; give it 6"
+    ):
+        server.play(f"periods=40;{BOTH};{graph.format(bytes=5)}")
 
 
 @pytest.mark.parametrize(
     ("plan", "what"),
     [
-        (f"board=x;{HEARD};board=y;{TOLD.replace('name=b', 'name=a')}", "two boards have a chain 'a'"),
-        (f"board=x;{HEARD} next=c;board=y;{TOLD}", "'next' of a is no chain that is told"),
-        (f"board=x;{HEARD} next=b;{HEARD.replace('=a ', '=e ')} next=b;board=y;{TOLD}", "or that of another one"),
-        (f"{HEARD};board=y;{TOLD}", "no chains before the first of them"),
-        (f"hosts=1;board=x;{HEARD} more_nodes=2 more_us=1", "names a host executor that is not there"),
-        (f"board=x;{HEARD} more_nodes=0 more_us=1,2", "have as many entries"),
-        (f"board=x;board=y;{TOLD}", "a plan needs a chain"),
+        (f"{BOTH};{LOOK};{LOOK}", "two callbacks have the name 'look'"),
+        (f"{BOTH};{LOOK};{SEEN}", "'seen' names the callback 'plan', which is not there"),
+        (f"{BOTH};{LOOK};{ACT}", "'act' has a period or messages that start it, one of them"),
+        ("chain=name=a;board=y", "no chains before the first of them"),
+        (f"{BOTH};hosts=1;{LOOK.replace('on=x', 'on=host2')}", "'look' does not take '2'"),
+        (f"{BOTH};{LOOK.replace('on=x', 'on=z')}", "'look' is on 'z', which is no board or host executor"),
+        (f"{BOTH};{LOOK};callback=name=plan;{SEEN.replace('bytes', 'hops_us=1,2 bytes')}", "as many entries"),
+        (f"{BOTH};{LOOK};callback=name=plan;{SEEN.replace('look,plan', 'plan,look')}", "'a' begins with no timer"),
+        (f"{BOTH};{LOOK};{ACT};{COMMAND.replace('plan', 'act')}", "start each other in a circle"),
+        (f"{BOTH};{LOOK}", "a plan needs a chain, or a path"),
+        (f"{BOTH};{LOOK};path=name=a callbacks=look", "board 'y' has no callback"),
     ],
 )
 def test_boards_that_do_not_fit_are_refused(server: Server, plan: str, what: str) -> None:

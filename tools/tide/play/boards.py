@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description with boards on the shipped session, daemon, executor and agent core in virtual time: what may vary from
-run to run, and the plan of one run for tide-sim. Each board has its line and agent; all share one bus and the executors
-of nodes. A chain over two boards is played as two, the second of which the first one's end begins."""
+"""A description as a graph for tide-sim (sim/board/plan.h), which plays it on the shipped session, daemon, executor and
+agent core in virtual time: what may vary from run to run, and the plan of one run."""
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeVar
 
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
-from tide.analysis.lower import HOST, Section, all_of, executor_of_board, sections_of
-from tide.analysis.result import NUMBER
+from tide.analysis.lower import Section, executor_of_board, sections_of
 from tide.analysis.sizing import Need
 from tide.play.paths import Instance
 from tide.play.server import Played
@@ -30,23 +28,10 @@ _MILLISECOND = 1_000_000
 # two more each have their whole busy window among all others.
 SLOWEST = 4
 MOST_INSTANCES = 20_000  # of all chains together, for which a run is made shorter, though not below two of the slowest
-SHORT_INSTANCES = 256  # of a chain whose payload has no room for more (sim/board/system.cpp)
 LEAST_BYTES = 8  # to which messages are shortened
-NUMBERED_BYTES = 6  # of a message's chain and number; what is shorter has the number alone
 FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
 _Value = TypeVar("_Value")
 _UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
-
-
-# Where the callbacks of a chain are, and what the simulator calls it.
-SHAPES = {
-    ("mcu", "host", "mcu"): "answered",
-    ("mcu",): "sampled",
-    ("mcu", "host"): "heard",
-    ("host", "mcu"): "told",
-    ("mcu", "mcu"): "looped",
-    ("host",): "hosted",
-}
 
 
 def horizon_ns(system: System) -> int:
@@ -55,9 +40,6 @@ def horizon_ns(system: System) -> int:
     longest_ns = max(periods_ns)
     each_ns = MOST_INSTANCES / sum(1 / one for one in periods_ns)
     played_ns = max(min(SLOWEST * longest_ns, int(each_ns)), 2 * longest_ns)
-    for chain in system.chains:
-        if any(one.sends and 0 < one.sent_bytes < NUMBERED_BYTES for one in chain.callbacks):
-            played_ns = min(played_ns, SHORT_INSTANCES * chain.period_ns)
     return -(-played_ns // MICROSECOND) * MICROSECOND
 
 
@@ -82,12 +64,6 @@ class BoardsRun:
     return_ns: tuple[tuple[int, int], ...]
     costs: bool
     seed: int
-
-
-def instance_of(first: tuple[int, ...], last: tuple[int, ...]) -> Instance:
-    """Of what the simulator records of its first and its last section (tide.play.server). One that begins on the host
-    is not seen to start there: it may have looked as early as its release."""
-    return Instance(first[0], first[1] if first[1] >= 0 else first[0], last[-1])
 
 
 def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value, ...]:
@@ -119,130 +95,74 @@ class BoardsPlayer:
         if needs is None:
             needs = bounds_of(system, executor, losses).needs
         self._need_of = {need.board.name: need for need in needs}
-        self._hosts = [one for one in system.executors if one.where == "host"]
         self._chains = system.chains
-        self._sections = [_as_played(system, sections_of(system, chain)) for chain in system.chains]
-        used = {one.place for sections in self._sections for one in all_of(sections)} - {HOST}
-        self._boards = [board for board in system.boards() if board.name in used]
-        self._levels_of = levels_of_boards(system)
-        self._links = [self._link_of(board) for board in self._boards]
-        self._takes = {one.name: self._inputs(one) for sections in self._sections for one in all_of(sections)}
-        self._branched = {id(one) for chain in system.chains for one in system.inputs(chain)}
-        self._services = {}
-        for one in (one for sections in self._sections for one in all_of(sections)):
-            self._services[one.name] = service_of(system, one)
-        served = enumerate(servers_of(system).values(), 1)
-        self._servers = {id(one): number for number, several in served for one in several if _is_alone(system, one)}
-        groups = [one.name for one in system.groups if one.kind == "exclusive"]
-        for callback in (each for chain in system.chains for each in chain.callbacks if each.group in groups):
-            self._servers[id(callback)] = len(servers_of(system)) + 1 + groups.index(callback.group or "")
-        self._shapes = {one.name: self._shape(one) for sections in self._sections for one in all_of(sections)}
+        self.chain_names = [chain.name for chain in system.chains]
         require_no_losses_of_events(system, losses)
+        used = {callback.executor for chain in system.chains for callback in chain.callbacks}
+        self._boards = [board for board in system.boards() if board.name in used]
+        self._links = [self._link_of(board) for board in self._boards]
+        hosts = [one.name for one in system.executors if one.where == "host"]
+        self._lanes = [one.lanes for one in system.executors if one.where == "host"]
+        self._on = {name: f"host{number}" for number, name in enumerate(hosts, 1)}
+        self._on |= {board.name: f"board{number}" for number, board in enumerate(self._boards)}
+        self._levels_of = levels_of_boards(system)
+        self._names = {
+            id(callback): f"c{place}b{position}"
+            for place, chain in enumerate(system.chains)
+            for position, callback in enumerate(chain.callbacks)
+        }
+        self._servers = _servers(system)
+        self._receivers = self._connected()
+        self._paths = [self._path_of(f"c{place}", system.path(chain)) for place, chain in enumerate(system.chains)]
+        self._until = {
+            (chain.name, section.place): self._path_of(f"c{place}u{number}", self._until_end(chain, section), section)
+            for place, chain in enumerate(system.chains)
+            for number, section in enumerate(sections_of(system, chain)[:-1])
+        }
         self._marks_ns = [0]
         for chain in system.chains:
             times_ns = [callback.execution_ns for callback in chain.callbacks]
             self._marks_ns += [times_ns[0], times_ns[0] + times_ns[-1], sum(times_ns)]
-        self.chain_names = [chain.name for chain in system.chains]
-        # A chain that touches no board is a timer of the nodes, in the plan of the first one.
-        self._played = [
-            [
-                member
-                for sections in self._sections
-                for one in all_of(sections)
-                if one.place in self._places_of(number)
-                for member in self._members(one)
-            ]
-            for number in range(len(self._boards))
-        ]
-        self._names = [one.name for sections in self._played for one in sections]  # of what the simulator plays
-        self._begins = self._branches()
 
-    def _places_of(self, number: int) -> tuple[str, ...]:
-        return (self._boards[number].name, HOST) if number == 0 else (self._boards[number].name,)
-
-    def _inputs(self, section: Section) -> tuple[Callback, ...]:
-        """Whose messages begin it, where that is not the timer or the section before it."""
-        return self._system.inputs(section.chain) if section is self._first_of(section.chain.name) else ()
-
-    def _first_of(self, chain: str) -> Section:
-        return next(sections[0] for sections in self._sections if sections[0].chain.name == chain)
-
-    def _is_joined_on_board(self, section: Section) -> bool:
-        takes = self._takes[section.name]
-        return len(takes) > 1 and self._system.where(section.callbacks[0]) == "mcu"
-
-    def _members(self, section: Section) -> list[Section]:
-        """As which it is played: where a board joins messages, as one that takes each of them."""
-        count = len(self._takes[section.name]) if self._is_joined_on_board(section) else 1
-        return [section, *(replace(section, name=f"{section.chain.name}{NUMBER}{n}") for n in range(2, count + 1))]
-
-    def _branches(self) -> dict[str, list[tuple[str, int]]]:
-        """By section what else its messages on the host begin, and behind how many of its callbacks there."""
-        found: dict[str, list[tuple[str, int]]] = {}
-        for place, sections in enumerate(self._sections):
-            for before, after in itertools.pairwise(sections):
-                if after.before is None:  # of one section (_as_played)
-                    on_host = sum(self._system.where(one) == "host" for one in before.callbacks)
-                    found.setdefault(before.name, []).append((_numbered(place, after), on_host))
-            members = self._members(sections[0])
-            for number, made_by in enumerate(self._takes[sections[0].name]):
-                member = members[number] if len(members) > 1 else sections[0]
-                section, done = self._where_made(made_by)
-                found.setdefault(section.name, []).append((_numbered(place, member), done))
+    def _connected(self) -> dict[int, list[Callback]]:
+        """By callback who takes what it sends: chains that it starts beside its own, then the one behind it."""
+        found: dict[int, list[Callback]] = {}
+        for chain in self._chains:
+            for before in self._system.inputs(chain):
+                found.setdefault(id(before), []).append(chain.callbacks[0])
+        for chain in self._chains:
+            for before, after in itertools.pairwise(chain.callbacks):
+                found.setdefault(id(before), []).append(after)
         return found
 
-    def _where_made(self, callback: Callback) -> tuple[Section, int]:
-        """The section, and how many of its callbacks on the host have ended by then."""
-        section = next(
-            one
-            for sections in self._sections
-            for one in all_of(sections)
-            if any(each is callback for each in one.callbacks)
-        )
-        place = next(n for n, one in enumerate(section.callbacks) if one is callback)
-        on_host = sum(self._system.where(one) == "host" for one in section.callbacks[: place + 1])
-        made_on_host = self._system.where(callback) == "host"
-        starts = place == 0 and self._shapes[section.name] in ("answered", "heard")
-        if not (made_on_host or starts) or self._services[section.name] != "topics":
-            raise UnplayableError("a chain branches behind a callback of a board that is not the first of its chain")
-        return section, on_host
+    def _path_of(self, name: str, callbacks: Sequence[Callback], section: Section | None = None) -> str:
+        """What is measured. section: at whose end it leaves a board, which it has done when its message is at ROS 2."""
+        fields = {"name": name, "callbacks": ",".join(self._names[id(one)] for one in callbacks)}
+        if section is not None and self._system.where(section.last) == "mcu":
+            fields["until"] = self._message_of(section.last)
+        return _line("path", fields)
+
+    def _until_end(self, chain: Chain, section: Section) -> Sequence[Callback]:
+        whole = self._system.path(chain)
+        return whole[: 1 + next(n for n, one in enumerate(whole) if one is section.last)]
+
+    def _message_of(self, callback: Callback) -> str:
+        return f"{self._names[id(callback)]}m"
 
     def _link_of(self, board: Executor) -> SerialLink | UdpLink:
         link = self._system.link_of_board(board)
         if link is None:
-            raise UnplayableError("a board without a link")
+            raise UnplayableError(f"board '{board.name}' has no link: add link = \"NAME\" to it")
         if link.quantum_bytes not in (0, link.mtu_bytes):
-            raise UnplayableError("the simulated board has the MTU as its quantum")
+            raise UnplayableError(
+                f"link '{link.name}' has a quantum_bytes of {link.quantum_bytes}, and the simulated board has its MTU "
+                "as quantum: leave quantum_bytes out"
+            )
         return link
-
-    def _shape(self, section: Section) -> str:
-        if (calls := self._services[section.name]) != "topics":
-            return "answered" if calls == "asks" else "told"
-        places: tuple[str, ...] = ()
-        for callback in section.callbacks:
-            side = self._system.where(callback)
-            if side == "mcu" or places[-1:] != ("host",):  # callbacks of the host one after the other are as one
-                places += (side,)
-        if self._takes[section.name]:
-            if places in (("mcu",), ("host", "mcu"), ("host",)) and section.is_last:
-                return "hosted" if places == ("host",) else "told"
-        elif section.before is not None:
-            if places == ("mcu",) and section.is_last:
-                return "told"
-        elif places == ("mcu",) and id(section.callbacks[0]) in self._branched:
-            return "heard"
-        elif section.is_last and places in SHAPES:
-            return SHAPES[places]
-        elif not section.is_last and places in (("mcu",), ("mcu", "host")):
-            return "heard"
-        raise UnplayableError(
-            f"chain '{section.chain.name}' is none that goes to the host and back once, or on to one other board, with "
-            "one callback of a board"
-        )
 
     def _exact(self, place: int) -> bool:
         """Of a chain that crosses lines of which one has exact sizes."""
-        boards = {one.place for one in all_of(self._sections[place])}
+        boards = {one.executor for one in self._chains[place].callbacks}
         return any(
             isinstance(link, SerialLink) and link.exact_sizes
             for board, link in zip(self._boards, self._links, strict=True)
@@ -308,7 +228,7 @@ class BoardsPlayer:
         source = self._random
         sizes = []
         for callback in self._chains[place].callbacks:
-            most = callback.sent_bytes or LEAST_BYTES
+            most = callback.sent_bytes if callback.sends else LEAST_BYTES
             shorter = not self._exact(place) and source.random() < 0.2
             sizes.append(source.randint(min(LEAST_BYTES, most), most) if shorter else most)
         return tuple(sizes)
@@ -322,95 +242,49 @@ class BoardsPlayer:
         return f"record=true;{words}"
 
     def of_chains(self, played: Played) -> Played:
-        """Of several sections the response is that of the last, which counts from the first release."""
-        number = {name: place for place, name in enumerate(self._names)}
-        last = [[number[one.name] for one in self._members(sections[-1])] for sections in self._sections]
-        lost = (
-            sum(played.lost[number[one.name]] for one in sections[:-1]) + max(played.lost[place] for place in places)
-            for sections, places in zip(self._sections, last, strict=True)
-        )
-        return replace(
-            played,
-            worst_ns=tuple(max(played.worst_ns[place] for place in places) for places in last),
-            ended=tuple(min(played.ended[place] for place in places) for places in last),
-            lost=tuple(lost),
-        )
+        count = len(self._chains)
+        return replace(played, worst_ns=played.worst_ns[:count], ended=played.ended[:count], lost=played.lost[:count])
 
     def instances(self, played: Played) -> list[list[Instance]]:
-        recorded = dict(zip(self._names, played.recorded, strict=True))
-        found = []
-        for sections in self._sections:
-            timer = self._first_of(self._system.timer_of(sections[0].chain).name)
-            first = {times[0]: times for times in recorded[timer.name]}
-            ends: dict[int, list[tuple[int, ...]]] = {}
-            members = self._members(sections[-1])
-            for times in (times for one in members for times in recorded[one.name]):
-                if times[-1] >= 0 and times[0] in first:
-                    ends.setdefault(times[0], []).append(times)
-            found.append(
-                [
-                    instance_of(first[release_ns], max(every, key=lambda times: times[-1]))
-                    for release_ns, every in sorted(ends.items())
-                    if len(every) == len(members)
-                ]
-            )
-        return found
+        """Those that ended, of a recorded run, by chain."""
+        recorded = played.recorded[: len(self._chains)]
+        return [[Instance(*one) for one in chain if one[2] >= 0] for chain in recorded]
 
     def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Of chains that leave a board for another one: the worst until then, how many did, and how many did not."""
-        number = {name: place for place, name in enumerate(self._names)}
-        return {
-            (one.chain.name, one.place): (played.worst_ns[at], played.ended[at], played.lost[at])
-            for sections in self._sections
-            for one in sections[:-1]
-            for at in (number[one.name],)
-        }
+        found = zip(played.worst_ns, played.ended, played.lost, strict=True)
+        return dict(zip(self._until, itertools.islice(found, len(self._chains), None), strict=True))
 
     def steps(self, played: Played) -> Iterator[tuple[str, int, str, str, int, int, int]]:
         """Of a recorded run: chain, instance, place, what it does there, its start and end, and its release."""
-        instances = dict(zip(self._names, played.recorded, strict=True))
-        for sections in self._sections:
-            for section in all_of(sections):
-                first_ns = {times[0]: number for number, times in enumerate(instances[sections[0].name])}
-                for times in instances[section.name]:
-                    for place, what, start_ns, end_ns in self._steps(section, times):
-                        if 0 <= start_ns <= end_ns:
-                            yield (
-                                *(section.chain.name, first_ns[times[0]], place, what),
-                                *(start_ns, end_ns, times[0]),
-                            )
-
-    def _steps(self, section: Section, times: tuple[int, ...]) -> list[tuple[str, str, int, int]]:
-        _, sample_ns, sampled_ns, heard_ns, answered_ns, act_ns, acted_ns = times
-        own = [one.name for one in section.callbacks if one.executor == section.place]
-        on_host = [one for one in section.callbacks if self._system.where(one) == "host"]
-        link = next(
-            (link.name for board, link in zip(self._boards, self._links, strict=True) if board.name == section.place),
-            "",
-        )
-        shape, calls = self._shapes[section.name], self._services[section.name]
-        if calls == "serves":
-            hosts = " and ".join(dict.fromkeys(one.executor for one in on_host))
-            return [
-                *([(hosts, on_host[0].name, heard_ns, answered_ns)] if on_host else []),
-                (f"{link}, to the board", "request", answered_ns, act_ns),
-                (section.place, own[0], act_ns, sampled_ns),
-                (f"{link}, to the host", "reply", sampled_ns, acted_ns),
-            ]
-        asked, told = ("request", "reply") if calls == "asks" else ("message", "message")
-        steps = []
-        if shape in ("answered", "sampled", "heard", "looped"):
-            steps.append((section.place, own[0], sample_ns, sampled_ns))
-        if shape in ("answered", "heard"):
-            steps.append((f"{link}, to the host", asked, sampled_ns, heard_ns))
-        if on_host:
-            places = " and ".join(dict.fromkeys(one.executor for one in on_host))
-            steps.append((places, ", ".join(one.name for one in on_host), heard_ns, answered_ns))
-        if shape in ("answered", "told", "looped"):
-            sent_ns = sampled_ns if shape == "looped" else answered_ns
-            steps.append((f"{link}, to the board", told, sent_ns, act_ns))
-            steps.append((section.place, own[-1], act_ns, acted_ns))
-        return steps
+        names = list(self._names.values())
+        runs = {name: {one[1]: one[2:] for one in times} for name, times in zip(names, played.runs, strict=True)}
+        crossed = {
+            name: {one[1]: one[2] for one in times}
+            for name, times in zip(self._message_names(), played.crossings, strict=True)
+        }
+        links = {board.name: link.name for board, link in zip(self._boards, self._links, strict=True)}
+        for chain, recorded in zip(self._chains, played.recorded, strict=False):
+            releases = {release_ns for release_ns, *_ in recorded}
+            path = self._system.path(chain)
+            begun = runs[self._names[id(path[0])]]
+            numbers = dict(zip(sorted(begun), sorted(releases), strict=False))
+            for at, callback in enumerate(path[len(path) - len(chain.callbacks) :], len(path) - len(chain.callbacks)):
+                own = runs[self._names[id(callback)]]
+                before = path[at - 1] if at > 0 else None
+                for instance, release_ns in numbers.items():
+                    start_ns, end_ns = own.get(instance, (-1, -1))
+                    said: list[tuple[str, str, int, int]] = []
+                    if before is not None and before.sends and callback.executor in links:
+                        sent_ns = crossed[self._message_of(before)].get(instance, -1)
+                        said.append((f"{links[callback.executor]}, to the board", _what(before), sent_ns, start_ns))
+                    said.append((callback.executor, callback.name, start_ns, end_ns))
+                    if callback.sends and callback.executor in links:
+                        sent_ns = crossed[self._message_of(callback)].get(instance, -1)
+                        said.append((f"{links[callback.executor]}, to the host", _what(callback), end_ns, sent_ns))
+                    for place, what, from_ns, to_ns in said:
+                        if 0 <= from_ns <= to_ns:
+                            yield chain.name, instance, place, what, from_ns, to_ns, release_ns
 
     def words(self, run: BoardsRun) -> str:
         longest_ns = max(chain.period_ns for chain in self._chains)
@@ -418,14 +292,14 @@ class BoardsPlayer:
             "seed": run.seed,
             "steady": "true",
             "horizon_us": horizon_ns(self._system) // MICROSECOND,
-            "hosts": ",".join(str(one.lanes) for one in self._hosts),
+            "hosts": ",".join(map(str, self._lanes)),
             "settle_us": (longest_ns + max(map(self._transit, self._links))) // MICROSECOND,
         }
         if self._losses:
             fields |= {"instance_losses": self._losses, "instance_loss": 0.3}
         settings = [f"{name}={value}" for name, value in fields.items() if value != ""]
         boards = (self._board_words(number, run) for number in range(len(self._boards)))
-        return ";".join((*settings, *boards))
+        return ";".join((*settings, *boards, *self._graph(run), *self._paths, *self._until.values()))
 
     def _transit(self, link: SerialLink | UdpLink) -> int:
         """All that is sent, one after the other: a chain without a bound may ask more of the line than it can carry."""
@@ -469,182 +343,101 @@ class BoardsPlayer:
                 "interrupt_receive_us": interrupt_us,
                 "interrupt_complete_us": interrupt_us,
             }
-        settings = (f"{name}={value}" for name, value in fields.items())
-        return ";".join((*settings, *(self._section(one, run) for one in self._played[number])))
+        return ";".join(f"{name}={value}" for name, value in fields.items())
 
-    def _section(self, section: Section, run: BoardsRun) -> str:
-        chain = section.chain
-        place = self.chain_names.index(chain.name)
-        base = next(one for one in all_of(self._sections[place]) if one.callbacks == section.callbacks)
-        takes = self._takes[base.name]
-        timer = self._system.timer_of(chain)
-        shape, calls = self._shapes[base.name], self._services[base.name]
-        where = {id(one): number for number, one in enumerate(chain.callbacks)}
-        times_us = {key: run.executions_ns[place][number] // MICROSECOND for key, number in where.items()}
-        on_board = [one for one in section.callbacks if one.executor == section.place]
-        on_host = [one for one in section.callbacks if one.executor != section.place]
-        on_board_us = [times_us[id(one)] for one in on_board]
-        if shape == "told":
-            on_board_us.insert(0, 0)
-        behind: list[Callback] = []
-        if calls == "serves":
-            served = section.callbacks.index(on_board[0])
-            behind, on_host = list(section.callbacks[served + 1 :]), list(section.callbacks[:served])
-        sent, taken = self._messages(base, run.payload_bytes[place], where)
-        if takes and not on_host:
-            taken = self._bytes_of(takes[self._members(base).index(section)], run)
-        fields = {  # losses are counted by instance from phase_us on, on all boards
-            "name": _numbered(place, section),
-            "level": 0 if section.place == HOST else self._levels_of[section.place][chain.name],
-            "shape": shape,
-            "period_us": chain.period_ns // MICROSECOND,
-            "phase_us": run.phases_ns[self.chain_names.index(timer.name)] // MICROSECOND,
-            "payload_bytes": sent,
-            "reply_bytes": taken,
-            "sample_us": on_board_us[0] if on_board_us else 0,
-            "host_us": times_us[id(on_host[0])] if on_host else 0,
-            "act_us": on_board_us[1] if len(on_board_us) > 1 else 0,
-            "jitter_us": chain.jitter_ns // MICROSECOND if section.before is None and not takes else 0,
-            **({"burst": chain.burst} if section is self._first_of(chain.name) and chain.begins_with_event else {}),
-            "reliable": str(chain.reliability == "reliable").lower(),
-            "hold": str(self._holds(timer)).lower(),
-            "node": self._node(on_host[0]) if on_host else 0,
+    def _graph(self, run: BoardsRun) -> Iterator[str]:
+        for place, chain in enumerate(self._chains):
+            for position, callback in enumerate(chain.callbacks):
+                execution_ns = run.executions_ns[place][position]
+                yield self._callback(chain, callback, execution_ns, run.phases_ns[place])
+        for place, chain in enumerate(self._chains):
+            for position, callback in enumerate(chain.callbacks):
+                if callback.sends is not None:
+                    yield self._message(chain, position, run.payload_bytes[place][position], run)
+
+    def _callback(self, chain: Chain, callback: Callback, execution_ns: int, phase_ns: int) -> str:
+        fields: dict[str, object] = {
+            "name": self._names[id(callback)],
+            "on": self._on[callback.executor],
+            "execution_us": execution_ns // MICROSECOND,
         }
-        fields |= self._locks_of(chain, on_board, begins_here=shape != "told")
-        for key, callbacks in (("more", on_host[1:]), ("after", behind)):
-            if callbacks:
-                fields[f"{key}_nodes"] = ",".join(str(self._node(one)) for one in callbacks)
-                fields[f"{key}_us"] = ",".join(str(times_us[id(one)]) for one in callbacks)
-        fields |= self._hops_of(section, on_host, behind, run)
-        if servers := self._servers_of(on_host, behind):
-            fields["servers"] = servers
-        if calls != "topics":
-            number = self._sections[place].index(base) if section.before is None and not section.inner else 0
-            fields |= {"calls": calls, "service": f"c{place}" + (f"n{number}" if number else ""), "mark": place + 1}
-        if section.inner:
-            fields["next"] = _numbered(place, section.inner[0])
-        elif not section.is_last and calls == "topics":
-            sections = self._sections[place]
-            fields["next"] = _numbered(place, sections[sections.index(section) + 1])
-        if self._is_joined_on_board(base):
-            fields["join"] = place + 1
-        elif len(takes) > 1:
-            fields["waits"] = len(takes)
-        if shape == "heard" and section.is_last and not on_host:
-            fields["ends_sampled"] = "true"
-        if begins := self._begins.get(section.name):
-            fields["begins"] = ",".join(name for name, _ in begins)
-            fields["begins_at"] = ",".join(str(done) for _, done in begins)
-        return "chain=" + " ".join(f"{name}={value}" for name, value in fields.items())
+        if self._system.where(callback) == "mcu":
+            fields["level"] = self._levels_of[callback.executor][chain.name]
+            fields["reliable"] = str(chain.reliability == "reliable").lower()
+            if locks := self._locks_of(chain, callback):
+                fields["locks"] = locks
+        elif server := self._server_of(callback):
+            fields["server"] = server
+        if callback is chain.callbacks[0]:
+            if len(self._system.inputs(chain)) > 1:
+                fields["joins"] = "true"
+            if chain.branches_from is None:
+                fields |= {"period_us": chain.period_ns // MICROSECOND, "phase_us": phase_ns // MICROSECOND}
+                fields["jitter_us"] = chain.jitter_ns // MICROSECOND
+                if chain.begins_with_event:
+                    fields["burst"] = chain.burst
+        return _line("callback", fields)
 
-    def _locks_of(self, chain: Chain, on_client: list[Callback], begins_here: bool) -> dict[str, str]:
-        """Of a chain as it is described. The first callback of one that begins on the board samples."""
-        ways = ["sample_locks", "act_locks"] if begins_here else ["act_locks"]
-        fields = {}
-        for way, callback in zip(ways, on_client, strict=False):
-            taken = [
-                f"{number},{one.section_ns // MICROSECOND}"
-                for number, lock in enumerate(self._system.locks)
-                for one in lock.sections
-                if one.callback == (chain.name, callback.name)
-            ]
-            if taken:
-                fields[way] = ",".join(taken)
-        return fields
+    def _message(self, chain: Chain, position: int, sent_bytes: int, run: BoardsRun) -> str:
+        callback = chain.callbacks[position]
+        receivers = self._receivers.get(id(callback), [])
+        fields: dict[str, object] = {
+            "name": self._message_of(callback),
+            "from": self._names[id(callback)],
+            "to": ",".join(self._names[id(one)] for one in receivers),
+            "bytes": sent_bytes,
+            "reliable": str(chain.reliability == "reliable").lower(),
+            "hold": str(self._holds(self._system.timer_of(chain))).lower(),
+        }
+        if callback.requests:
+            fields["carry"] = "request"
+        elif callback.replies:
+            fields |= {"carry": "reply", "request": self._message_of(chain.callbacks[position - 1])}
+        # How long it is under way between executors of the host: as long as it may, or no time.
+        hops_us = [self._system.hop_ns(callback, one) // MICROSECOND for one in receivers]
+        if any(hops_us) and run.seed % 4:
+            fields["hops_us"] = ",".join(map(str, hops_us))
+        return _line("message", fields)
 
-    def _hops_of(
-        self, section: Section, on_host: list[Callback], behind: list[Callback], run: BoardsRun
-    ) -> dict[str, object]:
-        """How long messages are under way between executors of the host: as long as they may, or no time."""
-        if run.seed % 4 == 0:
-            return {}
-        fields: dict[str, object] = {}
-        for key, callbacks in (("more", on_host), ("after", behind)):
-            hops_us = [self._system.hop_ns(*pair) // MICROSECOND for pair in itertools.pairwise(callbacks)]
-            if key == "after" and behind:
-                hops_us.insert(0, 0)
-            if any(hops_us):
-                fields[f"{key}_hops_us"] = ",".join(map(str, hops_us))
-        takes = self._takes.get(section.name, ())
-        if takes and on_host and section.callbacks[0] is on_host[0]:
-            fields["hop_us"] = min(self._system.hop_ns(one, on_host[0]) for one in takes) // MICROSECOND
-        return fields
+    def _message_names(self) -> list[str]:
+        """In the order of the plan."""
+        return [self._message_of(one) for chain in self._chains for one in chain.callbacks if one.sends]
 
-    def _bytes_of(self, made_by: Callback, run: BoardsRun) -> int:
-        return next(
-            run.payload_bytes[place][number]
-            for place, chain in enumerate(self._chains)
-            for number, one in enumerate(chain.callbacks)
-            if one is made_by
+    def _locks_of(self, chain: Chain, callback: Callback) -> str:
+        return ",".join(
+            f"{number},{one.section_ns // MICROSECOND}"
+            for number, lock in enumerate(self._system.locks)
+            for one in lock.sections
+            if one.callback == (chain.name, callback.name)
         )
 
     def _holds(self, timer: Chain) -> bool:
         """One of the chains of a timer does, which have one level."""
         return any(one.hold for one in self._chains if self._system.timer_of(one) is timer)
 
-    def _servers_of(self, on_host: list[Callback], behind: list[Callback]) -> str:
-        """Empty: none of these callbacks of the host serves several chains."""
-        numbers = [self._servers.get(id(one), 0) for one in (*on_host, *behind)]
-        if not on_host:
-            numbers.insert(0, 0)
-        return ",".join(map(str, numbers)) if any(numbers) else ""
+    def _server_of(self, callback: Callback) -> int:
+        """The number of the one that it is, with others, and that does not overlap itself; 0: none."""
+        return self._servers.get(id(callback), 0)
 
-    def _node(self, callback: Callback) -> int:
-        return next((n for n, one in enumerate(self._hosts, 1) if one.name == callback.executor), 0)
 
-    def _messages(self, section: Section, sizes: tuple[int, ...], where: dict[int, int]) -> tuple[int, int]:
-        """Bytes of what the board sends, and of what it takes."""
-        chain, shape = section.chain, self._shapes[section.name]
-        first, last = where[id(section.callbacks[0])], where[id(section.callbacks[-1])]
-        if self._services[section.name] == "serves":
-            served = next(n for n in range(first, last + 1) if chain.callbacks[n].kind == "service")
-            return sizes[served], sizes[served - 1]
-        if shape == "hosted":  # nothing crosses
-            return LEAST_BYTES, LEAST_BYTES
-        taken = sizes[max(last - 1, 0)] if shape in ("answered", "told") else sizes[first]
-        return (LEAST_BYTES if shape == "told" else sizes[first]), taken
+def _line(what: str, fields: Mapping[str, object]) -> str:
+    return f"{what}=" + " ".join(f"{name}={value}" for name, value in fields.items())
+
+
+def _what(sender: Callback) -> str:
+    return "request" if sender.requests else "reply" if sender.replies else "message"
+
+
+def _servers(system: System) -> dict[int, int]:
+    """By callback of the host its number: of a service that several chains ask, and of an exclusive group."""
+    shared = servers_of(system).values()
+    found = {id(one): n for n, several in enumerate(shared, 1) for one in several if _is_alone(system, one)}
+    groups = [one.name for one in system.groups if one.kind == "exclusive"]
+    for callback in (each for chain in system.chains for each in chain.callbacks if each.group in groups):
+        found[id(callback)] = len(shared) + 1 + groups.index(callback.group or "")
+    return found
 
 
 def _is_alone(system: System, server: Callback) -> bool:
     """It does not overlap itself."""
     return all(group.kind == "exclusive" for group in system.groups if group.name == server.group)
-
-
-def _numbered(place: int, section: Section) -> str:
-    """Of a chain's place and the section's, as the plan names it."""
-    return f"c{place}s{int(section.name.partition(NUMBER)[2] or 1) - 1}"
-
-
-def _as_played(system: System, sections: list[Section]) -> list[Section]:
-    """A node may ask a board one service after the other, as for a goal and its result: each is played by itself, and
-    begun by what the node does with the reply before it."""
-    if len(sections) != 1 or sections[0].place == HOST or sections[0].away:
-        return sections
-    (whole,) = sections
-    served = [n for n, one in enumerate(whole.callbacks) if one.kind == "service" and system.where(one) == "mcu"]
-    if len(served) < 2 or len(served) != sum(system.where(one) == "mcu" for one in whole.callbacks):
-        return sections
-    cuts = [0, *served[1:], len(whole.callbacks)]
-    return [
-        replace(whole, name=f"{whole.chain.name}{NUMBER}{number}", callbacks=whole.callbacks[first:last])
-        for number, (first, last) in enumerate(itertools.pairwise(cuts), 1)
-    ]
-
-
-def service_of(system: System, section: Section) -> str:
-    """What is a service's of a section: the board asks, it serves, or neither. As sim/board/plan.h has it.
-    UnplayableError for what the simulated program cannot be."""
-    own = [one for one in section.callbacks if one.executor == section.place]
-    kinds = [one.kind for one in own]
-    if any(one.requests or one.replies for one in own) or "client" in kinds:
-        whole = section.before is None and section.is_last
-        asked = section.before is not None and section.before.requests and system.where(section.before) == "mcu"
-        if kinds == ["service"] and (whole or asked):
-            return "serves"
-        ends = section.callbacks[0], section.callbacks[-1]
-        if whole and len(own) == 2 and ends == tuple(own) and own[0].requests and kinds[1] == "client":
-            return "asks"
-        raise UnplayableError("a chain with a service of a board does nothing else there, and not on that board alone")
-    if section.away:
-        raise UnplayableError("a chain comes back to a board from another one, and not with the reply of a service")
-    return "topics"

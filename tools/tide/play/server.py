@@ -24,9 +24,12 @@ class Played:
     lost: tuple[int, ...]
     violations: tuple[str, ...]  # broken rules
     full: tuple[str, ...]  # pools that did not suffice
-    # Of a plan with record=true, by chain and instance: release, sample from and to, heard and answered by the node,
-    # act from and to; -1 where it did not come so far.
+    # Of a plan with record=true. By chain and instance: release, start of the first callback, end of the last; -1 where
+    # it did not come so far.
     recorded: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    # Of boards. By callback its runs: timer, instance, start, end. By message: timer, instance, when it came to ROS 2.
+    runs: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    crossings: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
 
 class Server:
@@ -56,8 +59,11 @@ class Server:
         if "refused" in told:
             raise ServerError(f"{self._program} refuses the plan: {told['refused']}")
         worst, ended, lost = zip(*told["chains"], strict=True)
-        recorded = tuple(tuple(tuple(one) for one in chain) for chain in told.get("recorded", ()))
-        return Played(worst, ended, lost, tuple(told["violations"]), tuple(told.get("full", ())), recorded)
+        records = (
+            tuple(tuple(tuple(one) for one in each) for each in told.get(name, ()))
+            for name in ("recorded", "runs", "crossings")
+        )
+        return Played(worst, ended, lost, tuple(told["violations"]), tuple(told.get("full", ())), *records)
 
     def close(self) -> None:
         child, self._child = self._child, None
