@@ -17,8 +17,8 @@ from tide.analysis.premises import of_executors
 from tide.main import app
 from tide.report.results import NAMES, Machine, Results, Run, summarise, write
 from tide.run import evidence
-from tide.run.evidence import Frame, Instance, Way, frame_of, split
-from tide.run.judge import BROKEN, HELD, UNSEEN, judge, shares, with_bounds
+from tide.run.evidence import Frame, Instance, Way, board_starts, frame_of, of_lines, split
+from tide.run.judge import BROKEN, HELD, UNSEEN, _Judge, judge, shares, with_bounds
 from tide.system.load import load, parse
 from tide.system.model import System
 
@@ -375,3 +375,50 @@ def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path
     said = " ".join(shown.output.split())
     assert f"broken: {broken.text} ({broken.counter})" in said and "held: no frame is lost" in said
     assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["evidence"]["frames"] == 100
+
+
+# ---- lines of boards whose frames do not tell their chains ----
+
+
+def on_line(track: str, end_ms: float, kind: int = 7, session: int = 1, object_id: int | None = 3) -> Frame:
+    end_ns = int(end_ms * 1e6)
+    return Frame(track, end_ns - 100_000, end_ns, False, object_id, kind, session, 1, 2, 40, 1)
+
+
+def test_each_line_of_several_boards_answers_for_its_own() -> None:
+    """Its log was read of a single line only, so that no run of several boards could be guaranteed."""
+    up, down = [on_line("up", 10), on_line("up", 20)], [on_line("down", 12, kind=9)]
+    seen = of_lines({"base": up + down, "arm": [*up, on_line("up", 30, kind=14, object_id=None)]}, 0, 10**9)
+    assert {board: (one["frames"], one["strangers"]) for board, one in seen.items()} == {"base": (3, 0), "arm": (3, 1)}
+    assert all("sizes" not in one and one["escaped_bytes"] == 2 for one in seen.values())
+    judged = _Judge(SYSTEM, bounds_of(SYSTEM), run_with({**sound_of_lines(), "lines": {"client": seen["arm"]}}))
+    judged.at = frozenset({"client"})
+    assert judged.line_alone({})[:2] == (BROKEN, "1 of 3 frames are not of these chains")
+    assert judged.heard_at_start({})[0] == HELD and judged.escapes({"escaped_bytes": 1})[0] == BROKEN
+    judged.seen.pop("lines")
+    assert {judged.line_alone({})[0], judged.escapes({})[0], judged.questions("agent_questions", {})[0]} == {UNSEEN}
+
+
+def sound_of_lines() -> dict[str, Any]:
+    """Without what only frames that tell their chains say."""
+    keys = ("frames", "escaped_bytes", "strangers", "signs_of_life", "sizes", "client_questions", "agent_questions")
+    return {key: value for key, value in sound().items() if key not in keys}
+
+
+def test_only_what_leaves_no_doubt_tells_how_late_a_board_starts() -> None:
+    ms = 1_000_000
+    lines = {"base": [on_line("down", 15), on_line("down", 40), on_line("down", 40.5), on_line("down", 71)]}
+    runs: dict[str, list[tuple[str, int | None, int, int]]] = {
+        "base": [
+            ("brake", 0, 200_000, 2 * ms),  # idle: 0.2 ms late
+            ("brake", 10 * ms, 10 * ms + 100_000, 14 * ms),
+            ("act", None, 15 * ms + 300_000, 16 * ms),  # one frame, nothing ran: 0.3 ms
+            ("act", None, 41 * ms, 42 * ms),  # two frames
+            ("brake", 50 * ms, 50 * ms + 50_000, 60 * ms),
+            ("steer", 55 * ms, 60 * ms + 50_000, 61 * ms),  # brake ran
+            ("brake", 70 * ms, 72 * ms, 73 * ms),  # a frame came meanwhile
+        ],
+        "other": [("lamp", 0, 9 * ms, 10 * ms)],  # nobody knows what came to it
+    }
+    told = board_starts(runs, lines)
+    assert told == {"start_late_ns": {"brake": 200_000}, "taken_ns": {"1": 300_000}}

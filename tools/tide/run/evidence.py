@@ -394,6 +394,35 @@ def of_frames(frames: Sequence[Frame], names: Sequence[str], since_ns: int, unti
     }
 
 
+def of_lines(lines: Mapping[str, Sequence[Frame]], since_ns: int, until_ns: int) -> Evidence:
+    """By board, where frames do not tell their chains; sizes are of nobody then."""
+    seen = {board: of_frames(frames, (), since_ns, until_ns) for board, frames in lines.items()}
+    return {board: {key: value for key, value in one.items() if key != "sizes"} for board, one in seen.items() if one}
+
+
+def board_starts(
+    runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Mapping[str, Sequence[Frame]]
+) -> Evidence:
+    """As `starts`, without knowing which frame belongs to which callback. runs: by board, of each run of a callback the
+    chain, the release that it begins (None: it took a message), start and end. Only what leaves no doubt: a timer that
+    expired while no callback ran and no frame came; a callback before which one frame alone came, and nothing ran."""
+    late: dict[str, int] = {}
+    taken: dict[int, int] = {}
+    for board, every in runs.items():
+        arrivals = sorted(frame.end_ns for frame in lines.get(board, ()) if frame.track == "down" and not frame.dropped)
+        ordered = sorted(every, key=lambda one: one[2])
+        busy_ns = 0  # until when a callback that began earlier ran
+        for chain, release_ns, start_ns, end_ns in ordered:
+            first = bisect_left(arrivals, (start_ns if release_ns is None else release_ns) - _BREAK_NS)
+            came = arrivals[first : bisect_right(arrivals, start_ns)]
+            if release_ns is not None and board in lines and not came and busy_ns <= release_ns:
+                late[chain] = max(late.get(chain, 0), start_ns - release_ns)
+            elif release_ns is None and len(came) == 1 and busy_ns <= came[0]:
+                taken[1] = max(taken.get(1, 0), start_ns - came[0])
+            busy_ns = max(busy_ns, end_ns)
+    return {"start_late_ns": late, "taken_ns": {str(count): value_ns for count, value_ns in taken.items()}}
+
+
 def lost_by_instance(instances: Sequence[Instance], frames: Sequence[Frame]) -> int:
     """The most frames that were lost while one instance was under way."""
     dropped = [frame.end_ns for frame in frames if frame.dropped]

@@ -22,7 +22,7 @@ from tide.analysis.result import Assumption, Bounds, ChainBound
 from tide.report.results import Answer, ChainResult, Results, Run
 from tide.run.plan import limit_ns
 from tide.system.model import Callback, Chain, System, nanoseconds
-from tide.system.places import SerialLink
+from tide.system.places import Executor, SerialLink
 
 Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
@@ -87,6 +87,7 @@ class _Judge:
             "interrupts": self.interrupts,
             "other_real_time": self.other_real_time,
             "line_on_time": self.line_on_time,
+            "shared_agent": self.shared_agent,
         }
 
     def answers(self, assumption: Assumption) -> list[Answer]:
@@ -177,6 +178,14 @@ class _Judge:
                 links[link.name] = links[link.name].model_copy(update={f"{way}_ms": most})
         return self.system.model_copy(update={"links": tuple(links.values())})
 
+    def with_jitter(self) -> System:
+        late = self.seen.get("start_late_ns", {})
+        chains = tuple(
+            one.model_copy(update={"jitter_ms": max(one.jitter_ms, Decimal(late.get(one.name, 0)) / _NS)})
+            for one in self.system.chains
+        )
+        return self.system.model_copy(update={"chains": chains})
+
     def by_others(self, assumption: Assumption, answers: Iterable[list[Answer]]) -> Answer:
         """What is 0 because the description gives none is answered where it is used."""
         ids = {_ANSWERED_BY[name] for name in assumption.values if name in _ANSWERED_BY}
@@ -264,7 +273,7 @@ class _Judge:
             return UNSEEN, "no timer expired on an idle processor", None
         name = max(late, key=lambda chain: late[chain] - values.get(chain, 0))
         limit_ns = values.get(name, 0)
-        text = f"{name} started {_milliseconds(late[name])} of {_milliseconds(limit_ns)} after an expiry"
+        text = f"{name} started {_milliseconds(late[name])} after an expiry, its jitter_ms is {_milliseconds(limit_ns)}"
         return _within(late[name], limit_ns, text)
 
     def host(self, way: str, limit_ns: int) -> Verdict:
@@ -281,15 +290,20 @@ class _Judge:
         return _within(seen["sure_ns"], limit_ns, text)
 
     def escapes(self, values: dict[str, int]) -> Verdict:
-        most = self.seen.get("escaped_bytes")
-        if most is None:
+        seen = self.of_lines()
+        if not self.serial_boards():
+            return HELD, "a network adds no escape bytes", None
+        if seen is None:
             return UNSEEN, "the line kept no log", None
-        limit, frames = values.get("escaped_bytes"), self.seen["frames"]
+        most = max((one["escaped_bytes"] or 0 for one in seen), default=0)
+        limit, frames = values.get("escaped_bytes"), sum(one["frames"] for one in seen)
         if limit is None:
             return HELD, f"{most} bytes of a frame at most, {frames} frames", None
         return _within(most, limit, f"{most} of {limit} bytes of a frame at most, {frames} frames")
 
     def sizes(self, values: dict[str, int]) -> Verdict:
+        if "lines" in self.seen and not any(map(self.is_given, self.users_of(self.at))):
+            return HELD, "tide plays all that sends there, with messages of the described sizes", None
         sizes = self.seen.get("sizes", {"messages": {}, "fragments": 0})
         if not sizes["messages"] or sizes["fragments"]:
             return UNSEEN, "the line's log shows no whole message", None
@@ -333,7 +347,7 @@ class _Judge:
             return UNSEEN, "this run does not count frames", None
         damaged = self.count("receiver", "checksum_errors") + self.count("agent", "checksum_errors")
         again = self.count("transmitter", "retransmissions")
-        dropped = int(self.seen.get("dropped", 0))
+        dropped = sum(int(one.get("dropped", 0)) for one in self.of_lines() or [self.seen])
         text = f"{dropped} frames lost, {damaged} damaged, {again} sent again"
         if limit == 0:
             return (BROKEN if max(damaged, again, dropped) else HELD), text, None
@@ -345,9 +359,14 @@ class _Judge:
         return _within(most, limit, f"{text}; {most} of {limit} of one instance at most")
 
     def questions(self, side: str, values: dict[str, int]) -> Verdict:
-        seen = self.seen.get(side)
-        if seen is None:
+        lines = self.of_lines()
+        if lines is None:
             return UNSEEN, "the line kept no log", None
+        asked = [one[side] for one in lines if one[side]["soonest_ns"] is not None]
+        seen = {
+            "count": sum(one["count"] for one in asked),
+            "soonest_ns": min((one["soonest_ns"] for one in asked), default=None),
+        }
         if seen["soonest_ns"] is None:
             return HELD, "no HEARTBEAT was sent", None
         text = f"{seen['count']} HEARTBEATs, the soonest after {_milliseconds(seen['soonest_ns'])}"
@@ -370,6 +389,35 @@ class _Judge:
         """What the emulated lines of the boards that are asked about counted."""
         own = [self.run.counters.get("lines", {}).get(name) for name in self.serial_boards()]
         return [one for one in own if isinstance(one, dict)]
+
+    def of_lines(self) -> list[dict[str, Any]] | None:
+        """What the logs of these boards' lines say: of the only line, or of each; None: one kept no log."""
+        if "frames" in self.seen:
+            return [self.seen]
+        known = self.seen.get("lines", {})
+        boards = self.serial_boards()
+        return [known[one] for one in boards] if all(one in known for one in boards) else None
+
+    def users_of(self, boards: Iterable[str]) -> list[Executor]:
+        """All executors of chains that visit these."""
+        visited = [{one.executor for one in self.system.path(chain)} for chain in self.system.chains]
+        names = set[str]().union(*(one for one in visited if one & set(boards)))
+        return [self.system.executor(name) for name in sorted(names)]
+
+    @staticmethod
+    def is_given(executor: Executor) -> bool:
+        return bool(executor.command or executor.image or executor.attach)
+
+    def shared_agent(self, _: dict[str, int]) -> Verdict:
+        """Every board of the run sent through the agent meanwhile."""
+        found = []
+        for board, ways in self.seen.get("handed", {}).items():
+            link = self.system.link_of_board(self.system.executor(board))
+            self.at = frozenset({board})
+            limits = {"agent": link.agent_ms, "return": link.return_ms} if link else {}
+            found += [self.host(way, nanoseconds(limits[way] or Decimal(0))) for way in ways if way in limits]
+        worst = [one for word in (BROKEN, UNSEEN, HELD) for one in found if one[0] == word]
+        return worst[0] if worst else (UNSEEN, "no trace tells which frame belongs to which instance", None)
 
     def line_on_time(self, _: dict[str, int]) -> Verdict:
         if len(self.lines()) < len(self.serial_boards()):
@@ -397,8 +445,7 @@ class _Judge:
         return HELD, "tide plays an event each time that one may come", None
 
     def given(self) -> list[str]:
-        given = [one for one in self.system.executors if one.command or one.image or one.attach]
-        return [one.name for one in given if one.name in self.at]
+        return [one.name for one in self.system.executors if self.is_given(one) and one.name in self.at]
 
     def interrupts(self, _: dict[str, int]) -> Verdict:
         if "undescribed" not in self.seen or self.given():
@@ -429,16 +476,18 @@ class _Judge:
         return (BROKEN if full or failed else HELD), f"full {full} times, {failed} publishes refused", None
 
     def line_alone(self, _: dict[str, int]) -> Verdict:
-        strangers = self.seen.get("strangers")
-        if strangers is None:
-            return UNSEEN, "the line kept no log", None
-        text = f"{strangers} of {self.seen['frames']} frames are not of these chains"
+        lines = self.of_lines()
+        if lines is None or not self.serial_boards():
+            return UNSEEN, "the line kept no log" if lines is None else "traffic of a network is not counted", None
+        strangers, frames = sum(one["strangers"] for one in lines), sum(one["frames"] for one in lines)
+        text = f"{strangers} of {frames} frames are not of these chains"
         return (BROKEN if strangers else HELD), text, None
 
     def heard_at_start(self, _: dict[str, int]) -> Verdict:
-        asked = self.seen.get("signs_of_life")
-        if asked is None:
-            return UNSEEN, "the line kept no log", None
+        lines = self.of_lines()
+        if lines is None or not self.serial_boards():
+            return UNSEEN, "questions of a board are not counted here", None
+        asked = sum(one["signs_of_life"] for one in lines)
         return (BROKEN if asked else HELD), f"the board asked {asked} times whether the agent is there", None
 
     def machine(self, _: dict[str, int]) -> Verdict:
@@ -477,6 +526,7 @@ _TIMES: dict[str, Callable[[_Judge], System]] = {
     "shortest_execution": _Judge.with_executions,
     "agent": _Judge.with_links,
     "return": _Judge.with_links,
+    "release_jitter": _Judge.with_jitter,
 }
 _ANSWERED_BY = {
     "agent_ms": "agent",

@@ -35,7 +35,17 @@ from tide.run.plan import (
     used_executors,
 )
 from tide.run.robot import Recorded, Report, Robot, Settings
-from tide.run.seen import Section, Seen, SeenPath, paths_of, sections_seen, seen_of, undisturbed, with_bounds
+from tide.run.seen import (
+    Section,
+    Seen,
+    SeenPath,
+    paths_of,
+    runs_of_boards,
+    sections_seen,
+    seen_of,
+    undisturbed,
+    with_bounds,
+)
 from tide.system.levels import levels_of_boards
 from tide.system.model import Chain, System
 from tide.system.places import Executor
@@ -193,6 +203,9 @@ def outcome_of(
         told["paths"] = [asdict(one) for one in beside]
     if recorded.frames:
         told |= evidence.of_line(line, instances, recorded.frames, system.executor(line[0].sample.executor).lanes > 1)
+    elif recorded.lines:
+        told["lines"] = evidence.of_lines(recorded.lines, recorded.start_ns, recorded.end_ns)
+        told |= evidence.board_starts(runs_of_boards(system, recorded), recorded.lines)
     run = Run(
         executor=DESCRIBED,
         send=DESCRIBED,

@@ -98,6 +98,7 @@ class Recorded:
     counters: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # for people
     frames: list[Frame] = field(default_factory=list)  # of the line, where they tell their instances
+    lines: dict[str, list[Frame]] = field(default_factory=dict)  # else by board, of each line that is emulated
     handed: list[Handed] = field(default_factory=list)  # between boards and hosts, of what is known
     undescribed: list[str] = field(default_factory=list)  # endpoints of the user's nodes beside the described ones
     other_real_time: list[str] | None = None  # threads that are not of the run; null: not visible
@@ -242,6 +243,8 @@ class Robot:
         self._count(recorded)
         if self.logs_frames:
             recorded.frames = read_frames(self.out / _FRAMES)
+        else:
+            recorded.lines = {name: read_frames(self.out / f"{name}_{_FRAMES}") for name in self.lines}
         return recorded
 
     # ---- the parts ----
@@ -285,9 +288,9 @@ class Robot:
             return start_image(children, role_of(board), self.folder / board.image, self.out / f"{board.name}.log")
         command = [self.binaries["tide-line"], "--baud", str(link.baud), "--seed", str(self.settings.seed + number)]
         command += ["--priority", str(_LINE_PRIORITY), "--exit-on-eof"]
-        if self.logs_frames:
-            (self.out / _FRAMES).unlink(missing_ok=True)
-            command += ["--log", str(self.out / _FRAMES)]
+        log = self.out / (_FRAMES if self.logs_frames else f"{board.name}_{_FRAMES}")
+        log.unlink(missing_ok=True)
+        command += ["--log", str(log)]
         if self.settings.line_loss > 0:
             command += ["--frame-loss", f"{self.settings.line_loss:g}"]
         if self.settings.first_loss > 0:

@@ -114,6 +114,20 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
     return seen
 
 
+def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[str, int | None, int, int]]]:
+    """Of each board that is played its runs, for `tide.run.evidence.board_starts`."""
+    found: dict[str, list[tuple[str, int | None, int, int]]] = {}
+    for chain in system.chains:
+        for callback in chain.callbacks:
+            if system.where(callback) != "mcu" or is_given(system.executor(callback.executor)):
+                continue
+            begins = callback.kind in ("timer", "event")
+            for index, (start_ns, end_ns, _) in recorded.runs.get((chain.name, callback.name), {}).items():
+                release_ns = release_ns_of(system, chain, recorded, index) if begins else None
+                found.setdefault(callback.executor, []).append((chain.name, release_ns, start_ns, end_ns))
+    return found
+
+
 def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, has_begun: bool) -> bool:
     """Its timer had no chance to run. Of a lost instance a board may tell nothing but that."""
     first = system.path(chain)[0]
