@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions of a request, a goal and a change of a parameter, of tide and of another client (lab/bench/operations).
+"""Instructions of a sample, a request, a goal and a change of a parameter, of tide and of another client.
 
 A board asks itself through tide's agent over UDP, one operation after the other: request, reply and everything between
 them on both ends, with all threads of the process. An operation's figure is the difference of two runs that differ by
@@ -28,8 +28,11 @@ from behaviours import ROOT, free_port, tide_flags
 
 SOURCE = ROOT / "lab/bench/operations/main.c"
 RESULTS = ROOT / "lab/results/operations"
-MESSAGES = ["std_srvs", "test_msgs/action/Fibonacci", "rcl_interfaces/srv/SetParameters"]
+MESSAGES = ["std_msgs/String", "std_srvs", "test_msgs/action/Fibonacci", "rcl_interfaces/srv/SetParameters"]
 KINDS = {
+    "best_effort": "a best-effort sample of 100 B published",
+    "reliable": "a reliable one",
+    "sample": "a reliable one published and taken by the same program",
     "request": "a request and its reply",
     "goal": "a goal, its answer, one feedback and its result",
     "parameter": "a change of a parameter",

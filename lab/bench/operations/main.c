@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests, goals and changes of parameters of a board that asks itself through the agent, one after the other.
+/* Samples, requests, goals and changes of parameters of a board, one after the other: samples that nobody reads, and
+ * all else of the board to itself through the agent.
  *
- *   operations PORT request|goal|parameter COUNT
+ *   operations PORT best_effort|reliable|sample|request|goal|parameter COUNT
  *
  * Only the public interface is used, so it links with any client; lab/bench/operations.py builds it and counts its
  * instructions. Exit: 0 all were answered, 1 otherwise. */
@@ -11,6 +12,7 @@
 #include <rclc/rclc.h>
 #include <rclc_parameter/rclc_parameter.h>
 #include <rmw_microros/rmw_microros.h>
+#include <std_msgs/msg/string.h>
 #include <std_srvs/srv/set_bool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +48,55 @@ static void connect_node(const char *port) {
   require(rclc_node_init_default(&node, "board", "", &support), "node");
   executor = rclc_executor_get_zero_initialized_executor();
   require(rclc_executor_init(&executor, &support.context, HANDLES, &allocator), "executor");
+}
+
+/* ---- samples: of 100 B to nobody, at a pace that is no flood, or one after the other to itself ---- */
+
+#define SAMPLE_BYTES 100
+#define PACE_NS 200000
+
+static rcl_publisher_t publisher;
+static rcl_subscription_t subscription;
+static std_msgs__msg__String sample, heard_sample;
+
+static void set_sample(std_msgs__msg__String *message, char *memory, size_t size) {
+  message->data.data = memory;
+  message->data.capacity = SAMPLE_BYTES;
+  message->data.size = size;
+}
+
+static void init_samples(const rmw_qos_profile_t *qos) {
+  static char memory[SAMPLE_BYTES];
+  memset(memory, 'x', SAMPLE_BYTES - 1);
+  set_sample(&sample, memory, SAMPLE_BYTES - 1);
+  const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String);
+  require(rclc_publisher_init(&publisher, &node, type, "samples", qos), "publisher");
+}
+
+static void init_best_effort(void) { init_samples(&rmw_qos_profile_sensor_data); }
+static void init_reliable(void) { init_samples(&rmw_qos_profile_default); }
+
+static void on_sample(const void *message) {
+  answered += ((const std_msgs__msg__String *)message)->data.size == SAMPLE_BYTES - 1;
+}
+
+static void init_sample(void) {
+  static char memory[SAMPLE_BYTES];
+  init_samples(&rmw_qos_profile_default);
+  set_sample(&heard_sample, memory, 0);
+  const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String);
+  require(rclc_subscription_init_default(&subscription, &node, type, "samples"), "subscription");
+  require(rclc_executor_add_subscription(&executor, &subscription, &heard_sample, on_sample, ON_NEW_DATA),
+          "handle of the subscription");
+}
+
+static void publish(void) { require(rcl_publish(&publisher, &sample, NULL), "publish"); }
+
+static void publish_at_pace(void) {
+  const struct timespec pace = {0, PACE_NS};
+  publish();
+  answered++;
+  nanosleep(&pace, NULL);
 }
 
 /* ---- requests ---- */
@@ -221,7 +272,10 @@ typedef struct kind {
   void (*go_on)(void);
 } kind_t;
 
-static const kind_t kinds[] = {{"request", init_requests, send_request, go_on_with_requests},
+static const kind_t kinds[] = {{"best_effort", init_best_effort, publish_at_pace, go_on_with_requests},
+                               {"reliable", init_reliable, publish_at_pace, go_on_with_requests},
+                               {"sample", init_sample, publish, go_on_with_requests},
+                               {"request", init_requests, send_request, go_on_with_requests},
                                {"goal", init_goals, send_goal, go_on_with_goals},
                                {"parameter", init_parameters, send_change, go_on_with_requests}};
 
@@ -236,7 +290,7 @@ int main(int count, char **words) {
   const kind_t *kind = count == 4 ? kind_of(words[2]) : NULL;
   const int wanted = kind == NULL ? 0 : atoi(words[3]);
   if (wanted < 1) {
-    fprintf(stderr, "usage: operations PORT request|goal|parameter COUNT\n");
+    fprintf(stderr, "usage: operations PORT best_effort|reliable|sample|request|goal|parameter COUNT\n");
     return 2;
   }
   connect_node(words[1]);
@@ -247,6 +301,7 @@ int main(int count, char **words) {
       asked++;
       kind->send();
     }
+    if (asked == answered) continue;
     (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100));
     kind->go_on();
   }

@@ -184,6 +184,7 @@ typedef struct tide_receiver {
   tide_queue_t noted;
   tide_account_t nobody; /* of frames without a reader; first in the list of all accounts */
   uint16_t free;         /* free slots, without the one that is filled next */
+  uint16_t slots_used;   /* those behind are free: only so many are looked at */
   uint16_t owed;         /* slots that accounts have reserved and do not use now */
   uint64_t next_arrival;
   tide_receiver_config_t config;

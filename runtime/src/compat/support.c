@@ -341,12 +341,19 @@ static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *exec
   tide_compat_leave(critical);
 }
 
-/* An executor has nothing to do with acknowledgments, and would be woken for each of them. */
+/* An executor has nothing to do with acknowledgments, and would be woken for each of them. It comes after each message
+ * that has left, and mostly finds nobody to wake. */
 static void on_activity(void *context) {
   tide_support_t *support = context;
   void (*retry)(tide_support_t *) = __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE);
   if (retry != NULL) retry(support);
   const bool polled = pump_of(support) != NULL; /* by the executor */
+  const uintptr_t critical = tide_compat_enter();
+  const bool creating = support->session.state == TIDE_SESSION_CREATING;
+  const bool is_for_nobody =
+      !creating && !polled && support->waiters == NULL && support->session.daemon.receiver.noted.count == 0u;
+  tide_compat_leave(critical);
+  if (is_for_nobody) return;
   if (!polled) digest_frames(support, true);
   wake_all(support, polled ? tide_executor_wake : tide_executor_wake_for_frames);
 }

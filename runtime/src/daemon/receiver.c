@@ -114,7 +114,7 @@ static tide_input_stream_t *take_stream(tide_receiver_t *r, uint8_t id) {
 }
 
 static tide_slot_t *find_slot(const tide_receiver_t *r, uint8_t stream, uint16_t sequence) {
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream == stream && slot->sequence == sequence && (waits(slot) || is_being_delivered(slot))) return slot;
   }
@@ -142,7 +142,7 @@ static bool has_reason_to_wait(const tide_receiver_t *r, const tide_slot_t *slot
   if (slot->blocked || (TIDE_RESERVATIONS && slot->account->full)) return true;
   const tide_input_stream_t *stream = find_stream(r, slot->stream);
   if (slot->state == SLOT_HELD && (!stream || slot->sequence != stream->next)) return true;
-  for (size_t i = 0; i < r->config.slot_count; ++i)
+  for (size_t i = 0; i < r->slots_used; ++i)
     if (r->config.slots[i].stream == slot->stream && is_being_delivered(&r->config.slots[i])) return true;
   return false;
 }
@@ -153,6 +153,7 @@ static void check(const tide_receiver_t *r) {
     const tide_slot_t *slot = &r->config.slots[i];
     const bool is_noted = tide_queue_contains(&slot->entry);
     TIDE_INVARIANT((slot->state == SLOT_FILLING) == (slot == r->filling));
+    TIDE_INVARIANT(slot->state == SLOT_FREE || i < r->slots_used);
     TIDE_INVARIANT(is_charged(slot) == (slot->account != NULL));
     TIDE_INVARIANT(!is_noted || waits(slot) || slot->state == SLOT_PARTIAL);
     TIDE_INVARIANT(!slot->blocked || waits(slot) || slot->state == SLOT_PARTIAL);
@@ -221,6 +222,7 @@ static void ask_withheld(tide_receiver_t *r);
 static void free_slot(tide_receiver_t *r, tide_slot_t *slot) {
   slot->state = SLOT_FREE;
   r->free++;
+  while (r->config.slots[r->slots_used - 1u].state == SLOT_FREE) r->slots_used--; /* one is being filled */
   discharge(r, slot);
   if (TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && r->withheld) ask_withheld(r);
 }
@@ -240,13 +242,13 @@ static void let_go(tide_receiver_t *r, tide_slot_t *slot) {
 static void refresh_stream(tide_receiver_t *r, uint8_t id) {
   const tide_input_stream_t *stream = find_stream(r, id);
   bool taken = false, partial = false;
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream != id) continue;
     taken = taken || slot->state == SLOT_TAKEN;
     partial = partial || slot->state == SLOT_PARTIAL;
   }
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream != id || (!waits(slot) && slot->state != SLOT_PARTIAL)) continue;
     const bool is_past =
@@ -298,7 +300,7 @@ void tide_receiver_open_account(tide_receiver_t *r, tide_account_t *account, uin
 void tide_receiver_set_full(tide_receiver_t *r, tide_account_t *account, bool full) {
   if (!TIDE_RESERVATIONS || account->full == full) return;
   account->full = full;
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->account == account && waits(slot)) refresh_stream(r, slot->stream);
   }
@@ -315,7 +317,7 @@ static void charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *acc
 
 /* A reassembly buffer came free: the streams that wait for one look again. */
 static void unblock(tide_receiver_t *r) {
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (!slot->blocked) continue;
     slot->blocked = false;
@@ -330,7 +332,7 @@ void tide_receiver_close_account(tide_receiver_t *r, tide_account_t *account) {
   if (!*link) return;
   tide_receiver_set_full(r, account, false);
   *link = account->next;
-  for (size_t i = 0; i < r->config.slot_count; ++i)
+  for (size_t i = 0; i < r->slots_used; ++i)
     if (r->config.slots[i].account == account) r->config.slots[i].account = &r->nobody;
   for (size_t i = 0; i < r->config.reassembly_count; ++i) {
     tide_reassembly_t *reassembly = &r->config.reassemblies[i];
@@ -366,7 +368,7 @@ static tide_reassembly_t *growing(const tide_receiver_t *r, uint8_t stream) {
 static void settle_stream(tide_receiver_t *r, uint8_t id) {
   if (TIDE_FRAGMENTS && get_bit(r->abandoning, id)) {
     bool busy = false;
-    for (size_t i = 0; i < r->config.slot_count; ++i)
+    for (size_t i = 0; i < r->slots_used; ++i)
       busy = busy || (r->config.slots[i].stream == id && is_being_delivered(&r->config.slots[i]));
     tide_reassembly_t *reassembly = busy ? NULL : growing(r, id);
     if (!busy) {
@@ -491,7 +493,8 @@ static uint32_t promised_slots(const tide_receiver_t *r, uint8_t stream, bool ot
   uint32_t count = 0u;
   for (size_t i = 0; TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
     const tide_input_stream_t *each = &r->config.streams[i];
-    if (each->id != 0u && (each->id == stream) != others) count += count_bits(asked_bits(each));
+    if (each->id == 0u) break; /* they are taken in order, and all given back at once */
+    if ((each->id == stream) != others) count += count_bits(asked_bits(each));
   }
   return count;
 }
@@ -518,7 +521,7 @@ static uint32_t choose_missing(const tide_receiver_t *r, const tide_input_stream
   const uint32_t taken = promised_slots(r, stream->id, true) + count_bits(chosen);
   for (uint32_t room = room_for(r, stream->id); room > taken && chosen != wanted; --room)
     chosen |= lowest_bit(wanted & ~chosen);
-  for (size_t i = 0; i < r->config.slot_count; ++i)
+  for (size_t i = 0; i < r->slots_used; ++i)
     if (r->config.slots[i].stream == stream->id && waits(&r->config.slots[i])) return chosen | (wanted & 1u);
   return chosen;
 }
@@ -529,7 +532,7 @@ static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t
   if (!TIDE_RELIABLE_STREAMS) return;
   uint32_t here = stream->held;
   int16_t highest = suspect;
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream != stream->id || !(waits(slot) || is_being_delivered(slot))) continue;
     const int16_t ahead = distance_from(stream->next, slot->sequence);
@@ -657,7 +660,7 @@ static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *su
 
 void tide_receiver_reset(tide_receiver_t *r) {
   r->withheld = false;
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     slot->blocked = false;
     if (slot->state == SLOT_TAKEN) {
@@ -736,13 +739,13 @@ static bool has_answers_only(const tide_slot_t *slot, size_t position) {
 
 /* A stream keeps its order, so what is before an urgent frame is as urgent as that frame. */
 static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *other = &r->config.slots[i];
     if (other == slot || other->stream != slot->stream || !waits(other)) continue;
     const bool is_before = tide_sequence_distance(other->sequence, slot->sequence) < 0;
     if (!is_before && other->priority > slot->priority) slot->priority = other->priority;
   }
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *other = &r->config.slots[i];
     if (other == slot || other->stream != slot->stream || !waits(other)) continue;
     if (tide_sequence_distance(other->sequence, slot->sequence) > 0 || other->priority >= slot->priority) continue;
@@ -765,7 +768,7 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
   /* Streams that are blocked on a reassembly: their other frames cannot be used until it is free. A bit for each id,
    * collected once: to search the slots again for each candidate would be quadratic. */
   uint32_t blocked[8] = {0u};
-  for (size_t i = 0; TIDE_FRAGMENTS && i < r->config.slot_count; ++i) {
+  for (size_t i = 0; TIDE_FRAGMENTS && i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->blocked && waits(slot)) set_bit(blocked, slot->stream, true);
   }
@@ -774,7 +777,7 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
   uint8_t stream_id = TIDE_XRCE_STREAM_NONE;
   tide_slot_t *of_others = NULL, *own = NULL;
 
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (!waits(slot)) continue;
     const bool is_blocked = get_bit(blocked, slot->stream);
@@ -854,7 +857,7 @@ static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   const tide_input_stream_t *stream = find_stream(r, slot->stream);
   if (!stream || !stream->withheld) return false;
   uint32_t missing = (uint16_t)(slot->sequence - stream->next);
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *other = &r->config.slots[i];
     if (other == slot || other->stream != slot->stream || !(waits(other) || is_being_delivered(other))) continue;
     if (distance_from(stream->next, other->sequence) >= 0 && distance_from(slot->sequence, other->sequence) < 0)
@@ -871,6 +874,8 @@ static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
   if (!is_early && r->free > (is_over(frame->account) ? r->owed + promised : 0u)) {
     for (chosen = r->config.slots; chosen->state != SLOT_FREE;) ++chosen;
     r->free--;
+    const uint16_t used = (uint16_t)(chosen - r->config.slots + 1);
+    if (used > r->slots_used) r->slots_used = used;
   } else {
     if (!is_early) chosen = choose_evicted(r, frame);
     evict(r, chosen);
@@ -884,7 +889,7 @@ static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
 
 bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *account, size_t samples, bool is_old) {
   if (account->keep == 0u) return false;
-  for (size_t i = 0; i < r->config.slot_count; ++i) {
+  for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     samples += slot->account == account && waits(slot) && !slot->continues ? 1u : 0u;
   }
@@ -916,7 +921,7 @@ static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
 static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t now_ns) {
   while (account->keep > 0u) {
     tide_slot_t *oldest = NULL;
-    for (size_t i = 0; i < r->config.slot_count; ++i) {
+    for (size_t i = 0; i < r->slots_used; ++i) {
       tide_slot_t *slot = &r->config.slots[i];
       const bool is_one = slot->account == account && waits(slot) && slot->whole;
       if (is_one && (!oldest || slot->arrival < oldest->arrival)) oldest = slot;
@@ -1133,7 +1138,7 @@ tide_slot_t *tide_receiver_take_oldest_of(tide_receiver_t *r, const tide_frame_s
 }
 
 void tide_receiver_disown(tide_receiver_t *r, uint8_t owner) {
-  for (size_t i = 0; i < r->config.slot_count; ++i)
+  for (size_t i = 0; i < r->slots_used; ++i)
     if (r->config.slots[i].owner == owner) r->config.slots[i].owner = 0u;
   for (size_t i = 0; i < r->config.reassembly_count; ++i)
     if (r->config.reassemblies[i].owner == owner) r->config.reassemblies[i].owner = 0u;
@@ -1375,6 +1380,7 @@ int tide_receiver_init(tide_receiver_t *r, const tide_receiver_config_t *config)
   }
   r->filling = &config->slots[0];
   r->filling->state = SLOT_FILLING;
+  r->slots_used = 1u;
   r->free = (uint16_t)(config->slot_count - 1u);
   r->nobody = (tide_account_t){.wanted = 1u};
   share_out(r);

@@ -872,18 +872,6 @@ bool tide_transmitter_give_up_long(tide_transmitter_t *t, tide_long_message_t *m
 
 /* ---- the next frame ---- */
 
-/* The most urgent level that keeps less urgent ones off the wire; TIDE_PRIORITY_NONE: none does. */
-static int32_t held_level(const tide_transmitter_t *t) {
-  int32_t held = TIDE_PRIORITY_NONE;
-  for (size_t i = 0; i < t->stream_places; ++i) {
-    const tide_output_stream_t *stream = &t->config.streams[i];
-    const uint8_t level = TIDE_STREAM_LEVEL(stream->id);
-    const bool holds = t->config.hold_until_acknowledged || has_bit(t->config.hold_levels[level / 32u], level % 32u);
-    if (stream->id != 0u && in_flight(stream) > 0u && level > held && holds) held = level;
-  }
-  return held;
-}
-
 typedef struct choice {
   uint8_t kind;
   int32_t priority; /* ACKNACKs and HEARTBEATs stand above every position of their level */
@@ -894,6 +882,7 @@ typedef struct choice {
 
 static choice_t choose(const tide_transmitter_t *t) {
   choice_t best = {.kind = FRAME_NONE, .priority = TIDE_PRIORITY_NONE};
+  int32_t held = TIDE_PRIORITY_NONE; /* the most urgent level that keeps less urgent ones off the wire */
   for (size_t i = 0; i < t->control_count; ++i) {
     if (t->control[i].priority <= best.priority) continue;
     best.kind = FRAME_CONTROL;
@@ -901,18 +890,23 @@ static choice_t choose(const tide_transmitter_t *t) {
     best.control = i;
   }
   if (t->paused) return best;
-  /* A level has one stream with answers, whose ACKNACK goes before its HEARTBEAT. */
   for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < t->stream_places; ++i) {
     tide_output_stream_t *stream = &t->config.streams[i];
+    if (in_flight(stream) > 0u) {
+      const uint8_t level = TIDE_STREAM_LEVEL(stream->id);
+      const bool holds = t->config.hold_until_acknowledged || has_bit(t->config.hold_levels[level / 32u], level % 32u);
+      if (holds && level > held) held = level;
+    }
     if (!stream->acknack_due && !stream->heartbeat_due) continue;
     const int32_t priority = priority_at(stream->id, 0xFF);
     if (priority <= best.priority) continue;
+    /* A level has one stream with answers, whose ACKNACK goes before its HEARTBEAT. */
     best.kind = stream->acknack_due ? FRAME_ACKNACK : FRAME_HEARTBEAT;
     best.priority = priority;
     best.stream = stream;
   }
   tide_node_t *node = (tide_node_t *)(void *)tide_queue_head(&t->execution_buffer);
-  if (!node || (TIDE_RELIABLE_STREAMS && TIDE_STREAM_LEVEL(node->stream) < held_level(t))) return best;
+  if (!node || (TIDE_RELIABLE_STREAMS && TIDE_STREAM_LEVEL(node->stream) < held)) return best;
   const int32_t priority = priority_of_rank(node->rank);
   if (priority <= best.priority) return best;
   best.kind = FRAME_NODE;
