@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from projects import ROOT, run
 
+from tide.new.project import BOARDS
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children
+from tide_test_support import eventually
 
 DOMAIN = str(10 + os.getpid() % 90)
 LIMIT_S = 60.0
@@ -67,19 +69,41 @@ def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Childr
     assert "Traceback" not in (tmp_path / "node.log").read_text()
 
 
-def test_an_image_for_the_emulated_board_is_answered(tmp_path: Path, children: Children) -> None:
-    project = make(tmp_path, "my_board", "mps2")
+def serial_line(children: Children, name: str, project: Path, words: list[str], log: Path) -> str:
+    """The image in QEMU: the terminal that its line ends in."""
+    command = ["qemu-system-arm", "-M", BOARDS[name].machine, "-display", "none", "-monitor", "none", "-kernel"]
+    command += [str(project / f"build/{project.name}.elf"), "-chardev", "pty,id=line", "-serial", "chardev:line"]
+    board: Child = children.start("board", [*command, *words], log)
+    line = board.wait_line(lambda text: "/dev/pts/" in text, LIMIT_S, "its line")
+    return next(word for word in line.split() if word.startswith("/dev/pts/"))
+
+
+SEMIHOSTING = ["-semihosting-config", "enable=on,target=native"]
+
+
+@pytest.mark.parametrize(("name", "words"), [("mps2", SEMIHOSTING), ("stm32f405", ["-serial", "stdio"])])
+def test_an_image_for_an_emulated_board_is_answered(
+    name: str, words: list[str], tmp_path: Path, children: Children
+) -> None:
+    """Though its agent comes after it has given up waiting for one once."""
+    project = make(tmp_path, "my_board", name)
     run(["make", "test"], project, TOOLS)
     log = tmp_path / "board.log"
-    words = ["qemu-system-arm", "-M", "mps2-an500", "-display", "none", "-monitor", "none", "-kernel"]
-    words += [str(project / "build/my_board.elf"), "-semihosting-config", "enable=on,target=native"]
-    board = children.start("board", [*words, "-chardev", "pty,id=line", "-serial", "chardev:line"], log)
-    line = board.wait_line(lambda text: "/dev/pts/" in text, LIMIT_S, "its line")
-    device = next(word for word in line.split() if word.startswith("/dev/pts/"))
+    device = serial_line(children, name, project, words, log)
+    eventually(lambda: "trying again until there is a session" in log.read_text(errors="replace"), str(log))
     agent = [str(find_binary("tide-agent")), "--serial", device, "--baud", "115200", "--domain", DOMAIN]
     children.start("tide-agent", agent, tmp_path / "agent.log")
     start(children, "node", [sys.executable, str(project / "node.py")], tmp_path / "node.log", ROS_DOMAIN_ID=DOMAIN)
     wait_for_answers(log, 3)
+
+
+def test_registers_of_the_stm32f405_are_the_vendors(tmp_path: Path) -> None:
+    """The vendor's headers are no part of tide: STM32_HEADERS names their folders, separated by semicolons."""
+    headers = os.environ.get("STM32_HEADERS", "")
+    if not headers:
+        pytest.skip("STM32_HEADERS names no folders of stm32f405xx.h and core_cm4.h")
+    run([ROOT / ".venv/bin/tide", "new", "firmware", "my_chip", "--board", "stm32f405", "--in", tmp_path], tmp_path)
+    run(["make", "all", f"VENDOR_HEADERS={headers}", "UART_DMA=ON"], tmp_path / "my_chip")
 
 
 def test_an_image_with_freertos_needs_a_kernel_and_is_answered_with_one(tmp_path: Path, children: Children) -> None:
@@ -93,17 +117,7 @@ def test_an_image_with_freertos_needs_a_kernel_and_is_answered_with_one(tmp_path
         return
     assert done.returncode == 0, done.stdout + done.stderr
     log = tmp_path / "board.log"
-    words = ["qemu-system-arm", "-M", "mps2-an500", "-display", "none", "-monitor", "none", "-kernel"]
-    words += [
-        str(project / "build/my_tasks.elf"),
-        "-semihosting-config",
-        "enable=on,target=native",
-        "-icount",
-        "shift=5",
-    ]
-    board = children.start("board", [*words, "-chardev", "pty,id=line", "-serial", "chardev:line"], log)
-    line = board.wait_line(lambda text: "/dev/pts/" in text, LIMIT_S, "its line")
-    device = next(word for word in line.split() if word.startswith("/dev/pts/"))
+    device = serial_line(children, "freertos", project, [*SEMIHOSTING, "-icount", "shift=5"], log)
     agent = [str(find_binary("tide-agent")), "--serial", device, "--baud", "115200", "--domain", DOMAIN]
     children.start("tide-agent", agent, tmp_path / "agent.log")
     start(children, "node", [sys.executable, str(project / "node.py")], tmp_path / "node.log", ROS_DOMAIN_ID=DOMAIN)

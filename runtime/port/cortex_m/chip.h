@@ -33,7 +33,7 @@
 #define TIDE_STM32F405 0
 #endif
 #if TIDE_STM32F405
-#include "stm32f405.h" /* of port/stm32 */
+#include "stm32f405.h"
 #else
 #include "mps2.h"
 #endif

@@ -27,6 +27,8 @@ class Board:
     sources: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    script: str = ""  # of the linker
+    machine: str = ""  # of QEMU
     link: str = "udp"
     baud: int = 115_200
     submit_ms: float = 0.4
@@ -55,12 +57,27 @@ BOARDS = {
             sources=("board/startup.c", "board/semihosting.c", "board/stdio.c"),
             includes=("board",),
             libraries=("tide_port_cortex_m",),
+            script="board/mps2.ld",
+            machine="mps2-an500",
+            link="serial",
+        ),
+        Board(
+            "stm32f405",
+            "an image for the STM32F405 without the vendor's code, which QEMU emulates, over a UART",
+            toolchain="cortex-m4f.cmake",
+            files=tuple((f"sim/mps2/{name}", f"board/{name}") for name in ("board.h", "stdio.c")),
+            sources=("tide/port/stm32/stm32f405.c", "board/stdio.c"),
+            includes=("board",),
+            libraries=("tide_port_stm32f405",),
+            script="tide/port/stm32/stm32f405.ld",
+            machine="netduinoplus2",
             link="serial",
         ),
         Board(
             "freertos",
             "an image with FreeRTOS for the MPS2 board with a Cortex-M7, which QEMU emulates, over a serial line",
             folders=(("sim/mps2", "board"), ("sim/freertos", "freertos")),
+            machine="mps2-an500",
             link="serial",
             needs="a FreeRTOS kernel, V11 or later: make FREERTOS_KERNEL_PATH=/path/to/FreeRTOS-Kernel",
         ),

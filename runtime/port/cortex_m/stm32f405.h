@@ -55,7 +55,7 @@
 #define TIDE_SOFTWARE_INTERRUPTS 8u
 #endif
 
-/* Clocks, TIM2 and pins; called by the start-up code (stm32f405.c) before anything else. */
+/* Clocks, TIM2 and pins; called by the start-up code (port/stm32/stm32f405.c) before anything else. */
 void tide_stm32_start(void);
 /* The crystal (TIDE_STM32_HSE_MHZ) does not oscillate, or there is none: the internal oscillator runs, by up to 1 %
  * off, which is no clock to measure by. */
