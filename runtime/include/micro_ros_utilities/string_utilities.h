@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings whose memory comes from the default allocator (rcutils_set_default_allocator). A string of the caller's own
- * memory works too as long as the text fits its capacity, then without a NUL when it fills it: only memory of the
- * default allocator can grow. Text that cannot grow leaves the string unchanged.
- * Failure of the allocator gives an empty string {NULL, 0, 0}. Not from a callback with a deadline: the cost is the
- * allocator's. */
+/* Strings whose memory comes from the default allocator (rcutils_set_default_allocator). A string in the caller's own
+ * memory works too as long as the text fits its capacity (without a NUL if it fills it exactly): only memory of the
+ * default allocator can grow. If the string cannot grow it stays unchanged. If the allocator fails, the result is an
+ * empty string {NULL, 0, 0}. Not from a callback with a deadline: the cost is the allocator's. */
 #ifndef MICRO_ROS_UTILITIES__STRING_UTILITIES_H_
 #define MICRO_ROS_UTILITIES__STRING_UTILITIES_H_
 
@@ -21,9 +20,9 @@ rosidl_runtime_c__String micro_ros_string_utilities_init(const char *data);
 rosidl_runtime_c__String micro_ros_string_utilities_init_with_size(size_t size);
 /* The string with new text, in its own memory when that suffices, else in new memory (the old one is released). */
 rosidl_runtime_c__String micro_ros_string_utilities_set(rosidl_runtime_c__String str, const char *data);
-/* Ends with a NUL unless the text fills memory of the caller. */
+/* The text ends with a NUL unless it fills the caller's memory. */
 const char *micro_ros_string_utilities_get_c_str(rosidl_runtime_c__String str);
-/* The string with data added at its end, growing as above. */
+/* The string with data added at its end, growing as in set. */
 rosidl_runtime_c__String micro_ros_string_utilities_append(rosidl_runtime_c__String str, const char *data);
 /* The string without its last n characters; unchanged when it has fewer. */
 rosidl_runtime_c__String micro_ros_string_utilities_remove_tail_chars(rosidl_runtime_c__String str, size_t n);

@@ -23,7 +23,7 @@ typedef struct micro_ros_utilities_memory_rule_t {
   size_t size;
 } micro_ros_utilities_memory_rule_t;
 
-/* A capacity of zero means that of micro_ros_utilities_memory_conf_default. Bounded members without a rule get their
+/* A capacity of zero selects that of micro_ros_utilities_memory_conf_default. Bounded members without a rule get their
  * bound. allocator null: the default allocator (rcutils_set_default_allocator). */
 typedef struct micro_ros_utilities_memory_conf_t {
   size_t max_string_capacity;              /* characters with the NUL */
@@ -40,17 +40,17 @@ extern const micro_ros_utilities_memory_conf_t micro_ros_utilities_memory_conf_d
 /* Name, members and types in one line, in memory of the default allocator; release it with
  * micro_ros_string_utilities_destroy. Empty when the allocator fails. */
 rosidl_runtime_c__String micro_ros_utilities_type_info(const rosidl_message_type_support_t *type_support);
-/* Bytes that create_message_memory takes from the allocator in all; the structure itself not counted. */
+/* Total bytes that create_message_memory takes from the allocator, without the structure itself. */
 size_t micro_ros_utilities_get_dynamic_size(const rosidl_message_type_support_t *type_support,
                                             const micro_ros_utilities_memory_conf_t conf);
 /* Bytes that the buffer of create_static_message_memory must have, whatever its alignment. */
 size_t micro_ros_utilities_get_static_size(const rosidl_message_type_support_t *type_support,
                                            const micro_ros_utilities_memory_conf_t conf);
-/* Gives every string and sequence of ros_msg zeroed memory; what they pointed to before is forgotten, other members
+/* Gives every string and sequence of ros_msg zeroed memory, overwriting their pointers without releasing; other members
  * stay as they are. False, with nothing allocated, when the allocator fails. */
 bool micro_ros_utilities_create_message_memory(const rosidl_message_type_support_t *type_support, void *ros_msg,
                                                const micro_ros_utilities_memory_conf_t conf);
-/* The same from a buffer that outlives the message. False, without a change, when buffer_len is too small. */
+/* The same, from a buffer that must outlive the message. False, without change, when buffer_len is too small. */
 bool micro_ros_utilities_create_static_message_memory(const rosidl_message_type_support_t *type_support, void *ros_msg,
                                                       const micro_ros_utilities_memory_conf_t conf, uint8_t *buffer,
                                                       size_t buffer_len);

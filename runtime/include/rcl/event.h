@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of QoS. The agents of micro-ROS tell of none: an event cannot be initialised, with this client as with the
- * stock one. The header is there for programs that can do without. */
+/* Events of QoS. micro-ROS agents report none, so an event cannot be initialised, as with the stock client. The header
+ * exists for programs that can do without events. */
 #ifndef RCL__EVENT_H_
 #define RCL__EVENT_H_
 
@@ -33,7 +33,7 @@ typedef struct rcl_event_s {
 } rcl_event_t;
 
 rcl_event_t rcl_get_zero_initialized_event(void);
-/* RCL_RET_UNSUPPORTED; RCL_RET_INVALID_ARGUMENT for what is no publisher, subscription or type. */
+/* RCL_RET_UNSUPPORTED; RCL_RET_INVALID_ARGUMENT for an invalid publisher, subscription or type. */
 rcl_ret_t rcl_publisher_event_init(rcl_event_t *event, const rcl_publisher_t *publisher,
                                    const rcl_publisher_event_type_t event_type);
 rcl_ret_t rcl_subscription_event_init(rcl_event_t *event, const rcl_subscription_t *subscription,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who else is in the ROS 2 graph, by what the agent tells: a message with all nodes and their topics and services, sent
- * again after changes. The first call asks the agent for it, and waits for it as long as creating an object may take
- * (rmw_uros_set_context_entity_creation_session_timeout); later ones look at the newest there is. Calls from one thread
- * at a time.
+/* The ROS 2 graph as the agent reports it: one message with all nodes and their topics and services, sent again after
+ * changes. The first call requests it from the agent and waits up to the timeout of creating an object
+ * (rmw_uros_set_context_entity_creation_session_timeout); later calls use the latest report. From one thread at a time.
  *
- * Memory: TIDE_GRAPH_BYTES of tide/pools.h, in which the message has to fit; a larger one is dropped and the older one
- * stays. Codes: RCL_RET_UNSUPPORTED, no such memory; RCL_RET_TIMEOUT, the agent tells of no graph. */
+ * Memory: TIDE_GRAPH_BYTES of tide/pools.h, which the message must fit; a larger one is dropped and the older one
+ * stays. Codes: RCL_RET_UNSUPPORTED, no memory configured; RCL_RET_TIMEOUT, the agent reports no graph. */
 #ifndef RCL__GRAPH_H_
 #define RCL__GRAPH_H_
 
@@ -21,24 +20,24 @@
 extern "C" {
 #endif
 
-/* Publishers or subscriptions of this topic, of all nodes. Names as rcl_publisher_init takes them. */
+/* Number of publishers or subscriptions of a topic in all nodes. Names as for rcl_publisher_init. */
 rcl_ret_t rcl_count_publishers(const rcl_node_t *node, const char *topic_name, size_t *count);
 rcl_ret_t rcl_count_subscribers(const rcl_node_t *node, const char *topic_name, size_t *count);
 rcl_ret_t rcl_count_clients(const rcl_node_t *node, const char *service_name, size_t *count);
 rcl_ret_t rcl_count_services(const rcl_node_t *node, const char *service_name, size_t *count);
-/* Until there are so many of this topic; timeout in ns, negative: for ever. RCL_RET_TIMEOUT: there are not, and
- * *success is false. */
+/* Wait until the topic has `count` publishers or subscriptions; timeout in ns, negative: for ever. RCL_RET_TIMEOUT: it
+ * has not, and *success is false. */
 rcl_ret_t rcl_wait_for_publishers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
                                   size_t count, rcutils_duration_value_t timeout, bool *success);
 rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
                                    size_t count, rcutils_duration_value_t timeout, bool *success);
-/* Whether a node serves what the client asks. */
+/* Whether a node offers the client's service. */
 rcl_ret_t rcl_service_server_is_available(const rcl_node_t *node, const rcl_client_t *client, bool *is_available);
-/* Triggered when the graph changes; the runtime's, one for all nodes. Null: refused. */
+/* Guard condition triggered when the graph changes; owned by the runtime, one for all nodes. Null: refused. */
 const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t *node);
 
-/* Names and types, in memory of the allocator (RCL_RET_BAD_ALLOC), to be released by the _fini functions. Names come as
- * ROS 2 has them, also with no_demangle. Of a topic with several types, those of its first endpoint. */
+/* Names and types, in memory of the allocator (RCL_RET_BAD_ALLOC), to be released by the _fini functions. Names are
+ * those of ROS 2, even with no_demangle. A topic with several types has those of its first endpoint. */
 typedef rmw_names_and_types_t rcl_names_and_types_t;
 typedef rmw_topic_endpoint_info_t rcl_topic_endpoint_info_t;
 typedef rmw_topic_endpoint_info_array_t rcl_topic_endpoint_info_array_t;

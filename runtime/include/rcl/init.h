@@ -9,11 +9,11 @@ extern "C" {
 #endif
 
 /* Opens the link and waits for a session with the agent, at most tide_pools.connect_timeout_ms.
- * RCL_RET_ERROR when there is none (tide_rclc_last_status says why). */
+ * RCL_RET_ERROR: no session (tide_rclc_last_status says why). */
 rcl_ret_t rcl_init(int argc, char const *const *argv, const rcl_init_options_t *options, rcl_context_t *context);
-/* Waits until what was published is acknowledged, at most as long as objects may take to be destroyed (1 s, see
- * rmw_uros_set_context_entity_destroy_session_timeout), and says goodbye. What the program has not finished is invalid
- * then, and its places are free. Spins of other threads return behind the callback that runs. */
+/* Waits until published messages are acknowledged, at most the timeout of destroying objects (1 s, see
+ * rmw_uros_set_context_entity_destroy_session_timeout), then closes the session. Objects that the program has not
+ * finished become invalid, and their memory is free. Spins of other threads return after the running callback. */
 rcl_ret_t rcl_shutdown(rcl_context_t *context);
 
 #ifdef __cplusplus

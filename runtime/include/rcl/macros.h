@@ -3,6 +3,6 @@
 #define RCL__MACROS_H_
 
 #define RCL_UNUSED(x) ((void)(x))
-#define RCL_WARN_UNUSED /* programs may ignore codes, as those of rclc do */
+#define RCL_WARN_UNUSED /* programs may ignore return codes, as rclc's examples do */
 
 #endif

@@ -19,14 +19,14 @@ rcl_node_t rcl_get_zero_initialized_node(void);
 rcl_ret_t rcl_node_init(rcl_node_t *node, const char *name, const char *namespace_, rcl_context_t *context,
                         const rcl_node_options_t *options);
 rcl_ret_t rcl_node_fini(rcl_node_t *node);
-/* Initialised, and its support lives. */
+/* True if the node is initialised and its support still exists. */
 bool rcl_node_is_valid(const rcl_node_t *node);
 const char *rcl_node_get_name(const rcl_node_t *node);
 const char *rcl_node_get_namespace(const rcl_node_t *node);
 /* "/namespace/name". */
 const char *rcl_node_get_fully_qualified_name(const rcl_node_t *node);
-/* "namespace.name", or the name alone. With a namespace the text stays valid beyond the node, and different ones share
- * TIDE_LOGGER_NAME_BYTES of tide/options.h: null when they are used up. */
+/* "namespace.name", or the name alone. With a namespace the text outlives the node, and all such names share
+ * TIDE_LOGGER_NAME_BYTES (tide/options.h): null when they are used up. */
 const char *rcl_node_get_logger_name(const rcl_node_t *node);
 rcl_ret_t rcl_node_get_domain_id(const rcl_node_t *node, size_t *domain_id);
 rmw_node_t *rcl_node_get_rmw_handle(const rcl_node_t *node);

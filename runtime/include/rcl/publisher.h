@@ -26,22 +26,24 @@ rcl_publisher_options_t rcl_publisher_get_default_options(void);
 rcl_ret_t rcl_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
                              const rosidl_message_type_support_t *type_support, const char *topic_name,
                              const rcl_publisher_options_t *options);
-/* RCL_RET_ERROR with TIDE_ERROR_FULL: there was no free node to tell the agent; it is still valid, to be tried again.
+/* RCL_RET_ERROR with TIDE_ERROR_FULL: no node was free to report it to the agent; the publisher is still valid: try
+ * again.
  */
 rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node);
-/* Serialises into the daemon's pool and returns; the wire is never waited for (see tide_rclc_support_set_send for the
- * other ways). When the pool is full a reliable publisher waits for a place as long as tide_rclc_publisher_set_wait_ms
- * says, a best-effort one does not.
+/* Serialises into the daemon's pool and returns; it never waits for the wire (see tide_rclc_support_set_send for other
+ * modes). When the pool is full a reliable publisher waits for a node up to the time of
+ * tide_rclc_publisher_set_wait_ms, a best-effort one does not.
  * From any thread. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL, _TOO_LARGE, _DISCONNECTED. */
 rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
                       rmw_publisher_allocation_t *allocation);
-/* Until the agent has everything that was published; timeout in ns, negative: for ever. RCL_RET_TIMEOUT. A best-effort
- * publisher: until it has left. */
+/* Waits until the agent has acknowledged all published messages (best effort: until they have been sent); timeout in
+ * ns, negative: for ever. RCL_RET_TIMEOUT. */
 rcl_ret_t rcl_publisher_wait_for_all_acked(const rcl_publisher_t *publisher, rcl_duration_value_t timeout);
 bool rcl_publisher_is_valid(const rcl_publisher_t *publisher);
-/* What the rmw_uros_set_publisher_* calls take; null: not valid. As long as the publisher. */
+/* The argument of the rmw_uros_set_publisher_* calls; null: the publisher is invalid. Valid as long as the
+ * publisher. */
 rmw_publisher_t *rcl_publisher_get_rmw_handle(const rcl_publisher_t *publisher);
-/* As rcl/graph.h says. */
+/* See rcl/graph.h. */
 rcl_ret_t rcl_publisher_get_subscription_count(const rcl_publisher_t *publisher, size_t *subscription_count);
 const char *rcl_publisher_get_topic_name(const rcl_publisher_t *publisher);
 

@@ -34,7 +34,7 @@ rcl_ret_t rcl_take(const rcl_subscription_t *subscription, void *ros_message, rm
                    rmw_subscription_allocation_t *allocation);
 bool rcl_subscription_is_valid(const rcl_subscription_t *subscription);
 rmw_subscription_t *rcl_subscription_get_rmw_handle(const rcl_subscription_t *subscription);
-/* As rcl/graph.h says. */
+/* See rcl/graph.h. */
 rcl_ret_t rcl_subscription_get_publisher_count(const rcl_subscription_t *subscription, size_t *publisher_count);
 const char *rcl_subscription_get_topic_name(const rcl_subscription_t *subscription);
 

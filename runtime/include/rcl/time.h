@@ -45,18 +45,18 @@ typedef struct rcl_duration_s {
 /* Every clock of tide is monotonic; wall time comes from time synchronisation (rmw_uros_epoch_nanos). */
 bool rcl_clock_valid(rcl_clock_t *clock);
 rcl_ret_t rcl_clock_fini(rcl_clock_t *clock);
-/* Now, in ns: of a steady clock since it started; of the others the agent's wall clock, which is refused with
- * RCL_RET_ERROR before the first synchronisation (rmw_uros_sync_session). */
+/* The current time in ns: a steady clock counts from its start; other clocks give the agent's wall clock (RCL_RET_ERROR
+ * before the first synchronisation by rmw_uros_sync_session). */
 rcl_ret_t rcl_clock_get_now(rcl_clock_t *clock, rcl_time_point_value_t *time_point_value);
 rcl_ret_t rcl_clock_init(rcl_clock_type_t clock_type, rcl_clock_t *clock, rcl_allocator_t *allocator);
-/* The same for one type each. The ends refuse a clock of another type. */
+/* The same for one clock type each. The fini functions refuse a clock of another type. */
 rcl_ret_t rcl_ros_clock_init(rcl_clock_t *clock, rcl_allocator_t *allocator);
 rcl_ret_t rcl_ros_clock_fini(rcl_clock_t *clock);
 rcl_ret_t rcl_steady_clock_init(rcl_clock_t *clock, rcl_allocator_t *allocator);
 rcl_ret_t rcl_steady_clock_fini(rcl_clock_t *clock);
 rcl_ret_t rcl_system_clock_init(rcl_clock_t *clock, rcl_allocator_t *allocator);
 rcl_ret_t rcl_system_clock_fini(rcl_clock_t *clock);
-/* finish - start; RCL_RET_ERROR: of clocks of two types. */
+/* finish - start; RCL_RET_ERROR: clocks of different types. */
 rcl_ret_t rcl_difference_times(const rcl_time_point_t *start, const rcl_time_point_t *finish, rcl_duration_t *delta);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting without an executor: entities that are in none. One thread uses a wait set at a time; several may wait with
- * wait sets of their own, for entities of their own, also while executors spin. */
+/* Waiting without an executor, for entities that are in none. One thread uses a wait set at a time; several may wait
+ * with wait sets of their own, for entities of their own, also while executors spin. */
 #ifndef RCL__WAIT_H_
 #define RCL__WAIT_H_
 
@@ -35,19 +35,19 @@ typedef struct rcl_wait_set_s {
 
 rcl_wait_set_t rcl_get_zero_initialized_wait_set(void);
 bool rcl_wait_set_is_valid(const rcl_wait_set_t *wait_set);
-/* One block of the allocator's memory: a pointer for each place. RCL_RET_BAD_ALLOC: it refused. */
+/* Takes one block from the allocator: a pointer for each entry. RCL_RET_BAD_ALLOC: it refused. */
 rcl_ret_t rcl_wait_set_init(rcl_wait_set_t *wait_set, size_t number_of_subscriptions, size_t number_of_guard_conditions,
                             size_t number_of_timers, size_t number_of_clients, size_t number_of_services,
                             size_t number_of_events, rcl_context_t *context, rcl_allocator_t allocator);
 rcl_ret_t rcl_wait_set_fini(rcl_wait_set_t *wait_set);
-/* Before entities are added again: rcl_wait leaves those only that are ready. */
+/* Call it before adding entities again, as rcl_wait leaves only the ready ones. */
 rcl_ret_t rcl_wait_set_clear(rcl_wait_set_t *wait_set);
-/* Other places, all of them empty. A new block only where the present one is too small; RCL_RET_BAD_ALLOC: the wait set
- * stays as it was. */
+/* Change the capacities and clear all entries. A new block is allocated only if the present one is too small;
+ * RCL_RET_BAD_ALLOC: nothing changed. */
 rcl_ret_t rcl_wait_set_resize(rcl_wait_set_t *wait_set, size_t subscriptions_size, size_t guard_conditions_size,
                               size_t timers_size, size_t clients_size, size_t services_size, size_t events_size);
 rcl_ret_t rcl_wait_set_get_allocator(const rcl_wait_set_t *wait_set, rcl_allocator_t *allocator);
-/* *index, which may be null: the place. RCL_RET_WAIT_SET_FULL. */
+/* *index (may be null): index of the entry. RCL_RET_WAIT_SET_FULL. */
 rcl_ret_t rcl_wait_set_add_subscription(rcl_wait_set_t *wait_set, const rcl_subscription_t *subscription,
                                         size_t *index);
 rcl_ret_t rcl_wait_set_add_guard_condition(rcl_wait_set_t *wait_set, const rcl_guard_condition_t *guard_condition,
@@ -55,13 +55,13 @@ rcl_ret_t rcl_wait_set_add_guard_condition(rcl_wait_set_t *wait_set, const rcl_g
 rcl_ret_t rcl_wait_set_add_timer(rcl_wait_set_t *wait_set, const rcl_timer_t *timer, size_t *index);
 rcl_ret_t rcl_wait_set_add_client(rcl_wait_set_t *wait_set, const rcl_client_t *client, size_t *index);
 rcl_ret_t rcl_wait_set_add_service(rcl_wait_set_t *wait_set, const rcl_service_t *service, size_t *index);
-/* RCL_RET_ERROR: there is no valid event. */
+/* RCL_RET_ERROR: no event is ever valid. */
 rcl_ret_t rcl_wait_set_add_event(rcl_wait_set_t *wait_set, const rcl_event_t *event, size_t *index);
-/* Sleeps until one of them is ready or timeout_ns is over (RCL_RET_TIMEOUT); 0: looks; negative: for ever. Then the
- * places of those that are not ready are null. Never returns without a reason, and what is ready stays it until it is
- * taken or called (rcl_take, rcl_timer_call ...); a guard condition is ready once for its triggers.
- * RCL_RET_SUBSCRIPTION_INVALID, RCL_RET_CLIENT_INVALID, RCL_RET_SERVICE_INVALID: one of them has ended since it was
- * added. RCL_RET_WAIT_SET_EMPTY: a set without places. */
+/* Sleeps until an entity is ready or timeout_ns has passed (RCL_RET_TIMEOUT); 0: does not wait; negative: for ever. The
+ * entries of entities that are not ready are then null. There are no spurious wake-ups. An entity stays ready until it
+ * is taken or called (rcl_take, rcl_timer_call ...); a guard condition is ready once for all its triggers.
+ * RCL_RET_SUBSCRIPTION_INVALID, RCL_RET_CLIENT_INVALID, RCL_RET_SERVICE_INVALID: an entity was finished after it was
+ * added. RCL_RET_WAIT_SET_EMPTY: a wait set of capacity 0. */
 rcl_ret_t rcl_wait(rcl_wait_set_t *wait_set, int64_t timeout_ns);
 
 #ifdef __cplusplus

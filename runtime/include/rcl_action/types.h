@@ -6,7 +6,7 @@
 
 #include "rcl/types.h"
 
-/* The message itself where the program has generated it; the same layout where it has not. */
+/* The generated message if the program has it, else the same layout. */
 #if defined(__has_include)
 #if __has_include("unique_identifier_msgs/msg/uuid.h")
 #include "unique_identifier_msgs/msg/uuid.h"
@@ -34,7 +34,7 @@ typedef struct unique_identifier_msgs__msg__UUID {
 #define RCL_RET_ACTION_GOAL_HANDLE_INVALID 2300
 #define RCL_RET_ACTION_GOAL_EVENT_INVALID 2301
 
-/* As action_msgs/msg/GoalStatus numbers them. */
+/* Numbered as in action_msgs/msg/GoalStatus. */
 typedef int8_t rcl_action_goal_state_t;
 #define GOAL_STATE_UNKNOWN 0
 #define GOAL_STATE_ACCEPTED 1
@@ -45,7 +45,7 @@ typedef int8_t rcl_action_goal_state_t;
 #define GOAL_STATE_ABORTED 6
 #define GOAL_STATE_NUM_STATES 7
 
-/* As action_msgs/srv/CancelGoal numbers them. */
+/* Numbered as in action_msgs/srv/CancelGoal. */
 typedef int8_t rcl_action_cancel_state_t;
 #define CANCEL_STATE_OK 0
 #define CANCEL_STATE_REJECTED 1

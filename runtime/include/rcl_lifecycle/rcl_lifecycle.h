@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state machine of a lifecycle node and its interface to ROS 2: five services and ~/transition_event. Nothing is
- * allocated; services and publisher are of the program's pools (TIDE_LIFECYCLE_NODES of tide/pools.h). Calls for one
+ * allocated; services and publisher come from the program's pools (TIDE_LIFECYCLE_NODES of tide/pools.h). Calls for one
  * state machine from one thread at a time. */
 #ifndef RCL_LIFECYCLE__RCL_LIFECYCLE_H_
 #define RCL_LIFECYCLE__RCL_LIFECYCLE_H_
@@ -16,8 +16,8 @@ extern "C" {
 
 rcl_lifecycle_state_machine_options_t rcl_lifecycle_get_default_state_machine_options(void);
 rcl_lifecycle_state_machine_t rcl_lifecycle_get_zero_initialized_state_machine(void);
-/* In the state "unconfigured". The types are the runtime's own, whatever is given. With the interface, but without the
- * two services that tell of transitions: they are created when they are served (tide/rclc_lifecycle.h). */
+/* Starts in the state "unconfigured". The runtime uses its own types, whatever is passed. The interface lacks the two
+ * services that list transitions: they are created when they are served (tide/rclc_lifecycle.h). */
 rcl_ret_t rcl_lifecycle_state_machine_init(rcl_lifecycle_state_machine_t *state_machine, rcl_node_t *node_handle,
                                            const rosidl_message_type_support_t *ts_pub_notify,
                                            const rosidl_service_type_support_t *ts_srv_change_state,

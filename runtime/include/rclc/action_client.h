@@ -27,14 +27,14 @@ typedef struct rclc_action_client_s {
   struct tide_action *impl;
 } rclc_action_client_t;
 
-/* Takes a place of TIDE_ACTION_CLIENTS (tide/pools.h): three clients of services and a subscription. */
+/* Takes one of TIDE_ACTION_CLIENTS (tide/pools.h): three clients of services and a subscription. */
 rcl_ret_t rclc_action_client_init_default(rclc_action_client_t *action_client, rcl_node_t *node,
                                           const rosidl_action_type_support_t *type_support, const char *action_name);
 rcl_ret_t rclc_action_client_fini(rclc_action_client_t *action_client, rcl_node_t *node);
 
-/* After the client was added to an executor. ros_request: PACKAGE__action__NAME_SendGoal_Request, whose goal_id is
- * filled in, and which callbacks find in the handle; it stays the program's. *goal_handle may be null.
- * RCL_RET_ERROR: all goals of the client are under way, or the request could not be sent. */
+/* Call it after the client was added to an executor. ros_request: PACKAGE__action__NAME_SendGoal_Request, whose goal_id
+ * this call fills in; the handle gives callbacks access to it; memory: the program's. *goal_handle may be null.
+ * RCL_RET_ERROR: all goals of the client are in use, or the request could not be sent. */
 rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, void *ros_request,
                                         rclc_action_goal_handle_t **goal_handle);
 rcl_ret_t rclc_action_send_cancel_request(rclc_action_goal_handle_t *goal_handle);

@@ -14,7 +14,8 @@ struct rclc_action_server_s;
 struct rclc_action_client_s;
 
 /* A goal, at a server or at a client. The runtime's memory: valid from the goal's callback, or from
- * rclc_action_send_goal_request, until its result was given or taken. Programs read it, from any thread. */
+ * rclc_action_send_goal_request, until its result was sent (server) or taken (client). Programs read it, from any
+ * thread. */
 typedef struct rclc_action_goal_handle_t {
   union {
     struct rclc_action_server_s *action_server;
@@ -22,7 +23,7 @@ typedef struct rclc_action_goal_handle_t {
   };
   rcl_action_goal_state_t status;
   bool goal_accepted;
-  bool goal_cancelled; /* server: the program agreed to cancel it; client: the server did */
+  bool goal_cancelled; /* server: the program accepted its cancellation; client: the server did */
   unique_identifier_msgs__msg__UUID goal_id;
   void *ros_goal_request; /* PACKAGE__action__NAME_SendGoal_Request */
 } rclc_action_goal_handle_t;

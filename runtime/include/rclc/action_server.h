@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* From rclc_action_send_result: nobody has asked for the result yet, and there is no memory to keep it in. */
+/* From rclc_action_send_result: no client has requested the result yet, and there is no memory to keep it. */
 #define RCLC_RET_ACTION_WAIT_RESULT_REQUEST 2104
 
 /* RCL_RET_ACTION_GOAL_ACCEPTED; anything else refuses the goal. */
@@ -26,17 +26,17 @@ typedef struct rclc_action_server_s {
   struct tide_action *impl;
 } rclc_action_server_t;
 
-/* Takes a place of TIDE_ACTION_SERVERS (tide/pools.h): three services and two topics below `action_name`. */
+/* Takes one of TIDE_ACTION_SERVERS (tide/pools.h): three services and two topics below `action_name`. */
 rcl_ret_t rclc_action_server_init_default(rclc_action_server_t *action_server, rcl_node_t *node,
                                           rclc_support_t *support, const rosidl_action_type_support_t *type_support,
                                           const char *action_name);
 rcl_ret_t rclc_action_server_fini(rclc_action_server_t *action_server, rcl_node_t *node);
 
-/* ros_feedback: PACKAGE__action__NAME_FeedbackMessage, whose goal_id is filled in. Leaves as a message of any
- * publisher does. RCL_RET_INVALID_ARGUMENT: the goal has ended. */
+/* ros_feedback: PACKAGE__action__NAME_FeedbackMessage, whose goal_id this call fills in. Sent like a message of any
+ * publisher. RCL_RET_INVALID_ARGUMENT: the goal has ended. */
 rcl_ret_t rclc_action_publish_feedback(rclc_action_goal_handle_t *goal_handle, void *ros_feedback);
-/* Ends the goal. ros_response: PACKAGE__action__NAME_GetResult_Response, whose status is filled in; it is serialised
- * before this returns. RCL_RET_OK: the result is kept for whoever asks, or was sent.
+/* Ends the goal. ros_response: PACKAGE__action__NAME_GetResult_Response, whose status this call fills in; it is
+ * serialised before the call returns. RCL_RET_OK: the result was sent, or is kept for later requests.
  * RCLC_RET_ACTION_WAIT_RESULT_REQUEST: try again later; so does RCL_RET_ERROR with the cause TIDE_ERROR_FULL. The
  * handle is released on the next run of the executor. */
 rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_action_goal_state_t status,

@@ -10,7 +10,7 @@ extern "C" {
 
 rcl_ret_t rclc_client_init_default(rcl_client_t *client, const rcl_node_t *node,
                                    const rosidl_service_type_support_t *type_support, const char *service_name);
-/* Between client and agent requests and replies may be lost. */
+/* Best effort: requests and replies may be lost between client and agent. */
 rcl_ret_t rclc_client_init_best_effort(rcl_client_t *client, const rcl_node_t *node,
                                        const rosidl_service_type_support_t *type_support, const char *service_name);
 rcl_ret_t rclc_client_init(rcl_client_t *client, const rcl_node_t *node,

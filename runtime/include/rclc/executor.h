@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* What the stock header brings, so that programs which include nothing else compile. */
+/* Headers that the stock header includes, for programs that include nothing else. */
 #include "rcl/error_handling.h"
 #include "rclc/executor_handle.h"
 #include "rclc/sleep.h"
@@ -22,7 +22,7 @@ struct tide_executor_handle;
 
 typedef struct rclc_executor_t_s {
   rcl_context_t *context;
-  rclc_executor_handle_t *handles; /* max_handles places, in order of registration */
+  rclc_executor_handle_t *handles; /* array of max_handles, in order of registration */
   size_t max_handles;
   size_t index; /* handles added so far */
   uint64_t timeout_ns;
@@ -30,12 +30,13 @@ typedef struct rclc_executor_t_s {
 } rclc_executor_t;
 
 rclc_executor_t rclc_executor_get_zero_initialized_executor(void);
-/* Takes number_of_handles places of the application's pool: one for each timer, subscription, service, client, action
+/* Takes number_of_handles entries of the application's pool: one for each timer, subscription, service, client, action
  * and guard condition. */
 rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, const size_t number_of_handles,
                              const rcl_allocator_t *allocator);
 rcl_ret_t rclc_executor_fini(rclc_executor_t *executor);
-/* How long one round of rclc_executor_spin waits at most. Default 1 s, of no consequence: a wake-up is never lost. */
+/* How long one round of rclc_executor_spin waits at most. Default 1 s. It has no effect on latency, since no wake-up is
+ * ever lost. */
 rcl_ret_t rclc_executor_set_timeout(rclc_executor_t *executor, const uint64_t timeout_ns);
 rcl_ret_t rclc_executor_prepare(rclc_executor_t *executor);
 
@@ -48,8 +49,8 @@ rcl_ret_t rclc_executor_add_subscription_with_context(rclc_executor_t *executor,
 rcl_ret_t rclc_executor_add_timer(rclc_executor_t *executor, rcl_timer_t *timer);
 rcl_ret_t rclc_executor_add_guard_condition(rclc_executor_t *executor, rcl_guard_condition_t *gc,
                                             rclc_gc_callback_t callback);
-/* The callback fills in response_msg, which is sent when it returns; when there is no node for it just then, it is sent
- * as soon as there is one, before the next request is taken. tide_rclc_service_defer: later. */
+/* The callback fills in response_msg, which is sent when it returns; if no node is free, it is sent as soon as there is
+ * one, before the next request is taken. To answer later: tide_rclc_service_defer. */
 rcl_ret_t rclc_executor_add_service(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
                                     void *response_msg, rclc_service_callback_t callback);
 rcl_ret_t rclc_executor_add_service_with_request_id(rclc_executor_t *executor, rcl_service_t *service,
@@ -62,8 +63,9 @@ rcl_ret_t rclc_executor_add_client(rclc_executor_t *executor, rcl_client_t *clie
                                    rclc_client_callback_t callback);
 rcl_ret_t rclc_executor_add_client_with_request_id(rclc_executor_t *executor, rcl_client_t *client, void *response_msg,
                                                    rclc_client_callback_with_request_id_t callback);
-/* handles_number: goals at a time. ros_goal_request: as many requests, ros_goal_request_size apart; a goal's is free
- * again when its handle is. A null cancel_callback refuses. Takes one handle of the executor. */
+/* handles_number: concurrent goals. ros_goal_request: array of as many requests, ros_goal_request_size apart; a request
+ * is free again when its goal's handle is. A null cancel_callback refuses cancellations. Takes one handle of the
+ * executor. */
 rcl_ret_t rclc_executor_add_action_server(rclc_executor_t *executor, rclc_action_server_t *action_server,
                                           size_t handles_number, void *ros_goal_request, size_t ros_goal_request_size,
                                           rclc_action_server_handle_goal_callback_t goal_callback,
@@ -94,12 +96,12 @@ rcl_ret_t rclc_executor_spin_one_period(rclc_executor_t *executor, const uint64_
 
 rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_trigger_t trigger_function,
                                     void *trigger_object);
-/* RCLC_SEMANTICS_RCLCPP_EXECUTOR (default): each callback takes its message when it starts, and what it publishes is on
- * its way at once. RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME: a round takes the messages of all subscriptions before its
- * first callback, and what its callbacks send to the agent (messages, requests, responses) leaves when the last one has
- * ended, most urgent first; what arrives meanwhile is for the next round. All of it waits in the pool of nodes: a pool
- * that is full refuses. Messages within the machine (tide/rclc_local.h) are there at once. RCL_RET_UNSUPPORTED: with
- * several lanes or readyset; RCL_RET_ERROR from within a round. */
+/* RCLC_SEMANTICS_RCLCPP_EXECUTOR (default): each callback takes its message when it starts, and what it publishes is
+ * sent at once. RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME: a round takes the messages of all subscriptions before its
+ * first callback, and what its callbacks send to the agent (messages, requests, responses) is sent when the last one
+ * has ended, most urgent first; messages that arrive meanwhile belong to the next round. Outgoing messages wait in the
+ * pool of nodes: a full pool refuses. Local messages (tide/rclc_local.h) are delivered at once. RCL_RET_UNSUPPORTED:
+ * with several lanes or readyset; RCL_RET_ERROR from within a round. */
 typedef enum { RCLC_SEMANTICS_RCLCPP_EXECUTOR, RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME } rclc_executor_semantics_t;
 rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_semantics_t semantics);
 bool rclc_executor_trigger_any(rclc_executor_handle_t *handles, unsigned int size, void *obj);

@@ -38,8 +38,8 @@ typedef void (*rclc_client_callback_t)(const void *response);
 typedef void (*rclc_client_callback_with_request_id_t)(const void *response, rmw_request_id_t *request_id);
 typedef void (*rclc_gc_callback_t)(void);
 
-/* One callback of an executor. Trigger functions of the program read initialized and data_available, and tell handles
- * apart by rclc_executor_handle_get_ptr. */
+/* One callback of an executor. The program's trigger functions read initialized and data_available, and identify
+ * handles by rclc_executor_handle_get_ptr. */
 typedef struct {
   rclc_executor_handle_type_t type;
   rclc_executor_handle_invocation_t invocation;
@@ -52,7 +52,7 @@ typedef struct {
     rclc_action_server_t *action_server;
     rcl_guard_condition_t *gc;
   };
-  void *data; /* the message that the callback of a subscription, service (request) or client (response) gets */
+  void *data; /* message passed to the callback of a subscription, service (request) or client (response) */
   void *callback_context;
   union {
     rclc_subscription_callback_t subscription_callback;
@@ -64,7 +64,7 @@ typedef struct {
     rclc_client_callback_with_request_id_t client_callback_with_request_id;
     rclc_gc_callback_t gc_callback;
   };
-  void *impl; /* the runtime's, which outlives the program's structure */
+  void *impl; /* the runtime's structure, which outlives the program's */
   size_t index;
   bool initialized;
   bool data_available;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the published prototype of the budget-based executor (Staschulat, Lange, Dasari 2021), as thin calls of
- * tide_rclc_executor_set_lanes: a lane for each subscription, with a fixed priority or with a budget. Its structures
- * have the sched_param of the system where that knows sporadic servers (NuttX), and else members of the same names.
+/* The names of the published prototype of the budget-based executor (Staschulat, Lange, Dasari 2021), as thin wrappers
+ * of tide_rclc_executor_set_lanes: a lane for each subscription, with a fixed priority or with a budget. Its structures
+ * contain the system's sched_param if the system supports sporadic servers (NuttX), otherwise members of the same
+ * names.
  *
  *   rclc_executor_sched_parameter_t sp = {.policy = SCHED_SPORADIC};
  *   sp.param.sched_priority = 60;
@@ -12,7 +13,7 @@
  *   rclc_executor_add_subscription_sched(&executor, &subscription, &message, callback, ON_NEW_DATA, &sp);
  *   rclc_executor_start_multi_threading_for_nuttx(&executor);
  *
- * For programs that exist; new ones give lanes themselves (tide/rclc.h). Memory: a fixed table for
+ * For existing programs; new ones set lanes directly (tide/rclc.h). Memory: a fixed table for
  * RCLC_SCHED_SUBSCRIPTIONS callbacks of all executors, linked only when these calls are used. */
 #ifndef RCLC__EXECUTOR_SCHED_H_
 #define RCLC__EXECUTOR_SCHED_H_
@@ -33,7 +34,7 @@ extern "C" {
 #endif
 #endif
 
-/* As NuttX and Linux number them; SCHED_SPORADIC as NuttX does. */
+/* Numbered as on NuttX and Linux; SCHED_SPORADIC as on NuttX. */
 #ifndef SCHED_FIFO
 #define SCHED_FIFO 1
 #endif
@@ -41,7 +42,7 @@ extern "C" {
 #define SCHED_SPORADIC 3
 #endif
 
-/* The system's own structure where it knows sporadic servers, as NuttX does. */
+/* The system's own structure if it supports sporadic servers, as NuttX does. */
 #if defined(CONFIG_SCHED_SPORADIC) || (defined(_POSIX_THREAD_SPORADIC_SERVER) && _POSIX_THREAD_SPORADIC_SERVER > 0)
 typedef struct timespec rclc_sched_time_t;
 typedef struct sched_param rclc_sched_param_t;
@@ -59,8 +60,8 @@ typedef struct rclc_sched_param {
   int sched_ss_max_repl; /* 1 or more */
 } rclc_sched_param_t;
 
-/* For a program that is to stay as it was printed: struct sched_param is the one above from here on, in this file,
- * which cannot pass one to the system any more. Headers of the system come before this one. */
+/* For unchanged published programs: from here on struct sched_param means the structure above, so this file cannot pass
+ * one to the system any more. Include system headers before this one. */
 #ifdef RCLC_SCHED_PARAM_AS_PUBLISHED
 #define sched_param rclc_sched_param
 #endif
@@ -71,20 +72,20 @@ typedef struct {
   rclc_sched_param_t param;
 } rclc_executor_sched_parameter_t;
 
-/* Forgets what was added to the executor and not started: before the first add, and before an executor that was never
- * started is finished. */
+/* Discards subscriptions that were added to the executor but not started. Call it before the first add, and before
+ * finishing an executor that was never started. */
 void rclc_executor_real_time_scheduling_init(rclc_executor_t *executor);
 
-/* Before the start, with nothing else added to the executor. Everything is copied but the message, which belongs to the
- * callback. A larger sched_priority also means a larger level, that is a stream of its own on the wire. Causes
- * (tide_rclc_last_status): TIDE_ERROR_ARGUMENT, TIDE_ERROR_EXISTS, TIDE_ERROR_UNSUPPORTED (another policy or ALWAYS),
- * TIDE_ERROR_CAPACITY_HANDLES (RCLC_SCHED_SUBSCRIPTIONS). */
+/* Call it before the start, with nothing else added to the executor. All arguments are copied except the message, which
+ * belongs to the callback. A larger sched_priority also means a larger level, and so a stream of its own on the wire.
+ * Causes (tide_rclc_last_status): TIDE_ERROR_ARGUMENT, TIDE_ERROR_EXISTS, TIDE_ERROR_UNSUPPORTED (another policy or
+ * ALWAYS), TIDE_ERROR_CAPACITY_HANDLES (RCLC_SCHED_SUBSCRIPTIONS). */
 rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_subscription_t *subscription, void *msg,
                                                rclc_subscription_callback_t callback,
                                                rclc_executor_handle_invocation_t invocation,
                                                const rclc_executor_sched_parameter_t *sparam);
 
-/* The same for other callbacks; names of tide, after those of the prototype. */
+/* The same for other callbacks; tide's own names, modelled on the prototype's. */
 rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
                                         const rclc_executor_sched_parameter_t *sparam);
 rcl_ret_t rclc_executor_add_service_sched(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
@@ -94,12 +95,12 @@ rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl
                                                   rclc_gc_callback_t callback,
                                                   const rclc_executor_sched_parameter_t *sparam);
 
-/* Starts the lanes and returns when tide_executor_stop of the executor's core has ended them, or with the reason why
- * none ran: as tide_rclc_executor_set_lanes and rclc_executor_spin, which needs TIDE_EXECUTOR_LANES >= the
- * subscriptions. */
+/* Starts the lanes and returns when tide_executor_stop of the executor's core has ended them, or with the error that
+ * kept them from running: see tide_rclc_executor_set_lanes and rclc_executor_spin. Needs TIDE_EXECUTOR_LANES >= the
+ * number of subscriptions. */
 rcl_ret_t rclc_executor_start_multi_threading_for_nuttx(rclc_executor_t *executor);
 
-/* As the paper spells it. */
+/* The paper's spelling. */
 #define rclc_executor_start_multi_threading_for_nuttX rclc_executor_start_multi_threading_for_nuttx
 
 /* rcl_publish, which any lane may call. */

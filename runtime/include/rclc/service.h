@@ -10,7 +10,7 @@ extern "C" {
 
 rcl_ret_t rclc_service_init_default(rcl_service_t *service, const rcl_node_t *node,
                                     const rosidl_service_type_support_t *type_support, const char *service_name);
-/* Between client and agent requests and replies may be lost. */
+/* Best effort: requests and replies may be lost between client and agent. */
 rcl_ret_t rclc_service_init_best_effort(rcl_service_t *service, const rcl_node_t *node,
                                         const rosidl_service_type_support_t *type_support, const char *service_name);
 rcl_ret_t rclc_service_init(rcl_service_t *service, const rcl_node_t *node,

@@ -14,7 +14,7 @@
 #include <rclc/rclc.h>
 #include <rcutils/logging_macros.h>
 
-/* The ids of states and transitions, for a program that generated them. */
+/* The ids of states and transitions, for programs that generated the messages. */
 #if defined(__has_include)
 #if __has_include(<lifecycle_msgs/msg/state.h>) && __has_include(<lifecycle_msgs/msg/transition.h>)
 #include <lifecycle_msgs/msg/state.h>
@@ -36,7 +36,7 @@ typedef struct rclc_lifecycle_callback_map_t {
   int (*shutdown[3])(void); /* from unconfigured, inactive, active */
 } rclc_lifecycle_callback_map_t;
 
-/* What a service was asked. */
+/* The request of a service. */
 typedef struct tide_lifecycle_answer {
   const rcl_lifecycle_state_machine_t *state_machine;
   unsigned int transition_id;
@@ -51,7 +51,7 @@ typedef struct rclc_lifecycle_node_t {
   tide_lifecycle_answer_t answers[5]; /* the runtime's */
 } rclc_lifecycle_node_t;
 
-/* Lives as long as the services. */
+/* Must live as long as the services. */
 typedef struct rclc_lifecycle_service_context_t {
   rclc_lifecycle_node_t *lifecycle_node;
 } rclc_lifecycle_service_context_t;
@@ -66,7 +66,8 @@ rcl_ret_t rclc_lifecycle_init_get_available_states_server(rclc_lifecycle_service
                                                           rclc_executor_t *executor);
 rcl_ret_t rclc_lifecycle_init_change_state_server(rclc_lifecycle_service_context_t *context, rclc_executor_t *executor);
 
-/* goal_state: the id of a transition (lifecycle_msgs/Transition). RCL_RET_INVALID_ARGUMENT: one without a callback. */
+/* goal_state: the id of a transition (lifecycle_msgs/Transition). RCL_RET_INVALID_ARGUMENT: a transition without a
+ * callback. */
 rcl_ret_t rclc_lifecycle_register_callback(rclc_lifecycle_node_t *lifecycle_node, unsigned int goal_state,
                                            int (*cb)(void));
 rcl_ret_t rclc_lifecycle_register_on_configure(rclc_lifecycle_node_t *node, int (*cb)(void));
@@ -74,11 +75,11 @@ rcl_ret_t rclc_lifecycle_register_on_activate(rclc_lifecycle_node_t *node, int (
 rcl_ret_t rclc_lifecycle_register_on_deactivate(rclc_lifecycle_node_t *node, int (*cb)(void));
 rcl_ret_t rclc_lifecycle_register_on_cleanup(rclc_lifecycle_node_t *node, int (*cb)(void));
 
-/* The program's own change. RCL_RET_ERROR: the current state has no such transition. RCL_RET_OK also when the callback
- * refused; the state tells. */
+/* A change by the program itself. RCL_RET_ERROR: the current state has no such transition. RCL_RET_OK even when the
+ * callback refused; check the state. */
 rcl_ret_t rclc_lifecycle_change_state(rclc_lifecycle_node_t *lifecycle_node, unsigned int transition_id,
                                       bool publish_update);
-/* What the callback of the transition returns; RCL_RET_OK without one. */
+/* Returns the result of the transition's callback; RCL_RET_OK without one. */
 rcl_ret_t rclc_lifecycle_execute_callback(rclc_lifecycle_node_t *lifecycle_node, unsigned int transition_id);
 
 #ifdef __cplusplus

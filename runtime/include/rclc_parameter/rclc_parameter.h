@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of a node: the six services that ROS 2 knows them by, and /parameter_events.
+/* Parameters of a node: the six services of ROS 2, and /parameter_events.
  *
- * Memory: a server takes six services and a publisher of the program's pools, and places of TIDE_PARAMETERS
+ * Memory: a server takes six services and a publisher of the program's pools, and entries of TIDE_PARAMETERS
  * (tide/pools.h); nothing is allocated. Names and texts are copied. Set-up calls from one thread, before the executor
  * spins, unless said otherwise; a value is read and written from any thread. With several lanes, a change is refused
- * with RCLC_PARAMETER_DISABLED_ON_CALLBACK while another one asks the program's callback.
+ * with RCLC_PARAMETER_DISABLED_ON_CALLBACK while the program's callback runs for another change.
  *
- * Codes: RCL_RET_ERROR, no such parameter, or no place for it (rcl_get_error_string says which);
- * RCL_RET_INVALID_ARGUMENT, a null pointer, or a value of another type is asked for. */
+ * Codes: RCL_RET_ERROR, no such parameter, or no memory for it (rcl_get_error_string says which);
+ * RCL_RET_INVALID_ARGUMENT, a null pointer, or a value of another type was requested. */
 #ifndef RCLC_PARAMETER__RCLC_PARAMETER_H_
 #define RCLC_PARAMETER__RCLC_PARAMETER_H_
 
@@ -36,21 +36,21 @@ typedef enum rclc_parameter_type_t {
   RCLC_PARAMETER_DOUBLE
 } rclc_parameter_type_t;
 
-/* Whether a change is accepted: before a value changes (old and new), a client creates a parameter (old is null) or
- * deletes one (new is null). Both are valid during the call only; of the value, type and the member of that type.
- * Parameters cannot be changed from it. */
+/* Returns whether a change is accepted. Called before a value changes (old and new), and before a client creates a
+ * parameter (old is null) or deletes one (new is null). Both are valid during the call only; of the value only type and
+ * the member of that type are set. Parameters cannot be changed from it. */
 typedef bool (*rclc_parameter_callback_t)(const Parameter *old_param, const Parameter *new_param, void *context);
 
 typedef struct rclc_parameter_options_t {
   bool notify_changed_over_dds;     /* publish /parameter_events */
-  size_t max_params;                /* places of TIDE_PARAMETERS that this server takes */
+  size_t max_params;                /* entries of TIDE_PARAMETERS that this server takes */
   bool allow_undeclared_parameters; /* clients may create parameters */
   bool low_mem_mode;                /* no descriptions */
 } rclc_parameter_options_t;
 
 struct tide_parameter_server;
 
-/* The program's, until rclc_parameter_server_fini. */
+/* Memory: the program's, until rclc_parameter_server_fini. */
 typedef struct rclc_parameter_server_t {
   rcl_service_t get_service;
   rcl_service_t get_types_service;
@@ -68,7 +68,7 @@ typedef struct rclc_parameter_server_t {
   struct tide_parameter_server *impl; /* null: not initialised */
 } rclc_parameter_server_t;
 
-/* Events, 4 parameters, no undeclared ones, descriptions. */
+/* Default options: events, 4 parameters, no undeclared ones, descriptions. */
 rcl_ret_t rclc_parameter_server_init_default(rclc_parameter_server_t *parameter_server, rcl_node_t *node);
 rcl_ret_t rclc_parameter_server_init_with_option(rclc_parameter_server_t *parameter_server, rcl_node_t *node,
                                                  const rclc_parameter_options_t *options);
@@ -81,12 +81,12 @@ rcl_ret_t rclc_executor_add_parameter_server_with_context(rclc_executor_t *execu
                                                           rclc_parameter_server_t *parameter_server,
                                                           rclc_parameter_callback_t on_modification, void *context);
 
-/* Its value is false, 0 or 0.0. At most TIDE_PARAMETER_NAME_BYTES - 1 characters. */
+/* The initial value is false, 0 or 0.0. At most TIDE_PARAMETER_NAME_BYTES - 1 characters. */
 rcl_ret_t rclc_add_parameter(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                              rclc_parameter_type_t type);
 rcl_ret_t rclc_delete_parameter(rclc_parameter_server_t *parameter_server, const char *parameter_name);
 
-/* The program's own changes: on_modification is asked, read-only parameters and ranges do not refuse them. */
+/* Changes by the program itself: on_modification may refuse them; read-only flags and ranges do not. */
 rcl_ret_t rclc_parameter_set_bool(rclc_parameter_server_t *parameter_server, const char *parameter_name, bool value);
 rcl_ret_t rclc_parameter_set_int(rclc_parameter_server_t *parameter_server, const char *parameter_name, int64_t value);
 rcl_ret_t rclc_parameter_set_double(rclc_parameter_server_t *parameter_server, const char *parameter_name,
@@ -97,20 +97,20 @@ rcl_ret_t rclc_parameter_get_int(rclc_parameter_server_t *parameter_server, cons
 rcl_ret_t rclc_parameter_get_double(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                     double *output);
 
-/* What clients read of it; at most TIDE_PARAMETER_TEXT_BYTES - 1 characters each. */
+/* The description that clients read; at most TIDE_PARAMETER_TEXT_BYTES - 1 characters each. */
 rcl_ret_t rclc_add_parameter_description(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                          const char *parameter_description, const char *additional_constraints);
 /* Clients cannot change or delete it. */
 rcl_ret_t rclc_set_parameter_read_only(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                        bool read_only);
-/* Clients set values of this range only: from_value and whole steps from there, and to_value. Step 0: any. */
+/* Clients may only set values from from_value in whole steps, and to_value. Step 0: any value in the range. */
 rcl_ret_t rclc_add_parameter_constraint_integer(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                                 int64_t from_value, int64_t to_value, uint64_t step);
 rcl_ret_t rclc_add_parameter_constraint_double(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                                double from_value, double to_value, double step);
 
-/* Programs of the first edition: their callback gets the new value only and cannot refuse, and they read integers into
- * an int. */
+/* For programs of the first edition, whose callback gets only the new value and cannot refuse, and which read integers
+ * into an int. */
 typedef void (*tide_parameter_callback_of_first_edition_t)(Parameter *parameter);
 rcl_ret_t tide_parameter_add_server_of_first_edition(rclc_executor_t *executor,
                                                      rclc_parameter_server_t *parameter_server,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of rcl_interfaces that the interface of parameters names. A program that generated rcl_interfaces
- * (`tide generate`) gets those, any other the same structures from here; the runtime needs neither. */
+ * (`tide generate`) uses the generated ones, any other program the same structures from here; the runtime needs
+ * neither. */
 #ifndef RCLC_PARAMETER__TYPES_H_
 #define RCLC_PARAMETER__TYPES_H_
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-/* Programs that use malloc, strlen or printf rely on the rcl headers to bring these along. */
+/* Programs that use malloc, strlen or printf rely on the rcl headers to include these. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ typedef struct rcutils_allocator_s {
 rcutils_allocator_t rcutils_get_zero_initialized_allocator(void);
 /* None of its four functions is null. */
 bool rcutils_allocator_is_valid(const rcutils_allocator_t *allocator);
-/* The one set last by rcutils_set_default_allocator; before that malloc's where the runtime was built with TIDE_HEAP
- * (POSIX), else functions that return null and say why (TIDE_ERROR_NO_HEAP). */
+/* The allocator last set by rcutils_set_default_allocator. Initially malloc if the runtime was built with TIDE_HEAP
+ * (POSIX), otherwise functions that return null with TIDE_ERROR_NO_HEAP. */
 rcutils_allocator_t rcutils_get_default_allocator(void);
 /* False when a function is missing. */
 bool rcutils_set_default_allocator(rcutils_allocator_t *allocator);

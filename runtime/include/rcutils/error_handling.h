@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What went wrong last. rcl, rmw and rcutils have one memory for it. */
+/* The last error. rcl, rmw and rcutils share one record of it. */
 #ifndef RCUTILS__ERROR_HANDLING_H_
 #define RCUTILS__ERROR_HANDLING_H_
 
@@ -13,7 +13,7 @@ typedef struct rcutils_error_string_s {
   char str[128];
 } rcutils_error_string_t;
 
-/* In one line, on any thread (see tide_rclc_last_status). */
+/* The last error of any thread, in one line (see tide_rclc_last_status). */
 rcutils_error_string_t rcl_get_error_string(void);
 void rcl_reset_error(void);
 bool rcl_error_is_set(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of a log. They go to one handler: on a system with a console to stderr, on a board nowhere until the program
- * sets one. One level holds for all loggers. To /rosout as well: tide/rclc_rosout.h. */
+/* Logging. Lines go to one handler: to stderr on a system with a console, on a board nowhere until the program sets a
+ * handler. One level holds for all loggers. To /rosout as well: tide/rclc_rosout.h. */
 #ifndef RCUTILS__LOGGING_H_
 #define RCUTILS__LOGGING_H_
 
@@ -44,10 +44,10 @@ void rcutils_logging_set_output_handler(rcutils_logging_output_handler_t functio
 /* To stderr, as "[INFO] [seconds.nanoseconds] [name]: text". Nothing on a board. */
 void rcutils_logging_console_output_handler(const rcutils_log_location_t *location, int severity, const char *name,
                                             rcutils_time_point_value_t timestamp, const char *format, va_list *args);
-/* Lines below it are dropped; INFO at the start. */
+/* Lines below this level are dropped; initially INFO. */
 int rcutils_logging_get_default_logger_level(void);
 void rcutils_logging_set_default_logger_level(int level);
-/* Of every logger. */
+/* Sets the level of every logger. */
 rcutils_ret_t rcutils_logging_set_logger_level(const char *name, int level);
 int rcutils_logging_get_logger_level(const char *name);
 bool rcutils_logging_logger_is_enabled_for(const char *name, int severity);

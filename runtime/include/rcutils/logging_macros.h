@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RCUTILS_LOG_INFO("speed %d", speed), RCUTILS_LOG_INFO_NAMED("wheel", ...), and so for DEBUG, WARN, ERROR and FATAL.
- * What is below RCUTILS_LOG_MIN_SEVERITY is not compiled. */
+/* RCUTILS_LOG_INFO("speed %d", speed), RCUTILS_LOG_INFO_NAMED("wheel", ...), and the same for DEBUG, WARN, ERROR and
+ * FATAL. Lines below RCUTILS_LOG_MIN_SEVERITY are not compiled. */
 #ifndef RCUTILS__LOGGING_MACROS_H_
 #define RCUTILS__LOGGING_MACROS_H_
 

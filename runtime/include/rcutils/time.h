@@ -20,9 +20,9 @@ typedef int64_t rcutils_time_point_value_t; /* ns */
 #define RCUTILS_NS_TO_MS(nanoseconds) ((int64_t)(nanoseconds) / (1000LL * 1000LL))
 #define RCUTILS_NS_TO_US(nanoseconds) ((int64_t)(nanoseconds) / 1000LL)
 
-/* Of the monotonic clock, which timers go by. RCUTILS_RET_INVALID_ARGUMENT: null. */
+/* Time of the monotonic clock, which timers use. RCUTILS_RET_INVALID_ARGUMENT: null. */
 rcutils_ret_t rcutils_steady_time_now(rcutils_time_point_value_t *now);
-/* Of the system's wall clock; on a board without one the agent's, and RCUTILS_RET_ERROR before that is known
+/* Time of the system's wall clock, or of the agent's on a board without one; RCUTILS_RET_ERROR before that is known
  * (rmw_uros_sync_session). */
 rcutils_ret_t rcutils_system_time_now(rcutils_time_point_value_t *now);
 

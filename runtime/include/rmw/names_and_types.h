@@ -11,7 +11,7 @@ extern "C" {
 
 typedef struct rmw_names_and_types_t {
   rcutils_string_array_t names;
-  rcutils_string_array_t *types; /* of each name */
+  rcutils_string_array_t *types; /* types of each name */
 } rmw_names_and_types_t;
 
 typedef enum rmw_endpoint_type_e {
@@ -20,7 +20,7 @@ typedef enum rmw_endpoint_type_e {
   RMW_ENDPOINT_SUBSCRIPTION
 } rmw_endpoint_type_t;
 
-/* Without identity and QoS: the agent does not tell them. */
+/* Without identity and QoS, which the agent does not report. */
 typedef struct rmw_topic_endpoint_info_s {
   const char *node_name;
   const char *node_namespace;

@@ -17,7 +17,8 @@ typedef enum rmw_qos_reliability_policy_e {
   RMW_QOS_POLICY_RELIABILITY_RELIABLE,
   RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT,
   RMW_QOS_POLICY_RELIABILITY_UNKNOWN,
-  RMW_QOS_POLICY_RELIABILITY_BEST_AVAILABLE /* reliable: the agent knows no peers when it creates an object */
+  RMW_QOS_POLICY_RELIABILITY_BEST_AVAILABLE /* treated as reliable: the agent knows no peers when it creates an
+                                               object */
 } rmw_qos_reliability_policy_t;
 
 typedef enum rmw_qos_history_policy_e {
@@ -48,7 +49,7 @@ typedef struct rmw_time_s {
   uint64_t nsec;
 } rmw_time_t;
 
-/* Without a limit, both; for profiles that a program fills in. */
+/* Both mean "no limit"; for profiles that a program fills in. */
 #define RMW_DURATION_INFINITE \
   { 9223372036LL, 854775807LL }
 #define RMW_DURATION_UNSPECIFIED \
@@ -89,7 +90,7 @@ typedef struct rmw_subscription_allocation_s {
   void *data;
 } rmw_subscription_allocation_t;
 
-/* Who asked for what: the sample identity of DDS. A server gives it back with the response. */
+/* Identity of a request and its client: the sample identity of DDS. A server returns it with the response. */
 typedef struct rmw_request_id_s {
   int8_t writer_guid[16];
   int64_t sequence_number;
@@ -111,12 +112,12 @@ typedef struct rmw_message_info_s {
  * pointer, except UDP host and port, which are copied. */
 typedef struct rmw_init_options_s {
   uint8_t link;      /* tide_link_kind_t */
-  bool link_is_free; /* nobody has chosen: a custom transport, if there is one when the link is opened, else UDP */
+  bool link_is_free; /* no link was chosen: use a custom transport if one is set when the link is opened, else UDP */
   const char *device;
   uint32_t baud;
   char host[40];
   uint16_t port;
-  uint16_t mtu_bytes; /* 0: that of the pools */
+  uint16_t mtu_bytes; /* 0: TIDE_MTU_BYTES of the pools */
   int thread_priority;
   int32_t busy_poll_us;
   uint32_t client_key; /* 0: derived from the platform */

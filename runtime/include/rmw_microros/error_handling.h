@@ -24,7 +24,7 @@ typedef enum {
 
 typedef enum {
   RMW_UROS_ERROR_ENTITY_CREATION = 0,
-  RMW_UROS_ERROR_ENTITY_DESTRUCTION, /* never here */
+  RMW_UROS_ERROR_ENTITY_DESTRUCTION, /* never reported */
   RMW_UROS_ERROR_CHECK,
   RMW_UROS_ERROR_NOT_IMPLEMENTED,
   RMW_UROS_ERROR_MIDDLEWARE_ALLOCATION
@@ -41,9 +41,9 @@ typedef struct {
 typedef void (*rmw_uros_error_handling)(const rmw_uros_error_entity_type_t entity, const rmw_uros_error_source_t source,
                                         const rmw_uros_error_context_t context, const char *file, const int line);
 
-/* From now on this is called with each error that a call of the program returns, before the call returns, in its
- * thread, also when the program ignores the code; null: no more. It must not block, and may call whatever the caller of
- * the call that failed may. file and line name no place in the program ("", 0): the error says which limit it was. */
+/* Sets a function that is called with each error before the failing call returns, in the calling thread, also when the
+ * program ignores the code; null: none. It must not block, and may make the same calls as the failing call's caller.
+ * file and line are empty ("", 0); the description names the limit that was reached. */
 void rmw_uros_set_error_handling_callback(rmw_uros_error_handling error_cb);
 
 #ifdef __cplusplus

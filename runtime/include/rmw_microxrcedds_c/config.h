@@ -4,7 +4,7 @@
 
 #include "tide/options.h"
 
-/* Which links there are: programs ask with #ifdef. The sizes of the pools are in tide/pools.h. */
+/* Available links, for #ifdef in programs. The sizes of the pools are in tide/pools.h. */
 #if !TIDE_LEAN
 #define RMW_UXRCE_TRANSPORT_CUSTOM
 #endif

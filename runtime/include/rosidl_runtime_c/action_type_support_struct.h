@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* The three services and two topics of an action, each in its own type. */
+/* Types of an action's three services and two topics. */
 typedef struct rosidl_action_type_support_t {
   const rosidl_service_type_support_t *goal_service_type_support;
   const rosidl_service_type_support_t *result_service_type_support;

@@ -23,7 +23,7 @@ struct rosidl_message_type_support_t {
 /* Identifier of every type support that `tide generate` makes. */
 #define TIDE_TYPESUPPORT_IDENTIFIER "tide_typesupport"
 
-/* The handle itself when the identifier is its own, else null. */
+/* The handle itself if it has this identifier, else null. */
 const rosidl_message_type_support_t *get_message_typesupport_handle(const rosidl_message_type_support_t *handle,
                                                                     const char *identifier);
 const rosidl_message_type_support_t *get_message_typesupport_handle_function(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sequences of basic types: data has room for capacity elements, of which the first size are valid. */
+/* Sequences of basic types: data holds `capacity` elements, of which the first `size` are valid. */
 #ifndef ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_H_
 #define ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_H_
 

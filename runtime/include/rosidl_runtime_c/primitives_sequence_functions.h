@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sequences of basic types, in memory of the caller, which they never leave, or of the default allocator
- * (tide/message_heap.h), where they have none and there is a heap. For each basic type NAME:
- * - rosidl_runtime_c__NAME__Sequence__init: size zeroes of the default allocator; without a heap, true for size 0 only.
- *   Whatever the structure held is forgotten.
- * - rosidl_runtime_c__NAME__Sequence__fini: forgets memory of the caller, gives back that of the default allocator.
- * - rosidl_runtime_c__NAME__Sequence__copy: false, and no change, when the elements do not fit memory of the caller, or
+/* Sequences of basic types, in the caller's memory, which is never replaced, or, if there is none and a heap exists, in
+ * memory of the default allocator (tide/message_heap.h). For each basic type NAME:
+ * - rosidl_runtime_c__NAME__Sequence__init: `size` zeroes from the default allocator; without a heap, true for size 0
+ * only. Previous contents are not released.
+ * - rosidl_runtime_c__NAME__Sequence__fini: resets the sequence; releases memory of the default allocator.
+ * - rosidl_runtime_c__NAME__Sequence__copy: false, without change, if the elements do not fit the caller's memory, or
  *   there is no heap.
  * A null pointer gives false. Re-entrant. */
 #ifndef ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_FUNCTIONS_H_

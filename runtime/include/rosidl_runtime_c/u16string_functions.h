@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings in memory that the caller owns (data and capacity; `tide generate` declares it), which they never leave; or
- * of the default allocator (tide/message_heap.h), where they have none and there is a heap. A null pointer gives false.
- * Re-entrant. */
+/* Strings in memory that the caller owns (data and capacity; `tide generate` declares it), which is never replaced; or,
+ * if there is none and a heap exists, in memory of the default allocator (tide/message_heap.h). A null pointer gives
+ * false. Re-entrant. */
 #ifndef ROSIDL_RUNTIME_C__U16STRING_FUNCTIONS_H_
 #define ROSIDL_RUNTIME_C__U16STRING_FUNCTIONS_H_
 
@@ -16,27 +16,27 @@
 extern "C" {
 #endif
 
-/* Empty, without memory. Whatever the structure held is forgotten, so it may be uninitialised. */
+/* Makes an empty string without memory. Previous contents are ignored, so the structure may be uninitialised. */
 bool rosidl_runtime_c__U16String__init(rosidl_runtime_c__U16String *string);
-/* Forgets memory of the caller, and gives back what the default allocator gave. */
+/* Resets the string; releases memory of the default allocator. */
 void rosidl_runtime_c__U16String__fini(rosidl_runtime_c__U16String *string);
 bool rosidl_runtime_c__U16String__are_equal(const rosidl_runtime_c__U16String *a, const rosidl_runtime_c__U16String *b);
-/* Copies the characters. False, and no change, when they do not fit memory of the caller, or there is no heap. */
+/* Copies the characters. False, without change, if they do not fit the caller's memory, or there is no heap. */
 bool rosidl_runtime_c__U16String__copy(const rosidl_runtime_c__U16String *input, rosidl_runtime_c__U16String *output);
-/* Sets the text to the first length characters of value. False, and no change, as above. */
+/* Sets the text to the first length characters of value. False, without change, as above. */
 bool rosidl_runtime_c__U16String__assignn(rosidl_runtime_c__U16String *string, const uint16_t *value, size_t length);
 /* The same up to the null character of value. */
 bool rosidl_runtime_c__U16String__assign(rosidl_runtime_c__U16String *string, const uint16_t *value);
-/* From so many bytes, two a character in this machine's order; false for an odd number. */
+/* Sets the text from raw bytes, two for each character in this machine's order; false for an odd number. */
 bool rosidl_runtime_c__U16String__assignn_from_char(rosidl_runtime_c__U16String *string, const char *value,
                                                     size_t bytes);
-/* Characters before the null character; 0 of null. */
+/* Characters before the null character; 0 for a null pointer. */
 size_t rosidl_runtime_c__U16String__len(const uint16_t *value);
-/* Keeps the text as far as size goes, with null characters behind it. False, and no change, as above. */
+/* Truncates the text to `size`, or pads it with null characters. False, without change, as above. */
 bool rosidl_runtime_c__U16String__resize(rosidl_runtime_c__U16String *string, size_t size);
 
-/* Elements without text, from the default allocator; without a heap, true only when size is 0. Whatever the structure
- * held is forgotten. */
+/* Elements without text, from the default allocator; without a heap, true only when size is 0. Previous contents are
+ * ignored. */
 bool rosidl_runtime_c__U16String__Sequence__init(rosidl_runtime_c__U16String__Sequence *sequence, size_t size);
 void rosidl_runtime_c__U16String__Sequence__fini(rosidl_runtime_c__U16String__Sequence *sequence);
 bool rosidl_runtime_c__U16String__Sequence__are_equal(const rosidl_runtime_c__U16String__Sequence *a,

@@ -12,8 +12,8 @@
  * Two rules:
  *
  * TIDE_BUDGET_CORRECTED (default). The budget is a queue of portions, each with the time from which it may be used.
- * They are used in that order. A portion that is used, or the used part of it, goes to the end of the queue with its
- * time plus one period. An activation brings the portions that wait unused to its own time. The sum is the budget,
+ * They are used in that order. A used portion, or the used part of it, moves to the end of the queue, usable one period
+ * later. An activation sets the time of unused portions to its own. The sum is the budget,
  * always:
  *   - A lane that nothing preempts never has more than floor(L/T)*B + min(B, L mod T) at its priority in any window of
  *     length L, with B the budget and T the period. (The queue rotates: the unit used now is used again B units later.
@@ -22,7 +22,7 @@
  *     response-time analysis of less urgent lanes assumes of a periodic task (B, T).
  *   - In any window at all: at most B*(ceil(L/T) + 1). Budget that stays unused for longer than one period because of
  *     more urgent work is not made up for (`forgiven` counts this).
- *   - An overrun, because the owner looked too late, is taken from the next portion, so overruns do not add up.
+ *   - An overrun, because the owner checked too late, is taken from the next portion, so overruns do not add up.
  *
  * TIDE_BUDGET_POSIX: to the letter of POSIX.1-2017, 2.8.4. It has known defects (Stanovich, Baker, Wang, Gonzalez
  * Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010), and is here for comparison. It
@@ -52,16 +52,16 @@ extern "C" {
 typedef enum tide_budget_rule { TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX } tide_budget_rule_t;
 
 typedef struct tide_replenishment {
-  int64_t time_ns;   /* from which it may be used */
-  int64_t amount_ns; /* of processor time */
+  int64_t time_ns;   /* the time from which it may be used */
+  int64_t amount_ns; /* amount of processor time */
 } tide_replenishment_t;
 
 typedef struct tide_budget_config {
   int32_t priority;                     /* with budget; the owner's numbers, larger is more urgent */
   int32_t low_priority;                 /* without budget; below priority */
   int64_t budget_ns;                    /* 1..period_ns; equal to period_ns: no limit */
-  int64_t period_ns;                    /* of replenishment; up to TIDE_BUDGET_PERIOD_MAXIMUM_NS */
-  tide_replenishment_t *replenishments; /* maximum_replenishments places */
+  int64_t period_ns;                    /* replenishment period; up to TIDE_BUDGET_PERIOD_MAXIMUM_NS */
+  tide_replenishment_t *replenishments; /* array of maximum_replenishments */
   uint16_t maximum_replenishments;      /* 1 or more */
   tide_budget_rule_t rule;
 } tide_budget_config_t;
@@ -73,16 +73,16 @@ typedef struct tide_budget_counters {
   uint64_t exhaustions;    /* times it ran out of budget and fell to its low priority */
   uint64_t replenishments; /* times it rose to its priority again */
   uint64_t denied;         /* times it fell because maximum_replenishments were outstanding */
-  uint64_t forgiven;       /* times budget was not made up for, after waiting longer than a period */
-  uint64_t used_ns;        /* at its priority */
-  uint64_t low_ns;         /* at its low priority */
-  uint64_t overrun_ns;     /* of used_ns: beyond the budget it had at that time */
+  uint64_t forgiven;       /* times budget was lost because it stayed unused for longer than a period */
+  uint64_t used_ns;        /* processor time used at its priority */
+  uint64_t low_ns;         /* processor time used at its low priority */
+  uint64_t overrun_ns;     /* the part of used_ns beyond the budget available at that time */
 } tide_budget_counters_t;
 
 typedef struct tide_budget {
   tide_budget_config_t config;
   uint16_t first, count; /* the ring in config.replenishments */
-  bool ready, running;   /* as the events said */
+  bool ready, running;   /* as reported by the events */
   bool high;             /* has its priority */
   int64_t now_ns;        /* time of the latest event */
   int64_t stopped_ns;    /* of the latest preempt */
@@ -98,14 +98,14 @@ typedef struct tide_budget {
 /* Initialise as a blocked lane with its whole budget. TIDE_ERROR_ARGUMENT: a value outside its range. */
 int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, int64_t now_ns);
 
-/* The events. now_ns: not before the previous event (an earlier one counts as that). consumed_ns: processor time used
- * since the last event that took one, or since run. Events that do not fit the state (ready twice, block while blocked)
- * change nothing but the time. */
+/* The events. now_ns: not before the previous event (an earlier time counts as the previous event's). consumed_ns:
+ * processor time used since the last event that took one, or since run. Events that do not fit the state (ready twice,
+ * block while blocked) change nothing but the time. */
 
 /* It became runnable. */
 void tide_budget_ready(tide_budget_t *budget, int64_t now_ns);
-/* It got the processor. An owner that does not see context switches calls ready and then run at once: then the deadline
- * is the earliest time at which the budget can be used up. */
+/* It got the processor. An owner that cannot observe context switches calls ready and run in succession: the deadline
+ * is then the earliest time at which the budget can be used up. */
 void tide_budget_run(tide_budget_t *budget, int64_t now_ns);
 /* It may still run: call this at the deadline or any other time, also with consumed_ns 0 when only time has passed. */
 void tide_budget_account(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
@@ -125,8 +125,8 @@ int64_t tide_budget_available_ns(const tide_budget_t *budget);
  * never. Earlier calls are harmless. */
 int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
 
-/* Functions that a lane calls around its waits; a port fills them in (tide_posix_budget_hooks). Null functions: no
- * budget. The loop of a lane:
+/* Functions that a lane calls before and after its waits; a port fills them in (tide_posix_budget_hooks). Null
+ * functions: no budget. The loop of a lane:
  *
  *   for (;;) {
  *     while (there is work) do it;         more work goes on in the same activation, and does not fragment the budget
@@ -137,8 +137,8 @@ int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
  */
 typedef struct tide_budget_hooks {
   void *context;
-  /* There is work for the lane. The thread that makes the work calls it before it wakes the lane. The lane calls it
-   * after each of its waits, for work that came while it was falling asleep. No effect when the lane is ready already.
+  /* There is work for the lane. The thread that adds the work calls it before it wakes the lane. The lane calls it
+   * after each of its waits, for work added while it was falling asleep. No effect when the lane is ready already.
    */
   void (*ready)(void *context);
   /* From the lane: it has no work and is about to wait. */

@@ -12,10 +12,10 @@
  *                                        .maximum_replenishments = 8};
  *   status = tide_posix_budget_attach(&budgets, &lane, thread, &config);
  *
- * Accuracy. Priorities rise at replenishments and fall when the budget is used up. Each change is as late as the
- * wake-up of the supervisor (some 10 us, more in virtual machines), with a grain of 50 us where less budget than that
- * is left. The supervisor looks at a lane that waits for the processor every 1 ms at most. An overrun is taken from the
- * next replenishment, so the lane's share over many periods is its budget to the nanosecond.
+ * Accuracy. Priorities rise at replenishments and fall when the budget is used up. Each change is late by the
+ * supervisor's wake-up latency (some 10 us, more in virtual machines). When less than 50 us of budget are left, the
+ * resolution is 50 us. The supervisor checks a lane that waits for the processor at least every 1 ms. An overrun is
+ * taken from the next replenishment, so the lane's share over many periods is its budget to the nanosecond.
  *
  * A thread that sleeps without calling tide_posix_budget_block counts as waiting for the processor. After a sleep
  * longer than a period it may then use up to twice its budget in one period. Lanes of an executor call it.
@@ -46,9 +46,9 @@ typedef struct tide_posix_budget {
   tide_budget_t budget;
   pthread_t thread;
   clockid_t clock;
-  int64_t consumed_ns; /* its processor clock at the latest look */
-  int64_t look_ns;     /* when to look again */
-  uint32_t idle_looks; /* in a row, without progress */
+  int64_t consumed_ns; /* its processor clock at the latest check */
+  int64_t look_ns;     /* time of the next check */
+  uint32_t idle_looks; /* consecutive checks without progress */
   int applied;         /* its present priority */
   int policy_before, priority_before;
   uint64_t failures; /* the system refused a change of priority */
@@ -65,9 +65,9 @@ typedef struct tide_posix_budgets {
   uint64_t looks;
 } tide_posix_budgets_t;
 
-/* Start the supervisor with SCHED_FIFO at this priority, on this processor (TIDE_POSIX_ANY_CPU: any). Zeroed before.
- * TIDE_ERROR_ARGUMENT; TIDE_ERROR_STATE: runs already; TIDE_ERROR_NOT_PERMITTED: no real-time scheduling for this user.
- * There is no budget without real-time scheduling: a nice value limits nothing. */
+/* Start the supervisor with SCHED_FIFO at this priority, on this processor (TIDE_POSIX_ANY_CPU: any). The structure
+ * must be zeroed before. TIDE_ERROR_ARGUMENT; TIDE_ERROR_STATE: runs already; TIDE_ERROR_NOT_PERMITTED: no real-time
+ * scheduling for this user. There is no budget without real-time scheduling: a nice value limits nothing. */
 int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cpu);
 /* Detaches all lanes and ends the supervisor. */
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
@@ -81,7 +81,7 @@ int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t 
 /* Detach the thread and restore the scheduling that it had. TIDE_ERROR_STATE: not attached. */
 int tide_posix_budget_detach(tide_posix_budget_t *lane);
 
-/* There is work for the lane. Called by the thread that makes the work, before it wakes the lane, and by the lane after
+/* There is work for the lane. Called by the thread that adds the work, before it wakes the lane, and by the lane after
  * each wait. No effect when the lane is ready already. Takes a mutex with priority inheritance, held for some
  * microseconds at most. */
 void tide_posix_budget_ready(tide_posix_budget_t *lane);

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 typedef struct tide_cdr {
-  uint8_t *bytes;  /* the buffer; written only by the put functions. Null in a cursor that only measures. */
+  uint8_t *bytes;  /* the buffer; written only by the put functions. Null for a cursor that only measures. */
   size_t capacity; /* bytes in the buffer */
   size_t position; /* next byte */
   size_t origin;   /* position from which alignment counts */
@@ -49,8 +49,8 @@ void tide_cdr_put_f64(tide_cdr_t *cdr, double value);
 void tide_cdr_put_bool(tide_cdr_t *cdr, bool value);
 /* Raw bytes, not aligned. */
 void tide_cdr_put_bytes(tide_cdr_t *cdr, const void *bytes, size_t count);
-/* count elements of element_bytes (1, 2, 4, 8) each, aligned to their size, in the byte order of the stream. No
- * elements: nothing happens, not even alignment, as peers do. */
+/* count elements of element_bytes (1, 2, 4, 8) each, aligned to their size, in the byte order of the stream. With no
+ * elements not even alignment is written, as by peers. */
 void tide_cdr_put_array(tide_cdr_t *cdr, const void *elements, size_t count, size_t element_bytes);
 /* length counts the characters without the NUL; text need not be terminated. */
 void tide_cdr_put_string(tide_cdr_t *cdr, const char *text, size_t length);
@@ -76,8 +76,8 @@ const char *tide_cdr_get_string(tide_cdr_t *cdr, size_t *length);
 size_t tide_cdr_get_wstring(tide_cdr_t *cdr, uint16_t *text, size_t capacity);
 /* A view of count raw bytes in the buffer; null after an error. */
 const uint8_t *tide_cdr_view(tide_cdr_t *cdr, size_t count);
-/* The count of a sequence whose elements take at least element_bytes_minimum each on the wire; a count that cannot
- * fit in what remains is TIDE_ERROR_MALFORMED (so a hostile count never drives a long loop). */
+/* The count of a sequence whose elements take at least element_bytes_minimum each on the wire; a count that cannot fit
+ * in the remaining bytes is TIDE_ERROR_MALFORMED (so a hostile count never drives a long loop). */
 uint32_t tide_cdr_get_count(tide_cdr_t *cdr, size_t element_bytes_minimum);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deadlines at run time: whether each instance of a chain ended, and in time. `tide check` proves it before the robot
- * moves; this tells when a premise of the proof does not hold on this board.
+/* Deadlines at run time: checks whether each instance of a chain ended in time. `tide check` proves this before the
+ * robot moves; the watch reports when a premise of the proof does not hold on this board.
  *
  *   static tide_chain_watch_t watch;                 zeroed, and kept as long as the callbacks
  *   tide_chain_init(&brake, "brake", 3, RCL_MS_TO_NS(60), RCL_MS_TO_NS(60));
@@ -17,8 +17,8 @@
  * What is late or missing stands in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with tide_rclc_diagnostics,
  * as a warning on /diagnostics.
  *
- * Cost: nothing but two comparisons a run where no chain is watched; else no lock and less than 40 instructions an
- * instance. Memory: the program's. Not in a lean runtime. */
+ * Cost: two comparisons a run while no chain is watched; otherwise less than 40 instructions an instance and no lock.
+ * Memory: the program's. Not in a lean runtime. */
 #ifndef TIDE_CHAIN_WATCH_H
 #define TIDE_CHAIN_WATCH_H
 
@@ -31,9 +31,9 @@ extern "C" {
 typedef enum tide_violation { TIDE_VIOLATION_LATE, TIDE_VIOLATION_MISSING } tide_violation_t;
 
 typedef struct tide_watched_chain {
-  int64_t since_ns[2]; /* when instances of even and of odd numbers began; set by the watch */
-  /* Called after an instance ended late (over_ns: by how much), or at the beginning of the next one if it has not ended
-   * (over_ns: how long it has been under way). From the lane that found it, outside of any lock; it must not block.
+  int64_t since_ns[2]; /* start times of the even and odd instances; set by the watch */
+  /* Called after an instance ended late (over_ns: by how much), or when the next one begins before it has ended
+   * (over_ns: its age). Runs in the lane that detected it, outside any lock; it must not block.
    * Set before tide_chain_watch; may be null. */
   void (*on_violation)(struct tide_watched_chain *watch, tide_violation_t violation, int64_t over_ns);
   void *context; /* the program's */
@@ -43,13 +43,14 @@ typedef struct tide_watched_chain {
   const tide_callback_t *last;
   void (*begin)(struct tide_watched_chain *watch, const tide_callback_t *callback);
   void (*end)(struct tide_watched_chain *watch, int64_t now_ns);
-  /* Each written by one of the two callbacks, without a lock. */
-  uint32_t started, late, missing; /* instances */
-  uint32_t over;                   /* the number of the latest one that ended, from 1 */
-  int64_t longest_ns, usual_ns;    /* of all that ended; no instance below that is late, or the longest so far */
+  /* Each member is written by only one of the two callbacks, without a lock. */
+  uint32_t started, late, missing; /* numbers of instances */
+  uint32_t over;                   /* number of the latest ended instance, from 1 */
+  int64_t longest_ns, usual_ns;    /* longest_ns: of all ended instances; usual_ns: a shorter instance is neither late
+                                      nor the longest so far */
 } tide_chain_watch_t;
 
-/* missing: neither ended nor under way. longest_ns: from beginning to end. */
+/* missing: neither ended nor running. longest_ns: from beginning to end. */
 typedef struct tide_watch_counters {
   uint32_t started, ended, late, missing;
   int64_t longest_ns;
@@ -57,11 +58,11 @@ typedef struct tide_watch_counters {
 
 /* Watch a chain that has a deadline no longer than its period. The callbacks belong to an executor; none of its lanes
  * spins yet. TIDE_ERROR_ARGUMENT: no deadline, one beyond the period, or a period that is not the timer's.
- * TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of them begins, or ends, another chain
- * that is watched. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
+ * TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of them begins or ends another watched
+ * chain. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
 int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_callback_t *first,
                      tide_callback_t *last);
-/* From the lane of the last callback; from elsewhere longest_ns of a 32-bit machine may be half an older one. */
+/* Call it in the last callback's lane; from elsewhere a 32-bit machine may read longest_ns torn. */
 tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *watch);
 /* Name and counters of the watched chain that ends with the callback at this place of the executor, from 0; from any
  * thread. 1: there is one; 0: none ends with it. TIDE_ERROR_NOT_FOUND: no callback has this place. */

@@ -6,17 +6,17 @@
  * context (an interrupt on a microcontroller, the link's thread on POSIX). Process and release: from the executor, by
  * any number of lanes at once.
  *
- * The wire never waits for a preempted thread. One critical section of the platform covers two things: what makes a
- * frame ready or the wire free, and the start of the most urgent frame. So outside of it an idle wire and a frame that
- * could go never exist together, and an urgent frame is delayed by the rest of the one frame on the wire and one
+ * The wire never waits for a preempted thread. A single critical section of the platform covers the event that makes a
+ * frame ready or the wire free, and the start of the most urgent frame. So outside of it the wire is never idle while a
+ * frame could be sent, and an urgent frame is delayed by the rest of the one frame on the wire and one
  * start. Rejected: start outside of the section. A less urgent thread that is preempted inside start would keep the
  * wire, and all frames, until it runs again. Giving the wire to another thread meanwhile would need a second buffer,
- * and in every link a start that may be abandoned.
+ * and in every link a start that can be abandoned.
  *
  * Critical sections are short and bounded. They contain no copy, no checksum and no on_submessage, and one start of
  * the link at most. Two lanes never deliver frames of the same stream at the same time, so a stream keeps its order.
  *
- * Memory (Cortex-M7): tide_daemon_t about 1 KiB, plus what the configurations of its two halves name. */
+ * Memory (Cortex-M7): tide_daemon_t about 1 KiB, plus the memory named in the configurations of its two halves. */
 #ifndef TIDE_DAEMON_H
 #define TIDE_DAEMON_H
 
@@ -52,8 +52,8 @@ typedef struct tide_link {
   void *context;
   int (*start)(void *context, const tide_frame_parts_t *frame);
   /* Optional: waits for an event that a message of this link sets, as event_wait of the platform does. The link may let
-   * the caller receive meanwhile, so an answer wakes one thread and not two in turn. Called from any thread, never with
-   * the critical section held; it returns at deadline_ns even when the link is closed meanwhile. */
+   * the caller receive meanwhile, so that an answer wakes one thread instead of two in turn. Called from any thread,
+   * never with the critical section held; it returns at deadline_ns even when the link is closed meanwhile. */
   int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns);
   int64_t heartbeat_floor_ns; /* as in the transmitter's configuration, while this link is attached */
 } tide_link_t;
@@ -64,7 +64,7 @@ typedef struct tide_daemon_config {
   tide_receiver_config_t receiver;       /* context is passed on; the daemon sets on_acknowledge. ACKNACKs have been
                                             applied when on_control sees them. */
   /* A frame was noted or acknowledged, or the state changed: wake the executor. Called from the link's context, or by a
-   * release that lets a waiting frame go on, without the critical section. May be null. */
+   * release that unblocks a waiting frame, without the critical section. May be null. */
   void (*on_activity)(void *context);
   /* As in the transmitter's configuration. Called with the critical section held, so keep it short; every function of
    * the daemon may be called from it. May be null. */
@@ -74,13 +74,13 @@ typedef struct tide_daemon_config {
 
 typedef struct tide_daemon {
   bool link_open;
-  bool starting, completed, cancelled; /* link.start is being called; it reported that frame complete or cancelled */
-  bool deferring;                      /* frames that on_control and on_done submit go out afterwards */
-  bool out_of_step;                    /* since set_session the peer acknowledged messages that were never sent */
+  bool starting, completed, cancelled; /* link.start is running; it reported its frame complete or cancelled */
+  bool deferring;                      /* frames submitted by on_control and on_done are sent afterwards */
+  bool out_of_step;                    /* since set_session the peer has acknowledged messages that were never sent */
   bool changed;                        /* on_activity is to be called */
   const tide_platform_t *platform;
   tide_link_t link;
-  tide_frame_parts_t frame;     /* on the wire */
+  tide_frame_parts_t frame;     /* the frame on the wire */
   tide_framing_reader_t reader; /* for links that deliver bytes */
   struct {
     void (*on_activity)(void *context);
@@ -118,7 +118,7 @@ int tide_daemon_attach_link(tide_daemon_t *daemon, const tide_link_t *link, uint
 void tide_daemon_detach_link(tide_daemon_t *daemon);
 
 /* Submission takes bounded time and never waits. acquire gives the caller a node to fill outside the critical section.
- * TIDE_ERROR_FULL: no node is free (expired ones have been taken back), and no less urgent one could be evicted. */
+ * TIDE_ERROR_FULL: no node is free (after expired ones were reclaimed), and no less urgent one could be evicted. */
 int tide_daemon_acquire(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, tide_node_t **node);
 /* As tide_transmitter_acquire_for. */
 int tide_daemon_acquire_for(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
@@ -136,8 +136,8 @@ int tide_daemon_replace(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t p
 void tide_daemon_keep_last_locked(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uint16_t depth);
 void tide_daemon_abandon(tide_daemon_t *daemon, tide_node_t *node);
 int tide_daemon_submit(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream);
-/* As submit, for a caller within the platform's critical section, which is left with `state`. So whatever the caller
- * decided within the section still holds when the node is submitted. */
+/* As submit, for a caller within the platform's critical section, which is left with `state`, so that the caller's
+ * decision within the section still holds when the node is submitted. */
 int tide_daemon_submit_and_leave(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uintptr_t state);
 /* As tide_transmitter_submit_part. */
 int tide_daemon_submit_part(tide_daemon_t *daemon, tide_long_message_t *message, tide_node_t *node, uint8_t stream,
@@ -145,7 +145,7 @@ int tide_daemon_submit_part(tide_daemon_t *daemon, tide_long_message_t *message,
 int tide_daemon_submit_control(tide_daemon_t *daemon, const uint8_t *submessage, size_t length, uint8_t session,
                                tide_priority_t priority);
 
-/* From the link. */
+/* Called by the link. */
 void tide_daemon_on_transmit_complete(tide_daemon_t *daemon);
 void tide_daemon_on_bytes(tide_daemon_t *daemon, const uint8_t *bytes, size_t count);      /* serial */
 void tide_daemon_on_message(tide_daemon_t *daemon, const uint8_t *message, size_t length); /* datagram, one message */
@@ -156,7 +156,7 @@ int tide_daemon_wait(tide_daemon_t *daemon, tide_event_t *event, int64_t deadlin
  * link's context also calls it after each of the functions above, since sending and receiving move that time. */
 int64_t tide_daemon_poll(tide_daemon_t *daemon);
 
-/* From the executor. */
+/* Called by the executor. */
 int32_t tide_daemon_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_oldest(tide_daemon_t *daemon);

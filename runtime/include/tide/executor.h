@@ -2,9 +2,9 @@
 /* Executors: which callback runs next, and on which lane.
  *
  * TIDE_POLICY_TIDE (PoDS, section 5.1). timer_list is ordered by next expiry, ready_list by priority. A round moves
- * the timers that are due to ready_list (one look at the head tells whether there is one). It takes note of newly
- * received frames, and digests the most urgent one if nothing more urgent is ready. Then it runs the head of
- * ready_list. Collection is O(1) when nothing happened, and O(log n) for each callback that became ready; no round
+ * the timers that are due to ready_list (the head of timer_list shows whether there is one). It registers newly
+ * received frames, and processes the most urgent one if nothing more urgent is ready. Then it runs the head of
+ * ready_list. Collection is O(1) when nothing is new, and O(log n) for each callback that became ready; no round
  * looks at all handles.
  *
  * TIDE_POLICY_BATCH (rclc's default executor). A round waits for one received packet or a timer, marks every ready
@@ -14,18 +14,18 @@
  * It is the baseline that the tide policy is compared with. Callbacks are taken from a cached set, in the order
  * timers, subscriptions, services, clients, guards, and within a kind in order of registration; priorities have no
  * effect. The set is refreshed at polling points only, that is when a lane finds no callback in it that may run. Then
- * all frames are digested, and every ready callback gets one place, however often it is ready. A callback that becomes
- * ready afterwards waits for the next polling point; timers are the exception and are added as they expire. A polling
- * point looks at all callbacks within one critical section, as a wait set does: O(n).
+ * all frames are processed, and every ready callback enters the set once, however often it was notified. A callback
+ * that becomes ready afterwards waits for the next polling point; timers are the exception and are added as they
+ * expire. A polling point looks at all callbacks within one critical section, as a wait set does: O(n).
  *
- * Lanes. A lane runs one callback after the other: it is a thread, a task, or the only loop of a bare-metal program.
- * Callbacks of one lane never overlap. The lanes of an executor are grouped into bands by the levels that they serve
- * (tide_lane_settings_t.least_level). Each band has its own ready_list and timer_list, and a callback belongs to the
- * band of its level. So there are these forms, and mixtures of them:
+ * Lanes. A lane runs one callback after the other: a lane is a thread, a task, or the only loop of a bare-metal
+ * program. Callbacks of one lane never overlap. The lanes of an executor are grouped into bands by the levels that they
+ * serve (tide_lane_settings_t.least_level). Each band has its own ready_list and timer_list, and a callback belongs to
+ * the band of its level. This gives the following forms, and mixtures of them:
  *
  * - one lane: the cooperative executor of the paper;
- * - a lane for each band, the more urgent ones with a higher priority of the system: preemptive. An urgent timer or
- *   frame wakes its own lane, which preempts any less urgent callback; no less urgent lane ever touches it;
+ * - a lane for each band, the more urgent ones with a higher system priority: preemptive. An urgent timer or
+ *   frame wakes its own lane, which preempts any less urgent callback; no less urgent lane ever handles it;
  * - several lanes in a band: the multi-threaded executor; each lane takes the most urgent callback that may run.
  *
  * Overlap. A callback never overlaps itself, unless it is in a reentrant group. Callbacks of a mutually exclusive
@@ -37,10 +37,10 @@
  * callback, or while no lane spins: set_trigger and set_policy. Add and remove belong to these, too, with the batch
  * policy or a trigger other than any, since those look at all callbacks.
  *
- * Locks. The platform's critical section guards the lists; it is never held while the program's code runs. Where the
- * platform keeps out lanes and interrupts apart (tide_platform_t.lanes_enter), the lists are guarded against lanes
- * only. Then interrupts are kept out for a constant time, whatever the number of callbacks. No memory is allocated;
- * callbacks and timers must not move from add to remove. */
+ * Locks. The platform's critical section guards the lists; it is never held while the program's code runs. On a
+ * platform that excludes lanes and interrupts separately (tide_platform_t.lanes_enter), the lists are guarded against
+ * lanes only, and interrupts are disabled for a constant time, whatever the number of callbacks. No memory is
+ * allocated; callbacks and timers must not move from add to remove. */
 #ifndef TIDE_EXECUTOR_H
 #define TIDE_EXECUTOR_H
 
@@ -83,28 +83,28 @@ typedef struct tide_callback {
   tide_priority_t priority;
   bool always; /* runs in every triggered round, with or without data (rclc ALWAYS) */
   bool local;  /* subscribed to a local topic (tide/local.h) */
-  void (*execute)(struct tide_callback *callback, void *context); /* takes one message, if any, and calls the
+  void (*execute)(struct tide_callback *callback, void *context); /* takes a message, if there is one, and calls the
                                                                      program's function */
   void *context;
   const void *handle;              /* the program's object; the `one` trigger compares with it */
   struct tide_group *group;        /* null: may overlap all but itself */
-  tide_measurement_t *measurement; /* null, or where its execution times go (tide/measure.h); set by the program while
-                                      it does not run */
-  struct tide_watched_chain *begins, *ends; /* null, or of the chain that it begins, or ends (tide/chain_watch.h) */
-  bool in_round;                  /* has a place in the running round; set by the executor, as all that follows */
-  bool in_set;                    /* readyset: has a place in the set */
-  bool arriving;                  /* in the list of arrivals */
-  uint32_t pending;               /* runs that are due; read it with tide_callback_is_ready */
-  struct tide_executor *executor; /* set when added */
-  struct tide_band *band;         /* of its priority */
-  uint16_t index;                 /* order of registration */
-  uint16_t running;               /* lanes that run it */
+  tide_measurement_t *measurement; /* null, or the record of its execution times (tide/measure.h); set by the program
+                                      while it does not run */
+  struct tide_watched_chain *begins, *ends; /* the watched chain that it begins or ends, or null (tide/chain_watch.h) */
+  bool in_round;                            /* in the running round; set by the executor, as are all members below */
+  bool in_set;                              /* in the cached set (readyset policy) */
+  bool arriving;                            /* in the list of arrivals */
+  uint32_t pending;                         /* number of runs that are due; read it with tide_callback_is_ready */
+  struct tide_executor *executor;           /* set when added */
+  struct tide_band *band;                   /* the band of its priority */
+  uint16_t index;                           /* order of registration */
+  uint16_t running;                         /* number of lanes that run it now */
   struct tide_callback *round_next, *always_next;
   struct tide_callback *arrived_next;
-  int64_t arrived_ns; /* time of the latest of these: */
-  uint32_t arrived;   /* notifies that no lane has seen yet, where interrupts only note them */
+  int64_t arrived_ns; /* time of the latest notification in `arrived` */
+  uint32_t arrived;   /* notifications that no lane has handled yet, on platforms where interrupts only record them */
   uint64_t runs;
-  int64_t ready_since_ns;             /* of the next run: time of the latest notify, or the timer's expiry */
+  int64_t ready_since_ns;             /* of the next run: time of the latest notification or of the timer's expiry */
   int64_t ready_ns, start_ns, end_ns; /* of its latest run */
   int64_t execution_maximum_ns;       /* longest time from start to end, preemption included */
 } tide_callback_t;
@@ -115,7 +115,7 @@ static inline bool tide_callback_is_ready(const tide_callback_t *callback) {
          __atomic_load_n(&callback->arrived, __ATOMIC_RELAXED) != 0u;
 }
 
-/* What a late timer does about expiries that have passed: one run for all of them, or one run for each. Either way a
+/* Number of runs of a late timer after it missed expiries: one for all of them, or one for each. Either way a
  * timer never runs before its expiry, and expiries stay on the grid of first expiry and period. */
 typedef enum tide_overrun {
   TIDE_OVERRUN_SKIP,    /* one run, later expiries are skipped and the grid is kept (as rcl) */
@@ -138,8 +138,8 @@ typedef struct tide_timer {
  * urgency without occupying a lane, and other callbacks run meanwhile. Reentrant: callbacks of the group may overlap,
  * and each may overlap itself when it becomes ready again while it runs.
  *
- * Keep a group within one band if you can. In a group across bands an urgent callback waits until the less urgent one
- * that runs has ended, and meanwhile for everything that preempts that one. The most urgent ready callback goes next
+ * Keep a group within one band if you can. In a group across bands an urgent callback waits until the running, less
+ * urgent one has ended, and for everything that preempts it. The most urgent ready callback goes next
  * even while its own lane is busy. With one lane callbacks never overlap, so groups have no effect.
  *
  * Cost: O(log n) when a callback becomes ready, starts and ends. Memory: a pointer for each callback of the group. */
@@ -147,34 +147,35 @@ typedef enum tide_group_kind { TIDE_GROUP_EXCLUSIVE, TIDE_GROUP_REENTRANT } tide
 
 typedef struct tide_group {
   tide_group_kind_t kind;
-  tide_queue_t waiting;           /* ready, after the one that is offered or runs */
+  tide_queue_t waiting;           /* the other ready callbacks, behind the offered or running one */
   tide_callback_t *offered;       /* the most urgent ready one, in the ready_list of its band */
   struct tide_lane *taken_by;     /* the lane that runs one of its callbacks */
-  struct tide_executor *executor; /* of its callbacks */
+  struct tide_executor *executor; /* the executor of its callbacks */
   size_t members;
 } tide_group_t;
 
-/* waiting_storage: capacity places, one for each callback that will be in the group; null for a reentrant one. */
+/* waiting_storage: an array of `capacity` elements, one for each callback that will be in the group; null for a
+ * reentrant one. */
 int tide_group_init(tide_group_t *group, tide_group_kind_t kind, tide_queue_entry_t **waiting_storage, size_t capacity);
 
-/* The source of received frames: the session, as the executor sees it. Null functions: no frames. A lane asks for the
- * frames that it should digest: those with a priority from `least` to `most`. */
+/* Where received frames come from: the executor's interface to the session. Null functions: no frames. A lane processes
+ * only frames with a priority from `least` to `most`. */
 typedef struct tide_source {
   void *context;
-  /* Priority of the most urgent of these frames, or TIDE_PRIORITY_NONE. */
+  /* Priority of the most urgent frame in this range, or TIDE_PRIORITY_NONE. */
   int32_t (*most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
-  /* Digest that frame and notify its callback. Several lanes may call it at the same time. */
+  /* Process that frame and notify its callback. Several lanes may call it at the same time. */
   int (*process_most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
   int (*process_oldest)(void *context); /* of all frames; for the policies batch and readyset */
   int64_t (*poll)(void *context);       /* housekeeping; returns its next deadline. Null: a thread does it. */
-  /* Whether that frame is digested before a callback of the same priority, beyond the one frame that each round begins
-   * with: its reader has room, or keeps only samples that are too old. Null: never. */
+  /* Whether that frame is processed before a callback of the same priority, in addition to the one frame at the start
+   * of each round: true while its reader has room, or stores only outdated samples. Null: never. */
   bool (*is_welcome)(void *context, tide_priority_t least, tide_priority_t most);
 } tide_source_t;
 
 /* Decides whether the round runs. callbacks: all of them in order of registration; see tide_callback_is_ready. The
- * thread that spins calls it without a lock, when a callback is ready and its readiness may have changed, and when the
- * time of a round is over. While it returns false the executor sleeps; no message is taken and none is lost. */
+ * thread that spins calls it without a lock, when a callback is ready and its readiness may have changed, and when a
+ * round times out. While it returns false the executor sleeps; no message is taken and none is lost. */
 typedef bool (*tide_trigger_t)(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_any(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_all(tide_callback_t *const *callbacks, size_t count, void *object);
@@ -192,13 +193,15 @@ typedef struct tide_band {
 #endif
 } tide_band_t;
 
-typedef struct tide_lane { /* internal to the executor, but for what is said to be set */
-  /* Called around the lane's waits. The port sets them in the lane's thread before it runs. Null functions: no budget.
+typedef struct tide_lane { /* internal to the executor, except members that a port or program sets */
+  /* Budget hooks, called before and after each wait of the lane. The port sets them in the lane's thread before it
+   * runs. Null functions: no budget.
    */
   tide_budget_hooks_t budget;
-  /* Set by a port without threads before it runs the lane: then a spin never waits. It runs one round and returns.
-   * `over` then says whether the stop has come. If not, next_round_ns says when the lane needs its next round. 0: at
-   * once. A time: then, or at its event. TIDE_FOREVER: at its event. */
+  /* Set by a port without threads before it runs the lane: a spin then runs one round and returns instead of waiting.
+   * `over` says whether the executor was stopped. If not, next_round_ns says when the next round is due: 0: at once;
+   * TIDE_FOREVER: when the lane's event is set; any other time: then, or when the event is set. TIDE_FOREVER: at its
+   * event. */
   bool returns;
   bool over;
   int64_t next_round_ns;
@@ -206,14 +209,14 @@ typedef struct tide_lane { /* internal to the executor, but for what is said to 
   tide_event_t event;
   bool busy;                 /* within a round */
   bool forgotten;            /* the callback that it runs was removed meanwhile */
-  bool idle, left;           /* it waits among the idle lanes of its band; it has left a spin that ends */
+  bool idle, left;           /* waiting in the idle list of its band; has left a spin that is ending */
   int64_t sleeps_until_ns;   /* while it is idle */
   int64_t since_last_run_ns; /* of the timer that it runs: time since the previous run */
   tide_callback_t *running;  /* null between callbacks */
-  tide_group_t *group;       /* exclusive, of the callback that it runs */
+  tide_group_t *group;       /* exclusive group of the running callback */
   struct tide_lane *idle_next;
-  tide_callback_t *round_first, *round_last; /* still to run in this round, when the round has several callbacks */
-  tide_band_t own_band;                      /* the band, when it is the first lane of its level */
+  tide_callback_t *round_first, *round_last; /* callbacks still to run in this round */
+  tide_band_t own_band;                      /* used if it is the first lane with its least_level */
   tide_lane_settings_t settings;             /* set by the program before tide_executor_init */
 #if TIDE_TRACE
   tide_trace_ring_t *trace; /* null, or the ring for its records; set by the program before the lane runs */
@@ -223,18 +226,18 @@ typedef struct tide_lane { /* internal to the executor, but for what is said to 
 typedef struct tide_executor_config {
   const tide_platform_t *platform;
   tide_policy_t policy;
-  tide_callback_t **callbacks;        /* callback_count places, in order of registration */
-  tide_queue_entry_t **ready_storage; /* callback_count places for each band (each different least_level) */
+  tide_callback_t **callbacks;        /* array of callback_count, in order of registration */
+  tide_queue_entry_t **ready_storage; /* callback_count elements for each band (each different least_level) */
   tide_queue_entry_t **timer_storage; /* as many as ready_storage */
   size_t callback_count;
   tide_lane_t *lanes; /* with their settings */
-  size_t lane_count;  /* 1 or more. Several lanes: not with batch; the trigger is any; no callback is always. Readyset:
-                         one least_level for all; the trigger is any; no callback is always */
+  size_t lane_count;  /* 1 or more. Several lanes: not with batch, only with trigger any, and no callback is `always`.
+                         Readyset: the same least_level for all lanes, only trigger any, and no callback is `always` */
   tide_source_t source;
-  /* Batch only. False: stored samples are dispatched at once. True: a round waits first, as the stock rmw_wait does:
-   * for a new frame, a timer or guard, its deadline or spin_timeout_ns, whichever is first. It waits even when samples
-   * are stored already (they came while a publish waited for its acknowledgment, or a handle takes one sample a round).
-   * Then all stored samples are dispatched. */
+  /* Batch only. False: stored samples are dispatched at once. True: as in the stock rmw_wait, a round first waits for a
+   * new frame, a timer or guard, its deadline or spin_timeout_ns. It waits even when samples are already stored
+   * (received while a publish waited for its acknowledgment, or left because a handle takes one sample a round). Then
+   * all stored samples are dispatched. */
   bool batch_waits_for_new_data;
   int64_t spin_timeout_ns; /* longest wait of a round of spin with a trigger other than any, and of the wait above;
                               0: 1 s, as rclc */
@@ -244,20 +247,20 @@ typedef struct tide_executor_config {
   void *context;
   tide_measure_t *measure; /* clock of the execution times of its callbacks (tide/measure.h); may be null */
 #if TIDE_PATIENCE
-  /* Several lanes of one band, tide, no source. What a callback makes ready by tide_executor_notify_from may wait so
-   * long for another lane, if one looks by itself by then: its own lane is mostly the first, and nobody has to be
-   * woken. To that end one idle lane wakes at the next expiry, and the others so much later. 0: all wake at each
-   * expiry, and a notify always wakes a lane that is idle. */
+  /* For several lanes of one band, tide policy, no source. A callback made ready by tide_executor_notify_from may wait
+   * this long for a lane that becomes free by itself. Mostly the notifying lane is the first, so none has to be woken.
+   * One idle lane then wakes at the next expiry, the others this much later. 0: all wake at each expiry, and a
+   * notification always wakes an idle lane. */
   int64_t patience_ns;
 #endif
 } tide_executor_config_t;
 
 typedef struct tide_executor_counters {
   uint64_t rounds, callbacks_run, frames_digested, timers_expired, sleeps, trigger_false;
-  /* Updates of the set of ready callbacks: how often a lane asked for newly ready callbacks and found one. A wait
+  /* Updates of the set of ready callbacks: how often a lane looked for newly ready callbacks and found one. A wait
    * counts as one update, as wait_for_work of rclcpp does. Readyset updates at polling points. Tide updates at each
-   * choice, as the paper on multi-threaded executors says (section V-C), except where none is needed: without a source
-   * a notified callback is in the set at once, so a choice takes the head of the set while no expiry is due. A round of
+   * choice, as in section V-C of the paper on multi-threaded executors, unless no update is needed: without a source a
+   * notified callback is in the set at once, so a lane takes the head of the set while no timer is due. A round of
    * several callbacks counts one. */
   uint64_t set_updates;
 } tide_executor_counters_t;
@@ -267,18 +270,18 @@ typedef struct tide_executor {
   int64_t next_stamp;  /* order among callbacks of the same priority */
   size_t count;        /* callbacks registered */
   size_t ready_count;  /* callbacks with pending > 0 */
-  size_t prompt_count; /* those of them that need no frame: timers and guards */
+  size_t prompt_count; /* those of ready_count that need no frame: timers and guards */
   uint32_t notifications;
   tide_callback_t *always_list;
-  tide_callback_t *arrivals, *arrivals_last; /* notified, and not yet seen by a lane */
-  bool splits;                               /* the platform keeps out lanes and interrupts apart */
-  uintptr_t (*enter)(void *context);         /* locks what follows against lanes and threads */
+  tide_callback_t *arrivals, *arrivals_last; /* notified, not yet handled by a lane */
+  bool splits;                               /* the platform excludes lanes and interrupts separately */
+  uintptr_t (*enter)(void *context);         /* guards the members below against lanes and threads */
   void (*exit)(void *context, uintptr_t state);
   tide_trigger_t trigger;
   void *trigger_object;
   bool stopped;
-  bool all_frames_first; /* tide, with another trigger than any: a round begins after all present frames are digested,
-                            whatever their priority; set between rounds */
+  bool all_frames_first; /* tide policy with a trigger other than any: all received frames are processed before a round
+                            begins, whatever their priority; set between rounds */
   tide_executor_config_t config;
   tide_executor_counters_t counters;
 } tide_executor_t;
@@ -290,20 +293,20 @@ int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *
  * the next round. TIDE_ERROR_UNSUPPORTED: another trigger than any with several lanes. */
 int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger, void *object);
 
-/* Change the policy; ready callbacks stay ready. TIDE_ERROR_STATE: within a round. TIDE_ERROR_UNSUPPORTED: see
+/* Change the policy; ready callbacks stay ready. TIDE_ERROR_STATE: called within a round. TIDE_ERROR_UNSUPPORTED: see
  * tide_executor_config_t.lane_count. */
 int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy);
 
 /* Take a snapshot of the counters, from any thread. */
 void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counters_t *counters);
-/* A snapshot of the measurement (tide/measure.h) of the callback at this place, from 0, from any thread. 1: there is
- * one; 0: the callback has none, or the runtime is lean. TIDE_ERROR_NOT_FOUND: no callback has this
- * place. */
+/* A snapshot of the measurement (tide/measure.h) of the callback with this index (from 0). From any thread. Returns 1
+ * if there is one, 0 if the callback has none or the runtime is lean. TIDE_ERROR_NOT_FOUND: no callback has this
+ * index. */
 int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_measurement_t *measurement);
 
-/* Add a callback. The caller sets kind, priority, always, execute, context, handle, group and measurement; the rest is
- * zeroed here. A group belongs to the executor of its first callback. With always callbacks and trigger any, a round of
- * the tide policy runs the most urgent ready callback and all always callbacks, most urgent first. O(lanes).
+/* Add a callback. The caller sets kind, priority, always, execute, context, handle, group and measurement; this call
+ * zeroes the rest. A group belongs to the executor of its first callback. With always callbacks and trigger any, a
+ * round of the tide policy runs the most urgent ready callback and all always callbacks, most urgent first. O(lanes).
  * TIDE_ERROR_FULL: the executor or the group is full. TIDE_ERROR_EXISTS: added already. TIDE_ERROR_UNSUPPORTED: always,
  * with several lanes or readyset. */
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback);
@@ -318,7 +321,7 @@ int tide_executor_remove(tide_executor_t *executor, tide_callback_t *callback);
 int tide_executor_remove_idle(tide_executor_t *executor, tide_callback_t *callback);
 /* True while a lane runs it. O(lanes). */
 bool tide_executor_is_running(tide_executor_t *executor, const tide_callback_t *callback);
-/* Set its priority and move it to the band of that. A run that has begun stays on its lane. O(log n). */
+/* Set a callback's priority and move it to that priority's band. A run that has begun stays on its lane. O(log n). */
 int tide_executor_set_priority(tide_executor_t *executor, tide_callback_t *callback, tide_priority_t priority);
 
 /* Timers: O(log n), also from callbacks. Reset, cancel and set_phase also withdraw an expiry that has not run yet. */
@@ -331,13 +334,13 @@ int tide_timer_set_phase(tide_timer_t *timer,
 int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
 
 /* Make a callback ready once more: n notifies give n runs (with batch, one a round). Wakes its lane, or an idle lane of
- * its band. From any thread or interrupt; O(log n), and O(1) where lanes and interrupts are kept out apart. No effect
- * when the callback is in no executor. */
+ * its band. From any thread or interrupt; O(log n), or O(1) on platforms that exclude lanes and interrupts separately.
+ * No effect when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
-/* The same, from the callback that this lane of the executor runs, in its thread. With tide the only lane of a band is
- * not woken for what its own callback makes ready: it looks before it sleeps. Of several lanes see patience_ns. */
+/* The same from a callback, in the thread of the lane that runs it. With the tide policy a band's only lane is not
+ * woken for what its own callback makes ready, since it checks before it sleeps. For several lanes see patience_ns. */
 void tide_executor_notify_from(tide_callback_t *callback, size_t lane);
-/* Wake the lanes that arrived frames belong to, and no others. */
+/* Wake only the lanes to which received frames belong. */
 void tide_executor_wake_for_frames(tide_executor_t *executor);
 /* Wake all lanes without making a callback ready. */
 void tide_executor_wake(tide_executor_t *executor);
@@ -361,23 +364,23 @@ void tide_executor_stop(tide_executor_t *executor);
 /* ---- hosts: programs with a heap and an unknown number of callbacks ---- */
 
 /* Replace the storage by a larger one, laid out as in tide_executor_config_t, for callback_count callbacks. The
- * contents move, and the former storage is the caller's again. From any thread at any time. O(callbacks), within the
- * lock of the lanes. TIDE_ERROR_ARGUMENT: fewer places than before, or more than 65535. */
+ * contents are moved, and the old storage belongs to the caller again. From any thread at any time. O(callbacks),
+ * within the lock of the lanes. TIDE_ERROR_ARGUMENT: smaller than before, or more than 65535. */
 int tide_executor_grow(tide_executor_t *executor, tide_callback_t **callbacks, tide_queue_entry_t **ready_storage,
                        tide_queue_entry_t **timer_storage, size_t callback_count);
-/* As above for a mutually exclusive group of the executor's callbacks; storage as in tide_group_init. */
+/* As tide_executor_grow, for a mutually exclusive group of the executor's callbacks; storage as in tide_group_init. */
 int tide_group_grow(tide_executor_t *executor, tide_group_t *group, tide_queue_entry_t **waiting_storage,
                     size_t capacity);
 /* Time of the earliest expiry of all bands; TIDE_FOREVER: there is none. O(lanes). For a thread that runs the rounds of
  * all lanes itself. */
 int64_t tide_executor_next_expiry_ns(tide_executor_t *executor);
-/* Number of runs that are due now: one for each notify, and one for each timer whose expiry has come. O(callbacks). */
+/* Number of runs that are due now: one for each notification, and one for each expired timer. O(callbacks). */
 size_t tide_executor_count_starts(tide_executor_t *executor, int64_t now_ns);
 
 /* ---- chains ---- */
 
 /* Callbacks of this executor in data-dependency order, and the chain's level. Period and deadline are for
- * tide_chain_watch (tide/chain_watch.h), which counts what is late or missing; by themselves they change nothing. */
+ * tide_chain_watch (tide/chain_watch.h), which counts late and missing instances; they have no other effect. */
 typedef struct tide_chain {
   const char *name;
   uint8_t level;          /* 1..TIDE_LEVEL_MAXIMUM; larger is more urgent */
@@ -388,10 +391,10 @@ typedef struct tide_chain {
 
 int tide_chain_init(tide_chain_t *chain, const char *name, uint8_t level, int64_t period_ns, int64_t deadline_ns);
 /* Add the next callback of the chain and set its priority by the chain-aware rule (PiCAS, Choi et al. 2021, Algorithm
- * 1; PoDS, section 4.2): callbacks later in a chain are more urgent. A callback of several chains keeps the highest of
+ * 1; PoDS, section 4.2): callbacks later in a chain are more urgent. A callback in several chains keeps the highest of
  * its priorities. Returns the position, from 0. TIDE_ERROR_FULL: after 256. */
 int tide_chain_add(tide_chain_t *chain, tide_callback_t *callback);
-/* Add a callback that runs on another machine. Returns the position that it takes. */
+/* Add a callback that runs on another machine. Returns its position in the chain. */
 int tide_chain_add_remote(tide_chain_t *chain);
 
 #ifdef __cplusplus

@@ -36,10 +36,10 @@ typedef struct tide_framing_writer {
   struct {
     const uint8_t *bytes;
     size_t count;
-  } segments[5]; /* addresses and length, the parts of the message, checksum */
+  } segments[5]; /* addresses and length, parts of the message, checksum */
   uint8_t front[4], back[2];
   uint16_t crc;
-  uint8_t segment; /* being written */
+  uint8_t segment; /* index of the segment being written */
   bool begun, escaped;
   size_t position; /* in the segment */
 } tide_framing_writer_t;
@@ -56,7 +56,7 @@ size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes,
 
 typedef struct tide_framing_counters {
   uint32_t frames;      /* complete frames handed on (their CRC not yet checked) */
-  uint32_t truncated;   /* a flag came before the frame was complete, or its buffer was taken away */
+  uint32_t truncated;   /* a flag arrived before the frame was complete, or its buffer was removed */
   uint32_t oversize;    /* announced more than the buffer holds */
   uint32_t foreign;     /* for another address */
   uint32_t noise_bytes; /* octets before any flag or after a complete frame */
@@ -70,7 +70,7 @@ typedef struct tide_framing_reader {
   uint8_t address; /* ours; frames for others are skipped */
   uint8_t state;
   uint8_t escaped;
-  uint8_t source;  /* of the current frame */
+  uint8_t source;  /* source address of the current frame */
   uint16_t length; /* of the current message */
   uint16_t received;
   uint16_t crc; /* as it came with the message */
@@ -78,8 +78,8 @@ typedef struct tide_framing_reader {
 } tide_framing_reader_t;
 
 void tide_framing_reader_init(tide_framing_reader_t *reader, uint8_t address);
-/* Where the next message goes; null means no room: messages are then skipped and counted as oversize. A message that
- * was being taken into another buffer is given up and counted as truncated. */
+/* Where the next message goes; null means no room: messages are then skipped and counted as oversize. A message being
+ * read into another buffer is dropped and counted as truncated. */
 void tide_framing_reader_set_buffer(tide_framing_reader_t *reader, uint8_t *buffer, size_t capacity);
 /* Consume bytes up to and including the one that completes a message. Returns how many were consumed; *complete is 1
  * when reader->buffer holds reader->length bytes of a whole message. Call again with the rest, after set_buffer. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions that only a defect of this code can break. CONTRIBUTING.md says when one is an invariant and when it is an
- * error code.
+/* Conditions that only a defect of this code can break. CONTRIBUTING.md says which conditions are invariants and which
+ * are error codes.
  *
- * TIDE_INVARIANTS chooses whether they are checked. The default is 0, for firmware and for libraries that are shipped:
- * nothing remains of a check, neither code nor text. The tests, the simulator and the sanitizers' builds check them.
+ * TIDE_INVARIANTS chooses whether they are checked. The default is 0, for firmware and shipped libraries: no code or
+ * text of a check remains. The tests, the simulator and sanitizer builds check them.
  * CMake's option of the same name turns them on everywhere. The value changes no layout and no interface. */
 #ifndef TIDE_INVARIANT_H
 #define TIDE_INVARIANT_H
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Tells of a broken invariant and ends the program. It must not return. The runtime's own prints one line on standard
+/* Reports a broken invariant and ends the program. It must not return. The runtime's own prints one line on standard
  * error and calls abort; without an operating system it executes the compiler's trap instruction. It is a weak symbol:
  * a port or a program may define its own. It runs in the context in which the check failed, possibly an interrupt or a
  * critical section. */
@@ -29,8 +29,8 @@ void tide_invariant_failed(const char *condition, const char *file, int line);
 }
 #endif
 
-/* TIDE_INVARIANT(condition): a statement. The condition must have no side effect. Where nothing is checked it is
- * compiled but not executed, so that what only it reads is not reported as unused. */
+/* TIDE_INVARIANT(condition): a statement. The condition must have no side effect. With checks off it is compiled but
+ * not executed, so that variables used only in it are not reported as unused. */
 #if TIDE_INVARIANTS
 #define TIDE_INVARIANT(condition) ((condition) ? (void)0 : tide_invariant_failed(#condition, __FILE__, __LINE__))
 #else

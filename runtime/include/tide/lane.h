@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a lane of an executor asks of the system that schedules it: a thread on POSIX and on RTOSes, a task in the
+/* How the system schedules a lane of an executor: a thread on POSIX and on RTOSes, a task in the
  * simulator. A zeroed structure is a lane for all levels with the scheduling of the thread that starts it. */
 #ifndef TIDE_LANE_H
 #define TIDE_LANE_H
@@ -13,10 +13,10 @@ extern "C" {
 #endif
 
 typedef enum tide_scheduling {
-  TIDE_SCHEDULING_INHERIT,     /* as the thread that starts the lanes */
+  TIDE_SCHEDULING_INHERIT,     /* the scheduling of the thread that starts the lanes */
   TIDE_SCHEDULING_NORMAL,      /* shares the processor with all other threads; priority is not used */
   TIDE_SCHEDULING_FIFO,        /* fixed priority, until it waits */
-  TIDE_SCHEDULING_ROUND_ROBIN, /* fixed priority, in turns with those of the same priority */
+  TIDE_SCHEDULING_ROUND_ROBIN, /* fixed priority, in turns with threads of the same priority */
   TIDE_SCHEDULING_DEADLINE,    /* earliest deadline first with a bandwidth: runtime_ns in every period_ns */
   TIDE_SCHEDULING_SPORADIC     /* fixed priority while it has budget, runtime_ns in every period_ns (tide/budget.h) */
 } tide_scheduling_t;
@@ -32,8 +32,8 @@ typedef struct tide_lane_settings {
   tide_scheduling_t scheduling;
   int priority;                               /* FIFO and round robin, as the system counts: 1..99 on Linux */
   int64_t runtime_ns, deadline_ns, period_ns; /* deadline and sporadic scheduling; deadline_ns 0: the period */
-  int low_priority;                /* sporadic: without budget; below priority. POSIX, Zephyr: 0 is as NORMAL */
-  uint16_t maximum_replenishments; /* sporadic: outstanding at a time; 0: 16 */
+  int low_priority;                /* sporadic: without budget; below priority. POSIX, Zephyr: 0 means NORMAL */
+  uint16_t maximum_replenishments; /* sporadic: most outstanding replenishments; 0: 16 */
   uint16_t processor;              /* TIDE_ON_PROCESSOR(number); 0: any. Not with deadline scheduling */
   size_t stack_bytes;              /* 0: the system's default */
   /* When the system refuses the scheduling to this user. False: no lane runs, and the error is

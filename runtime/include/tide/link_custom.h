@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link over four functions of the program, as micro-ROS's custom transports have them: whatever moves bytes (a radio,
- * a CAN tunnel, a vendor's driver) becomes a link. It has no context of its own: whoever waits runs it, so it works
+/* A link over four functions of the program, as in micro-ROS's custom transports, so that a radio, a CAN tunnel or a
+ * vendor's driver can serve as a link. It has no context of its own: the waiting caller runs it, so it works
  * without threads and without interrupts. All functions are called from tide_custom_link_open, run and close only, so
  * they need not be safe against each other. */
 #ifndef TIDE_LINK_CUSTOM_H
@@ -23,8 +23,8 @@ typedef struct tide_custom_transport {
   /* Waits at most timeout_ms for the first byte (0: not at all). Returns the bytes read, at most count; 0: none came.
    */
   size_t (*read)(void *context, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *error);
-  /* Ends the read that waits, or the next one. From any thread or interrupt, in a critical section, too. False, or
-   * null: it cannot, and reads wait for a slice each. It says the same from open to close. */
+  /* Ends the read that waits, or the next one. From any thread or interrupt, in a critical section, too. False, or a
+   * null function: a read cannot be ended and waits for a slice. The result must not change from open to close. */
   bool (*wake)(void *context);
 } tide_custom_transport_t;
 
@@ -42,8 +42,8 @@ typedef struct tide_custom_link {
   const tide_frame_parts_t *outgoing; /* started, not yet written */
   uint8_t write_attempts;
   bool open, running;
-  bool wakes;        /* a read can be ended, so it waits until something is to be done */
-  uint16_t slice_ms; /* else the longest wait in read: bounds how long a message submitted meanwhile waits; default 1 */
+  bool wakes;        /* a read can be ended, so it waits until there is work */
+  uint16_t slice_ms; /* otherwise the longest wait in read, which delays a message submitted meanwhile; default 1 */
   tide_custom_counters_t counters;
 } tide_custom_link_t;
 
@@ -58,13 +58,13 @@ int tide_custom_link_open(tide_custom_link_t *link, tide_session_t *session, con
 void tide_custom_link_close(tide_custom_link_t *link);
 
 /* End the wait of a run, or of the next one: the session wants to be polled, or the run is to stop. From any context.
- * Without effect where a read cannot be ended: it ends by itself after a slice. */
+ * No effect if a read cannot be ended: it ends by itself after a slice. */
 void tide_custom_link_wake(tide_custom_link_t *link);
 
-/* Send what was submitted, receive, let the session's time pass. Returns at the deadline (up to a millisecond before
- * it, as the transport's clock is no finer), or earlier when something was sent or received, or it was woken. A
- * deadline in the past: do what can be done without waiting; so call it after publishing where nobody else does. From
- * one context at a time; a call from within itself does nothing. Has the signature of tide_pump_t.run. */
+/* Send submitted messages, receive, and poll the session. Returns at the deadline (up to a millisecond before
+ * it, as the transport's clock is no finer), or earlier when something was sent or received, or it was woken. With a
+ * deadline in the past it does not wait; call it so after publishing if no other context does. From one context at a
+ * time; a nested call does nothing. Has the signature of tide_pump_t.run. */
 void tide_custom_link_run(void *link, int64_t deadline_ns);
 
 #ifdef __cplusplus

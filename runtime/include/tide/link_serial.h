@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sending side of a serial link, without I/O: one frame in serial framing, and the time at which its last bit
- * leaves the line. Drivers whose hardware reports that it is empty (a UART with DMA) need only the framing. Drivers
- * without such a report (a pseudo terminal, most USB adapters) use this time. Not thread-safe. */
+ * leaves the line. Drivers whose hardware reports the end of transmission (a UART with DMA) need only the framing.
+ * Drivers without such a report (a pseudo terminal, most USB adapters) use this time. Not thread-safe. */
 #ifndef TIDE_LINK_SERIAL_H
 #define TIDE_LINK_SERIAL_H
 
@@ -20,14 +20,14 @@ extern "C" {
 #define TIDE_SERIAL_ADDRESS_AGENT 0x00u
 #define TIDE_SERIAL_ADDRESS_CLIENT 0x01u
 #define TIDE_SERIAL_BITS_A_BYTE 10u /* 8N1 */
-/* heartbeat_floor_ns of tide_link_t: two frames of 100 bytes at 115,200 baud, so a client does not ask for the
+/* heartbeat_floor_ns of tide_link_t: two frames of 100 bytes at 115,200 baud, so a client does not request the
  * acknowledgment of a message that is still on the line. */
 #define TIDE_SERIAL_HEARTBEAT_FLOOR_NS INT64_C(20000000)
 
 typedef struct tide_serial_output {
-  uint8_t *frame; /* the owner's; room for TIDE_FRAMING_WORST_BYTES(largest message) */
+  uint8_t *frame; /* the owner's buffer of TIDE_FRAMING_WORST_BYTES(largest message) */
   size_t capacity;
-  size_t length, written; /* of the frame that is leaving; equal: all bytes are handed over */
+  size_t length, written; /* of the frame being sent; equal: all bytes are handed over */
   uint32_t baud;          /* 0: no pacing, bytes take no time */
   uint8_t source, destination;
   int64_t free_at_ns; /* when the bytes handed over so far have left the line */
@@ -39,7 +39,7 @@ void tide_serial_output_init(tide_serial_output_t *output, uint8_t *storage, siz
 /* Make a frame of the message. Linear in its length. TIDE_ERROR_STATE: the last frame is not handed over yet.
  * TIDE_ERROR_TOO_LARGE: does not fit the storage. */
 int tide_serial_output_load(tide_serial_output_t *output, const tide_frame_parts_t *parts);
-/* Returns how many bytes are still to be handed to the driver, and where they are. */
+/* Returns the number of bytes still to be handed to the driver, and a pointer to them. */
 size_t tide_serial_output_rest(const tide_serial_output_t *output, const uint8_t **bytes);
 /* Report that the driver took count bytes now. */
 void tide_serial_output_wrote(tide_serial_output_t *output, size_t count, int64_t now_ns);
@@ -49,7 +49,7 @@ int64_t tide_serial_output_complete_ns(const tide_serial_output_t *output);
 /* Forget the frame: the line was cut. */
 void tide_serial_output_reset(tide_serial_output_t *output);
 
-/* Time that this many bytes take on the line, rounded up. */
+/* Transmission time of `bytes` on the line, rounded up. */
 int64_t tide_serial_duration_ns(size_t bytes, uint32_t baud);
 
 #ifdef __cplusplus

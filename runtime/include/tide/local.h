@@ -42,10 +42,10 @@ struct tide_local_topic;
 /* Header of each message. */
 typedef struct tide_local_message {
   struct tide_local_message *next; /* in the list of free messages */
-  struct tide_local_topic *topic;  /* that uses it */
+  struct tide_local_topic *topic;  /* the topic that uses it */
   int64_t published_ns;            /* time of publication */
   uint32_t references;             /* borrowed: 1 */
-  uint32_t bytes;                  /* as published */
+  uint32_t bytes;                  /* size when published */
 } tide_local_message_t;
 
 typedef struct tide_local_pool {
@@ -70,11 +70,11 @@ typedef struct tide_local_counters {
 
 typedef struct tide_local_subscription {
   tide_callback_t *callback;    /* made ready once for each message; set by the program */
-  tide_local_message_t **queue; /* depth places; set by the program */
+  tide_local_message_t **queue; /* array of `depth`; set by the program */
   uint16_t depth;               /* 1 or more; set by the program; the runtime sets the rest */
   uint16_t first, count;        /* messages queued */
   uint32_t received, dropped;   /* dropped: the queue was full and the oldest was removed */
-  uint32_t number;              /* rising in the order of subscription */
+  uint32_t number;              /* increasing in the order of subscription */
   struct tide_local_topic *topic;
   struct tide_local_subscription *next;
 } tide_local_subscription_t;
@@ -83,21 +83,21 @@ typedef struct tide_local_topic {
   tide_local_pool_t *pool;
   tide_local_subscription_t *subscriptions; /* in order of subscription */
   uint32_t limit, used;                     /* messages reserved for it; messages that it uses */
-  uint32_t changes;                         /* of the list of subscriptions */
+  uint32_t changes;                         /* counts changes of the list of subscriptions */
   tide_local_counters_t counters;
 } tide_local_topic_t;
 
 /* platform: that of the executors. storage: TIDE_LOCAL_STORAGE_BYTES(count, message_bytes) bytes. */
 int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platform, void *storage, uint32_t count,
                          uint32_t message_bytes);
-/* loans: messages that are borrowed and not yet published at the same time: one for each publisher that may be
- * interrupted by another. TIDE_ERROR_FULL: the pool has too few messages that are not set aside. */
+/* loans: messages that may be borrowed at the same time: one for each publisher that may be interrupted by another.
+ * TIDE_ERROR_FULL: the pool has too few unreserved messages. */
 int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans);
-/* Adds `change` loans, or takes some away when it is negative. TIDE_ERROR_FULL as above; TIDE_ERROR_ARGUMENT when more
- * are taken away than the topic has. */
+/* Adds `change` loans; a negative value removes some. TIDE_ERROR_FULL as above. TIDE_ERROR_ARGUMENT: more are removed
+ * than the topic has. */
 int tide_local_change_loans(tide_local_topic_t *topic, int32_t change);
-/* callback, queue and depth are set; add the callback to an executor first, or notify it once for each message that
- * came before. TIDE_ERROR_FULL: the pool has fewer than depth + 1 messages left. TIDE_ERROR_EXISTS. */
+/* Set callback, queue and depth before; add the callback to an executor first, or notify it once for each message
+ * published before. TIDE_ERROR_FULL: the pool has fewer than depth + 1 messages left. TIDE_ERROR_EXISTS. */
 int tide_local_subscribe(tide_local_topic_t *topic, tide_local_subscription_t *subscription);
 /* End a subscription. Its queued messages are released; one that is being read stays valid until it is released.
  * TIDE_ERROR_NOT_FOUND: it is not subscribed. */
@@ -108,7 +108,7 @@ int tide_local_topic_fini(tide_local_topic_t *topic);
 /* Borrow a message to fill in, aligned to 8, contents undefined. TIDE_ERROR_FULL: all messages of the topic are in use;
  * counted. */
 int tide_local_borrow(tide_local_topic_t *topic, void **message);
-/* Publish a borrowed message and end the loan. Returns the number of subscriptions that it reached, 0 or more. The
+/* Publish a borrowed message and end the loan. Returns the number of subscriptions that receive it, 0 or more. The
  * message must not be written to any more. TIDE_ERROR_TOO_LARGE: a message has no room for that many bytes; the loan
  * goes on. */
 int tide_local_publish(tide_local_topic_t *topic, void *message, uint32_t bytes);

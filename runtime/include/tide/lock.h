@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Locks for data that callbacks of different lanes share, with a bounded wait.
  *
- * Immediate priority ceiling: from taking a lock until giving it the lane runs as urgently as the most urgent callback
- * that may take it. So an urgent callback waits for one critical section of a less urgent one at most. On one processor
- * no lane finds a lock taken, unless a kernel runs equally urgent ones in turns. Lanes on several processors, and
- * those, wait for each other in the order in which they came. `tide check` has both in its bounds
- * (docs/analysis/locks.md).
+ * Immediate priority ceiling: while a lane holds a lock it runs as urgently as the most urgent callback that may take
+ * it. So an urgent callback waits for one critical section of a less urgent one at most. On one processor
+ * no lane finds a lock taken, unless the kernel time-slices equally urgent lanes. In that case, and on several
+ * processors, lanes wait in FIFO order. The bounds of `tide check` include both (docs/analysis/locks.md).
  *
  *   static tide_lock_set_t locks;
  *   static tide_lock_t map;
@@ -16,8 +15,8 @@
  *   tide_lock_take(&map, callback);            in a callback; give it before the callback returns
  *   tide_lock_give(&map);
  *
- * A callback holds one lock at a time. Callbacks of one lane never overlap and need none. Memory: the caller's; nothing
- * is allocated. Cost: O(1), and one change of the lane's priority each; of take, the locks of the set. */
+ * A callback holds one lock at a time. Callbacks of one lane never overlap and need no lock. Memory: the caller's;
+ * nothing is allocated. Cost: O(1) and one change of the lane's priority; take is linear in the locks of the set. */
 #ifndef TIDE_LOCK_H
 #define TIDE_LOCK_H
 
@@ -31,27 +30,27 @@
 extern "C" {
 #endif
 
-/* Beside those of tide/status.h; one for each misuse. */
+/* Error codes in addition to tide/status.h; one for each misuse. */
 typedef enum tide_lock_error {
   TIDE_ERROR_LOCK_CONTEXT = -39, /* taken in an interrupt, or for a callback that does not run */
-  TIDE_ERROR_LOCK_HELD = -40,    /* taken by one who has it, or another one */
-  TIDE_ERROR_LOCK_OWNER = -41,   /* given by one who does not have it */
-  TIDE_ERROR_LOCK_CEILING = -42  /* taken by one who is more urgent than its ceiling */
+  TIDE_ERROR_LOCK_HELD = -40,    /* taken by a callback that holds it or another one */
+  TIDE_ERROR_LOCK_OWNER = -41,   /* given by a lane that does not hold it */
+  TIDE_ERROR_LOCK_CEILING = -42  /* taken by a callback more urgent than its ceiling */
 } tide_lock_error_t;
 
-/* What a lock asks of the system below it. */
+/* Functions that a lock needs of the system. */
 typedef struct tide_lock_port {
   void *context;
-  /* Who calls: another value for each lane; null: an interrupt that is no lane. */
+  /* Identifies the caller: a distinct value for each lane; null: an interrupt that is no lane. */
   const void *(*current)(void *context);
   /* Run the caller at least as urgently as that lane. Zero, or the error that taking the lock returns. */
   int (*raise)(void *context, const tide_lane_t *lane, uintptr_t *before);
   void (*restore)(void *context, uintptr_t before);
-  bool may_wait; /* lanes have stacks of their own; else a lock that is taken is TIDE_ERROR_LOCK_CEILING */
+  bool may_wait; /* lanes have stacks of their own; else taking a held lock is TIDE_ERROR_LOCK_CEILING */
 } tide_lock_port_t;
 
-/* Of this platform: threads or tasks of POSIX, NuttX, FreeRTOS and Zephyr, or lanes of a Cortex-M by BASEPRI. Ports
- * with one lane have none, and need none. */
+/* Lock functions of this platform: for threads or tasks of POSIX, NuttX, FreeRTOS and Zephyr, or lanes of a Cortex-M by
+ * BASEPRI. Ports with one lane have none, and need none. */
 const tide_lock_port_t *tide_port_locks(void);
 
 typedef struct tide_lock_waiter tide_lock_waiter_t;
@@ -62,15 +61,15 @@ typedef struct tide_lock_set {
   struct tide_lock *first;
 } tide_lock_set_t;
 
-typedef struct tide_lock { /* internal, but for the counters */
+typedef struct tide_lock { /* internal, except the counters */
   tide_lock_set_t *set;
   struct tide_lock *next;
-  const tide_lane_t *lane; /* the most urgent one that runs a callback which may take it */
+  const tide_lane_t *lane; /* the most urgent lane that runs a callback that may take it */
   int32_t ceiling;         /* the most urgent priority of these callbacks; -1: none is allowed yet */
-  const void *owner;       /* null: it is free */
-  uintptr_t before;        /* what the owner returns to */
+  const void *owner;       /* the holder; null: the lock is free */
+  uintptr_t before;        /* priority to which the owner returns */
   tide_lock_waiter_t *first_waiter, *last_waiter;
-  uint32_t takes, waits; /* how often it was taken, and found taken */
+  uint32_t takes, waits; /* times it was taken, and times it was found taken */
 } tide_lock_t;
 
 /* Both before the lanes run. TIDE_ERROR_ARGUMENT: a pointer is null. */
@@ -82,18 +81,18 @@ int tide_lock_init(tide_lock_t *lock, tide_lock_set_t *set);
  * which may end within a critical section. */
 int tide_lock_allow(tide_lock_t *lock, const tide_callback_t *callback);
 
-/* From the callback that runs. Once it is TIDE_OK the caller has the lock. Errors leave everything as it was:
+/* Called by the running callback. TIDE_OK: the caller holds the lock. Errors change nothing:
  *   TIDE_ERROR_LOCK_CONTEXT   an interrupt, or the callback does not run
- *   TIDE_ERROR_LOCK_HELD      the caller has this lock or another one of the set
+ *   TIDE_ERROR_LOCK_HELD      the caller holds this lock or another one of the set
  *   TIDE_ERROR_LOCK_CEILING   the callback is more urgent than any that was allowed, or the ceiling did not hold
  *   TIDE_ERROR_NOT_PERMITTED  the system does not let this user raise a priority
  *   TIDE_ERROR_UNSUPPORTED    FreeRTOS without INCLUDE_vTaskPrioritySet */
 int tide_lock_take(tide_lock_t *lock, const tide_callback_t *callback);
 
-/* From the lane that took it. TIDE_ERROR_STATE: nobody has it. TIDE_ERROR_LOCK_OWNER: somebody else has it. */
+/* From the lane that took it. TIDE_ERROR_STATE: nobody holds it. TIDE_ERROR_LOCK_OWNER: another lane holds it. */
 int tide_lock_give(tide_lock_t *lock);
 
-/* As tide_status_text, with the codes of locks; apart from it, so that a program without locks does not carry them. */
+/* As tide_status_text, with the codes of locks; separate, so that a program without locks does not link them. */
 const char *tide_lock_text(int status);
 
 #ifdef __cplusplus

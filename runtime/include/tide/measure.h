@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Execution times of callbacks, measured while the program does its work: how often each ran, its shortest, its longest
- * and all its runs together. What `tide check` needs to know, from the machine that has to know.
+/* Execution times of callbacks, measured on the target while the program runs: number of runs, shortest, longest and
+ * total time of each callback. Input for `tide check`.
  *
  *   static tide_measure_t measure;
  *   static tide_measurement_t of_sample = {.name = "brake/sample"};        chain and callback, as in system.toml
@@ -10,16 +10,16 @@
  *   ...
  *   tide_measurement_line(&of_sample, &measure, line, sizeof line);        and print it
  *
- * `tide check system.toml --measured lines.txt` uses the longest times, `tide trace times system.toml lines.txt` puts
+ * `tide check system.toml --measured lines.txt` uses the longest times, `tide trace times system.toml lines.txt` writes
  * them into the description. `tide run` writes such lines for its own programs.
  *
- * A run counts the time of the callback itself, with the decoding of its message. A clock of the thread (POSIX) does
- * not count preemption. A clock of the machine (a cycle counter) does, so the runs of other measured callbacks within a
+ * A run counts the time of the callback itself and the decoding of its message. A thread's processor clock (POSIX)
+ * excludes preemption. A cycle counter includes it, so the runs of other measured callbacks within a
  * run are subtracted. That is exact when callbacks preempt each other like nested calls, as lanes with different
  * priorities on one processor do. Interrupts that run no measured callback are counted. With several processors, or
- * lanes that take turns, use a clock of the thread.
+ * lanes that take turns, use a thread clock.
  *
- * Cost: two looks at the clock and two critical sections of a dozen instructions a run; for callbacks without a
+ * Cost: two readings of the clock and two critical sections of a dozen instructions a run; for callbacks without a
  * measurement a comparison; in a lean runtime (tide/options.h) nothing. Memory: 40 bytes a callback, the
  * program's. No function here allocates or fails. */
 #ifndef TIDE_MEASURE_H
@@ -34,11 +34,11 @@ extern "C" {
 #endif
 
 typedef struct tide_measure_clock {
-  uint64_t (*now)(void *context); /* ticks; counts up and wraps at mask. From every context that runs callbacks */
+  uint64_t (*now)(void *context); /* ticks; counts up and wraps at mask. Called in every context that runs callbacks */
   void *context;
-  uint64_t mask;  /* UINT32_MAX for a counter of 32 bits; no run may last longer than one round of it */
+  uint64_t mask;  /* UINT32_MAX for a counter of 32 bits; no run may last longer than one wrap */
   uint32_t hertz; /* ticks a second */
-  bool of_thread; /* it stands still while its thread does not run */
+  bool of_thread; /* the clock stops while its thread does not run */
 } tide_measure_clock_t;
 
 typedef struct tide_measure {
@@ -46,7 +46,7 @@ typedef struct tide_measure {
   uint64_t inner; /* ticks of measured runs within the present run */
 } tide_measure_t;
 
-/* Times in ticks of the clock. Zero all but the name at the beginning, and whenever the program starts over. */
+/* Times in ticks of the clock. Zero all members but the name before first use, and to restart the measurement. */
 typedef struct tide_measurement {
   const char *name; /* "chain/callback", for the line; must outlive it */
   uint32_t count;
@@ -58,7 +58,7 @@ void tide_measure_init(tide_measure_t *measure, const tide_measure_clock_t *cloc
 uint64_t tide_measure_ns(const tide_measure_t *measure, uint64_t ticks);
 
 #define TIDE_MEASUREMENT_LINE_BYTES 128u
-/* "tide-execution NAME COUNT MINIMUM MAXIMUM SUM\n" in nanoseconds, and a NUL. Cuts what does not fit into `bytes`.
+/* "tide-execution NAME COUNT MINIMUM MAXIMUM SUM\n" in nanoseconds, and a NUL. Truncated to `bytes`.
  * Returns the characters written. Call it while the callback does not run, or with a copy. */
 size_t tide_measurement_line(const tide_measurement_t *measurement, const tide_measure_t *measure, char *text,
                              size_t bytes);

@@ -44,10 +44,10 @@ typedef struct tide_field {
   const char *name;
   tide_field_kind_t kind;
   tide_field_shape_t shape;
-  uint32_t offset_bytes;                /* of the member in the structure */
+  uint32_t offset_bytes;                /* offset of the member in the structure */
   uint32_t bound;                       /* elements of an array; upper bound of a sequence, 0: unbounded */
   uint32_t string_bound;                /* upper bound of a string in characters, 0: unbounded */
-  const struct tide_message_type *type; /* of a nested message, else null */
+  const struct tide_message_type *type; /* type of a nested message, else null */
 } tide_field_t;
 
 typedef struct tide_message_type {
@@ -59,8 +59,8 @@ typedef struct tide_message_type {
   uint32_t maximum_bytes;   /* largest serialised size from alignment 0, or 0 when a member is unbounded */
   uint16_t field_count;
   const tide_field_t *fields;
-  /* Both report errors in the status of the cursor. Decoding fills the memory that the strings and sequences of the
-   * message already have; what does not fit is TIDE_ERROR_CAPACITY_MESSAGE and leaves the member empty. */
+  /* Both report errors in the status of the cursor. Decoding uses the memory that the message's strings and sequences
+   * already have; a value that does not fit sets TIDE_ERROR_CAPACITY_MESSAGE and leaves the member empty. */
   void (*encode)(tide_cdr_t *cdr, const void *message);
   void (*decode)(tide_cdr_t *cdr, void *message);
 } tide_message_type_t;
@@ -69,7 +69,7 @@ typedef struct tide_message_type {
  * Cost: one pass. */
 size_t tide_message_size(const tide_message_type_t *type, const void *message);
 
-/* Sequences of messages of this type, as `tide generate` declares them. Null: false. */
+/* Sequences of messages of this type, as `tide generate` declares them. A null pointer gives false. */
 bool tide_message_sequence_equal(const tide_message_type_t *type, const void *a, const void *b);
 bool tide_message_sequence_copy(const tide_message_type_t *type, const void *input, void *output);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime is built with. A program that counts its bytes builds the runtime and itself with another profile,
+/* Build options of the runtime. A program short of memory builds the runtime and itself with another profile,
  * by the compiler's command line (tide_runtime in runtime/port/cortex_m/CMakeLists.txt); `tide footprint system.toml`
- * says which definitions a description needs.
+ * prints the definitions that a description needs.
  *
  *   TIDE_PROFILE=0               full (the default): everything
  *   TIDE_RELIABLE_STREAMS=0      with any profile: best effort only
- *   TIDE_PROFILE=1               lean: for programs that run until the power goes and whose configuration was accepted
+ *   TIDE_PROFILE=1               lean: for programs that run until power-off, with a configuration that was accepted
  * once TIDE_PROFILE=2               bare: lean, called from one context only
  *
- * Where program and runtime disagree about the layout of a structure they do not link, because the entry points carry
- * the options in their names. */
+ * A program built with other options than the runtime does not link, because the entry points carry the options in
+ * their names. */
 #ifndef TIDE_OPTIONS_H
 #define TIDE_OPTIONS_H
 
@@ -20,9 +20,9 @@
  * The port's platform is the only one and is called by name: the platform of a configuration may be null, and links
  * never close while they start a frame.
  *
- * Bare leaves out critical sections, too: interrupts just set events, and the bytes that came are handled when the
- * executor chooses its next callback. The price: while a callback runs the next frame does not start and
- * acknowledgments wait. Needs a port that knows it (Cortex-M). */
+ * Bare leaves out critical sections, too: interrupts just set events, and received bytes are handled when the executor
+ * chooses its next callback. The price: while a callback runs no frame starts and acknowledgments wait. Needs a port
+ * that supports it (Cortex-M). */
 #ifndef TIDE_PROFILE
 #define TIDE_PROFILE 0
 #endif
@@ -44,8 +44,8 @@
 #define TIDE_RELIABLE_STREAMS 1
 #endif
 
-/* Messages longer than the link quantum, both ways; they travel on reliable streams only. Without:
- * TIDE_ERROR_TOO_LARGE, and received ones are dropped and counted. */
+/* Messages longer than the link quantum, both ways, on reliable streams only. Without: TIDE_ERROR_TOO_LARGE, and
+ * received ones are dropped and counted. */
 #ifndef TIDE_FRAGMENTS
 #if TIDE_RELIABLE_STREAMS && !TIDE_LEAN
 #define TIDE_FRAGMENTS 1
@@ -54,8 +54,9 @@
 #endif
 #endif
 
-/* Receive slots that belong to each reader, and requests only for what has a slot. Without: all readers share the
- * slots, and the least urgent frame is evicted, whoever reads it. For programs with one reader. */
+/* Receive slots reserved for each reader, and repeats requested only for frames that will find a slot. Without: all
+ * readers share the slots, and the least urgent frame is evicted, whichever reader it belongs to. For programs with one
+ * reader. */
 #ifndef TIDE_RESERVATIONS
 #if TIDE_LEAN
 #define TIDE_RESERVATIONS 0
@@ -75,7 +76,7 @@
 
 /* ---- the system ---- */
 
-/* A desktop: memory that is not used costs nothing, so a program that defines no pools gets large ones
+/* A desktop: unused memory costs nothing, so a program that defines no pools gets large ones
  * (pools_default.c), and large pools count the nodes of each level and writer (512 bytes). */
 #ifndef TIDE_DESKTOP
 #if defined(__unix__) || defined(__APPLE__)
@@ -106,8 +107,8 @@
 #define TIDE_NAME_SUBSTITUTIONS TIDE_DESKTOP
 #endif
 
-/* Several small reliable messages in one frame, where more wait than the window lets go. Links of datagrams use it; on
- * a serial line each message stays a frame of its own. */
+/* Several small reliable messages in one frame, while more wait than the window allows. Datagram links use it; on a
+ * serial line each message stays a frame of its own. */
 #ifndef TIDE_PACKING
 #ifdef __unix__
 #define TIDE_PACKING TIDE_RELIABLE_STREAMS
@@ -116,15 +117,15 @@
 #endif
 #endif
 
-/* Lanes of one band that need not wake each other (patience_ns of an executor), where there is an operating system with
- * processes: waking a thread is dear there. */
+/* Lanes of one band that need not wake each other (patience_ns of an executor). For operating systems with processes,
+ * where waking a thread is expensive. */
 #if defined(__linux__) || defined(__APPLE__)
 #define TIDE_PATIENCE 1
 #else
 #define TIDE_PATIENCE 0
 #endif
 
-/* Records of what happens to each instance (tide/trace.h). Off: nothing of it is in the image. */
+/* Records of events of each instance (tide/trace.h). Off: no code of it is in the image. */
 #ifndef TIDE_TRACE
 #define TIDE_TRACE 0
 #endif
@@ -143,18 +144,19 @@
 #endif
 
 /* The names of loggers of nodes in a namespace (rcl_node_get_logger_name), one after the other. Only programs that call
- * it have this memory. */
+ * this function use the memory. */
 #ifndef TIDE_LOGGER_NAME_BYTES
 #define TIDE_LOGGER_NAME_BYTES (TIDE_DESKTOP ? 2048 : 256)
 #endif
 
-/* ---- what follows from these ---- */
+/* ---- derived options ---- */
 
-/* Messages longer than any node, written in pieces while they leave (rmw_uros_set_continous_serialization_callbacks).
+/* Messages longer than any node, written in pieces while they are sent
+ * (rmw_uros_set_continous_serialization_callbacks).
  */
 #define TIDE_LONG_MESSAGES (TIDE_FRAGMENTS && !TIDE_LEAN)
 #define TIDE_NODE_COUNTS (TIDE_RESERVATIONS && TIDE_DESKTOP)
-/* Clock, critical section and events are called by name, and so are session and daemon by each other. */
+/* Clock, critical section and events are called by name, and session and daemon call each other by name. */
 #ifndef TIDE_STATIC_PLATFORM
 #define TIDE_STATIC_PLATFORM TIDE_LEAN
 #endif

@@ -35,11 +35,11 @@ typedef struct tide_platform {
   uintptr_t (*critical_enter)(void *context);
   void (*critical_exit)(void *context, uintptr_t state);
 
-  /* Enter and leave a critical section against lanes and threads only; interrupts still come in. Executors do all work
-   * within it that grows with the number of callbacks, so the time for which interrupts are kept out does not depend on
-   * that number. critical_enter may be called inside; where it is held already, this one must keep out no less. For
-   * platforms on which each band has one lane and an interrupt ends before the interrupted code goes on. Null: the
-   * critical section does both. */
+  /* Enter and leave a critical section against lanes and threads only; interrupts stay enabled. Executors do all work
+   * that grows with the number of callbacks within it, so the time for which interrupts are disabled does not depend on
+   * that number. critical_enter may be called inside it; if the critical section is already held, this one must exclude
+   * no less. For platforms on which each band has one lane and an interrupt ends before the interrupted code goes on.
+   * Null: the critical section does both. */
   uintptr_t (*lanes_enter)(void *context);
   void (*lanes_exit)(void *context, uintptr_t state);
 
@@ -49,7 +49,8 @@ typedef struct tide_platform {
   void (*event_set)(void *context, tide_event_t *event);
 
   /* Sleep until the event is set, or until the clock of now_ns reaches deadline_ns. Returns 1 and clears the event, or
-   * 0 at the deadline, never before it. TIDE_FOREVER: no limit. A deadline in the past polls. One waiter an event. */
+   * 0 at the deadline, never earlier. TIDE_FOREVER: no limit. A deadline in the past polls. One waiter for each
+   * event. */
   int (*event_wait)(void *context, tide_event_t *event, int64_t deadline_ns);
 } tide_platform_t;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pools of actions consist of. */
+/* Structures of the pools of actions. */
 #ifndef TIDE_POOL_ACTIONS_H
 #define TIDE_POOL_ACTIONS_H
 
@@ -13,42 +13,43 @@ extern "C" {
 #endif
 
 #define TIDE_ACTION_ASKERS 2u
-#define TIDE_ACTION_REFUSED 4u /* refused goals that a server knows again */
+#define TIDE_ACTION_REFUSED 4u /* refused goals that a server remembers */
 #define TIDE_ACTION_PARTS 3u   /* services: goal, result, cancel */
 
 typedef struct tide_goal {
-  rclc_action_goal_handle_t handle; /* first member: what the program has */
+  rclc_action_goal_handle_t handle; /* first member: the program's handle */
   struct tide_action *action;       /* null: free */
   union {
     struct {
-      int64_t accepted_ns;         /* of the epoch */
-      rmw_request_id_t request_id; /* of the goal */
+      int64_t accepted_ns;         /* since the epoch */
+      rmw_request_id_t request_id; /* of the goal request */
       rmw_request_id_t askers[TIDE_ACTION_ASKERS];
       uint8_t asker_count;
-      bool response_due; /* to the goal request */
-      bool canceling;    /* in the response that is due to a cancel request */
+      bool response_due; /* a response to the goal request is due */
+      bool canceling;    /* to be named in the response to a cancel request */
       bool ending;       /* a thread is giving its result */
     } server;
     struct {
-      int64_t goal_number, result_number, cancel_number; /* of requests without an answer; 0: none */
-      bool heard;                                        /* there was feedback */
-      bool ask_due;                                      /* for the result */
-      bool send_due;                                     /* the goal request, again: the server has not heard of it */
-      bool refused;          /* in doubt: goal_number is answered, and the result asked for */
-      bool unknown;          /* the server has said so; one more question is due */
+      int64_t goal_number, result_number, cancel_number; /* of unanswered requests; 0: none */
+      bool heard;                                        /* feedback was received */
+      bool ask_due;                                      /* a result request is due */
+      bool send_due;                                     /* the goal request is to be sent again: the server does not
+                                                            know it */
+      bool refused;          /* refused, but in doubt: the result was requested to find out */
+      bool unknown;          /* the server does not know the goal; one more request is due */
       bool repeated;         /* the goal request was sent again */
-      uint8_t session;       /* in which the goal was sent first */
-      uint32_t request_hash; /* of the goal request as it was sent */
+      uint8_t session;       /* id of the session in which the goal was sent first */
+      uint32_t request_hash; /* hash of the goal request as sent */
       int64_t sent_ns;       /* when it was sent first */
-      int64_t ask_at_ns;     /* not before; 0: at once */
+      int64_t ask_at_ns;     /* earliest time of the next request; 0: at once */
     } client;
   };
 } tide_goal_t;
 
 typedef struct tide_action_result {
   struct tide_action *action; /* null: free */
-  tide_goal_t *goal;          /* whose handle is not released yet, or null */
-  bool ready;                 /* filled in */
+  tide_goal_t *goal;          /* goal whose handle is not released yet, or null */
+  bool ready;                 /* the entry is filled in */
   bool sending, delivered;
   int8_t status;
   uint8_t goal_id[16];
@@ -60,7 +61,7 @@ typedef struct tide_action {
   struct tide_support *support; /* null: free */
   bool is_server;
   bool attention;  /* something could not be sent; the link's context calls again */
-  uint8_t session; /* id of the latest one it has seen */
+  uint8_t session; /* id of the latest session it was used in */
   tide_callback_t callback;
   rclc_executor_handle_t *handle; /* null: in no executor */
   void *program;                  /* rclc_action_server_t or rclc_action_client_t */
@@ -82,9 +83,9 @@ typedef struct tide_action {
       bool cancel_due, late_due, status_due;
       uint8_t *requests; /* the program's memory, one for each goal */
       size_t request_bytes;
-      rmw_request_id_t late_id; /* who asked for the result of a goal that is over */
+      rmw_request_id_t late_id; /* client that requested the result of an ended goal */
       uint8_t late_goal_id[16];
-      uint8_t refused_ids[TIDE_ACTION_REFUSED][16]; /* the latest */
+      uint8_t refused_ids[TIDE_ACTION_REFUSED][16]; /* the latest refused goals */
       uint8_t refused_count, refused_next;
     } server;
     struct {
@@ -102,7 +103,7 @@ typedef struct tide_action_pools {
   tide_action_t *actions;
   tide_goal_t *goals;
   tide_action_result_t *results;
-  uint8_t *result_bytes; /* result_capacity for each */
+  uint8_t *result_bytes; /* result_capacity octets for each */
   uint32_t result_capacity;
   uint16_t action_count, goal_count, result_count;
   void (*release)(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of the graph; tide/pools.h makes it. */
+/* The memory of the graph; tide/pools.h defines it. */
 #ifndef TIDE_POOL_GRAPH_H
 #define TIDE_POOL_GRAPH_H
 

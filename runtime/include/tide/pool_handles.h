@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's side of what a program creates by the rclc interface: a place for each object, and the table of all
- * pools. No program needs it by name; tide/pools.h makes the places. */
+/* The runtime's side of what a program creates by the rclc interface: a structure for each object, and the table of all
+ * pools. Programs do not use it directly; tide/pools.h defines the storage. */
 #ifndef TIDE_POOL_HANDLES_H
 #define TIDE_POOL_HANDLES_H
 
@@ -38,9 +38,9 @@ typedef struct tide_group_handle {
 } tide_group_handle_t;
 
 typedef struct tide_local_topic_handle {
-  bool open;                                        /* has ends, or messages that are still read */
+  bool open;                                        /* has publishers or subscriptions, or messages still being read */
   bool plain;                                       /* messages of fixed size, delivered in place */
-  uint16_t users;                                   /* its ends */
+  uint16_t users;                                   /* number of its publishers and subscriptions */
   uint16_t shared_publishers, shared_subscriptions; /* of reach BOTH */
   char *name;                                       /* tide_pools.name_bytes */
   const tide_message_type_t *type;
@@ -52,9 +52,9 @@ typedef struct tide_local_end {
   tide_local_subscription_t subscription;
 } tide_local_end_t;
 
-struct tide_local_functions; /* null where there is no local delivery, so that it is not linked */
+struct tide_local_functions; /* null without local delivery, so that it is not linked */
 
-struct tide_continuous; /* null where no sample is written in pieces, so that this is not linked */
+struct tide_continuous; /* null if no sample is written in pieces, so that this is not linked */
 
 typedef struct tide_publisher_handle {
   struct tide_support *support; /* null: free */
@@ -83,14 +83,14 @@ typedef struct tide_subscription_handle {
   tide_reach_t reach;
 } tide_subscription_handle_t;
 
-/* What services and clients have in common: a replier or requester, what comes to it, its callback. */
+/* What services and clients have in common: a replier or requester, its received messages, its callback. */
 typedef struct tide_service_end {
   struct tide_support *support; /* null: free */
   const struct tide_service_type *type;
   char *request_topic, *reply_topic; /* tide_pools.service_name_bytes, as on the wire: "rq/...Request", "rr/...Reply" */
   tide_object_t object;
   tide_reader_t reader;
-  tide_callback_t callback;       /* its priority is also that of what is sent */
+  tide_callback_t callback;       /* its priority is also that of sent messages */
   rclc_executor_handle_t *handle; /* null: in no executor */
   uint32_t decode_errors;
   int32_t wait_ms; /* how long a send of the program may wait for a free node */
@@ -100,8 +100,8 @@ typedef struct tide_service_handle {
   tide_service_end_t end;      /* first member */
   void *response;              /* the program's, sent when its callback returns */
   rmw_request_id_t request_id; /* of the request that is served, or whose response waits */
-  bool deferred;               /* the program sends it */
-  bool response_waits;         /* for a free node */
+  bool deferred;               /* the program sends the response itself */
+  bool response_waits;         /* the response waits for a free node */
   uint32_t responses_lost;
 } tide_service_handle_t;
 
@@ -112,7 +112,7 @@ typedef struct tide_asked {
 
 typedef struct tide_client_handle {
   tide_service_end_t end;  /* first member */
-  tide_asked_t *asked;     /* tide_pools.client_request_count places */
+  tide_asked_t *asked;     /* array of tide_pools.client_request_count */
   int64_t sequence_number; /* last one given */
   uint32_t forgotten, unexpected;
 } tide_client_handle_t;
@@ -133,7 +133,7 @@ typedef struct tide_guard_handle {
 } tide_guard_handle_t;
 
 struct tide_executor_handle;
-/* What an executor that takes all inputs first has besides: begin is its trigger, end comes after each round. */
+/* For an executor that takes all inputs first (LET): begin is its trigger, end is called after each round. */
 typedef struct tide_rounds {
   tide_trigger_t begin;
   void (*end)(struct tide_executor_handle *executor);
@@ -142,13 +142,13 @@ typedef struct tide_rounds {
 typedef struct tide_executor_handle {
   struct tide_support *support; /* null: free */
   tide_executor_t core;
-  tide_lane_t *lanes; /* tide_pools.lane_count places */
+  tide_lane_t *lanes; /* array of tide_pools.lane_count */
   uint8_t number;     /* of its frames: tide_reader_t.owner */
-  bool has_threads;   /* of its own, by tide_rclc_executor_set_lanes */
+  bool has_threads;   /* has its own threads, by tide_rclc_executor_set_lanes */
   size_t refused_lane;
   rclc_executor_trigger_t trigger;
   void *trigger_object;
-  size_t first; /* its places in the shared arrays */
+  size_t first; /* index of its first element in the shared arrays */
   size_t count;
   int64_t next_period_ns;
   const tide_rounds_t *rounds; /* null: each callback takes and sends for itself */
@@ -156,7 +156,7 @@ typedef struct tide_executor_handle {
   bool unread;                 /* since the last spin_some a message did not fit its memory */
 } tide_executor_handle_t;
 
-/* A caller that sleeps until something happens, on its own stack. */
+/* A caller that sleeps until the session changes; memory: the caller's stack. */
 typedef struct tide_waiter {
   tide_event_t event;
   struct tide_waiter *next;
@@ -167,9 +167,9 @@ typedef struct tide_support {
   rmw_init_options_t options;
   tide_send_t send;
   int32_t creation_timeout_ms, destroy_timeout_ms;
-  tide_waiter_t *waiters; /* any number of threads may publish and wait for a free place */
-  bool digesting;         /* somebody who waits for an answer hands received frames on: one at a time */
-  bool digest_refused;    /* somebody else wanted to meanwhile */
+  tide_waiter_t *waiters; /* any number of threads may publish and wait for a free node */
+  bool digesting;         /* a caller that waits for an answer processes received frames: one caller at a time */
+  bool digest_refused;    /* another caller was refused meanwhile */
   bool in_use;
   bool custom;                                           /* the link is the program's own functions */
   void (*retry_responses)(struct tide_support *support); /* null as long as no response has waited for a node */
@@ -205,7 +205,7 @@ typedef struct tide_pools {
   tide_queue_entry_t **group_storage; /* handle_count for each group */
   tide_local_topic_handle_t *local_topics;
   tide_local_end_t *local_ends;
-  tide_local_message_t **local_queues; /* subscription_depth for each end */
+  tide_local_message_t **local_queues; /* subscription_depth for each subscription */
   char *local_names;
   tide_local_pool_t *local_pool; /* set up when it is first needed */
   void *local_storage;

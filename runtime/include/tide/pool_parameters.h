@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's side of parameters: a place for each, and the table of them. No program needs it by name;
- * tide/pools.h makes the places. */
+/* The runtime's side of parameters: a structure for each, and their table. Programs do not use it directly;
+ * tide/pools.h defines the storage. */
 #ifndef TIDE_POOL_PARAMETERS_H
 #define TIDE_POOL_PARAMETERS_H
 
@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 typedef union tide_parameter_value {
-  int64_t integer; /* first, as it is as wide as any: {0} need not clear more than the first */
+  int64_t integer; /* first and as wide as any other member: {0} clears the union */
   uint64_t unsigned_integer;
   double real;
   bool boolean;
@@ -29,13 +29,13 @@ typedef struct tide_parameter {
   bool in_use, read_only, has_range;
 } tide_parameter_t;
 
-/* What a service answers: places of parameters, or outcomes of changes. */
+/* A service's answer: indices of parameters, or results of changes. */
 typedef struct tide_parameter_answer {
   struct tide_parameter_server *server;
   uint8_t *items; /* tide_parameter_pools.item_count */
   uint8_t count;
-  uint8_t outcome;    /* of a change of all or none */
-  char *unknown_name; /* the first that there is no parameter of, or null; name_bytes */
+  uint8_t outcome;    /* result of an all-or-nothing change */
+  char *unknown_name; /* the first name without a parameter, or null; name_bytes */
 } tide_parameter_answer_t;
 
 typedef enum tide_parameter_service {
@@ -52,11 +52,11 @@ typedef struct tide_parameter_server {
   rclc_parameter_server_t *program; /* null: free */
   const struct tide_service_handle *get_service;
   const char *node_name;        /* fully qualified */
-  tide_parameter_t *parameters; /* its places */
-  uint8_t count;                /* of them */
+  tide_parameter_t *parameters; /* its parameters */
+  uint8_t count;                /* number of parameters */
   tide_parameter_answer_t answers[TIDE_PARAMETER_SERVICE_COUNT];
   tide_parameter_store_t store;
-  bool stores; /* changes */
+  bool stores; /* a store for changes is set */
   uint32_t events_lost;
   tide_parameter_callback_of_first_edition_t first_edition;
 } tide_parameter_server_t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of the pools in the sizes of tide/pools.h, which includes it where TIDE_DEFINE_POOLS is defined. */
+/* The memory of the pools in the sizes of tide/pools.h, which includes it if TIDE_DEFINE_POOLS is defined. */
 #ifndef TIDE_POOL_STORAGE_H
 #define TIDE_POOL_STORAGE_H
 
@@ -47,7 +47,7 @@ static struct {
   uint8_t custom[TIDE_PLACES(TIDE_CUSTOM_TRANSPORT * TIDE_CUSTOM_LINK_STORAGE_BYTES(TIDE_MTU_BYTES))];
 } tide_pool_memory;
 
-/* The messages themselves, apart from what the runtime needs to handle them. */
+/* The messages themselves, separate from the runtime's bookkeeping. */
 static struct {
   uint64_t small_nodes[TIDE_PLACES((TIDE_SMALL_NODES * TIDE_SMALL_NODE_BYTES + 7) / 8)];
   uint64_t large_nodes[TIDE_PLACES((TIDE_LARGE_NODES * TIDE_LARGE_NODE_BYTES + 7) / 8)];
@@ -55,7 +55,7 @@ static struct {
   uint64_t reassembly_bytes[TIDE_PLACES((TIDE_REASSEMBLIES * TIDE_REASSEMBLY_BYTES + 7) / 8)];
 } tide_message_memory;
 
-/* Nothing where there is none of it. */
+/* Empty pools take no memory. */
 #if TIDE_GROUPS > 0
 static struct {
   tide_group_handle_t groups[TIDE_GROUPS];

@@ -2,7 +2,7 @@
 /* The static memory of a program that uses the rclc interface. Nothing is allocated after (or before) main: RAM use is
  * known at link time, and each refusal names the limit that was reached (tide_rclc_last_status).
  *
- * A program that is content with the defaults does nothing. To choose its own sizes it writes, in exactly one C file:
+ * Without these lines a program gets the defaults. To choose other sizes, write in exactly one C file:
  *
  *   #define TIDE_PUBLISHERS 12
  *   #define TIDE_LARGE_NODE_BYTES 45000
@@ -14,7 +14,8 @@
 
 #include "tide/pool_handles.h"
 
-/* Places for the program's objects. A publisher and a subscription take three objects on the agent each, a node one. */
+/* Maximum numbers of the program's objects. A publisher or a subscription takes three objects on the agent, a node
+ * one. */
 #ifndef TIDE_NODES
 #define TIDE_NODES 4
 #endif
@@ -38,37 +39,38 @@
 #ifndef TIDE_CLIENTS
 #define TIDE_CLIENTS 0
 #endif
-/* Requests that a service, or replies that a client, keeps at most until its callback has run: 1 to 255. */
+/* Queue depth: requests that a service, or replies that a client, keeps until its callback has run: 1 to 255. */
 #ifndef TIDE_SERVICE_DEPTH
 #define TIDE_SERVICE_DEPTH 8
 #endif
-/* Requests of one client without an answer, 1 or more; for one more the oldest is forgotten. */
+/* Unanswered requests of one client, 1 or more; a further request makes the client forget the oldest. */
 #ifndef TIDE_CLIENT_REQUESTS
 #define TIDE_CLIENT_REQUESTS 8
 #endif
 #if TIDE_SERVICE_DEPTH < 1 || TIDE_SERVICE_DEPTH > 255 || TIDE_CLIENT_REQUESTS < 1
 #error "TIDE_SERVICE_DEPTH is 1 to 255, TIDE_CLIENT_REQUESTS 1 or more"
 #endif
-/* Servers and clients of actions; what they consist of comes on top of the places above. */
+/* Servers and clients of actions; their services and topics come on top of the numbers above. */
 #ifndef TIDE_ACTION_SERVERS
 #define TIDE_ACTION_SERVERS 0
 #endif
 #ifndef TIDE_ACTION_CLIENTS
 #define TIDE_ACTION_CLIENTS 0
 #endif
-/* Goals of all of them together: each takes as many as it is added to its executor with. */
+/* Goals of all action servers and clients together: each takes the number given when it is added to its executor. */
 #ifndef TIDE_ACTION_GOALS
 #define TIDE_ACTION_GOALS (4 * (TIDE_ACTION_SERVERS + TIDE_ACTION_CLIENTS))
 #endif
-/* Results that servers keep for those who ask later or again, and how long a serialised one may be. */
+/* Results that servers keep for late or repeated requests, and the maximum size of a serialised one. */
 #ifndef TIDE_ACTION_RESULTS
 #define TIDE_ACTION_RESULTS (4 * TIDE_ACTION_SERVERS)
 #endif
 #ifndef TIDE_ACTION_RESULT_BYTES
 #define TIDE_ACTION_RESULT_BYTES 256
 #endif
-/* Parameter servers (rclc_parameter), each of six services and a publisher on top of the places above; the parameters
- * of all of them together, at most 254; bytes of a name and of a description, with NUL. No descriptions: 0. */
+/* Parameter servers (rclc_parameter), each with six services and a publisher on top of the numbers above; the
+ * parameters of all of them together, at most 254; bytes of a name and of a description, with NUL. No descriptions:
+ * 0. */
 #ifndef TIDE_PARAMETER_SERVERS
 #define TIDE_PARAMETER_SERVERS 0
 #endif
@@ -84,19 +86,19 @@
 #if TIDE_PARAMETERS > 254
 #error "TIDE_PARAMETERS is at most 254"
 #endif
-/* Lifecycle nodes (rclc_lifecycle), each of five services and a publisher on top of the places above. */
+/* Lifecycle nodes (rclc_lifecycle), each with five services and a publisher on top of the numbers above. */
 #ifndef TIDE_LIFECYCLE_NODES
 #define TIDE_LIFECYCLE_NODES 0
 #endif
-/* The ROS 2 graph (rcl/graph.h): the largest message that tells it, and 0 without. Takes a subscription and a guard
- * condition on top of the places above, and needs TIDE_REASSEMBLY_BYTES for what is longer than TIDE_MTU_BYTES. */
+/* The ROS 2 graph (rcl/graph.h): the largest message that describes it; 0: no graph. Takes a subscription and a guard
+ * condition on top of the numbers above; messages longer than TIDE_MTU_BYTES also need TIDE_REASSEMBLY_BYTES. */
 #ifndef TIDE_GRAPH_BYTES
 #define TIDE_GRAPH_BYTES 0
 #endif
 #ifndef TIDE_EXECUTORS
 #define TIDE_EXECUTORS 1
 #endif
-/* Lanes of one executor at most: see tide_rclc_executor_set_lanes. Each one more costs, for each executor, about 150
+/* Lanes of one executor at most: see tide_rclc_executor_set_lanes. Each further lane costs every executor about 150
  * bytes and two pointers for each handle. */
 #ifndef TIDE_EXECUTOR_LANES
 #define TIDE_EXECUTOR_LANES 1
@@ -117,14 +119,14 @@
 #ifndef TIDE_NAME_BYTES
 #define TIDE_NAME_BYTES 64
 #endif
-/* Samples a subscription keeps at most; a QoS depth above it is cut to it. With KEEP_LAST the oldest gives way once
- * it has waited for 20 ms; with KEEP_ALL and reliable none does: the agent waits, and with it what else comes on the
- * stream of that level. */
+/* Samples a subscription keeps at most; a larger QoS depth is reduced to it. With KEEP_LAST the oldest sample is
+ * dropped for a new one once it has waited for 20 ms. With KEEP_ALL and reliable none is dropped: the agent waits, and
+ * so do all messages on the stream of that level. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
 #endif
-/* Local delivery (tide/rclc_local.h): topics, subscriptions to them, the largest message, and how many there are: for
- * each publisher as many as there are lanes, for each subscription its depth and one. */
+/* Local delivery (tide/rclc_local.h): topics, subscriptions to them, the largest message, and the number of messages:
+ * for each publisher as many as there are lanes, for each subscription its depth plus one. */
 #ifndef TIDE_LOCAL_TOPICS
 #define TIDE_LOCAL_TOPICS 0
 #endif
@@ -152,15 +154,16 @@
 #ifndef TIDE_LARGE_NODE_BYTES
 #define TIDE_LARGE_NODE_BYTES 2048
 #endif
-/* Largest message of the link in bytes. The link quantum is this less 4: longer messages leave in fragments, and a
- * more urgent one waits for one fragment at most. */
+/* Largest message of the link in bytes. The largest frame's payload is this less 4: longer messages leave in fragments,
+ * and a more urgent one waits for one fragment at most. */
 #ifndef TIDE_MTU_BYTES
 #define TIDE_MTU_BYTES 512
 #endif
-/* Received messages that are held before their callback runs, and one that is arriving. Each subscription, service and
- * client has as many of them to itself as its depth says, so that no other one's backlog takes them: with the sum of
- * all depths and two more nobody gets less. With fewer all get the same number, with fewer than there are of them none.
- * What gave way: account.dropped in the tide_reader_t of the subscription, account.reserved what it has. */
+/* Slots for received messages that wait for their callback, and one for the arriving frame. Each subscription, service
+ * and client reserves as many as its depth, so no other one's backlog can take them: the sum of all depths plus two
+ * suffices for all. With fewer slots all readers get the same number; with fewer slots than readers none is reserved.
+ * In the subscription's tide_reader_t, account.reserved is the number granted and account.dropped counts dropped
+ * frames. */
 #ifndef TIDE_SLOTS
 #define TIDE_SLOTS 16
 #endif
@@ -188,7 +191,7 @@
 #define TIDE_CONNECT_TIMEOUT_MS 10000
 #endif
 
-/* What follows from these. */
+/* Derived from the numbers above. */
 #define TIDE_ACTIONS_ALL (TIDE_ACTION_SERVERS + TIDE_ACTION_CLIENTS)
 #define TIDE_PUBLISHERS_ALL (TIDE_PUBLISHERS + 2 * TIDE_ACTION_SERVERS + TIDE_PARAMETER_SERVERS + TIDE_LIFECYCLE_NODES)
 #define TIDE_SUBSCRIPTIONS_ALL (TIDE_SUBSCRIPTIONS + TIDE_ACTION_CLIENTS + (TIDE_GRAPH_BYTES > 0))

@@ -29,19 +29,19 @@ typedef struct tide_link_address {
   const char *host; /* UDP, TCP: IPv4 address or name */
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
-  uint8_t *storage; /* custom, where the link is a task without a heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the mtu, until
-                       the link is closed; POSIX has its own */
+  uint8_t *storage; /* custom, if the link is a task without a heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the mtu, valid
+                       until the link is closed; not needed on POSIX */
   size_t storage_bytes;
-  /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, counted as for a lane (SCHED_FIFO on POSIX). The
-   * thread is the interrupt side of the daemon. 0: the highest, so no lane delays an acknowledgment or the start of a
-   * frame. TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. If the system refuses the
-   * priority, the thread inherits, too, and the link's counters say so. POSIX needs CAP_SYS_NICE or an rtprio limit
-   * (ulimit -r). */
+  /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, in the same numbers as a lane's (SCHED_FIFO on
+   * POSIX). The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment or
+   * the start of a frame. TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. If the system
+   * refuses the priority, the thread also inherits, and the link's counters report it. POSIX needs CAP_SYS_NICE or an
+   * rtprio limit (ulimit -r). */
   int thread_priority;
   /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such callers
    * wait for a ping, an acknowledgment or the creation of an entity; lanes of an executor never poll, nor does the
    * link's thread. 0: TIDE_BUSY_POLL_USUAL_US; TIDE_BUSY_POLL_OFF: never; at most TIDE_BUSY_POLL_MAXIMUM_US. This is a
-   * limit: the time adapts to what polling achieved, so long waits soon cost nothing. A process on one processor never
+   * limit: the polling time adapts to its success, so long waits soon cost nothing. A process on one processor never
    * polls; a thread with a real-time policy polls for at most a quarter of its time. */
   int32_t busy_poll_us;
 } tide_link_address_t;
@@ -51,30 +51,31 @@ typedef struct tide_link_address {
 #define TIDE_BUSY_POLL_USUAL_US 100
 #define TIDE_BUSY_POLL_MAXIMUM_US 1000
 
-/* The platform of this port; the same pointer always. */
+/* The platform of this port; always the same pointer. */
 const tide_platform_t *tide_port_platform(void);
 
-/* Whether the caller is an interrupt that is not a lane. From anywhere. Ports that do not tell have false. */
+/* Whether the caller is an interrupt that is not a lane. From any context. False on ports that cannot tell. */
 bool tide_port_in_interrupt(void);
 
-/* The clock for execution times (tide/measure.h): cycles where the core counts them, the thread's time where there are
- * threads that have one, else the port's clock. The same pointer always. */
+/* The clock for execution times (tide/measure.h): a cycle counter if the core has one, the thread's processor clock if
+ * there are threads, else the port's clock. Always the same pointer. */
 const tide_measure_clock_t *tide_port_measure_clock(void);
 
 /* Open a link for the session and attach it to its daemon. From now on the link's context (a thread on POSIX,
  * interrupts on a microcontroller) drives tide_session_poll and the reception. A link that is cut (unplugged cable,
  * closed tty) is reopened automatically. One link a session. TIDE_ERROR_LINK: it cannot be opened the first time.
- * TIDE_ERROR_ARGUMENT: bad address, or a priority that the system does not have. TIDE_ERROR_FULL: no room for a thread.
+ * TIDE_ERROR_ARGUMENT: bad address, or a priority that the system does not have. TIDE_ERROR_FULL: no resources for a
+ * thread.
  */
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address);
 /* Close the link and drop the frames that have not left. Not from the link's context. */
 void tide_port_close_link(tide_session_t *session);
 
 /* Let the link's context call tide_session_poll now, before the time that poll last returned. From any thread or
- * interrupt, not within a critical section. No effect where the link has no context of its own. */
+ * interrupt, not within a critical section. No effect if the link has no context of its own. */
 void tide_port_wake_link(tide_session_t *session);
 
-/* Where there are sockets: ask the agents of this network at TIDE_XRCE_DISCOVERY_GROUP and wait for the first answer.
+/* With sockets: send a query to the agents of this network at TIDE_XRCE_DISCOVERY_GROUP and wait for the first answer.
  * host: room for TIDE_HOST_BYTES; host and *port are written when the result is TIDE_OK. TIDE_ERROR_TIMEOUT: no answer.
  * TIDE_ERROR_LINK: no network. */
 #define TIDE_HOST_BYTES 16
@@ -84,39 +85,40 @@ int tide_port_discover_agent(uint16_t group_port, int timeout_ms, char *host, ui
 void tide_port_serve_link(tide_session_t *session);
 
 /* Returns what a waiting caller must run when the session's link has no context of its own (bare metal): a step of
- * tide_session_poll, and a sleep that ends when a message arrives. Null where none is needed, as always on POSIX. */
+ * tide_session_poll, and a sleep that ends when a message arrives. Null if none is needed, as always on POSIX. */
 const tide_pump_t *tide_port_pump(tide_session_t *session);
 
-/* Run run(context, index) for each of count lanes at the same time, index from 0, each as its settings say, and return
- * when all have returned; the caller only waits. All lanes are scheduled before the first of them runs anything, or
- * none runs: then the result is the error, and *refused (may be null) the index of the lane that it is about.
- * TIDE_ERROR_NOT_PERMITTED: the system refuses the scheduling to this user (see tide_lane_settings_t.may_run_normally);
- * TIDE_ERROR_ARGUMENT: there is no such priority or processor; TIDE_ERROR_FULL: no room for a thread;
- * TIDE_ERROR_UNSUPPORTED: this port has no threads (more than one lane), or no such scheduling. */
+/* Run run(context, index) for each of count lanes at the same time, index from 0, each with the scheduling of its
+ * settings, and return when all have returned; the caller only waits. All lanes are scheduled before the first of them
+ * runs anything, or none runs: then the result is the error, and *refused (may be null) the index of the lane that
+ * caused it. TIDE_ERROR_NOT_PERMITTED: the system refuses the scheduling to this user (see
+ * tide_lane_settings_t.may_run_normally); TIDE_ERROR_ARGUMENT: there is no such priority or processor; TIDE_ERROR_FULL:
+ * no resources for a thread; TIDE_ERROR_UNSUPPORTED: this port has no threads (more than one lane), or no such
+ * scheduling. */
 int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
                         size_t *refused);
 
-/* The budget of a lane while tide_port_run_lanes runs and after it, for its counters; null: it has none. FreeRTOS,
- * Zephyr, NuttX, Cortex-M without a system. From any context; a lane that runs changes it meanwhile. */
+/* The budget of a lane, for reading its counters during and after tide_port_run_lanes; null: it has none. On FreeRTOS,
+ * Zephyr, NuttX and bare Cortex-M. From any context; a running lane changes it concurrently. */
 const tide_budget_t *tide_port_lane_budget(size_t lane);
 
 typedef struct tide_link_counters {
   uint32_t opens;             /* the first and each reopening */
   uint32_t cuts;              /* times the link was lost */
-  uint32_t messages_sent;     /* completely, as reported by the driver or the pace of the line */
+  uint32_t messages_sent;     /* messages sent completely, by the driver's report or by the line's pacing */
   uint32_t messages_lost;     /* refused by the system, or lost in a cut */
-  uint32_t writes_partial;    /* the system took a part only: the peer or the line is slower than we are */
+  uint32_t writes_partial;    /* the system took only a part: the peer or the line is slower than this side */
   uint32_t messages_oversize; /* received, longer than the mtu: dropped */
   uint64_t bytes_sent, bytes_received;
-  uint32_t batches;                 /* UDP: times that messages were handed to the system, one or more at once */
-  int64_t complete_late_maximum_ns; /* from the end of a transmission to its report */
+  uint32_t batches;                 /* UDP: system calls that sent messages, one or more in each */
+  int64_t complete_late_maximum_ns; /* longest delay from the end of a transmission to its report */
   /* POSIX: the real-time priority that the link's thread has; 0: none, it shares the processor with everything else. */
   int thread_priority;
   int thread_status;    /* TIDE_ERROR_NOT_PERMITTED: the system refused the priority; else TIDE_OK */
-  int32_t busy_poll_us; /* UDP: the limit in force; 0: callers that wait sleep at once */
+  int32_t busy_poll_us; /* UDP: the limit in force; 0: waiting callers sleep at once */
 } tide_link_counters_t;
 
-/* Take a snapshot. Counters that a port cannot see are 0: on a UART with DMA all but opens and messages_sent.
+/* Take a snapshot. Counters that a port cannot observe are 0: on a UART with DMA all but opens and messages_sent.
  * TIDE_ERROR_NOT_FOUND: the session has no link. */
 int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of a POSIX host that are scheduled before they run: policy, priority, processor and a stack that is in memory
- * are in force before the thread executes anything of the program or the runtime, so no order of calls leaves a thread
- * with another priority than it should have. (The published timer tests of ROS had to set the scheduling before
- * ros::init, or some threads ran without it and the latencies were ruined.) The scheduling of the thread that starts
- * another does not matter and may change before or after; only SCHED_DEADLINE starts none, Linux does not let it. */
+/* Threads of a POSIX host that are scheduled before they run: policy, priority, processor and a resident stack are in
+ * force before the thread executes any code of the program or the runtime, so no order of calls leaves a thread with a
+ * wrong priority. (The published timer tests of ROS had to set the scheduling before
+ * ros::init, or some threads ran without it and the latencies were ruined.) The starting thread's scheduling does not
+ * matter and may change before or after; only a SCHED_DEADLINE thread cannot start others, as Linux forbids it. */
 #ifndef TIDE_POSIX_THREAD_H
 #define TIDE_POSIX_THREAD_H
 
@@ -31,7 +31,7 @@ typedef struct tide_posix_scheduling {
  * threads of the machine have no processor time left); nothing was changed then. TIDE_ERROR_UNSUPPORTED: the system
  * has no such policy. */
 int tide_posix_schedule(const tide_posix_scheduling_t *scheduling);
-/* Returns the scheduling of the calling thread, for another one: policy and priority, any processor. */
+/* Returns the calling thread's policy and priority, with any processor, for starting another thread. */
 tide_posix_scheduling_t tide_posix_own_scheduling(void);
 /* Linux: tide_posix_schedule for another thread by its kernel id (of /proc, of gettid), of another process too; for
  * tools. cpu is TIDE_POSIX_ANY_CPU here: affinity stays as it is. TIDE_ERROR_NOT_FOUND: there is no such thread. */
@@ -41,8 +41,8 @@ typedef struct tide_posix_thread_config {
   tide_posix_scheduling_t scheduling;
   const char *name;         /* up to 15 characters, for ps and traces; null: the program's */
   size_t stack_bytes;       /* 0: the system's default */
-  size_t stack_touch_bytes; /* so much of the stack is in memory before function runs, with room for 64 KiB left over;
-                               0: none. Together with tide_posix_lock_memory it stays there. */
+  size_t stack_touch_bytes; /* part of the stack that is touched before function runs, leaving at least 64 KiB of the
+                               stack; 0: none. With tide_posix_lock_memory it stays resident. */
   void (*function)(void *context);
   void *context;
 } tide_posix_thread_config_t;
@@ -53,12 +53,13 @@ typedef struct tide_posix_thread {
   tide_posix_thread_config_t config;
   pthread_mutex_t mutex;
   pthread_cond_t known;
-  int status; /* of the scheduling, once it is known */
+  int status; /* status of the scheduling, once it is known */
 } tide_posix_thread_t;
 
-/* Start a thread; returns when its scheduling is in force. Where it is not (the errors of tide_posix_schedule) function
- * was not and will not be called, and there is nothing to join. Signals are the program's: the thread takes none.
- * TIDE_ERROR_FULL: the system has no room for another thread. Not re-entrant for one thread; a millisecond at most. */
+/* Start a thread; returns when its scheduling is in force. On an error of tide_posix_schedule, function is never called
+ * and there is nothing to join. The thread blocks all signals.
+ * TIDE_ERROR_FULL: the system has no resources for another thread. Not re-entrant for one thread; a millisecond at
+ * most. */
 int tide_posix_thread_start(tide_posix_thread_t *thread, const tide_posix_thread_config_t *config);
 /* Wait until function has returned. Once, by one thread, not by itself. */
 void tide_posix_thread_join(tide_posix_thread_t *thread);
@@ -67,8 +68,8 @@ void tide_posix_thread_join(tide_posix_thread_t *thread);
  * TIDE_ERROR_NOT_PERMITTED: needs CAP_IPC_LOCK or a memlock limit (ulimit -l) above what the process has. */
 int tide_posix_lock_memory(void);
 
-/* Keep the processors out of sleep states that take longer than so many microseconds to leave; 0: out of all but the
- * lightest. Returns a descriptor, in force until it is closed. TIDE_ERROR_NOT_PERMITTED, or TIDE_ERROR_UNSUPPORTED
+/* Keep the processors out of sleep states with an exit latency above latency_us; 0: out of all but the lightest.
+ * Returns a descriptor, in force until it is closed. TIDE_ERROR_NOT_PERMITTED, or TIDE_ERROR_UNSUPPORTED
  * where the system has no /dev/cpu_dma_latency. */
 int tide_posix_hold_cpu_latency(int32_t latency_us);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one priority queue of the runtime: a binary heap of pointers to intrusive entries. timer_list (next expiry),
- * ready_list (priority), execution_buffer (priority), pending_buffer (timestamp) and the undigested frames are all
- * this heap. The key is a 64-bit number; the smallest key is the head; equal keys leave in the order in which they
- * came (as long as fewer than 2^31 pushes lie between two of them). Push, pop and remove cost O(log n), head O(1);
+ * ready_list (priority), execution_buffer (priority), pending_buffer (timestamp) and the noted frames are all this
+ * heap. The key is a 64-bit number; the smallest key is the head; equal keys leave in FIFO order (as long as fewer
+ * than 2^31 pushes lie between two of them). Push, pop and remove cost O(log n), head O(1);
  * a new key is a remove and a push. Not thread-safe: the owner locks. Memory: one pointer an entry, the owner's, and
- * the entry itself (16 bytes) inside whatever is queued. */
+ * the entry itself (16 bytes) inside the queued object. */
 #ifndef TIDE_QUEUE_H
 #define TIDE_QUEUE_H
 
@@ -30,7 +30,7 @@ typedef struct tide_queue {
 } tide_queue_t;
 
 void tide_queue_init(tide_queue_t *queue, tide_queue_entry_t **storage, size_t capacity);
-/* The entry stays the caller's and must not move while it is queued. TIDE_ERROR_FULL when there is no place,
+/* The entry stays the caller's and must not move while it is queued. TIDE_ERROR_FULL when the queue is full,
  * TIDE_ERROR_STATE when the entry is queued already. */
 int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key);
 /* Null when empty. */
@@ -46,7 +46,7 @@ static inline int64_t tide_queue_second_key(const tide_queue_t *queue) {
   return key;
 }
 tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue);
-/* Does nothing when the entry is not queued; a queued entry must be in this very queue. */
+/* Does nothing when the entry is not queued; a queued entry must be in this queue. */
 void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry);
 static inline bool tide_queue_contains(const tide_queue_entry_t *entry) { return entry->place != 0u; }
 /* Key that puts larger priorities first. */

@@ -6,22 +6,22 @@
  * rcl_publish, rcl_trigger_guard_condition, rmw_uros_ping_agent, rmw_uros_sync_session, rmw_uros_epoch_*.
  *
  * Several executors, several lanes. Executors of one support may spin in different threads, and an executor may have
- * several lanes (tide_rclc_executor_set_lanes). A received frame is handed on by the lane that runs its subscription
- * and by no other; while that one is busy the frame waits, and a reliable one is not acknowledged, so that the agent
- * sends no more than the pool of slots holds. What is of nobody (answers to requests, subscriptions in no executor) is
- * handed on by whichever is awake. Subscriptions of the same level share a stream of the agent, in its order: one
- * executor's frame waits behind another executor's of the same level. Give their chains different levels where that
- * matters, and do not leave an executor that has subscriptions unspun.
+ * several lanes (tide_rclc_executor_set_lanes). Only the lane that runs a subscription processes its received frames.
+ * While that lane is busy its frames wait, and reliable ones are not acknowledged, so that the agent sends no more than
+ * the pool of slots holds. Frames that belong to no lane (answers to requests, subscriptions in no executor) are
+ * processed by any lane that is awake. Subscriptions of the same level share a stream of the agent, which keeps its
+ * order: one executor's frame waits behind another executor's of the same level. Give their chains different levels if
+ * that matters, and do not leave an executor that has subscriptions unspun.
  *
  * Sharing data between lanes. Callbacks of different lanes run at the same time or preempt each other at any
- * instruction; those of one lane never do, nor does a callback overlap itself. So data that only callbacks of one level
- * use, on an executor with a lane for each level, needs nothing. Data that callbacks of several lanes use needs a lock
- * with priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds, for as long as it is held the
- * urgent lane waits), C11 atomics, or a topic. The runtime's own calls are safe from every lane: rcl_publish (of the
- * same publisher, too; the message is the caller's), rcl_timer_* without init and fini, rcl_trigger_guard_condition,
- * rmw_uros_*. Messages that a subscription was added with belong to its callback. rclc_executor_remove_* and the fini
- * of a timer, subscription or guard condition answer with an error (TIDE_ERROR_STATE) while a lane runs its callback,
- * itself included; cancel a timer from its callback instead. */
+ * instruction; those of one lane never do, nor does a callback overlap itself. So with a lane for each level, data used
+ * by callbacks of one level only needs no protection. Data that callbacks of several lanes use needs a lock
+ * with priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds only, since the urgent lane waits
+ * meanwhile), C11 atomics, or a topic. The runtime's own calls are safe from every lane: rcl_publish (even of
+ * the same publisher; the message stays the caller's), rcl_timer_* without init and fini, rcl_trigger_guard_condition,
+ * rmw_uros_*. The message passed when a subscription is added belongs to its callback. rclc_executor_remove_* and the
+ * fini of a timer, subscription or guard condition return an error (TIDE_ERROR_STATE) while a lane runs the callback,
+ * also from within it; cancel a timer from its callback instead. */
 #ifndef TIDE_RCLC_H
 #define TIDE_RCLC_H
 
@@ -37,8 +37,8 @@ extern "C" {
 
 typedef enum tide_send {
   TIDE_SEND_ASYNCHRONOUS, /* default: publish copies into the daemon's pool and returns */
-  TIDE_SEND_STOCK, /* as the stock library: best effort returns at once, reliable waits for all acknowledgments, as
-                      long as rmw_uros_set_publisher_session_timeout says, and meanwhile stores what arrives */
+  TIDE_SEND_STOCK, /* as the stock library: best effort returns at once, reliable waits for all acknowledgments, at most
+                      rmw_uros_set_publisher_session_timeout, and meanwhile stores received frames */
   TIDE_SEND_STOCK_BLOCKING /* as the stock library on a UART whose driver waits for its DMA: best effort waits until the
                               frame has left the wire, too */
 } tide_send_t;
@@ -47,9 +47,9 @@ typedef enum tide_send {
  * one lane; TIDE_POLICY_READYSET as rclcpp's executors do, any number of lanes of one level, default trigger, handles
  * ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). */
 rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t policy);
-/* The lanes of an executor: before handles are added; needs TIDE_EXECUTOR_LANES of <tide/pools.h>. Lanes are given with
- * rising least_level; settings are copied. rclc_executor_spin then starts a thread for each lane, of which every one
- * has its scheduling before anything runs, and returns when tide_executor_stop of its core has ended all of them.
+/* The lanes of an executor: before handles are added; needs TIDE_EXECUTOR_LANES of <tide/pools.h>. Pass the lanes with
+ * rising least_level; settings are copied. rclc_executor_spin then starts a thread for each lane. All threads have
+ * their scheduling before any callback runs. It returns when tide_executor_stop of its core has ended all of them.
  *
  *   static const tide_lane_settings_t lanes[] = {
  *       {.scheduling = TIDE_SCHEDULING_FIFO, .priority = 10},                    everything else
@@ -57,20 +57,20 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
  *
  * The preemptive form: rising priorities on one processor, below that of the link's thread. An urgent timer or frame
  * then waits for nothing less urgent, except the runtime's critical sections (microseconds; a mutex with priority
- * inheritance). When the system refuses real-time scheduling rclc_executor_spin fails with TIDE_ERROR_NOT_PERMITTED
+ * inheritance). If the system refuses real-time scheduling, rclc_executor_spin fails with TIDE_ERROR_NOT_PERMITTED
  * before any callback has run: run as root or with CAP_SYS_NICE, or raise the limit (ulimit -r, or rtprio in
  * /etc/security/limits.conf); or set may_run_normally and accept what its comment says.
  *
  * Not with policy batch; only with the default trigger, handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). With
- * several lanes rclc_executor_spin_some and spin_period answer with TIDE_ERROR_UNSUPPORTED: one caller cannot run them
+ * several lanes rclc_executor_spin_some and spin_period return TIDE_ERROR_UNSUPPORTED: one caller cannot run them
  * all; with one lane they run it in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than TIDE_EXECUTOR_LANES. */
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
 int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
 /* Callback groups, as rclcpp's: with several lanes at most one callback of an exclusive group runs at a time, the
- * others wait in the order of urgency and keep no lane from what is eligible; callbacks of a reentrant group overlap
- * themselves, too (a message that a subscription was added with is then shared by its runs: use local delivery, or one
- * lane). What is in no group overlaps all but itself. Groups change nothing with one lane. See tide_group_t for cost.
+ * others wait in the order of urgency and block no lane; callbacks of a reentrant group may
+ * overlap even themselves (the runs of a subscription then share its one message: use local delivery, or one lane). A
+ * callback in no group may overlap all but itself. With one lane groups have no effect. See tide_group_t for cost.
  *
  *   tide_callback_group_t sensors = {NULL};
  *   tide_rclc_callback_group_init(&sensors, TIDE_GROUP_EXCLUSIVE);
@@ -92,37 +92,38 @@ rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, cons
 /* How every publisher of this support sends. */
 rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
 
-/* When a reliable message is asked about: so long after the end of the last frame of its level that can leave (at most
- * 1,000 ms). Peers acknowledge unasked, so what is measured by default (-1, or 20 ms before the first measurement)
- * costs nothing while nothing is lost; 0, at once, as PoDS, finds a loss soonest and costs every message a HEARTBEAT
- * and its answer on the wire. At any time, from any thread. */
+/* Delay of the HEARTBEAT that requests a missing acknowledgment, from the end of the last frame of the level that can
+ * leave (at most 1,000 ms). Peers acknowledge unasked, so the default (-1: measured; 20 ms before the first
+ * measurement) costs nothing while nothing is lost. 0 (at once, as PoDS) detects a loss soonest, but costs a HEARTBEAT
+ * and its answer on the wire for every message. At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns);
 /* Whether small reliable samples share a frame while they wait for the agent's acknowledgments (pack in
- * tide_transmitter_config_t): off unless a program that sends more than sixteen small samples a round trip asks for it.
- * They then reach ROS 2 in bursts, of which a reader of little depth may miss some. Not for serial lines, where more
- * urgent frames would wait for longer ones. TIDE_ERROR_UNSUPPORTED where the runtime is built without (TIDE_PACKING=0).
+ * tide_transmitter_config_t): off by default; useful for programs that send more than sixteen small samples a round
+ * trip. Samples then reach ROS 2 in bursts, of which a reader with a small depth may miss some. Not for serial lines,
+ * where more urgent frames would wait for longer ones. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0.
  * At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_packing(rclc_support_t *support, bool pack);
 /* Whether nothing of a less urgent level leaves while a reliable message of this level waits for its acknowledgment, as
- * PoDS does for all: its repair then never waits for a frame of theirs, and they wait a round trip for every message.
- * Default: no level does, the wire is never idle while something could leave. At any time, from any thread. */
+ * PoDS does for all levels. A repair of this level then never waits for a less urgent frame, but less urgent levels
+ * wait a round trip for each of its messages. Default: off for all levels; the wire is never idle while a frame could
+ * leave. At any time, from any thread. */
 rcl_ret_t tide_rclc_support_hold_level(rclc_support_t *support, uint8_t level, bool hold);
 
 /* The session below, for its state, counters and time. Valid until rclc_support_fini. */
 tide_session_t *tide_rclc_support_session(rclc_support_t *support);
 /* The executor below, for its counters and hooks. */
 tide_executor_t *tide_rclc_executor_core(rclc_executor_t *executor);
-/* The runtime's callback of a handle that was added to an executor; null when it was not. */
+/* The runtime's callback of a handle; null if the handle is in no executor. */
 tide_callback_t *tide_rclc_timer_callback(const rcl_timer_t *timer);
 tide_callback_t *tide_rclc_subscription_callback(const rcl_subscription_t *subscription);
 
-/* Explicit priorities. The level (TIDE_PRIORITY_LEVEL) of a subscription chooses the stream that its messages come on,
- * the level of a publisher the stream that they leave on. */
+/* Explicit priorities. The level (TIDE_PRIORITY_LEVEL) of a subscription selects the stream on which its messages
+ * arrive; the level of a publisher selects the stream on which they are sent. */
 rcl_ret_t tide_rclc_timer_set_priority(rcl_timer_t *timer, tide_priority_t priority);
 rcl_ret_t tide_rclc_subscription_set_priority(rcl_subscription_t *subscription, tide_priority_t priority);
 rcl_ret_t tide_rclc_publisher_set_priority(rcl_publisher_t *publisher, tide_priority_t priority);
 
-/* How long rcl_publish may wait for a free place in the pool. Default: 1,000 ms reliable, 0 (not at all) best effort.
+/* How long rcl_publish may wait for a free node in the pool. Default: 1,000 ms reliable, 0 (not at all) best effort.
  */
 rcl_ret_t tide_rclc_publisher_set_wait_ms(rcl_publisher_t *publisher, int32_t wait_ms);
 
@@ -141,14 +142,13 @@ int tide_rclc_last_status(void);
 /* The agent is reached by a serial device: device path (text must outlive the support) and baud rate. The UDP form is
  * the stock rmw_uros_options_set_udp_address. */
 rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *device, uint32_t baud);
-/* POSIX: the priority of the link's thread, as tide_link_address_t.thread_priority says; default 0, the highest. Which
- * it got: tide_port_link_counters of the support's session. */
+/* POSIX: the priority of the link's thread, see tide_link_address_t.thread_priority; default 0, the highest.
+ * tide_port_link_counters of the support's session reports the actual one. */
 rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int priority);
-/* UDP on POSIX: how long a caller that waits for the agent may look for its answer before it sleeps, as
- * tide_link_address_t.busy_poll_us says; default 0, the usual; TIDE_BUSY_POLL_OFF: never. */
+/* UDP on POSIX: how long a caller that waits for the agent may busy-wait before it sleeps, see
+ * tide_link_address_t.busy_poll_us; default 0: the usual limit; TIDE_BUSY_POLL_OFF: never. */
 rmw_ret_t tide_rclc_options_set_busy_poll(rmw_init_options_t *options, int32_t limit_us);
-/* Largest message of the link in bytes, in place of TIDE_MTU_BYTES, which is the most it may be, and 68 the least;
- * RMW_RET_INVALID_ARGUMENT otherwise. */
+/* Largest message of the link in bytes, from 68 to TIDE_MTU_BYTES, the default; RMW_RET_INVALID_ARGUMENT otherwise. */
 rmw_ret_t tide_rclc_options_set_mtu(rmw_init_options_t *options, size_t bytes);
 
 #ifdef __cplusplus

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program knows of its session, memory, executors and budgets, on /diagnostics
- * (diagnostic_msgs/msg/DiagnosticArray), as rqt, Foxglove and `tide watch` show it. Only a program that asks for it has
- * it, and needs no generated messages:
+/* State of a program's session, memory, executors and budgets, published on /diagnostics
+ * (diagnostic_msgs/msg/DiagnosticArray), as rqt, Foxglove and `tide watch` show it. Optional; needs no generated
+ * messages:
  *
  *   tide_rclc_diagnostics_init(&node, &support, &executor, 1000);     after the lanes are set, before anything spins
  *
  * Each status is a message of its own, some 300 to 450 octets, reliable: the link, the memory, each executor, each lane
- * with a budget. Each is told once a period, one after another, so that at most one of them is in front of a more
- * urgent frame. A status waits for nothing: without a session, or while half of the pool is in use, it is left out and
- * counted. Its callback has level 0, the least urgent. In a description it is a chain of one timer, of the period
+ * with a budget. Each is published once a period, one after another, so that at most one of them delays a more urgent
+ * frame. A status never waits: without a session, or while half of the pool is in use, it is skipped and counted. Its
+ * callback has level 0, the least urgent. In a description it is a chain of one timer, with the period
  * divided by the number of statuses.
  *
  * A status is a warning for ten reports after messages were refused, dropped or lost, an instance of a watched chain
@@ -27,15 +27,15 @@ extern "C" {
 #define TIDE_DIAGNOSTICS_EXECUTORS 4u
 
 /* Once a program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a handle of the
- * executor, which is the first that is told. period_ms: 1 or more. TIDE_ERROR_ARGUMENT, TIDE_ERROR_EXISTS: there is
- * one. TIDE_ERROR_UNSUPPORTED: a build without reliable streams. Else as rclc_publisher_init and
- * rclc_executor_add_timer, and nothing is left. It ends with its support, too. */
+ * executor, the first executor that is reported. period_ms: 1 or more. TIDE_ERROR_ARGUMENT. TIDE_ERROR_EXISTS: it
+ * exists already. TIDE_ERROR_UNSUPPORTED: a build without reliable streams. Other errors as of rclc_publisher_init and
+ * rclc_executor_add_timer. After an error nothing remains allocated. It also ends with its support. */
 rcl_ret_t tide_rclc_diagnostics_init(rcl_node_t *node, rclc_support_t *support, rclc_executor_t *executor,
                                      uint32_t period_ms);
-/* A further executor, which must live until fini; before anything spins. Its budgets are not told. TIDE_ERROR_FULL:
- * there are TIDE_DIAGNOSTICS_EXECUTORS. TIDE_ERROR_STATE: there are no diagnostics. */
+/* Report a further executor, which must live until fini. Call it before anything spins. Its budgets are not reported.
+ * TIDE_ERROR_FULL: TIDE_DIAGNOSTICS_EXECUTORS are reported already. TIDE_ERROR_STATE: there are no diagnostics. */
 rcl_ret_t tide_rclc_diagnostics_add_executor(rclc_executor_t *executor);
-/* While nothing spins. TIDE_ERROR_STATE: there is none. As rcl_publisher_fini. */
+/* Call it while nothing spins. TIDE_ERROR_STATE: not initialised. Other errors as of rcl_publisher_fini. */
 rcl_ret_t tide_rclc_diagnostics_fini(rcl_node_t *node);
 
 /* The level at which it is sent, and the priority of its callback. As tide_rclc_publisher_set_priority. */
@@ -43,7 +43,7 @@ rcl_ret_t tide_rclc_diagnostics_set_priority(tide_priority_t priority);
 
 typedef struct tide_diagnostics_counters {
   uint32_t published;
-  uint32_t left_out; /* no session, half of the pool in use, or larger than any node */
+  uint32_t left_out; /* statuses skipped: no session, half of the pool in use, or larger than any node */
 } tide_diagnostics_counters_t;
 /* From any thread at any time. */
 tide_diagnostics_counters_t tide_rclc_diagnostics_get_counters(void);

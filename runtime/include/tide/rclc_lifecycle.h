@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tide adds to lifecycle nodes: the two services that `ros2 lifecycle` asks and rclc does not serve. */
+/* What tide adds to lifecycle nodes: the two services that `ros2 lifecycle` calls and rclc does not offer. */
 #ifndef TIDE_RCLC_LIFECYCLE_H
 #define TIDE_RCLC_LIFECYCLE_H
 
@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Each creates its service and takes a handle of the executor. The graph is some 1,800 bytes: fragments, and a node of
- * that size (TIDE_LARGE_NODE_BYTES of tide/pools.h). */
+/* Each creates its service and takes a handle of the executor. The reply with the transition graph has some 1,800
+ * bytes: it needs fragments and a node of that size (TIDE_LARGE_NODE_BYTES of tide/pools.h). */
 rcl_ret_t tide_rclc_lifecycle_init_get_available_transitions_server(rclc_lifecycle_service_context_t *context,
                                                                     rclc_executor_t *executor);
 rcl_ret_t tide_rclc_lifecycle_init_get_transition_graph_server(rclc_lifecycle_service_context_t *context,

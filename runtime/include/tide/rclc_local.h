@@ -7,20 +7,20 @@
  *   rclc_executor_add_subscription(&executor, &subscription, &message, callback, ON_NEW_DATA);
  *   rcl_publish(&publisher, &points, NULL);
  *
- * Copies. A message of fixed size (no string, no sequence) is delivered where it lies: the callback gets a pointer to
- * the published message, not to the memory that the subscription was added with, valid until the callback returns;
- * rcl_publish copies into it once, and a publisher that borrows (rcl_borrow_loaned_message) not at all. Other messages
- * are kept serialised, as received ones are, and decoded into the memory that the subscription was added with.
+ * Copies. A message of fixed size (no string, no sequence) is delivered in place: the callback gets a pointer to the
+ * published message, valid until it returns, not to the memory passed when the subscription was added. rcl_publish
+ * copies once; a publisher that borrows (rcl_borrow_loaned_message) does not copy. Other messages
+ * are kept serialised, as received ones are, and decoded into the memory passed when the subscription was added.
  *
- * Who hears whom:      subscription AGENT    LOCAL    BOTH
+ * Who receives whom:   subscription AGENT    LOCAL    BOTH
  *   publisher AGENT          by the agent    -        by the agent
  *             LOCAL          -               locally  locally
  *             BOTH           by the agent    locally  refused, whichever comes second (TIDE_ERROR_UNSUPPORTED): the
- *                                                     subscription would hear each message twice
- * BOTH subscriptions hand out what came first, first.
+ *                                                     subscription would receive each message twice
+ * BOTH subscriptions deliver messages in the order of arrival.
  *
- * Memory: TIDE_LOCAL_TOPICS and what follows it in <tide/pools.h>, by default none. LOCAL needs nothing of the agent:
- * no object, no traffic. Further causes (tide_rclc_last_status): TIDE_ERROR_CAPACITY_LOCAL_TOPICS, _LOCAL_MESSAGES,
+ * Memory: TIDE_LOCAL_TOPICS and what follows it in <tide/pools.h>, by default none. LOCAL needs no object on the agent
+ * and causes no traffic. Further causes (tide_rclc_last_status): TIDE_ERROR_CAPACITY_LOCAL_TOPICS, _LOCAL_MESSAGES,
  * TIDE_ERROR_TOO_LARGE (more than TIDE_LOCAL_MESSAGE_BYTES), TIDE_ERROR_EXISTS (the topic has another type). */
 #ifndef TIDE_RCLC_LOCAL_H
 #define TIDE_RCLC_LOCAL_H
@@ -43,13 +43,13 @@ rcl_ret_t tide_rclc_subscription_init(rcl_subscription_t *subscription, rcl_node
                                       const rosidl_message_type_support_t *type_support, const char *topic_name,
                                       const rmw_qos_profile_t *qos_profile, tide_reach_t reach);
 
-/* The topic's counters, of all its ends in this process. */
+/* The topic's counters, over all its publishers and subscriptions in this process. */
 rcl_ret_t tide_rclc_publisher_local_counters(const rcl_publisher_t *publisher, tide_local_counters_t *counters);
-/* Messages that this subscription's full queue let go. */
+/* Number of messages that this subscription's full queue dropped. */
 uint32_t tide_rclc_subscription_local_dropped(const rcl_subscription_t *subscription);
 
-/* As rcl's: borrow a message, fill it, publish it; or return it. Of LOCAL and BOTH publishers of messages of fixed size
- * (RCL_RET_UNSUPPORTED otherwise). TIDE_ERROR_FULL: more loans at once than TIDE_EXECUTOR_LANES; counted. */
+/* As rcl's: borrow a message, fill it, publish it; or return it. For LOCAL and BOTH publishers of messages of fixed
+ * size (RCL_RET_UNSUPPORTED otherwise). TIDE_ERROR_FULL: more loans at once than TIDE_EXECUTOR_LANES; counted. */
 bool rcl_publisher_can_loan_messages(const rcl_publisher_t *publisher);
 rcl_ret_t rcl_borrow_loaned_message(const rcl_publisher_t *publisher, const rosidl_message_type_support_t *type_support,
                                     void **ros_message);

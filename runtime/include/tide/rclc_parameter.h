@@ -19,21 +19,21 @@
 extern "C" {
 #endif
 
-/* Where the program keeps values. load: false where there is none; value.type says which type is wanted, and a value
- * of another type counts as none. save: after a change, by client or program, in the context that made it; a null
- * value: the parameter was deleted. It should note and return: the client waits for it. */
+/* Functions of the program that store values. load: returns false if none is stored; value.type is the expected type,
+ * and a value of another type counts as none. save: called after a change by client or program, in the context of the
+ * change; a null value: the parameter was deleted. It should record the change and return: the client waits for it. */
 typedef struct tide_parameter_store {
   bool (*load)(void *context, const char *name, ParameterValue *value);
   void (*save)(void *context, const char *name, const ParameterValue *value);
   void *context;
 } tide_parameter_store_t;
 
-/* Every parameter that there is takes its stored value, as if the program set it: its callback is asked, and a range
- * holds, too. From then on changes are saved. Returns the first refusal; the others are restored nevertheless. */
+/* Sets every existing parameter to its stored value, as if the program set it; its callback and its range may refuse.
+ * From then on changes are saved. Returns the first refusal; the other parameters are restored nevertheless. */
 rcl_ret_t tide_rclc_parameter_server_restore(rclc_parameter_server_t *parameter_server,
                                              const tide_parameter_store_t *store);
 
-/* The level of its six services and of its events. Default 0. */
+/* The level of the server's six services and of its events. Default 0. */
 rcl_ret_t tide_rclc_parameter_server_set_priority(rclc_parameter_server_t *parameter_server, tide_priority_t priority);
 
 typedef struct tide_parameter_counters {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tide adds to the services of rclc. Requests and replies travel as messages of topics do: on the stream of their
- * level, in fragments when they are long (reliable only), with their sender never waiting for the wire. What is held
- * for whom is bounded, and what is lost is counted.
+/* What tide adds to the services of rclc. Requests and replies travel like messages of topics: on the stream of their
+ * level, in fragments if they are long (reliable only), and the sender never waits for the wire. All queues are
+ * bounded, and losses are counted.
  *
  * A response that is not sent when the callback returns:
  *
@@ -12,11 +12,11 @@
  *   }
  *   static void on_done(rcl_timer_t *timer, int64_t last_call) { rcl_send_response(&service, &asked, &response); }
  *
- * What ends well and what does not. Client and agent repeat what is lost between them (reliable), and a request that
- * waited for a new session or a server goes out then, so a request may be executed twice after a restart of the agent.
- * The agent gives a request up after five seconds without a server. A reply never comes when the agent was killed with
- * it, or when a ROS 2 server sent it before DDS had shown it this client (a new one, under load): the program gives up
- * by its own clock and says so with tide_rclc_client_forget.
+ * Faults. Client and agent repeat lost messages (reliable), and a request that waited for a new session or a server is
+ * sent then, so a request may be executed twice after a restart of the agent. The agent drops a request after five
+ * seconds without a server. A reply is lost if the agent is killed while it holds the reply, or if a ROS 2 server sent
+ * it before DDS had discovered this client (a new one, under load): the program needs its own timeout and then calls
+ * tide_rclc_client_forget.
  *
  * Set-up calls as in tide/rclc.h. rcl_send_request, rcl_send_response, tide_rclc_client_forget and get_counters: from
  * any thread at any time. */
@@ -29,42 +29,42 @@
 extern "C" {
 #endif
 
-/* From the callback of a service that an executor runs: this response is not sent when it returns. The program sends
- * it with the request id that the callback got (rclc_executor_add_service_with_request_id), or never. */
+/* From the callback of a service that an executor runs: no response is sent when it returns. The program sends it later
+ * with the request id that the callback received (rclc_executor_add_service_with_request_id), or never. */
 rcl_ret_t tide_rclc_service_defer(const rcl_service_t *service);
 
-/* The program waits no longer for this reply: its place is free, and if it comes yet it is dropped and counted.
+/* Stops waiting for this reply: its entry is free, and a late reply is dropped and counted.
  * TIDE_ERROR_NOT_FOUND: answered, forgotten or never sent. */
 rcl_ret_t tide_rclc_client_forget(const rcl_client_t *client, int64_t sequence_number);
 
-/* The level chooses the stream that requests come and replies leave on, and the other way round. Default 0. */
+/* The level selects the streams of requests and replies, in both directions. Default 0. */
 rcl_ret_t tide_rclc_service_set_priority(rcl_service_t *service, tide_priority_t priority);
 rcl_ret_t tide_rclc_client_set_priority(rcl_client_t *client, tide_priority_t priority);
-/* In data-dependency order, after they were added to their executor. Of a client the callback has the position; what
- * the server does takes another one before it (tide_chain_add_remote). */
+/* Call these in data-dependency order, after the handles were added to their executor. A client's position is that of
+ * its callback; the server's work takes a position before it (tide_chain_add_remote). */
 rcl_ret_t tide_rclc_chain_add_service(tide_chain_t *chain, rcl_service_t *service);
 rcl_ret_t tide_rclc_chain_add_client(tide_chain_t *chain, rcl_client_t *client);
-/* Exclusive groups. TIDE_ERROR_UNSUPPORTED: a reentrant one, whose runs would share request and response. */
+/* Only exclusive groups. TIDE_ERROR_UNSUPPORTED: a reentrant group, as its runs would share request and response. */
 rcl_ret_t tide_rclc_service_set_group(rcl_service_t *service, const tide_callback_group_t *group);
 rcl_ret_t tide_rclc_client_set_group(rcl_client_t *client, const tide_callback_group_t *group);
-/* The runtime's callback when it was added to an executor, else null. */
+/* The runtime's callback; null if the service or client is in no executor. */
 tide_callback_t *tide_rclc_service_callback(const rcl_service_t *service);
 tide_callback_t *tide_rclc_client_callback(const rcl_client_t *client);
 
 typedef struct tide_service_counters {
-  uint32_t received;       /* requests */
-  uint32_t dropped;        /* more than TIDE_SERVICE_DEPTH waited: the oldest gave way */
-  uint32_t decode_errors;  /* did not fit the memory of the request, or were malformed */
-  uint32_t responses_lost; /* of callbacks: too large for any node, or no session (best effort) */
+  uint32_t received;       /* requests received */
+  uint32_t dropped;        /* oldest requests dropped, beyond TIDE_SERVICE_DEPTH */
+  uint32_t decode_errors;  /* too large for the memory of the request, or malformed */
+  uint32_t responses_lost; /* responses of callbacks: too large for any node, or no session (best effort) */
 } tide_service_counters_t;
 rcl_ret_t tide_rclc_service_get_counters(const rcl_service_t *service, tide_service_counters_t *counters);
 
 typedef struct tide_client_counters {
-  uint32_t received;      /* replies */
+  uint32_t received;      /* replies received */
   uint32_t dropped;       /* as above */
   uint32_t decode_errors; /* as above */
-  uint32_t unanswered;    /* requests now */
-  uint32_t forgotten;     /* gave way to newer ones: more than TIDE_CLIENT_REQUESTS */
+  uint32_t unanswered;    /* requests without an answer now */
+  uint32_t forgotten;     /* requests replaced by newer ones, beyond TIDE_CLIENT_REQUESTS */
   uint32_t unexpected;    /* replies to requests that were forgotten */
 } tide_client_counters_t;
 rcl_ret_t tide_rclc_client_get_counters(const rcl_client_t *client, tide_client_counters_t *counters);

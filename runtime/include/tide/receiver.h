@@ -3,9 +3,9 @@
  *
  * Reception. A link writes each arriving message into a free frame slot and commits it. Commit reads the header only
  * (about 20 bytes: length, kind, target object), so a link may call it from an interrupt: it is the reception handler
- * of the paper. Commit handles at once what has no stream: acknowledgments, heartbeats, statuses. It also handles
- * STATUS and INFO in their streams when it is their turn, so they need no slot and do not wait behind data. All other
- * frames of streams are only queued by priority; they are then called noted.
+ * of the paper. Commit handles messages without a stream at once: acknowledgments, heartbeats, statuses. It also
+ * handles STATUS and INFO in their streams when it is their turn, so they need no slot and do not wait behind data. All
+ * other frames of streams are only queued by priority; they are then called noted.
  *
  * Delivery. The executor asks for the most urgent noted frame. Only then is its payload verified and handed on, in
  * place: a sample stays in its slot until it is released. A stream keeps its order. A frame that arrives early in a
@@ -14,7 +14,7 @@
  *
  * Acknowledgment. A reliable frame is acknowledged once its checksum is good and it is either in its turn or held for
  * it. A gap is reported as soon as a header shows it. A noted frame that was not yet verified is neither acknowledged
- * nor asked for again.
+ * nor requested again.
  *
  * Fragments. FRAGMENTs grow into a message in the smallest free tide_reassembly that is large enough. When all of
  * those are in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message
@@ -32,13 +32,13 @@
  * lost, and the account counts them. Where the frames of an account differ in urgency, the least urgent one is evicted
  * (by the level of its stream, then by priority). Among frames without a reader the newest one is evicted.
  *
- * A reader may keep the last few (account.keep). Then its oldest whole frame gives way to a newer one: it counts as
- * received in its stream, and as dropped in its account.
+ * A reader may keep only its latest frames (account.keep). Then a newer frame evicts its oldest whole frame, which
+ * counts as received in its stream and as dropped in its account.
  *
  * Cost: commit and each step of process O(slots + reassemblies + streams + accounts), also while all slots are in use.
- * Three things cost more: on links with checksums a frame that gives way (keep) is verified, linear in its bytes; an
- * urgency that passes on to k frames before it in its stream moves these in the heap, O(k log slots); and a step that
- * frees a slot or a reassembly looks at the slots once for each stream that waits for one.
+ * Three things cost more: on links with checksums a frame evicted by keep is verified, linear in its bytes; an urgent
+ * frame that raises the k frames before it in its stream moves these in the heap, O(k log slots); and a step that frees
+ * a slot or a reassembly searches the slots once for each stream that waits for one.
  * most_urgent O(1); verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes; a slot 72, a
  * pointer and its bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
  *
@@ -59,46 +59,47 @@
 extern "C" {
 #endif
 
-/* A reader's share of the slots. Lies in the reader's memory. */
+/* A reader's share of the slots. Memory: the reader's. */
 typedef struct tide_account {
-  struct tide_account *next; /* set by the receiver, as all that follows but for dropped */
-  uint16_t wanted;           /* slots asked for */
+  struct tide_account *next; /* set by the receiver, as are all members below except keep and dropped */
+  uint16_t wanted;           /* slots requested */
   uint16_t reserved;         /* slots granted */
   uint16_t used;             /* slots that hold its frames, noted or not yet released */
-  uint8_t stream;            /* of its last frame */
-  bool full;                 /* its reader accepts nothing now: its frames wait */
-  uint8_t keep;              /* set by its owner: so many of its frames wait, and older ones give way; 0: all wait */
-  uint32_t dropped;          /* frames that were evicted (best effort) or gave way to newer ones (keep) */
+  uint8_t stream;            /* stream of its last frame */
+  bool full;                 /* its reader accepts nothing now, so its frames wait */
+  uint8_t keep;              /* set by its owner: number of frames that wait at most; older ones are evicted; 0: all
+                              * wait */
+  uint32_t dropped;          /* frames that were evicted (best effort) or replaced by newer ones (keep) */
 #if TIDE_FRAGMENTS && TIDE_RESERVATIONS
-  uint16_t reassemblies;   /* that it uses */
-  uint16_t waits;          /* times that one of its messages waited for memory, since its own was in use */
-  uint32_t fragment_bytes; /* of its largest message in fragments; 0: there was none */
+  uint16_t reassemblies;   /* reassemblies in use */
+  uint16_t waits;          /* times a message waited for a reassembly because its own was in use */
+  uint32_t fragment_bytes; /* size of its largest fragmented message; 0: none so far */
 #endif
 } tide_account_t;
 
 typedef struct tide_slot {
-  tide_queue_entry_t entry; /* among the noted frames; first member */
+  tide_queue_entry_t entry; /* in the queue of noted frames; first member */
   bool verify;
-  uint8_t state; /* set by the receiver, as all that follows */
+  uint8_t state; /* set by the receiver, as are all members below */
   uint8_t stream;
   uint8_t owner;                                           /* executor that may process it; 0: any */
-  bool arrived;                                            /* its stream knows of it */
-  bool continues;                                          /* a FRAGMENT, and not the last */
+  bool arrived;                                            /* registered in its stream */
+  bool continues;                                          /* a FRAGMENT other than the last */
   bool whole;                                              /* DATA, and nothing else */
-  bool unwanted;                                           /* it has no reader: only its place in the stream counts */
+  bool unwanted;                                           /* it has no reader: only its sequence number matters */
   bool answers;                                            /* STATUS and INFO, nothing else */
   bool blocked;                                            /* waits for a tide_reassembly */
   bool skips, skip_ended, too_large, malformed, completed; /* results of delivering */
   uint16_t length;
   uint16_t crc; /* as received; meaningful when verify is set */
   uint16_t sequence;
-  tide_priority_t priority; /* its own, or that of a frame after it in its stream */
-  uint16_t references;      /* taken by tide_receiver_retain, within on_submessage only */
-  uint16_t released;        /* given back */
-  uint16_t position;        /* of the submessage to deliver next; 0: none was delivered */
+  tide_priority_t priority; /* its own, or the higher one of a later frame in its stream */
+  uint16_t references;      /* number of tide_receiver_retain, within on_submessage only */
+  uint16_t released;        /* number of tide_receiver_release */
+  uint16_t position;        /* offset of the submessage to deliver next; 0: none delivered yet */
   uint8_t *bytes;
-  struct tide_reassembly *reassembly; /* that its FRAGMENT goes into */
-  tide_account_t *account;            /* whose slot it is; null: free */
+  struct tide_reassembly *reassembly; /* target of its FRAGMENT */
+  tide_account_t *account;            /* account that uses the slot; null: free */
   uint64_t arrival;                   /* running number: FIFO order */
   int64_t arrived_ns;
 } tide_slot_t;
@@ -113,13 +114,13 @@ typedef struct tide_reassembly {
   tide_priority_t priority;
   uint8_t owner;
   uint16_t references, released;
-  tide_account_t *account; /* of the message */
+  tide_account_t *account; /* account of the message */
 } tide_reassembly_t;
 
-/* A frame may belong to one of several executors. Then priority_of returns the priority plus TIDE_FRAME_OWNER of the
- * executor's number, 1..127. Any executor processes a frame without a number. */
-/* History depth bounds what waits, but what comes together is a burst and no reason to lose anything. As
- * Limits::burst_ns of the agent. */
+/* A frame may belong to one of several executors. Then priority_of returns the priority plus TIDE_FRAME_OWNER(number of
+ * the executor, 1..127). Any executor processes a frame without a number. */
+/* The history depth limits the waiting frames, but frames that arrive within this time are a burst, of which nothing is
+ * dropped. The same as Limits::burst_ns of the agent. */
 #define TIDE_BURST_NS INT64_C(20000000)
 
 #define TIDE_FRAME_OWNER(owner) ((int32_t)(owner) << 16)
@@ -149,11 +150,11 @@ typedef struct tide_receiver_counters {
 
 typedef struct tide_receiver_config {
   tide_slot_t *slots;
-  size_t slot_count;                  /* 2 or more: one is kept for the frame that is arriving */
+  size_t slot_count;                  /* 2 or more: one is reserved for the arriving frame */
   uint8_t *storage;                   /* slot_count * slot_bytes */
   uint32_t slot_bytes;                /* the largest message of the link, at most 65,535 */
-  tide_queue_entry_t **noted_storage; /* slot_count places */
-  tide_input_stream_t *streams;       /* one is used from the first message of a stream on */
+  tide_queue_entry_t **noted_storage; /* array of slot_count */
+  tide_input_stream_t *streams;       /* a stream takes one at its first message */
   size_t stream_count;
   uint8_t window;                  /* of reliable streams, 1..16; 0: 16 */
   tide_reassembly_t *reassemblies; /* bytes and capacity filled in by the caller */
@@ -161,8 +162,9 @@ typedef struct tide_receiver_config {
   void *context;
   /* Called by commit once for each frame, for its first submessage. Returns the priority of the callback that a DATA
    * submessage for this request and object will make ready, plus the executor that owns it (TIDE_FRAME_OWNER). Sets
-   * *account to the reader's; it is null on entry, which means no reader. Negative: no reader wants it (a reliable
-   * frame is still acknowledged, then dropped). A null function: the level of the stream decides, as for all but DATA.
+   * *account to the reader's; *account is null on entry, which means no reader. Negative: no reader wants it (a
+   * reliable frame is still acknowledged, then dropped). A null function: the level of the stream decides, as for all
+   * submessages but DATA.
    */
   int32_t (*priority_of)(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account);
   /* A submessage of a stream, in order and verified. To keep its body beyond the call, use tide_receiver_retain and
@@ -178,14 +180,14 @@ typedef struct tide_receiver_config {
 
 typedef struct tide_receiver {
   uint8_t session; /* messages of other sessions are dropped; 0xFF: any */
-  bool withheld;   /* some stream withholds frames */
+  bool withheld;   /* a stream withholds frames */
   uint32_t key;
   tide_slot_t *filling;
   tide_queue_t noted;
-  tide_account_t nobody; /* of frames without a reader; first in the list of all accounts */
-  uint16_t free;         /* free slots, without the one that is filled next */
-  uint16_t slots_used;   /* those behind are free: only so many are looked at */
-  uint16_t owed;         /* slots that accounts have reserved and do not use now */
+  tide_account_t nobody; /* account of frames without a reader; first in the list of accounts */
+  uint16_t free;         /* free slots, except the one that is filled next */
+  uint16_t slots_used;   /* slots behind these are free and need not be looked at */
+  uint16_t owed;         /* reserved slots that are not in use */
   uint64_t next_arrival;
   tide_receiver_config_t config;
   uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* by stream id: skipping the rest of a message that is too large */
@@ -195,29 +197,29 @@ typedef struct tide_receiver {
 
 int tide_receiver_init(tide_receiver_t *receiver, const tide_receiver_config_t *config);
 /* Accept this session only: messages of other sessions are dropped and counted. Messages without a session (ids 0x80
- * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. 0x80: between sessions, where what
- * has no stream passes with any id. Initially everything passes (0xFF). */
+ * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. 0x80: between sessions; messages
+ * without a stream pass with any id. Initially everything passes (0xFF). */
 void tide_receiver_set_session(tide_receiver_t *receiver, uint8_t session, uint32_t key);
 /* Start all streams at 0 again. Noted frames are dropped; samples in use stay valid. Any time, also from on_control. */
 void tide_receiver_reset(tide_receiver_t *receiver);
 
-/* Reserve slots for a reader: as many as it wants, or fewer when all accounts together want more than there are. Then
- * all get the same number, perhaps none; account->reserved says how many. When its frames arrive, waiting frames of
- * accounts beyond their reservation are evicted. O(accounts * slots). */
+/* Reserve slots for a reader: as many as it wants, or fewer when all accounts together want more than there are. In
+ * that case all get the same number, perhaps none; account->reserved says how many. When its frames arrive, waiting
+ * frames of accounts beyond their reservation are evicted. O(accounts * slots). */
 void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *account, uint16_t wanted);
 /* End the reservation. Its frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
-/* Whether the oldest of so many samples of the account, and of its messages that wait in slots, gives way: they are
- * more than it keeps, and the oldest is no part of a burst (is_old) or slots are short. Where slots are short, an old
- * one gives way as soon as the account uses all that is reserved for it. O(slots). */
+/* Whether the account's oldest sample shall be dropped: its queued samples (the given number) and the messages that
+ * wait in slots exceed its history depth, and the oldest is no part of a burst (is_old) or slots are short. If slots
+ * are short, an old sample is dropped as soon as the account uses its whole reservation. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
 /* While full, frames of the account wait unacknowledged, and their streams wait with them. */
 void tide_receiver_set_full(tide_receiver_t *receiver, tide_account_t *account, bool full);
 
-/* Returns the slot for the next message: config.slot_bytes of room, never null after init. */
+/* Returns the slot for the next message: a buffer of config.slot_bytes, never null after init. */
 uint8_t *tide_receiver_claim(tide_receiver_t *receiver);
-/* Commit the message in the claimed slot. verify: check crc when its turn comes (at once for messages without stream).
+/* Commit the message in the claimed slot. verify: check crc before delivery (at once for messages without stream).
  * Returns 1: noted; 0: handled or dropped. Errors are counted, not returned. Bounded; may run in an interrupt. */
 int tide_receiver_commit(tide_receiver_t *receiver, uint16_t length, bool verify, uint16_t crc, int64_t now_ns);
 
@@ -231,10 +233,11 @@ int tide_receiver_process_oldest(tide_receiver_t *receiver);
 /* As tide_receiver_most_urgent, among the frames of one share. O(noted frames) when the most urgent of all is not in
  * it. */
 int32_t tide_receiver_most_urgent_of(const tide_receiver_t *receiver, const tide_frame_share_t *share);
-/* Whether `is` says so of the account of that frame (is_first), or of another one as urgent. O(noted frames). */
+/* Whether the predicate `is` holds for the account of the share's most urgent frame (is_first), or of an equally urgent
+ * one. O(noted frames). */
 bool tide_receiver_any_of(const tide_receiver_t *receiver, const tide_frame_share_t *share, void *context,
                           bool (*is)(void *context, const tide_account_t *account, bool is_first));
-/* The owner does not process any more: any executor may process its frames from now on. */
+/* The owner has ended: any executor may process its frames from now on. */
 void tide_receiver_disown(tide_receiver_t *receiver, uint8_t owner);
 
 /* The steps of process, for a caller that locks. Call take, accept and finish under the lock. Call verify and deliver,
@@ -243,7 +246,7 @@ void tide_receiver_disown(tide_receiver_t *receiver, uint8_t owner);
 tide_slot_t *tide_receiver_take_most_urgent_of(tide_receiver_t *receiver, const tide_frame_share_t *share);
 tide_slot_t *tide_receiver_take_oldest_of(tide_receiver_t *receiver, const tide_frame_share_t *share);
 bool tide_receiver_verify(const tide_slot_t *slot);
-/* False: there is nothing to deliver, and the slot is no longer the caller's. */
+/* False: nothing to deliver; the slot no longer belongs to the caller. */
 bool tide_receiver_accept(tide_receiver_t *receiver, tide_slot_t *slot, bool verified);
 int tide_receiver_deliver(tide_receiver_t *receiver, tide_slot_t *slot);
 void tide_receiver_finish(tide_receiver_t *receiver, tide_slot_t *slot);

@@ -28,25 +28,25 @@ typedef enum tide_session_state {
   TIDE_SESSION_CONNECTING, /* CREATE_CLIENT sent, no answer yet */
   TIDE_SESSION_CREATING,   /* the objects are being created */
   TIDE_SESSION_READY,
-  TIDE_SESSION_REFUSED, /* the agent refused the client (version, key), see refusal; it asks again slowly */
+  TIDE_SESSION_REFUSED, /* the agent refused the client (version, key), see refusal; it retries slowly */
   TIDE_SESSION_CLOSING  /* DELETE of the client sent, no answer yet; IDLE after four unanswered ones */
 } tide_session_state_t;
 
 typedef enum tide_object_state {
-  TIDE_OBJECT_WAITING, /* for a session, or for its turn */
+  TIDE_OBJECT_WAITING, /* for a session, or for earlier creations */
   TIDE_OBJECT_ASKED,   /* CREATE sent, no answer yet */
   TIDE_OBJECT_CREATED,
-  TIDE_OBJECT_REFUSED, /* see status; asked again in the next session only */
+  TIDE_OBJECT_REFUSED, /* see status; retried in the next session only */
   TIDE_OBJECT_REMOVED  /* not in the table */
 } tide_object_state_t;
 
 /* One object of the program on the agent, kept so that each new session can create it again. */
 typedef struct tide_object {
   tide_xrce_object_t description; /* its texts belong to the caller and must outlive the object */
-  uint16_t id;                    /* 0: set at registration, counting up by kind; another one is kept as it is */
+  uint16_t id;                    /* 0: assigned at registration, counting up by kind; any other value is kept */
   uint8_t state;                  /* tide_object_state_t */
   uint8_t status;                 /* the last status of the agent */
-  uint16_t request;               /* id of the request that is under way */
+  uint16_t request;               /* id of the pending request */
   int64_t retry_at_ns;
 } tide_object_t;
 
@@ -65,26 +65,28 @@ typedef struct tide_sample {
 typedef struct tide_reader {
   uint16_t object;          /* datareader, requester or replier */
   uint16_t request;         /* id of the READ_DATA: samples carry it */
-  tide_priority_t priority; /* of the callback; its level chooses the stream */
-  uint8_t owner;            /* number of the executor of its frames (TIDE_FRAME_OWNER); 0: none */
+  tide_priority_t priority; /* priority of the callback; its level chooses the stream */
+  uint8_t owner;            /* number of the executor that processes its frames (TIDE_FRAME_OWNER); 0: none */
   bool reliable;
   bool keep_all;            /* when `depth` samples are queued, further ones wait, and their stream with them */
-  uint8_t keep_last;        /* beyond so many, what has waited for more than TIDE_BURST_NS gives way to what comes. May
-                               be more than `depth`: the others wait in their slots. 0: they do not */
-  uint16_t max_samples;     /* 0: no limit. The agent stops after that many, in each session */
+  uint8_t keep_last;        /* history depth: beyond it, samples that have waited for more than TIDE_BURST_NS are
+                               dropped for newer ones. May exceed `depth`: the rest then wait in their slots. 0: they do
+                               not */
+  uint16_t max_samples;     /* 0: no limit. The agent stops after that many in each session */
   uint16_t max_elapsed_s;   /* 0: no limit */
   uint16_t max_bytes_per_s; /* 0: no limit */
   uint16_t min_pace_ms;     /* between samples; 0: none */
   uint8_t state;            /* tide_object_state_t; CREATED: the READ_DATA was sent */
   uint8_t status;           /* the last status of the agent about the READ_DATA */
-  uint8_t repeats;          /* of the READ_DATA on a best-effort object stream */
+  uint8_t repeats;          /* repeats of the READ_DATA on a best-effort object stream */
   int64_t retry_at_ns;
-  tide_sample_t *samples; /* ring of `depth` places */
+  tide_sample_t *samples; /* ring of `depth` elements */
   uint8_t depth, first;
-  uint8_t count;              /* samples queued, without the one that is being taken */
-  tide_sample_t current;      /* being taken; memory is null when none is */
+  uint8_t count;              /* samples queued, except the one being taken */
+  tide_sample_t current;      /* the sample being taken; memory is null when there is none */
   uint32_t received, dropped; /* dropped: the queue was full and the oldest was removed (keep last) */
-  tide_account_t account;     /* its slots: `depth` or fewer are reserved; counts what was dropped for lack of slots */
+  tide_account_t account;     /* its slots, of which at most `depth` are reserved; counts frames dropped for lack of
+                               * slots */
   /* One more sample is queued. Called from tide_daemon_process_*, outside the critical section. May be null. */
   void (*on_sample)(void *context, struct tide_reader *reader);
   void *context;
@@ -97,23 +99,23 @@ typedef struct tide_session_config {
   tide_daemon_config_t daemon; /* the session fills in the receiver's callbacks */
   uint32_t key;                /* client key, not 0; unique among the clients of an agent */
   uint8_t session;             /* id of the first session, 0x81 as the stock client; below 0x80 headers carry the key.
-                                  Each later session counts it up, so a late frame of an earlier one (a copy that a
-                                  network kept, what a radio sends after a cut) is recognised. The agent of tide keeps
-                                  the entities; a stock agent creates them again, as after a restart */
-  tide_object_t **objects;     /* table of object_count places */
+                                  Each later session increments it, so that late frames of an earlier session (delayed
+                                  by the network or a radio) are recognised. tide's agent keeps the entities; a stock
+                                  agent creates them again, as after a restart */
+  tide_object_t **objects;     /* table of object_count elements */
   size_t object_count;
   uint16_t mtu;              /* of the transport; announced as mtu - 4 */
   uint16_t vendor;           /* written into CREATE_CLIENT; default TIDE_XRCE_VENDOR */
-  uint8_t object_stream;     /* of CREATE, DELETE and READ_DATA; default TIDE_STREAM_RELIABLE(0). With best effort the
-                                requests are repeated until answered, READ_DATA twice */
+  uint8_t object_stream;     /* stream of CREATE, DELETE and READ_DATA; default TIDE_STREAM_RELIABLE(0). With best
+                                effort the requests are repeated until answered, READ_DATA twice */
   uint8_t create_flags;      /* TIDE_XRCE_FLAG_REUSE, _REPLACE; 0: both; TIDE_SESSION_CREATE_PLAIN: none */
-  uint8_t creations_at_once; /* CREATEs under way without an answer; default 4; 1 on a best-effort stream */
-  int64_t connect_period_ns; /* between CREATE_CLIENTs without an answer; default 1 s. The first three come after a
+  uint8_t creations_at_once; /* unanswered CREATEs at a time; default 4; 1 on a best-effort stream */
+  int64_t connect_period_ns; /* between CREATE_CLIENTs without an answer; default 1 s. The first three follow after a
                                 fifth of it each; after a refusal it is five times as long */
   int64_t request_period_ns; /* between repeats of a request without an answer; default 1 s */
-  int64_t silence_limit_ns;  /* after this time without a message the session asks with GET_INFO; default 1 s. It
-                                connects again after eight unanswered ones (half of this time each), or one that is
-                                answered with "no session" */
+  int64_t silence_limit_ns;  /* after this time without a message the session sends a GET_INFO; default 1 s. It
+                                reconnects after eight unanswered ones (half of this time each), or when the answer is
+                                "no session" */
   void (*on_state)(void *context, tide_session_state_t state); /* may be null; called from the context of poll */
   /* tide_session_poll must be called before the time that it last returned: wake its caller. Called from any context,
    * never with the critical section held. May be null. */
@@ -126,12 +128,12 @@ typedef struct tide_session_counters {
   uint32_t samples_malformed; /* DATA of an unknown format or cut short */
   uint32_t samples_too_large; /* dropped by an agent of tide that reported it, as no message can carry them */
   uint32_t held_maximum;      /* most samples kept at once while there was no session */
-  uint32_t polls;             /* times that somebody looked at the session: a wait that spins shows here */
+  uint32_t polls;             /* calls of poll; a busy-waiting caller shows here */
 } tide_session_counters_t;
 
 typedef struct tide_time_sync {
   int64_t offset_ns;     /* the agent's wall clock minus our monotonic clock, filtered */
-  int64_t round_trip_ns; /* of the best recent exchange */
+  int64_t round_trip_ns; /* round trip of the best recent exchange */
   uint32_t exchanges;    /* 0: never synchronised */
   uint32_t ignored;      /* late or foreign replies */
 } tide_time_sync_t;
@@ -140,21 +142,21 @@ typedef struct tide_time_sync {
 #define TIDE_SESSION_TIME_SAMPLES (TIDE_LEAN ? 1u : 8u)
 
 typedef struct tide_session {
-  /* Members that are used most come first: the shortest instructions reach them there. */
+  /* Members that are used most come first, where the shortest instructions can address them. */
   tide_session_state_t state;
-  uint8_t id;   /* of the session, or of the one that it asks for */
+  uint8_t id;   /* id of the session, or of the requested one */
   bool id_used; /* the agent has accepted it */
   bool readers_waiting;
   bool wanted; /* opened, and not closed since */
   uint8_t attempts, unanswered_pings;
   bool ping_under_way;
-  bool ping_asked; /* by the program, and not answered yet */
+  bool ping_asked; /* the program's ping is not answered yet */
   bool polling, poll_again, poll_refused;
   bool waiting;
   /* Set by the reception handler, handled by poll. */
   bool agent_answered, agent_lost, info_due, close_answered, reset_due, work_noted;
   bool reserve_needed;
-  bool info_knows_us; /* as the last answer said */
+  bool info_knows_us; /* according to the last answer */
   bool time_sync_under_way;
   uint8_t refusal;       /* status of the agent; 0x86 when its version does not fit */
   uint16_t next_request; /* starts at 10, as ids below are reserved */
@@ -164,15 +166,15 @@ typedef struct tide_session {
   uint16_t held_count;
   size_t objects_used;
   tide_node_t *held_first, *held_last; /* reliable samples kept until their objects exist, oldest first */
-  tide_node_t *reserve; /* a node that samples cannot take, so that objects can be created whatever is kept */
+  tide_node_t *reserve; /* a node reserved for requests, so that objects can be created however many samples are kept */
   uint32_t request_bytes_maximum;
-  int64_t deadline_ns; /* what poll last returned; TIDE_FOREVER while a caller is in it */
+  int64_t deadline_ns; /* what poll last returned; TIDE_FOREVER while a poll runs */
   int64_t state_since_ns;
   int64_t progress_ns;   /* last answer to a creation */
   int64_t request_at_ns; /* the next CREATE_CLIENT or DELETE of the client */
   int64_t ping_sent_ns;
-  int64_t ping_round_trip_ns; /* of the last one answered; -1 before */
-  uint32_t ping_answers;      /* counted, as whoever asks next sets the round trip back */
+  int64_t ping_round_trip_ns; /* round trip of the last answered ping; -1 before */
+  uint32_t ping_answers;      /* number of answers; needed because a new ping resets the round trip */
   tide_xrce_status_agent_t agent_answer;
   tide_reader_t *readers[TIDE_SESSION_READER_BUCKETS]; /* by object number */
   uint16_t object_numbers[9];                          /* last number given, by kind */
@@ -197,11 +199,11 @@ void tide_session_open(tide_session_t *session);
 void tide_session_close(tide_session_t *session);
 
 /* Do what is due: retries, pings, creation of objects, and tide_daemon_poll. Returns when to call it again; also call
- * it after every reception. One caller does the work. A second caller, perhaps an interrupt on top of the first,
+ * it after every reception. One caller does the work. A second caller, perhaps an interrupt that preempts the first,
  * returns at once and is notified by on_work when the first is done. */
 int64_t tide_session_poll(tide_session_t *session);
-/* The same after a reception, in a quarter of the instructions as long as the session itself has nothing to do before
- * the time that poll last returned. For links that have a thread: it takes 200 bytes more of code. */
+/* As tide_session_poll, after a reception. It takes a quarter of the instructions while the session has nothing to do
+ * before the time that poll last returned. For links with a thread: it adds 200 bytes of code. */
 int64_t tide_session_poll_received(tide_session_t *session);
 
 /* Register an object. It gets its id and is created as soon as there is a session, in the order of registration, so
@@ -212,21 +214,21 @@ int tide_session_add_object(tide_session_t *session, tide_object_t *object);
  * there is no node for the DELETE now, nothing was done. TIDE_ERROR_NOT_FOUND: it is not registered. */
 int tide_session_remove_object(tide_session_t *session, tide_object_t *object);
 
-/* Add a reader: it asks for samples (READ_DATA) once its object exists, and again after each reconnection. A new
+/* Add a reader: it requests samples (READ_DATA) once its object exists, and again after each reconnection. A new
  * priority moves the reader to the stream of that level; frames that were received already keep the old one. Removing
- * releases the queued samples; do not remove a reader while its sample is being taken. TIDE_ERROR_FULL from remove: it
- * was removed, but there was no node to tell the agent. */
+ * releases the queued samples; do not remove a reader while its sample is being taken. TIDE_ERROR_FULL from remove: the
+ * reader was removed, but no node was free to report that to the agent. */
 int tide_session_add_reader(tide_session_t *session, tide_reader_t *reader);
 int tide_session_remove_reader(tide_session_t *session, tide_reader_t *reader);
-/* Set the only owner that processes its frames from now on, see tide_frame_share_t; 0: any. */
+/* Set the one executor that processes its frames from now on (see tide_frame_share_t); 0: any. */
 void tide_session_set_reader_owner(tide_session_t *session, tide_reader_t *reader, uint8_t owner);
 int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *reader, tide_priority_t priority);
 
 /* Returns the oldest queued sample, or null. It stays valid until tide_session_take_done, whatever arrives; until then
  * peek returns the same one. Only one context may take from a reader. */
-/* The most urgent frame of this share is one that its reader (keep_last) has room for, or one that shall replace an
- * older sample. A burst is no reason to lose anything: samples that came less than TIDE_BURST_NS ago stay, and what
- * comes behind them waits in its slots. Any context. */
+/* True when the reader (keep_last) of the share's most urgent frame has room for it, or when the frame shall replace an
+ * older sample. A burst loses nothing: samples that arrived less than TIDE_BURST_NS ago stay, and later ones wait in
+ * their slots. From any context. */
 bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share);
 /* Samples in its queue. */
 size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader);
@@ -264,7 +266,7 @@ int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, 
                                   tide_priority_t priority, uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);
 void tide_session_write_abandon(tide_write_t *write);
-/* Between begin and end of a requester: the id that the reply will carry. */
+/* Id that the reply will carry. Call it between begin and end of a requester. */
 static inline uint16_t tide_session_write_request(const tide_write_t *write) {
   return (uint16_t)((write->node->bytes[4] << 8) | write->node->bytes[5]);
 }
@@ -272,14 +274,14 @@ static inline uint16_t tide_session_write_request(const tide_write_t *write) {
 bool tide_session_is_idle(tide_session_t *session, uint8_t stream);
 
 /* Ping the agent, inside or outside a session. Outside it is one frame; inside it is repeated as the liveness check is.
- * ping_round_trip_ns holds the answer; with several threads that ask, each looks whether ping_answers has moved on
- * since it asked. TIDE_ERROR_FULL: too many control frames wait. */
+ * ping_round_trip_ns holds the answer. If several threads ping, each checks whether ping_answers has changed since its
+ * ping. TIDE_ERROR_FULL: too many control frames wait. */
 int tide_session_ping(tide_session_t *session);
 /* Start one exchange of time synchronisation. The originate time identifies the reply; late and foreign replies are
  * ignored. Offsets are filtered by round trip. */
 int tide_session_synchronise(tide_session_t *session);
 
-/* Blocking helpers. They poll the session, deliver received frames, run `pump` (null where interrupts or a thread drive
+/* Blocking helpers. They poll the session, deliver received frames, run `pump` (null if interrupts or a thread drive
  * the link) and sleep on the platform until the condition or the deadline. They return TIDE_OK, TIDE_ERROR_TIMEOUT,
  * TIDE_ERROR_REFUSED or TIDE_ERROR_VERSION. Never call them from a callback of the link, nor while an executor runs in
  * another thread. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every function of tide returns: zero or a positive count for success, one negative code per cause. */
+/* Return values of every function of tide: zero or a positive count for success, one negative code per cause. */
 #ifndef TIDE_STATUS_H
 #define TIDE_STATUS_H
 
@@ -41,10 +41,10 @@ typedef enum tide_status {
   TIDE_ERROR_CAPACITY_LANES = -29,          /* more lanes than the program's TIDE_EXECUTOR_LANES */
   TIDE_ERROR_CAPACITY_GROUPS = -30,         /* more callback groups than TIDE_GROUPS */
   TIDE_ERROR_CAPACITY_LOCAL_TOPICS = -31,   /* local delivery: more than TIDE_LOCAL_TOPICS or _SUBSCRIPTIONS */
-  TIDE_ERROR_CAPACITY_LOCAL_MESSAGES = -32, /* local delivery: TIDE_LOCAL_MESSAGES does not cover one more end */
+  TIDE_ERROR_CAPACITY_LOCAL_MESSAGES = -32, /* local delivery: too few TIDE_LOCAL_MESSAGES */
   TIDE_ERROR_CAPACITY_SERVICES = -33,
   TIDE_ERROR_CAPACITY_CLIENTS = -34,
-  TIDE_ERROR_NO_HEAP = -35, /* the default allocator was asked in a build without a heap */
+  TIDE_ERROR_NO_HEAP = -35, /* the default allocator was called in a build without a heap */
   TIDE_ERROR_CAPACITY_ACTIONS = -36,
   TIDE_ERROR_CAPACITY_GOALS = -37,
   TIDE_ERROR_CAPACITY_PARAMETERS = -38

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sequence numbers (RFC 1982 arithmetic on 16 bits) and the receiving half of an XRCE stream: which message to
- * deliver, hold or drop, and what to acknowledge. No storage of messages: the caller holds what is early.
+ * deliver, hold or drop, and what to acknowledge. It stores no messages: the caller holds early ones.
  * The sending half lives in tide/transmitter.h, because there the messages are the history. */
 #ifndef TIDE_STREAM_H
 #define TIDE_STREAM_H
@@ -25,25 +25,25 @@ typedef enum tide_stream_verdict {
 } tide_stream_verdict_t;
 
 typedef struct tide_input_stream {
-  uint8_t id;          /* 0: place not used */
+  uint8_t id;          /* 0: unused element */
   uint8_t window;      /* messages that may be held, 1..16 */
   bool acknowledge;    /* an ACKNACK is due */
-  bool withheld;       /* set by the receiver: a message is missing that it had no room for and did not ask for */
-  uint16_t asked_from; /* set by the receiver; bit n of asked: asked_from + n was asked for */
+  bool withheld;       /* set by the receiver: a missing message for which it had no room and requested no repeat */
+  uint16_t asked_from; /* set by the receiver; bit n of asked: a repeat of asked_from + n was requested */
   uint16_t asked;
   uint16_t next;           /* first message not yet delivered */
   uint16_t last_announced; /* highest sequence number seen or announced by a heartbeat */
-  uint16_t oldest;         /* first message that the sender can still resend, when that is beyond next */
-  uint16_t held;           /* bit n: message next + n is held; bit 0: it waits to be delivered now */
-  uint32_t gaps;           /* best effort: messages that never came; reliable: times a gap was seen */
+  uint16_t oldest;         /* first message that the sender can still resend, if beyond next */
+  uint16_t held;           /* bit n: message next + n is held; bit 0: it can be delivered now */
+  uint32_t gaps;           /* best effort: messages that never arrived; reliable: times a gap was seen */
   uint32_t duplicates;
   uint32_t given_up; /* reliable: messages that the sender no longer had */
 } tide_input_stream_t;
 
 void tide_input_stream_init(tide_input_stream_t *stream, uint8_t id, uint8_t window);
 /* A message of this stream arrived. Best effort: DELIVER when newer than the last, else DUPLICATE. Reliable: see the
- * verdicts; HOLD marks it as held. Sets acknowledge for every reliable message. O(1). A message for which DELIVER was
- * answered counts as missing until advance: when it cannot be handed on, drop it, and it comes again. */
+ * verdicts; HOLD marks it as held. Sets acknowledge for every reliable message. O(1). After DELIVER the message counts
+ * as missing until advance: if it cannot be delivered, drop it, and the peer sends it again. */
 tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint16_t sequence);
 /* Report that the next message was delivered. True: the new next one is held; deliver that one, too. */
 bool tide_input_stream_advance(tide_input_stream_t *stream);
@@ -51,7 +51,7 @@ bool tide_input_stream_advance(tide_input_stream_t *stream);
 void tide_input_stream_forget(tide_input_stream_t *stream, uint16_t sequence);
 /* A HEARTBEAT arrived: sets acknowledge. Messages that the sender no longer has (next < first) and that are not held
  * are given up: next moves on, at most to the first message that is held; returns how many. When bit 0 of held is set
- * afterwards, deliver that message (next), advance, and so on, as ever. Best effort: nothing happens. */
+ * afterwards, deliver that message (next), advance, and so on. Best effort: no effect. */
 uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first, uint16_t last);
 /* Content of the ACKNACK: first unacknowledged is next, and bit n of the result says that next + n is missing. Covers
  * the messages that are known to have been sent and fit the window. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happened, when, to which instance of which chain: fixed-size records in rings without locks.
+/* Records of what happened, when, to which instance of which chain: fixed size, in lock-free rings.
  *
  * A ring has one producer and one consumer. Each lane has one (tide_lane_t.trace), each daemon (tide_daemon_t.trace,
- * whose critical section makes all that call it one producer) and each budget (tide_budget_t.trace). A ring that is
- * full drops the new record and counts it; nothing is overwritten. The program drains the rings, in a thread or a loop
+ * whose critical section serialises all callers into one producer) and each budget (tide_budget_t.trace). A full ring
+ * drops the new record and counts it; nothing is overwritten. The program drains the rings, in a thread or a loop
  * less urgent than all chains, into a sink of its own: a file, a socket, a topic of the least urgent level.
  * docs/internals/trace.md has the format.
  *
  * The runtime makes records only when it is built with TIDE_TRACE=1 (CMake: -DTIDE_TRACE=ON, the default on Linux), and
- * only for what has a ring. Otherwise the pointers do not exist and nothing of this is in the image.
+ * only for objects that have a ring. Otherwise the pointers do not exist and no code of it is in the image.
  *
- * Cost: a record at most 40 instructions (lab/bench/trace_bench.c), without a lock, without asking the clock again.
+ * Cost: a record at most 40 instructions (lab/bench/trace_bench.c), without a lock or another reading of the clock.
  * Memory: 16 bytes a record, 32 bytes a ring on a 32-bit board (40 on a 64-bit one), 4 bytes a level for the instances;
- * all the program's. Re-entrancy: one context at a time puts into a ring, another takes out of it; different rings are
+ * all the program's. Re-entrancy: one context at a time writes to a ring, another reads from it; different rings are
  * independent. */
 #ifndef TIDE_TRACE_H
 #define TIDE_TRACE_H
@@ -29,19 +29,19 @@ extern "C" {
 
 typedef enum tide_trace_kind {
   TIDE_TRACE_RELEASE = 1, /* a timer's expiry, at its nominal time */
-  TIDE_TRACE_READY,       /* another callback became ready. Both are recorded when it starts, with their own time. */
-  TIDE_TRACE_START,       /* of a callback; detail: its kind (tide_callback_kind_t) */
+  TIDE_TRACE_READY,       /* another callback became ready; like RELEASE, recorded when it starts, with its own time */
+  TIDE_TRACE_START,       /* a callback starts; detail: its kind (tide_callback_kind_t) */
   TIDE_TRACE_END,
-  TIDE_TRACE_PREEMPTION, /* the callback of this priority has to wait while the lane runs; where lanes share one
+  TIDE_TRACE_PREEMPTION, /* the callback of this priority has to wait while the lane runs; only if lanes share one
                             processor and its interrupts */
-  TIDE_TRACE_SUBMIT,     /* a message was handed to the daemon */
-  TIDE_TRACE_WIRE_START, /* a frame was given to the link; detail 1: none of a message */
+  TIDE_TRACE_SUBMIT,     /* a message was submitted to the daemon */
+  TIDE_TRACE_WIRE_START, /* a frame was given to the link; detail 1: it carries no message */
   TIDE_TRACE_WIRE_END,   /* its last byte has left */
-  TIDE_TRACE_RECEIVED,   /* a frame came and has a place; instance: its sequence number; detail: its stream */
-  TIDE_TRACE_DIGESTED,   /* its message was given to whom it is for; instance and detail as before */
+  TIDE_TRACE_RECEIVED,   /* a frame was received into a slot; instance: its sequence number; detail: its stream */
+  TIDE_TRACE_DIGESTED,   /* its message was delivered; instance and detail as for RECEIVED */
   TIDE_TRACE_LOST,       /* a message that will not be sent; detail: tide_node_outcome_t, or TIDE_TRACE_REFUSED. Or
-                            frames that did not come, or found no place; detail: TIDE_TRACE_NOT_RECEIVED; instance:
-                            how many */
+                            frames that did not arrive, or found no slot; detail: TIDE_TRACE_NOT_RECEIVED; instance:
+                            their number */
   TIDE_TRACE_BUDGET,     /* detail 1: exhausted, 0: replenished */
   TIDE_TRACE_FRAME,  /* of a wire start, right behind it; instance: the frame's sequence number; detail: its stream */
   TIDE_TRACE_CLIENT, /* instance: the key of a client. Of an agent: the ring is of this client, and names frames so:
@@ -56,16 +56,16 @@ typedef enum tide_trace_kind {
 #define TIDE_TRACE_NOT_RECEIVED 254u
 
 typedef struct tide_trace_record {
-  int64_t time_ns; /* of the platform's clock */
+  int64_t time_ns; /* time by the platform's clock */
   uint32_t instance;
   tide_priority_t priority; /* the level names the chain, the position the callback in it */
   uint8_t kind;
   uint8_t detail;
 } tide_trace_record_t;
 
-/* Which instance of the chain of each level is under way; shared by the rings of a program. A callback that starts sets
- * it to the number of its runs before; a program that knows better (it read a number in a message) says so with
- * tide_trace_set_instance. Memory: zeroed, the program's. */
+/* Number of each level's current chain instance; shared by the rings of a program. A starting callback sets it to the
+ * number of its previous runs; a program that knows better (from a number in a message) calls tide_trace_set_instance.
+ * Memory: zeroed, the program's. */
 typedef struct tide_trace_instances {
   uint32_t of_level[TIDE_LEVEL_MAXIMUM + 1u];
 } tide_trace_instances_t;
@@ -79,7 +79,7 @@ typedef struct tide_trace_ring {
   uint16_t place, source;
 } tide_trace_ring_t;
 
-/* place: number of the board or program; source: of the ring in it. count: a power of two, 2 or more, else
+/* place: number of the board or program; source: number of the ring in it. count: a power of two, 2 or more, else
  * TIDE_ERROR_ARGUMENT. */
 int tide_trace_init(tide_trace_ring_t *ring, tide_trace_record_t *records, uint32_t count,
                     tide_trace_instances_t *instances, uint16_t place, uint16_t source);
@@ -91,22 +91,22 @@ typedef int (*tide_trace_sink_t)(void *context, const uint8_t *bytes, size_t cou
 #define TIDE_TRACE_BLOCK_RECORDS 14u
 #define TIDE_TRACE_BLOCK_BYTES (TIDE_TRACE_BLOCK_HEADER_BYTES + TIDE_TRACE_BLOCK_RECORDS * 16u)
 
-/* Gives the sink whole blocks of at most TIDE_TRACE_BLOCK_BYTES until the ring is empty or most_blocks are written: who
- * calls it at a fixed rate bounds the load of the link. A block that the sink refuses stays in the ring. Returns the
- * number of records, or the sink's code. A block of stack. O(records). */
+/* Gives the sink whole blocks of at most TIDE_TRACE_BLOCK_BYTES until the ring is empty or most_blocks are written, so
+ * calls at a fixed rate bound the load of the link. A block that the sink refuses stays in the ring. Returns the
+ * number of records, or the sink's code. Uses a block of stack. O(records). */
 int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_sink_t sink, void *context);
 
-/* The next block, of at most so many octets, which has at most TIDE_TRACE_BLOCK_RECORDS records; those of the level
- * left_out are not in it (TIDE_TRACE_ALL_LEVELS: none is left out). *passed: how many records of the ring it stands
- * for, for tide_trace_pass. Returns its octets; 0: there is nothing, or no room for a record. O(passed). */
+/* Write the next block, of at most `capacity` octets and TIDE_TRACE_BLOCK_RECORDS records, omitting those of level
+ * left_out (TIDE_TRACE_ALL_LEVELS: none). *passed: number of ring records that it covers, for tide_trace_pass. Returns
+ * its size in octets; 0: the ring is empty, or a record does not fit. O(passed). */
 #define TIDE_TRACE_ALL_LEVELS (-1)
 size_t tide_trace_next_block(const tide_trace_ring_t *ring, int left_out, uint8_t *bytes, size_t capacity,
                              uint32_t *passed);
-/* It was delivered, or there was nothing in it to deliver: its records leave the ring. The consumer's, as
+/* Remove the block's records from the ring, after the block was delivered or turned out empty. Consumer only, as
  * tide_trace_next_block. */
 void tide_trace_pass(tide_trace_ring_t *ring, size_t bytes, uint32_t passed);
 
-/* False: the ring was full, and the record is counted in dropped. */
+/* Write a record. False: the ring was full, and the record is counted in dropped. */
 static inline bool tide_trace_put(tide_trace_ring_t *ring, tide_trace_kind_t kind, tide_priority_t priority,
                                   uint32_t instance, uint8_t detail, int64_t time_ns) {
   const uint32_t written = ring->written;
@@ -129,7 +129,7 @@ static inline uint32_t tide_trace_instance(const tide_trace_ring_t *ring, tide_p
                          __ATOMIC_RELAXED);
 }
 
-/* From the callback that runs: what it submits, and its end, belong to this instance. */
+/* Called by a running callback: its submissions and its end belong to this instance. */
 static inline void tide_trace_set_instance(const tide_trace_ring_t *ring, tide_priority_t priority, uint32_t instance) {
   __atomic_store_n(&ring->instances->of_level[TIDE_PRIORITY_LEVEL(priority) % (TIDE_LEVEL_MAXIMUM + 1u)], instance,
                    __ATOMIC_RELAXED);

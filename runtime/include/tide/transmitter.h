@@ -4,10 +4,10 @@
  * has one for each client.
  *
  * data_pool            nodes of preallocated memory, in classes by size; a node holds one whole submessage
- * execution_buffer     nodes that could use the wire now: most urgent first, equal priorities in order of submission
+ * execution_buffer     nodes that may be sent now, most urgent first, equal priorities in order of submission
  * current_node         the node whose fragment is on the wire
  * pending_buffer       reliable nodes that were sent and wait for their acknowledgment, and all nodes with a time
- *                      limit: the first to give up first, without a limit the oldest first
+ *                      limit: the earliest limit first; those without a limit, oldest first
  *
  * The caller acquires a node, writes one submessage (with its 4-byte header) into it and submits it. That takes a
  * bounded time, O(log n) in nodes, and never waits for the wire. The link asks for the next frame whenever it is idle.
@@ -30,14 +30,14 @@
  * level that uses the class, and one for the requests of the session. Levels that are 32 apart count as one. A program
  * with one level uses all nodes.
  *
- * Nodes and writers. A writer (publisher, client, service) has starved when it found no node of a class while it had
- * none. From then on one node is kept for it, if there are more than the levels need. So a publisher that floods its
- * level refuses one message of another one, and no more. For a writer that never starved nothing is kept. More than 32
- * writers share.
+ * Nodes and writers. A writer (publisher, client, service) has starved if it found no free node of a class while it
+ * held none. From then on one node is reserved for it, if there are more than the levels need. So a publisher that
+ * floods its level causes the refusal of at most one message of another writer. For a writer that never starved nothing
+ * is reserved. Beyond 32 writers, several share one account.
  *
- * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), and O(nodes)
- * where it replaces a message that waits. On boards acquire is O(nodes) when nodes run
- * short, and O(nodes^2) where it replaces. Expiry of a message in mid-stream O(nodes of the stream). Memory
+ * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), and O(nodes) if
+ * it evicts a waiting message. On boards acquire is O(nodes) when nodes run short, and O(nodes^2) if it evicts. Expiry
+ * of a message in mid-stream O(nodes of the stream). Memory
  * (Cortex-M7): tide_transmitter_t 544 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
@@ -58,14 +58,14 @@ extern "C" {
 
 /* Accounts of nodes without a writer. */
 #define TIDE_NODE_NO_WRITER 32u
-#define TIDE_NODE_OWN 33u /* and of no level: tide_transmitter_acquire_own */
+#define TIDE_NODE_OWN 33u /* no level either: acquired by tide_transmitter_acquire_own */
 
-/* In this structure and those below, short members that are used often come first: the shortest instructions reach
- * them there. */
+/* In this structure and those below, short members that are used often come first, where the shortest instructions can
+ * address them. */
 typedef struct tide_node {
   tide_queue_entry_t entry; /* in execution_buffer; first member */
   uint8_t stream;           /* 0 while free */
-  uint8_t state;            /* of the transmitter */
+  uint8_t state;            /* internal to the transmitter */
   uint8_t size_class;
   uint8_t account; /* of its writer, below 32; or TIDE_NODE_* */
   tide_priority_t priority;
@@ -75,17 +75,17 @@ typedef struct tide_node {
   uint16_t next_fragment; /* first fragment never sent */
   uint16_t resend;        /* bit n: fragment window_base + n is to be sent again */
   uint16_t window_base;   /* first fragment not acknowledged */
-  uint8_t *bytes;         /* room for one submessage, its header first */
+  uint8_t *bytes;         /* buffer for one submessage, its header first */
   uint32_t capacity;
   uint32_t length;
   struct tide_node *next_in_stream;
   struct tide_node *next_free;
   void *owner;                /* set by the submitter, passed to on_done */
   int64_t rank;               /* key in execution_buffer: priority, then order of submission */
-  int64_t expires_ns;         /* TIDE_FOREVER (as acquire leaves it): kept until acknowledged; set before submit */
+  int64_t expires_ns;         /* TIDE_FOREVER (set by acquire): kept until acknowledged; set before submit */
   tide_queue_entry_t pending; /* in pending_buffer */
 #if TIDE_TRACE
-  uint32_t trace_instance; /* of its chain */
+  uint32_t trace_instance; /* instance of its chain */
 #endif
 } tide_node_t;
 
@@ -95,21 +95,22 @@ typedef struct tide_size_class {
   uint16_t count;
 } tide_size_class_t;
 
-/* A message longer than any node. Its writer fills a few nodes, the parts, again and again while they leave in their
- * stream, each as a run of FRAGMENTs. Lies with the writer, all zero at first. */
+/* A message longer than any node. Its writer fills a few nodes (the parts) repeatedly while they are sent in their
+ * stream, each as a run of FRAGMENTs. Memory: the writer's, initially all zero. */
 typedef struct tide_long_message {
   tide_node_t *free; /* its nodes outside of the stream, by next_free */
   tide_node_t *last; /* its newest part in the stream; null: none is there */
   uint16_t parts;    /* in the stream, or still read by the wire */
-  uint8_t stream;    /* 0: no part was submitted yet */
+  uint8_t stream;    /* 0: no part submitted yet */
   bool complete;     /* no more parts come */
-  bool lost;         /* its session ended before the peer had all of it; all nodes came back, and none is taken */
-  int64_t rank;      /* of all parts */
+  bool lost;         /* its session ended before the peer had received all of it; all nodes were returned, and no more
+                      * are accepted */
+  int64_t rank;      /* the same for all parts */
 } tide_long_message_t;
 
 typedef struct tide_output_stream {
-  uint8_t id;             /* 0: place not used */
-  uint16_t next_sequence; /* best effort: of the next frame */
+  uint8_t id;             /* 0: unused element */
+  uint16_t next_sequence; /* best effort: sequence number of the next frame */
   uint16_t first_unacknowledged;
   uint16_t next_to_send; /* reliable: first number never on the wire: at most window after the former */
   bool heartbeat_due;
@@ -117,48 +118,49 @@ typedef struct tide_output_stream {
   bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips it */
   uint8_t heartbeats_unanswered; /* since the last progress */
   uint16_t acknack_first, acknack_missing;
-  uint16_t nodes;            /* of this stream that are in use */
-  uint16_t queued;           /* ... of these, in execution_buffer */
+  uint16_t nodes;            /* nodes in use by this stream */
+  uint16_t queued;           /* of these, nodes in execution_buffer */
   uint16_t resent;           /* bit n: first_unacknowledged + n was sent more than once */
   tide_node_t *first, *last; /* reliable nodes not yet acknowledged, in order */
-  tide_node_t *sending; /* first of them that was not sent completely; null: none, or a long message is being written */
+  tide_node_t *sending;      /* first of these nodes not yet sent completely; null: none, or a long message is being
+                              * written */
 #if TIDE_LONG_MESSAGES
   tide_long_message_t *long_message; /* null: none */
 #endif
-  int64_t heartbeat_at_ns;                             /* TIDE_FOREVER: none needed */
+  int64_t heartbeat_at_ns;                             /* TIDE_FOREVER: no HEARTBEAT needed */
   uint32_t sent_ticks[TIDE_RELIABLE_STREAMS ? 16 : 1]; /* when sequence number n last left, at n modulo 16, in units of
                                                           1,024 ns */
 } tide_output_stream_t;
 
 typedef struct tide_transmitter_counters {
   uint32_t submitted, refused_full, refused_large, evicted, expired;
-  uint32_t refused_kept; /* of refused_full: there was a free node, kept for another level or writer */
+  uint32_t refused_kept; /* the part of refused_full where a node was free, but reserved for another level or writer */
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
-  uint32_t acknowledged; /* nodes; a packed message is part of another one's node */
-  uint32_t packed;       /* messages that joined one that was submitted before */
+  uint32_t acknowledged; /* nodes; a packed message shares another message's node */
+  uint32_t packed;       /* messages packed into an earlier one's frame */
   uint32_t nack_ignored; /* ACKNACKs out of range, and flags for messages that are already being sent again */
   uint32_t nodes_in_use_maximum;
 } tide_transmitter_counters_t;
 
-/* Why a node came back. */
+/* Why a node was returned. */
 typedef enum tide_node_outcome {
   TIDE_NODE_SENT,         /* best effort: the last byte has left the wire */
   TIDE_NODE_ACKNOWLEDGED, /* reliable */
   TIDE_NODE_EXPIRED,      /* not acknowledged (or not sent) in its time */
   TIDE_NODE_EVICTED,      /* replaced by a more urgent message */
   TIDE_NODE_DISCARDED,    /* reset */
-  TIDE_NODE_PACKED        /* its message travels in the node before it and shares that one's outcome */
+  TIDE_NODE_PACKED        /* its message is sent in the preceding node and shares its outcome */
 } tide_node_outcome_t;
 
 typedef struct tide_transmitter_config {
   tide_node_t *nodes;                     /* one for each node of all classes */
-  tide_queue_entry_t **execution_storage; /* as many places as nodes */
-  tide_queue_entry_t **pending_storage;   /* as many places as nodes */
+  tide_queue_entry_t **execution_storage; /* an array of node_count */
+  tide_queue_entry_t **pending_storage;   /* an array of node_count */
   size_t node_count;
-  const tide_size_class_t *classes; /* ascending node_bytes; the sum of their counts is node_count. Kept. */
+  const tide_size_class_t *classes; /* ascending node_bytes; their counts add up to node_count. Must stay valid. */
   size_t class_count;               /* at most 4 */
-  tide_output_stream_t *streams;    /* places for reliable and best-effort streams, taken at first use (also by the
-                                       ACKNACKs for an input stream); given back by reset */
+  tide_output_stream_t *streams;    /* one element for each reliable or best-effort stream, assigned at its first use
+                                       (also by an ACKNACK for an input stream); released by reset */
   size_t stream_count;              /* 65,535 at most. Streams in use cost time, the others only memory. */
   uint32_t message_bytes;       /* the link quantum: largest XRCE message with its header; 64 or more, multiple of 4 */
   uint8_t window;               /* reliable messages in flight a stream, 1..16, 0: 16, as many as stock agents hold */
@@ -173,16 +175,16 @@ typedef struct tide_transmitter_config {
                                    suits links of datagrams. On a serial line more urgent frames would wait for the longer
                                    frame. */
   uint32_t hold_levels[4];      /* bit n % 32 of word n / 32: hold_until_acknowledged for messages of level n */
-  int64_t heartbeat_delay_ns;   /* from the end of the last frame that a stream can send now to the HEARTBEAT that asks
-                                   for its acknowledgment. Peers acknowledge every reliable message unasked, so the
+  int64_t heartbeat_delay_ns;   /* from the end of the last frame that a stream can send now to the HEARTBEAT that
+                                   requests its acknowledgment. Peers acknowledge every reliable message unasked, so the
                                    HEARTBEAT only finds losses at the end of a burst. 0: at once, as PoDS. -1: adaptive,
                                    from the measured round trip (mean + 4 deviations, at least heartbeat_floor_ns; 20 ms
                                    before the first measurement) */
-  int64_t heartbeat_floor_ns;   /* least adaptive delay; 0: 2 ms. Where frames take long, an acknowledgment may wait
-                                   behind one, and a HEARTBEAT would delay it further. */
-  int64_t heartbeat_period_ns;  /* between HEARTBEATs without progress; 0: 100 ms. With an adaptive delay the repeats
-                                   start at twice the delay and double up to this. After 8 of them the rate falls to a
-                                   half, a quarter, an eighth. */
+  int64_t heartbeat_floor_ns;   /* least adaptive delay; 0: 2 ms. If frames take long, an acknowledgment may wait behind
+                                   one, and a HEARTBEAT would delay it further. */
+  int64_t heartbeat_period_ns;  /* between HEARTBEATs while nothing is acknowledged; 0: 100 ms. With an adaptive delay
+                                   the repeats start at twice the delay and double up to this. After 8 repeats the rate
+                                   falls to a half, a quarter, an eighth. */
   /* May be null. Called from the context of the call that ends the node; the node is free after it returns. */
   void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome);
   void *context;
@@ -216,7 +218,7 @@ void tide_transmitter_set_session(tide_transmitter_t *transmitter, uint8_t sessi
  * a time limit (expires_ns) to avoid that. */
 int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                              tide_node_t **node);
-/* As acquire, for a writer: the id of its object; 0: for none. */
+/* As acquire, on account of a writer. writer: id of its object; 0: none. */
 int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                  uint16_t writer, tide_node_t **node);
 /* KEEP_LAST of a best-effort writer: its oldest sample that waits in execution_buffer is evicted and counted, those
@@ -233,50 +235,50 @@ void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *no
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
 /* Capacity of the free node that acquire would return; 0: there is none. O(classes). */
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *transmitter, uint32_t bytes);
-/* Give an acquired node back unused. */
+/* Return an acquired node unused. */
 void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node);
 /* Submit the submessage in the first node->length bytes of node->bytes. stream: TIDE_STREAM_*. Best effort must fit one
- * message (TIDE_ERROR_TOO_LARGE). TIDE_ERROR_CAPACITY_STREAMS: no place for another stream. On an error the node is
- * free again (without on_done). expires_ns: a node that was never on the wire is dropped at that time without a trace.
- * A node that was on the wire leaves a gap, and the peer must be told (by a HEARTBEAT whose first number is beyond it).
- * The protocol can do that at the front of a stream only. So such a node expires when all messages before it in its
- * stream are acknowledged or have expired, too. Stock clients do not understand such a HEARTBEAT, so agents should not
- * limit messages for them. */
+ * message (TIDE_ERROR_TOO_LARGE). TIDE_ERROR_CAPACITY_STREAMS: no element for another stream. On an error the node is
+ * free again (without on_done). expires_ns: a node that was never on the wire is dropped at that time, and the peer
+ * notices nothing. A node that was on the wire leaves a gap, which the peer must skip (a HEARTBEAT with a first number
+ * beyond it says so). The protocol allows this only at the front of a stream. So such a node expires when all messages
+ * before it in its stream are acknowledged or have expired, too. Stock clients do not understand such a HEARTBEAT, so
+ * agents should not limit messages for them. */
 int tide_transmitter_submit(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns);
 
-/* Submit the next part of a long message: node->length octets of it, where the first begin with the submessage's
- * header; complete: the last ones. The stream (reliable) is the message's until the peer has acknowledged all of it:
- * what is submitted meanwhile follows behind it. Parts that are acknowledged come back to message->free, after on_done.
- * TIDE_ERROR_FULL: the stream has a long message of somebody else's. TIDE_ERROR_DISCONNECTED: the message is lost. On
+/* Submit the next part of a long message: node->length octets. The first part begins with the submessage's header;
+ * complete: this is the last part. The message occupies its (reliable) stream until the peer has acknowledged all of
+ * it; messages submitted meanwhile follow it. Acknowledged parts return to message->free, after on_done.
+ * TIDE_ERROR_FULL: another writer's long message occupies the stream. TIDE_ERROR_DISCONNECTED: the message is lost. On
  * an error the node is in message->free. It ends when it is complete and parts is 0. O(log nodes). */
 int tide_transmitter_submit_part(tide_transmitter_t *transmitter, tide_long_message_t *message, tide_node_t *node,
                                  uint8_t stream, bool complete, int64_t now_ns);
-/* Give up a long message that has begun. A peer would join its beginning to the next one, and knows no word for an end,
- * so nothing of any stream leaves from here on: begin a new session (reset, or take_back), then
- * tide_transmitter_pause_streams(false). False: it has ended, or was lost, and nothing happened. */
+/* Give up a long message of which parts were submitted. The protocol cannot cancel a fragmented message, and a peer
+ * would join its beginning to the next one. So no stream sends from here on: begin a new session (reset, or take_back),
+ * then tide_transmitter_pause_streams(false). False: the message has already ended or was lost; nothing was done. */
 bool tide_transmitter_give_up_long(tide_transmitter_t *transmitter, tide_long_message_t *message, int64_t now_ns);
 
-/* Try to join the message to the last one of the stream (config.pack). True: done, and its node came back by on_done
- * with TIDE_NODE_PACKED. False: nothing happened; submit it. O(streams) and linear in its bytes. */
+/* Try to join the message to the last one of the stream (config.pack). True: done, and its node was returned by on_done
+ * with TIDE_NODE_PACKED. False: nothing was done; submit it. O(streams) and linear in its bytes. */
 bool tide_transmitter_pack(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream);
 
 /* Submit a short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0). It goes
- * before everything else of its priority. The queue has TIDE_CONTROL_PLACES places (TIDE_ERROR_FULL). session 0xFF: the
- * session that is set when it leaves; any other is written as given (CREATE_CLIENT). It is not padded and survives a
- * reset. */
+ * before everything else of its priority. The queue has TIDE_CONTROL_PLACES elements (TIDE_ERROR_FULL). session 0xFF:
+ * the session that is set when it leaves; any other is written as given (CREATE_CLIENT). It is not padded and survives
+ * a reset. */
 int tide_transmitter_submit_control(tide_transmitter_t *transmitter, const uint8_t *submessage, size_t length,
                                     uint8_t session, tide_priority_t priority);
-/* Request an ACKNACK for an input stream. It replaces an earlier one of the stream that still waits. */
+/* Request an ACKNACK for an input stream. It replaces an earlier request for the stream that was not sent yet. */
 int tide_transmitter_request_acknack(tide_transmitter_t *transmitter, uint8_t stream, uint16_t first, uint16_t missing);
 
 /* Returns 1 and the next frame, or 0 when none may go now (or the last one was not yet reported as sent). */
 int tide_transmitter_next(tide_transmitter_t *transmitter, int64_t now_ns, tide_frame_parts_t *frame);
-/* Report that the last byte of that frame has left. */
+/* Report that the last byte of the frame given by tide_transmitter_next has left. */
 void tide_transmitter_sent(tide_transmitter_t *transmitter, int64_t now_ns);
 /* Report that the frame did not leave (the link was cut). It is sent again when its turn comes. */
 void tide_transmitter_cancel(tide_transmitter_t *transmitter);
 
-/* Apply an ACKNACK of the peer. Frees acknowledged messages and queues flagged ones, and only those, again. A flag is
+/* Apply an ACKNACK of the peer. Frees acknowledged messages and queues only the flagged ones again. A flag is
  * ignored for a message that is queued, on the wire, or was sent again less than a round trip ago. An ACKNACK that was
  * overtaken by a newer one has no effect. TIDE_ERROR_STATE: it acknowledges messages that were never sent, so the peer
  * means another session; nothing was done. */
@@ -307,7 +309,7 @@ void tide_transmitter_pause_streams(tide_transmitter_t *transmitter, bool paused
 bool tide_transmitter_is_idle(const tide_transmitter_t *transmitter, uint8_t stream);
 
 #define TIDE_TRANSMITTER_WINDOW_DEFAULT 16
-/* Of the nodes of a class in use: bits of the levels and writers that have one, and more than one. */
+/* Use of a class's nodes: bits of the levels and writers that have one, and that have more than one. */
 typedef struct tide_node_use {
   uint32_t levels, levels_with_more, writers, writers_with_more;
 } tide_node_use_t;
@@ -317,13 +319,13 @@ struct tide_transmitter {
   uint8_t session;
   uint8_t current_kind;
   uint8_t current_control;
-  uint8_t current_outcome; /* of a current_node that ended while it was on the wire */
-  uint8_t delay_shift;     /* number of doublings of the heartbeat delay: round trips could not be measured (Karn) */
+  uint8_t current_outcome; /* outcome of a current_node that ended while it was on the wire */
+  uint8_t delay_shift;     /* number of doublings of the heartbeat delay, while round trips cannot be measured (Karn) */
   uint16_t current_sequence;
   uint16_t current_fragment;
   uint16_t nodes_in_use;
-  uint16_t stream_places; /* most streams in use at once since the last reset: only so many of config.streams are
-                             looked at */
+  uint16_t stream_places; /* most streams in use at once since the last reset; only these elements of config.streams are
+                             searched */
   tide_node_t *current_node;
   tide_output_stream_t *current_stream;
   tide_queue_t execution_buffer, pending_buffer;
@@ -331,11 +333,11 @@ struct tide_transmitter {
 #if TIDE_RESERVATIONS
   uint16_t free_counts[4];
   uint32_t levels[4];  /* by class; bit n % 32: messages of level n have used its nodes */
-  uint32_t starved[4]; /* by class: bit of an account: its writer has starved */
+  uint32_t starved[4]; /* by class: bits of the writer accounts that have starved */
 #endif
 #if TIDE_NODE_COUNTS
   struct {
-    uint16_t of_level[32], of_writer[32]; /* nodes in use */
+    uint16_t of_level[32], of_writer[32]; /* nodes in use, by level and by writer */
   } counted[4];
 #endif
   uint32_t key;

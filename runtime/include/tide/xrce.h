@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of OMG DDS-XRCE 1.0, as the stock client and agent put them on the wire: one codec for both sides.
- * Everything here works on caller's buffers, is re-entrant and allocates nothing.
+ * Everything here works on the caller's buffers, is re-entrant and allocates nothing.
  *
  * Length fields and the header's sequence number are little-endian always; request ids, object ids, the client key
  * and the ACKNACK bitmap travel with the high octet first; the rest of a body follows the endianness flag. */
@@ -88,11 +88,11 @@ enum { TIDE_XRCE_BY_REFERENCE = 1, TIDE_XRCE_BY_XML = 2, TIDE_XRCE_BY_BINARY = 3
 
 static inline bool tide_xrce_is_error(uint8_t status) { return status >= TIDE_XRCE_STATUS_ERR_DDS; }
 
-/* No session has this id. Where a session is asked for it stands for any, where one is to be named for the own. */
+/* No session has this id. In a filter it means any session, in a message to send the sender's own. */
 #define TIDE_XRCE_SESSION_ANY 0xFFu
-/* The headers of a session with such an id carry the client's key. */
+/* True if the headers of a session with this id carry the client's key. */
 static inline bool tide_xrce_session_has_key(uint8_t session) { return session < TIDE_XRCE_SESSION_NONE_WITHOUT_KEY; }
-/* Messages with such an id belong to no session: a client has none yet. */
+/* True if messages with this id belong to no session (the client has none yet). */
 static inline bool tide_xrce_is_no_session(uint8_t session) {
   return session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY || session == TIDE_XRCE_SESSION_NONE_WITH_KEY;
 }
@@ -118,9 +118,9 @@ int tide_xrce_get_header(const uint8_t *bytes, size_t length, tide_xrce_header_t
 typedef struct tide_xrce_submessage {
   uint8_t id;
   uint8_t flags;
-  uint16_t length; /* of the body, as announced (CREATE_CLIENT with properties announces too little) */
+  uint16_t length; /* announced length of the body (too small for CREATE_CLIENT with properties) */
   const uint8_t *body;
-  size_t body_bytes; /* bytes that are there: the announced ones, for CREATE_CLIENT all to the end */
+  size_t body_bytes; /* actual length: the announced one, or for CREATE_CLIENT up to the end */
 } tide_xrce_submessage_t;
 
 /* Step through the submessages of a message. *position starts at the size of the header. Returns 1 and fills in
@@ -159,7 +159,7 @@ typedef struct tide_xrce_request {
   uint16_t request;
   uint16_t object;
 } tide_xrce_request_t;
-void tide_xrce_put_request(tide_cdr_t *cdr, tide_xrce_request_t body); /* also DELETE, whole */
+void tide_xrce_put_request(tide_cdr_t *cdr, tide_xrce_request_t body); /* also the whole body of DELETE */
 tide_xrce_request_t tide_xrce_get_request(tide_cdr_t *cdr);
 
 typedef struct tide_xrce_status_body {
@@ -198,7 +198,7 @@ typedef struct tide_xrce_info {
   uint16_t vendor;
   uint8_t version_major, version_minor;
 } tide_xrce_info_t;
-/* Writes the form the stock agent answers with (configuration and activity present, no address). */
+/* Writes the form that the stock agent sends (configuration and activity present, no address). */
 void tide_xrce_put_info(tide_cdr_t *cdr, const tide_xrce_info_t *body);
 /* Reads the statuses and, where present, version and vendor; the rest is skipped. */
 void tide_xrce_get_info(tide_cdr_t *cdr, tide_xrce_info_t *body);
@@ -217,12 +217,12 @@ typedef struct tide_xrce_locator {
 
 /* Write the question; room for TIDE_XRCE_DISCOVERY_QUESTION_BYTES. Returns its bytes. */
 size_t tide_xrce_put_discovery_question(uint8_t *bytes);
-/* True when a message is such a question; writes the request that the answer repeats. */
+/* True when a message is a discovery question; writes the request that the answer repeats. */
 bool tide_xrce_get_discovery_question(const uint8_t *bytes, size_t length, tide_xrce_request_t *request);
 /* Write an answer with one address; room for TIDE_XRCE_DISCOVERY_ANSWER_BYTES. Returns its bytes. */
 size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *info, tide_xrce_locator_t locator);
 /* The first IPv4 address with a port in an answer of version 1; addresses of other kinds are skipped.
- * TIDE_ERROR_MALFORMED: no such answer, TIDE_ERROR_NOT_FOUND: one without such an address. */
+ * TIDE_ERROR_MALFORMED: not such an answer. TIDE_ERROR_NOT_FOUND: no such address in it. */
 int tide_xrce_get_discovery_answer(const uint8_t *bytes, size_t length, tide_xrce_locator_t *locator);
 
 typedef struct tide_xrce_time {
@@ -241,7 +241,7 @@ int64_t tide_xrce_time_to_ns(tide_xrce_time_t time);
 
 typedef struct tide_xrce_read_data {
   tide_xrce_request_t request;
-  uint8_t stream; /* that the reader wants its data on */
+  uint8_t stream; /* stream on which the reader wants its data */
   uint8_t format;
   const char *filter; /* null: none */
   size_t filter_length;

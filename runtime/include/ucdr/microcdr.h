@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing CDR into a buffer that may be handed on when it is full, as micro-CDR does: what callbacks of continuous
- * serialisation write with (rmw_microros/continous_serialization.h). Primitives are aligned to their size from the
- * start of the message, wherever a buffer ends. After an error every call returns false. */
+/* Writes CDR into a buffer that may be replaced when it is full, as micro-CDR does; used by callbacks of continuous
+ * serialisation (rmw_microros/continous_serialization.h). Primitives are aligned to their size from the
+ * start of the message, across buffers. After an error every call returns false. */
 #ifndef UCDR_MICROCDR_H_
 #define UCDR_MICROCDR_H_
 
@@ -16,17 +16,18 @@ extern "C" {
 typedef enum ucdrEndianness { UCDR_BIG_ENDIANNESS = 0, UCDR_LITTLE_ENDIANNESS = 1 } ucdrEndianness;
 
 struct ucdrBuffer;
-/* The buffer is full: true for an error, or false after it was given a new place (init, iterator, final, offset). */
+/* Called when the buffer is full. Returns true for an error, false after setting a new buffer (init, iterator, final,
+ * offset). */
 typedef bool (*OnFullBuffer)(struct ucdrBuffer *buffer, void *args);
 
 typedef struct ucdrBuffer {
-  uint8_t *init;     /* this buffer */
-  uint8_t *final;    /* behind it */
+  uint8_t *init;     /* start of this buffer */
+  uint8_t *final;    /* its end (exclusive) */
   uint8_t *iterator; /* the next octet */
-  size_t offset;     /* of init in the message */
+  size_t offset;     /* offset of init in the message */
   ucdrEndianness endianness;
   bool error;
-  OnFullBuffer on_full_buffer; /* null: more than fits is an error */
+  OnFullBuffer on_full_buffer; /* null: a full buffer is an error */
   void *args;
 } ucdrBuffer;
 

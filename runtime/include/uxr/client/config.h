@@ -4,7 +4,7 @@
 
 #include "tide/options.h"
 
-/* Which links there are: programs ask with #ifdef. */
+/* Available links, for #ifdef in programs. */
 #if !TIDE_LEAN
 #define UCLIENT_PROFILE_CUSTOM_TRANSPORT
 #endif

@@ -19,11 +19,11 @@ typedef size_t (*write_custom_func)(struct uxrCustomTransport *transport, const 
 typedef size_t (*read_custom_func)(struct uxrCustomTransport *transport, uint8_t *buffer, size_t count, int timeout_ms,
                                    uint8_t *error_code);
 
-/* Ends the read that waits, or the next one, with what there is. From any thread or interrupt. */
+/* Ends the waiting read, or the next one, with the bytes received so far. From any thread or interrupt. */
 typedef void (*wake_custom_func)(struct uxrCustomTransport *transport);
 
-/* The functions of the program that move bytes; args is the program's. Its open may set wake, which is tide's own: then
- * a read waits until something is to be done, instead of a millisecond at a time. */
+/* The functions of the program that move bytes; args is the program's. Its open may set wake (an addition of tide): a
+ * read then waits until there is work, instead of a millisecond at a time. */
 typedef struct uxrCustomTransport {
   bool framing;
   void *args;
