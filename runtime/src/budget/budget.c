@@ -4,15 +4,15 @@
 #include "internal.h"
 #include "tide/status.h"
 
-/* Beyond any clock; sums of two or three stay within an int64_t. */
+/* Later than any clock value; sums of two or three fit an int64_t. */
 #define TIME_MAXIMUM_NS (INT64_MAX / 4)
 
 static const budget_rule_t *rule_of(const tide_budget_t *budget) {
   return budget->config.rule == TIDE_BUDGET_POSIX ? &tide_budget_rule_posix : &tide_budget_rule_corrected;
 }
 
-/* Of the ring: times rise strictly, amounts are positive and together no more than the budget. With the corrected rule
- * they are the budget, and less than the first portion is used of it. */
+/* Invariant of the ring: times rise strictly, amounts are positive and sum to at most the budget. With the corrected
+ * rule they sum to the budget, and less than the first portion is used. */
 static bool ring_holds(const tide_budget_t *budget) {
   int64_t sum_ns = 0;
   for (uint16_t index = 0u; index < budget->count; index++) {
@@ -130,7 +130,7 @@ int64_t tide_budget_deadline_ns(const tide_budget_t *budget) {
   if (!budget->high) return budget_ring_at(budget, 0u)->time_ns;
   if (!budget->running) return INT64_MAX;
   const int64_t limit_ns = budget->now_ns + rule_of(budget)->available_ns(budget);
-  /* What POSIX replenishes while the lane runs adds to the limit at that time. */
+  /* Replenishments of POSIX while the lane runs extend the limit. */
   if (budget->config.rule == TIDE_BUDGET_POSIX && budget->count > 0u &&
       budget_ring_at(budget, 0u)->time_ns < limit_ns) {
     return budget_ring_at(budget, 0u)->time_ns;

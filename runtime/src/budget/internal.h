@@ -18,7 +18,7 @@ static inline tide_replenishment_t budget_ring_pop(tide_budget_t *budget) {
   return head;
 }
 
-/* The caller knows that there is a place, and that no entry is later. */
+/* The caller ensures that there is room, and that no entry is later. */
 static inline void budget_ring_push(tide_budget_t *budget, int64_t time_ns, int64_t amount_ns) {
   tide_replenishment_t *const tail = budget->count > 0u ? budget_ring_at(budget, (uint16_t)(budget->count - 1u)) : 0;
   if (tail && tail->time_ns == time_ns) {

@@ -24,8 +24,8 @@ static size_t padding_of(const tide_cdr_t *cdr, size_t alignment) {
   return (cdr->origin - cdr->position) & (alignment - 1u);
 }
 
-/* Moves over padding and count bytes; where the latter start. Null: nothing to copy, because of an error or because
- * the cursor measures. */
+/* Skips padding and count bytes; returns where the latter start. Null: nothing to copy, after an error or in a
+ * measuring cursor. */
 static uint8_t *place(tide_cdr_t *cdr, size_t alignment, size_t count, bool reading) {
   TIDE_INVARIANT(cdr->origin <= cdr->position && cdr->position <= cdr->capacity);
   TIDE_INVARIANT(alignment > 0u && (alignment & (alignment - 1u)) == 0u);
@@ -133,7 +133,7 @@ static void copy_swapped(uint8_t *to, const uint8_t *from, size_t count, size_t 
 static bool is_element_size(size_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
 void tide_cdr_put_array(tide_cdr_t *cdr, const void *elements, size_t count, size_t element_bytes) {
-  if (count == 0) return; /* peers do not align before nothing */
+  if (count == 0) return; /* peers do not align before an empty array */
   if (!is_element_size(element_bytes) || (elements == NULL && cdr->bytes != NULL)) {
     fail(cdr, TIDE_ERROR_ARGUMENT);
     return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What servers and clients of actions share: places, goals, kept results, executors and chains. One callback of an
- * executor handles what comes for all parts of an action, one message a run, the oldest first. What could not be sent
- * for lack of a node stays noted in the action and its goals, and the link's context calls again. */
+/* Shared by servers and clients of actions: pool entries, goals, kept results, executors and chains. One callback of an
+ * executor handles the messages of all parts of an action, one a run, oldest first. A message that finds no node stays
+ * pending in the action and its goals, and the link's context retries it. */
 #include "action.h"
 #include "tide/invariant.h"
 #include "tide/message_memory.h"
@@ -11,7 +11,7 @@ tide_action_t *tide_action_take_place(tide_support_t *support, bool is_server) {
   for (size_t i = 0; pools != NULL && i < pools->action_count; i++) {
     tide_action_t *action = &pools->actions[i];
     if (action->support != NULL) continue;
-    const uintptr_t critical = tide_compat_enter(); /* the link's context looks at all places */
+    const uintptr_t critical = tide_compat_enter(); /* the link's context reads all entries */
     memset(action, 0, sizeof *action);
     action->is_server = is_server;
     action->support = support;
@@ -102,7 +102,8 @@ static bool is_due_locked(const tide_action_t *action, const tide_support_t *sup
          (__atomic_load_n(&action->attention, __ATOMIC_ACQUIRE) || has_new_session(action));
 }
 
-/* The next one from a place on, in one critical section with those that have nothing to do. False: none has. */
+/* Retries the next action from `*place` on that has pending messages, skipping others in one critical section. False:
+ * none has. */
 static bool retry_next(const tide_support_t *support, size_t *place) {
   const tide_action_pools_t *pools = tide_pools.actions;
   const uintptr_t critical = tide_compat_enter();
@@ -113,7 +114,7 @@ static bool retry_next(const tide_support_t *support, size_t *place) {
   return found;
 }
 
-/* In the link's context, whenever something has happened there. */
+/* In the link's context, after each event there. */
 static void retry(tide_support_t *support) {
   tide_compat_retry_services(support);
   for (size_t place = 0; retry_next(support, &place);) continue;
@@ -130,7 +131,7 @@ static bool overlaps(const tide_action_t *action, const tide_goal_t *first, size
          action->goals < first + count;
 }
 
-/* The first run of free places that is long enough. */
+/* The first sufficiently long run of free entries. */
 static tide_goal_t *free_goals(const tide_action_pools_t *pools, size_t count) {
   tide_goal_t *first = pools->goals;
   for (size_t i = 0; i < pools->action_count; i++) {
@@ -138,7 +139,7 @@ static tide_goal_t *free_goals(const tide_action_pools_t *pools, size_t count) {
     const tide_action_t *action = &pools->actions[i];
     if (!overlaps(action, first, count)) continue;
     first = action->goals + action->goal_count;
-    i = SIZE_MAX; /* from the beginning */
+    i = SIZE_MAX; /* start again */
   }
   return (size_t)(pools->goals + pools->goal_count - first) < count ? NULL : first;
 }
@@ -168,7 +169,7 @@ rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc
   if (goal_count == 0) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   const rclc_executor_handle_t wanted = {.type = type,
                                          .action_server = action->program,
-                                         /* or the client: they share the place */ .callback_context = context};
+                                         /* or the client: they share the member */ .callback_context = context};
   rclc_executor_handle_t *handle;
   const int opened = tide_compat_open_handle(executor, &wanted, action, &action->callback, &handle);
   if (opened != TIDE_OK) return tide_compat_result(opened);
@@ -188,7 +189,7 @@ rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc
   const uintptr_t critical = tide_compat_enter();
   action->support->retry_responses = retry;
   tide_compat_leave(critical);
-  tide_action_wake(action); /* for what has come already */
+  tide_action_wake(action); /* for messages that have already arrived */
   return RCL_RET_OK;
 }
 
@@ -229,7 +230,7 @@ void tide_compat_release_actions(void) {
   for (size_t i = 0; i < pools->result_count; i++) pools->results[i].action = NULL;
 }
 
-/* ---- what has come ---- */
+/* ---- received messages ---- */
 
 static int64_t oldest_ns(const tide_reader_t *reader) {
   const uintptr_t critical = tide_compat_enter();
@@ -248,7 +249,7 @@ static const tide_reader_t *reader_of(tide_action_t *action, size_t part) {
 }
 
 int tide_action_oldest_part(tide_action_t *action, uint32_t parts) {
-  static const uint8_t order[] = {PART_GOAL, PART_FEEDBACK, PART_CANCEL, PART_RESULT}; /* of the same time */
+  static const uint8_t order[] = {PART_GOAL, PART_FEEDBACK, PART_CANCEL, PART_RESULT}; /* for equal times */
   int oldest = PART_NONE;
   int64_t earliest_ns = TIDE_FOREVER;
   for (size_t i = 0; i < sizeof order; i++) {
@@ -307,14 +308,14 @@ void tide_action_count(const tide_action_t *action, tide_action_counters_t *coun
   tide_compat_leave(critical);
 }
 
-/* ---- goals: a piece of the pool, taken by whoever sends one or by the server's callback, found by any thread ---- */
+/* ---- goals: a part of the pool, taken by a sender or by the server's callback, found by any thread ---- */
 
 static void clear_locked(tide_goal_t *goal, tide_action_t *action) {
-  void *request = goal->handle.ros_goal_request; /* a server's places keep theirs */
+  void *request = goal->handle.ros_goal_request; /* a server's entries keep their requests */
   memset(&goal->handle, 0, sizeof goal->handle);
   memset(&goal->server, 0, sizeof goal->server); /* and the client's, which is smaller */
   goal->handle.ros_goal_request = request;
-  goal->handle.action_server = action->program; /* or the client: they share the place */
+  goal->handle.action_server = action->program; /* or the client: they share the member */
   __atomic_store_n(&goal->action, action, __ATOMIC_RELEASE);
 }
 
@@ -340,7 +341,7 @@ void tide_action_free_goal(tide_goal_t *goal) { __atomic_store_n(&goal->action, 
 
 _Static_assert(sizeof(((tide_goal_t *)0)->client) <= sizeof(((tide_goal_t *)0)->server), "cleared together");
 
-/* A server's goals have no state before they are accepted, and neither have repetitions of them. */
+/* A server's goals have no state before acceptance, and neither do repeated ones. */
 static bool is_found(const tide_goal_t *goal, const uint8_t *goal_id) {
   const tide_action_t *action = tide_action_owner(goal);
   if (action == NULL || (action->is_server && tide_action_state(goal) == GOAL_STATE_UNKNOWN)) return false;
@@ -370,22 +371,22 @@ tide_goal_t *tide_action_goal_of(const rclc_action_goal_handle_t *handle, bool i
 /* ---- results that are kept, serialised, after their goals have ended; and the status topic ---- */
 
 #define STATUS_BYTES 28u  /* of one goal: id, stamp, state and padding */
-#define PADDING_BYTES 3u  /* none before the stamp of the first */
-#define LOOKED_AT_ONCE 4u /* kept results in one critical section */
+#define PADDING_BYTES 3u  /* none before the first entry's stamp */
+#define LOOKED_AT_ONCE 4u /* kept results checked in one critical section */
 
 uint8_t *tide_action_result_bytes(const tide_action_result_t *result) {
   const tide_action_pools_t *pools = tide_pools.actions;
   return pools->result_bytes + (size_t)(result - pools->results) * pools->result_capacity;
 }
 
-/* Which of two may go first: what nobody has, what is out of date, what was delivered, what is oldest. */
+/* Order of eviction: free entries, outdated results, delivered ones, then the oldest. */
 static int64_t worth(const tide_action_result_t *result, int64_t now) {
   if (result->action == NULL) return INT64_MIN;
   if (result->expires_ns <= now) return INT64_MIN + 1;
   return result->delivered ? result->expires_ns / 2 - INT64_MAX / 2 : result->expires_ns / 2;
 }
 
-/* Kept ones that are being sent, and those whose goals have handles yet, stay. */
+/* Results that are being sent, or whose goals still have handles, stay. */
 static tide_action_result_t *least_worth_locked(const tide_action_pools_t *pools, int64_t now) {
   tide_action_result_t *least = NULL;
   for (size_t i = 0; i < pools->result_count; i++) {
@@ -428,7 +429,7 @@ static bool is_one_of(const tide_action_result_t *result, const tide_action_t *a
   return result->action == action && result->ready;
 }
 
-/* In short critical sections: others keep results meanwhile. */
+/* In short critical sections, as other threads store results meanwhile. */
 static void for_each_result(void (*visit)(tide_action_result_t *result, void *context), void *context) {
   const tide_action_pools_t *pools = tide_pools.actions;
   for (size_t next = 0; next < pools->result_count;) {
@@ -470,11 +471,11 @@ tide_action_result_t *tide_action_result_of(const tide_goal_t *goal) {
   return found;
 }
 
-/* ---- to those who asked ---- */
+/* ---- replies to requests ---- */
 
 #define UNKNOWN_BYTES 256u
 
-/* A result of zeroes, whose status is unknown; of large ones none. */
+/* A result of zeroes with status "unknown"; nothing if the result is large. */
 static int send_unknown(tide_action_t *action, const rmw_request_id_t *asker) {
   uint64_t nothing[UNKNOWN_BYTES / 8] = {0};
   action->counters.unknown++;
@@ -486,7 +487,7 @@ static int send_unknown(tide_action_t *action, const rmw_request_id_t *asker) {
 int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id) {
   uintptr_t critical = tide_compat_enter();
   tide_action_result_t *result = tide_action_find_result(action, goal_id);
-  if (result != NULL) result->sending = true; /* so that it keeps its place */
+  if (result != NULL) result->sending = true; /* so that it is not evicted */
   tide_compat_leave(critical);
   if (result == NULL) return send_unknown(action, asker);
   tide_service_handle_t *service = action->services[PART_RESULT].impl;
@@ -510,8 +511,8 @@ int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, 
 
 typedef struct listing {
   const tide_action_t *action;
-  int64_t now_ns; /* of the first round, which also lets go what is out of date */
-  uint8_t *next;  /* where the next one is written; null: they are counted */
+  int64_t now_ns; /* time of the first pass, which also drops outdated results */
+  uint8_t *next;  /* where the next one is written; null: only count */
   uint32_t count, limit;
 } listing_t;
 
@@ -523,7 +524,7 @@ static uint8_t *put_word(uint8_t *place, uint32_t value) {
   return place + 4;
 }
 
-/* A stamp stands at a multiple of four; an id stands right behind the state before it. */
+/* A stamp is aligned to four; an id directly follows the preceding state. */
 static uint8_t *put_state(uint8_t *place, bool first, const uint8_t *goal_id, int64_t accepted_ns, int8_t state) {
   const int64_t seconds = accepted_ns / 1000000000;
   memcpy(place, goal_id, 16);
@@ -548,7 +549,7 @@ static void list_result_locked(tide_action_result_t *result, void *context) {
   list(listing, result->goal_id, result->accepted_ns, result->status);
 }
 
-/* What is out of date goes, out of the list and out of the pool. */
+/* Outdated results are removed from the list and the pool. */
 static void count_result_locked(tide_action_result_t *result, void *context) {
   listing_t *listing = context;
   if (!is_one_of(result, listing->action) || result->goal != NULL) return;
@@ -559,7 +560,7 @@ static void count_result_locked(tide_action_result_t *result, void *context) {
   }
 }
 
-/* Meanwhile others end goals, and kept results give way to those of other servers. */
+/* Meanwhile other threads end goals, and other servers may evict kept results. */
 static void list_goals(listing_t *listing) {
   const tide_action_t *action = listing->action;
   for (size_t i = 0; i < action->goal_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What servers and clients of actions share: action.c. */
+/* Shared by servers and clients of actions; implemented in action.c. */
 #ifndef TIDE_COMPAT_ACTION_H
 #define TIDE_COMPAT_ACTION_H
 
@@ -10,7 +10,7 @@
 
 enum { PART_GOAL, PART_RESULT, PART_CANCEL, PART_FEEDBACK, PART_STATUS, PART_NONE };
 
-/* Layouts that rosidl gives every action; the members that differ from action to action come behind. */
+/* Layouts common to every action of rosidl; the members that differ between actions follow. */
 typedef struct tide_action_time {
   int32_t sec;
   uint32_t nanosec;
@@ -24,7 +24,7 @@ typedef struct tide_action_goal_response {
   tide_action_time_t stamp;
 } tide_action_goal_response_t;
 
-/* Any thread sends or ends goals while the callback looks at all of them. */
+/* Atomic, as any thread sends or ends goals while the callback reads all of them. */
 static inline tide_action_t *tide_action_owner(const tide_goal_t *goal) {
   return __atomic_load_n(&goal->action, __ATOMIC_ACQUIRE);
 }
@@ -45,42 +45,42 @@ static inline bool tide_action_is_open(const tide_action_t *action, bool is_serv
   return action != NULL && action->support != NULL && action->is_server == is_server;
 }
 
-/* A free place of the pool, zeroed, or null. */
+/* A free entry of the pool, zeroed, or null. */
 tide_action_t *tide_action_take_place(tide_support_t *support, bool is_server);
-/* The name of a part, or the refusal of one that is too long. */
+/* The name of a part; a longer one is refused. */
 #define TIDE_ACTION_NAME_BYTES 160
 rcl_ret_t tide_action_part_name(char *destination, const char *action_name, size_t part);
-/* rcl names a wrong name of an action otherwise than that of a topic. */
+/* rcl has a separate code for an invalid action name. */
 rcl_ret_t tide_action_result_of_init(rcl_ret_t result);
-/* The services or clients of all parts, and then the topic. The first error, as often as it is called. */
+/* Closes the services or clients of all parts, then the topic. Returns the first error; may be called again. */
 rcl_ret_t tide_action_close(tide_action_t *action, rcl_ret_t (*close_parts)(tide_action_t *action));
 
-/* Into the executor with so many goals; the rest of the action is set. */
+/* Adds the action to the executor with this many goals; its other members are set. */
 rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc_executor_handle_type_t type,
                           size_t goal_count, void *context, void (*execute)(tide_callback_t *callback, void *context));
-/* Its callback runs once more. From any context. */
+/* Makes the action's callback run once more. From any context. */
 void tide_action_wake(tide_action_t *action);
-/* Before something is sent, and when all was: see above. */
+/* Set before sending, cleared when everything was sent: see above. */
 void tide_action_set_attention(tide_action_t *action, bool attention);
 
-/* True once in each session but the first. */
+/* True once in each session except the first. */
 bool tide_action_meets_session(tide_action_t *action);
-/* The id of the session that is up, or begins. */
+/* The id of the present session, or of the one being established. */
 uint8_t tide_action_session(const tide_action_t *action);
 
-/* The part whose oldest message came first, of those in the set; PART_NONE. */
+/* The part of the set that holds the oldest message; PART_NONE: no messages. */
 int tide_action_oldest_part(tide_action_t *action, uint32_t parts);
 
-/* A goal that is taken: the caller's. Null: all are under way. */
+/* Takes a free goal for the caller. Null: all are in use. */
 tide_goal_t *tide_action_new_goal(tide_action_t *action);
 bool tide_action_has_free_goal(const tide_action_t *action);
 void tide_action_free_goal(tide_goal_t *goal);
-/* A goal that was accepted or waits for it, by its id; null. */
+/* Finds a goal that was accepted or awaits acceptance, by its id; or null. */
 tide_goal_t *tide_action_find_goal(tide_action_t *action, const uint8_t *goal_id);
-/* Of a client's: true when its request may have come to ROS 2 more than once. It was sent again, or a session has ended
- * since, and the stream sends again what no agent has acknowledged. */
+/* True if a client's goal request may have reached ROS 2 more than once: it was sent again, or a session has ended
+ * since, and the stream repeats unacknowledged messages. */
 bool tide_action_is_in_doubt(const tide_action_t *action, const tide_goal_t *goal);
-/* The goal of a program's handle, or null when it is none (any more). */
+/* The goal of a program's handle, or null if the handle is invalid or released. */
 tide_goal_t *tide_action_goal_of(const rclc_action_goal_handle_t *handle, bool is_server);
 
 int tide_action_set_priority(tide_action_t *action, tide_priority_t priority);
@@ -89,15 +89,15 @@ void tide_action_count(const tide_action_t *action, tide_action_counters_t *coun
 
 /* ---- results of a server ---- */
 
-/* A place that `bytes` fit in, claimed for the goal; null. */
+/* Claims an entry with room for `bytes` for the goal; or null. */
 tide_action_result_t *tide_action_keep(tide_goal_t *goal, size_t bytes);
 uint8_t *tide_action_result_bytes(const tide_action_result_t *result);
 void tide_action_drop_result(tide_action_result_t *result);
-/* The result of a goal of this id that is kept and not out of date; null. */
+/* The kept result of the goal with this id, unless outdated; or null. */
 tide_action_result_t *tide_action_find_result(const tide_action_t *action, const uint8_t *goal_id);
-/* The results that are kept for this goal, whose handle is in use yet; null. */
+/* The kept result of a goal whose handle is still in use; or null. */
 tide_action_result_t *tide_action_result_of(const tide_goal_t *goal);
-/* TIDE_ERROR_FULL: nothing happened. */
+/* TIDE_ERROR_FULL: nothing was sent. */
 int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id);
 int tide_action_publish_status(tide_action_t *action);
 

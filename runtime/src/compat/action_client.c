@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients of actions: their life, what the program sends, and what comes for them in their executor's callback. */
+/* Clients of actions: set-up, sending, and received messages in their executor's callback. */
 #include "action.h"
 #include "rclc/client.h"
 #include "rclc/executor.h"
@@ -8,10 +8,11 @@
 
 #define ALL_PARTS (1u << PART_GOAL | 1u << PART_RESULT | 1u << PART_CANCEL | 1u << PART_FEEDBACK)
 #define CANCELING_MAXIMUM 8u
-/* Servers keep results for ten seconds at least. Later one that does not know a goal may have run it and forgotten it.
+/* Servers keep results for ten seconds at least. After that a server that does not know a goal may have run and
+ * forgotten it.
  */
 #define SEND_AGAIN_WITHIN_NS INT64_C(8000000000)
-/* A request that came to ROS 2 before a question has come to the server by then. */
+/* By then a goal request that reached ROS 2 before the result request has reached the server. */
 #define PAUSE_NS INT64_C(1000000000)
 
 /* ---- life ---- */
@@ -84,7 +85,7 @@ static uint64_t mixed(uint64_t value) { /* splitmix64 */
   return value ^ (value >> 31);
 }
 
-/* Of this board (its key), this moment and this goal; marked as a random one. */
+/* Made from the board's key, the time and the goal; marked as a random UUID. */
 static void make_id(const tide_action_t *action, uint8_t *goal_id) {
   static uint32_t count;
   const tide_platform_t *platform = tide_port_platform();
@@ -124,7 +125,7 @@ rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, voi
   goal->handle.ros_goal_request = ros_request;
   make_id(action, goal->handle.goal_id.uuid);
   memcpy(ros_request, goal->handle.goal_id.uuid, sizeof goal->handle.goal_id.uuid); /* its first member */
-  if (goal_handle != NULL) *goal_handle = &goal->handle; /* its callback may run before this returns */
+  if (goal_handle != NULL) *goal_handle = &goal->handle; /* set first: its callback may run before this returns */
   goal->client.sent_ns = tide_compat_now_ns();
   goal->client.session = tide_action_session(action);
   const int status = tide_compat_send_request(action->clients[PART_GOAL].impl, ros_request, &goal->client.goal_number,
@@ -136,7 +137,7 @@ rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, voi
   if (goal_handle != NULL) *goal_handle = NULL;
   tide_action_free_goal(goal);
   (void)tide_compat_result(status);
-  return RCL_RET_ERROR; /* whatever the cause, as in rclc */
+  return RCL_RET_ERROR; /* for any cause, as in rclc */
 }
 
 rcl_ret_t rclc_action_send_cancel_request(rclc_action_goal_handle_t *goal_handle) {
@@ -184,14 +185,14 @@ static tide_goal_t *find_by_number(tide_action_t *action, size_t part, int64_t n
   return NULL;
 }
 
-/* The goal that the oldest reply belongs to; null: there is none, or it is not known any more. */
+/* The goal of the oldest reply; null: no reply, or the goal is no longer known. */
 static tide_goal_t *take_reply(tide_action_t *action, size_t part, void *response, rcl_ret_t *taken) {
   rmw_service_info_t info = {0};
   *taken = rcl_take_response_with_info(&action->clients[part], &info, response);
   return info.request_id.sequence_number == 0 ? NULL : find_by_number(action, part, info.request_id.sequence_number);
 }
 
-/* ---- results are asked for when the goal is accepted, and again in each new session ---- */
+/* ---- results are requested when the goal is accepted, and again in each new session ---- */
 
 static bool ask(tide_action_t *action, tide_goal_t *goal) {
   const rcl_client_t *client = &action->clients[PART_RESULT];
@@ -216,13 +217,13 @@ static void end_request(tide_action_t *action, tide_goal_t *goal, bool accepted)
   goal->client.goal_number = 0;
   goal->client.send_due = goal->client.refused = goal->client.ask_due = false;
   goal->client.ask_at_ns = 0;
-  /* What was asked of its result before may have come to a server that did not know the goal yet. */
+  /* An earlier result request may have reached a server that did not know the goal yet. */
   forget_request(&action->clients[PART_RESULT], goal->client.result_number);
   goal->client.result_number = 0;
   goal->handle.goal_accepted = accepted;
   if (accepted) tide_action_set_state(goal, GOAL_STATE_ACCEPTED);
   action->client.on_goal(&goal->handle, accepted, action->handle->callback_context);
-  if (!tide_action_is_used(goal)) return; /* forgotten by the callback */
+  if (!tide_action_is_used(goal)) return; /* the callback forgot the goal */
   if (accepted) {
     goal->client.ask_due = true;
   } else {
@@ -236,11 +237,11 @@ static void end_without_answer(tide_action_t *action, tide_goal_t *goal, bool ac
   end_request(action, goal, accepted);
 }
 
-/* A goal that has feedback was accepted, even if that answer has died with the agent. Of another one nobody here knows
- * whether it came as far as the server: who asks for the result of an unknown goal is told so. The request itself is
- * not repeated before: not every server takes the same goal twice. */
+/* A goal with feedback was accepted, even if the answer was lost with the agent. Otherwise it is not known whether the
+ * request reached the server. So the client first requests the result, and the server answers if the goal is unknown;
+ * the goal request itself is repeated only then, as not every server accepts the same goal twice. */
 static void meet_session(tide_action_t *action, tide_goal_t *goal) {
-  const bool is_asked = goal->client.goal_number != 0;                     /* and not answered, or refused in doubt */
+  const bool is_asked = goal->client.goal_number != 0;                     /* unanswered, or refused in doubt */
   if (!is_asked && tide_action_state(goal) != GOAL_STATE_ACCEPTED) return; /* another thread is about to send it */
   goal->client.send_due = goal->client.unknown = false;
   goal->client.ask_at_ns = 0;
@@ -248,8 +249,9 @@ static void meet_session(tide_action_t *action, tide_goal_t *goal) {
   if (is_asked && goal->client.heard) end_without_answer(action, goal, true);
 }
 
-/* The server does not know the goal, and the request cannot be sent again. It may be on its way yet, overtaken by the
- * question, so the goal counts as refused when another question, a while later, has the same answer. */
+/* The server does not know the goal, and the request cannot be sent again. It may still be in transit, overtaken by the
+ * result request. So the goal counts as refused only when another result request, a while later, gets the same
+ * answer. */
 static void give_up(tide_action_t *action, tide_goal_t *goal) {
   if (goal->client.unknown) {
     end_without_answer(action, goal, false);
@@ -263,8 +265,8 @@ static bool is_as_it_was(const tide_write_t *write, void *context) {
   return ((const tide_goal_t *)context)->client.request_hash == hash_of(write);
 }
 
-/* With another number. TIDE_ERROR_STATE: the program has other things where the request was; TIDE_ERROR_FULL,
- * TIDE_ERROR_DISCONNECTED: not now. */
+/* Sent with a new number. TIDE_ERROR_STATE: the program has changed the request's memory. TIDE_ERROR_FULL,
+ * TIDE_ERROR_DISCONNECTED: try again later. */
 static int send_goal_again(tide_action_t *action, tide_goal_t *goal) {
   int64_t number = 0;
   const int status = tide_compat_send_request(action->clients[PART_GOAL].impl, goal->handle.ros_goal_request, &number,
@@ -276,7 +278,7 @@ static int send_goal_again(tide_action_t *action, tide_goal_t *goal) {
   return TIDE_OK;
 }
 
-/* False: not now. */
+/* False: try again later. */
 static bool send_again(tide_action_t *action, tide_goal_t *goal) {
   const bool in_time = tide_compat_now_ns() - goal->client.sent_ns < SEND_AGAIN_WITHIN_NS;
   const int status = in_time ? send_goal_again(action, goal) : TIDE_ERROR_STATE;
@@ -305,7 +307,7 @@ static void send_what_is_due(tide_action_t *action) {
     if (action->handle == NULL) return;
     if (!tide_action_is_used(goal) || !goal->client.ask_due) continue;
     if (goal->client.ask_at_ns > tide_compat_now_ns()) {
-      later = true; /* the agent says something once a second at least, and then the link's context calls again */
+      later = true; /* the agent sends a message at least once a second, and the link's context then retries */
     } else if (!ask(action, goal)) {
       return;
     }
@@ -323,7 +325,7 @@ static void take_goal_response(tide_action_t *action) {
   const bool accepted = goal->client.heard || (taken == RCL_RET_OK && response.accepted);
   if (accepted || !tide_action_is_in_doubt(action, goal)) {
     end_request(action, goal, accepted);
-  } else { /* who takes no goal twice refuses what it runs already: only a question that is sent now tells */
+  } else { /* a server that accepts no goal twice also refuses one that it runs: request the result now to find out */
     goal->client.refused = goal->client.ask_due = true;
     goal->client.send_due = false;
     goal->client.ask_at_ns = 0;
@@ -359,12 +361,12 @@ static void take_cancel_response(tide_action_t *action, void *context) {
   }
 }
 
-/* The result of a goal whose request has no answer, or was refused in doubt. False: the server does not know it, or a
- * callback forgot it. */
+/* Handles the result of a goal whose request is unanswered or was refused in doubt. False: the server does not know the
+ * goal, or a callback forgot it. */
 static bool is_over(tide_action_t *action, tide_goal_t *goal, rcl_ret_t taken) {
   const rcl_action_goal_state_t *state = action->client.result_message; /* its first member */
   if (taken == RCL_RET_OK && *state == GOAL_STATE_UNKNOWN) {
-    if (goal->client.ask_due) return false; /* of a question that is older than the refusal */
+    if (goal->client.ask_due) return false; /* reply to a request older than the refusal */
     if (goal->client.refused) {
       end_without_answer(action, goal, false);
     } else {
@@ -378,7 +380,7 @@ static bool is_over(tide_action_t *action, tide_goal_t *goal, rcl_ret_t taken) {
   return true;
 }
 
-/* A result that does not fit the program's memory ends the goal, too; its members say how much of it is there. */
+/* A result that does not fit the program's memory ends the goal, too; its members show how much of it was stored. */
 static void take_result_response(tide_action_t *action, void *context) {
   rcl_ret_t taken = RCL_RET_OK;
   tide_goal_t *goal = take_reply(action, PART_RESULT, action->client.result_message, &taken);
@@ -391,7 +393,7 @@ static void take_result_response(tide_action_t *action, void *context) {
   tide_action_free_goal(goal);
 }
 
-/* ---- feedback, which every client of the action hears ---- */
+/* ---- feedback, which every client of the action receives ---- */
 
 static void take_feedback(tide_action_t *action, void *context) {
   tide_subscription_handle_t *subscription = action->client.feedback.impl;
@@ -410,7 +412,9 @@ static void take_feedback(tide_action_t *action, void *context) {
   } else {
     goal->client.heard = true;
     if (goal->client.refused) end_without_answer(action, goal, true);
-    if (!tide_action_is_used(goal) || action->handle == NULL) return; /* by the callback */
+    if (!tide_action_is_used(goal) || action->handle == NULL)
+      return; /* the callback forgot the goal or finished the
+                 client */
     action->client.on_feedback(&goal->handle, message, context);
   }
 }
@@ -438,7 +442,7 @@ static void execute(tide_callback_t *callback, void *context) {
   (void)callback;
   const rclc_executor_handle_t *handle = context;
   tide_action_t *action = handle->impl;
-  send_what_is_due(action); /* replies are taken meanwhile */
+  send_what_is_due(action); /* the agent's replies are processed meanwhile */
   if (action->handle != NULL) take_oldest(action, handle->callback_context);
   if (action->handle != NULL) send_what_is_due(action);
   if (action->handle == NULL) return; /* a callback has finished the client */

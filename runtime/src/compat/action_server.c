@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Servers of actions: their life, what they are asked, and what they send. */
+/* Servers of actions: set-up, requests, and sending. */
 #include "action.h"
 #include "rclc/executor.h"
 #include "rclc/publisher.h"
@@ -82,9 +82,10 @@ rcl_ret_t rclc_action_server_fini(rclc_action_server_t *action_server, rcl_node_
   return RCL_RET_OK;
 }
 
-/* ---- what it is asked, in its executor's callback ---- */
+/* ---- requests, in the executor's callback ---- */
 
-/* A goal waits where it is until there is a place for it, a cancellation or a question until the last one is answered.
+/* A goal request stays queued until a goal is free; a cancellation or result request until the previous one is
+ * answered.
  */
 static uint32_t parts_that_can_run(const tide_action_t *action) {
   uint32_t parts = 0;
@@ -98,7 +99,7 @@ static bool has_more(tide_action_t *action) {
   return tide_action_oldest_part(action, parts_that_can_run(action)) != PART_NONE;
 }
 
-/* Of the epoch as far as the board knows it, so that clients can name goals by the time of their acceptance. */
+/* Time since the epoch as far as the board knows it, so that clients can select goals by their time of acceptance. */
 static int64_t epoch_ns(const tide_action_t *action) {
   const tide_platform_t *platform = tide_port_platform();
   const uintptr_t critical = tide_compat_enter();
@@ -161,7 +162,7 @@ static void decide(tide_action_t *action, tide_goal_t *goal) {
   }
 }
 
-/* One that does not fit the program's memory is refused. */
+/* A goal that does not fit the program's memory is refused. */
 static void take_goal(tide_action_t *action) {
   tide_goal_t *goal = tide_action_new_goal(action);
   goal->handle.ros_goal_request =
@@ -210,12 +211,12 @@ static bool is_zero(const uint8_t *bytes, size_t count) {
 }
 
 typedef struct selection {
-  const uint8_t *goal_id; /* null: none in particular */
+  const uint8_t *goal_id; /* null: no particular goal */
   bool all;
-  int64_t before_ns; /* 0: no matter when */
+  int64_t before_ns; /* 0: any time */
 } selection_t;
 
-/* As ROS 2 has it: nothing given means all; a time means those accepted until then, and the goal if one is named. */
+/* Rules of ROS 2: without id and time, all goals; with a time, those accepted until then and the named goal, if any. */
 static selection_t selected_by(const tide_action_goal_info_t *info) {
   selection_t selection = {NULL, false, (int64_t)info->stamp.sec * 1000000000 + info->stamp.nanosec};
   if (!is_zero(info->goal_id, sizeof info->goal_id)) selection.goal_id = info->goal_id;
@@ -237,7 +238,7 @@ static bool change_status(tide_goal_t *goal, rcl_action_goal_state_t from, rcl_a
   return changes;
 }
 
-/* True: the program agrees. The goal may end meanwhile, in another thread. */
+/* True: the program accepts. Another thread may end the goal meanwhile. */
 static bool cancel(tide_action_t *action, tide_goal_t *goal) {
   const rclc_action_server_handle_cancel_callback_t on_cancel = action->server.on_cancel;
   if (on_cancel == NULL || !on_cancel(&goal->handle, action->handle->callback_context)) {
@@ -254,7 +255,7 @@ static rcl_action_cancel_state_t cancel_code(const tide_action_t *action, const 
                                              size_t agreed) {
   if (agreed > 0) return CANCEL_STATE_OK;
   if (asked > 0) return CANCEL_STATE_REJECTED;
-  if (selection->goal_id == NULL || selection->before_ns != 0) return CANCEL_STATE_OK; /* there was none */
+  if (selection->goal_id == NULL || selection->before_ns != 0) return CANCEL_STATE_OK; /* no goal matched */
   const bool known = tide_action_find_goal((tide_action_t *)action, selection->goal_id) != NULL ||
                      tide_action_find_result(action, selection->goal_id) != NULL;
   return known ? CANCEL_STATE_TERMINATED : CANCEL_STATE_UNKNOWN_GOAL;
@@ -299,7 +300,7 @@ static bool take(tide_action_t *action) {
 
 /* ---- replies and states that are due ---- */
 
-/* False: no node; the link's context calls again. */
+/* False: no node; the link's context will retry. */
 static bool is_settled(tide_action_t *action, int status) {
   if (status == TIDE_ERROR_FULL) return false;
   if (status != TIDE_OK) {
@@ -356,7 +357,7 @@ static bool send_result(tide_action_t *action, tide_goal_t *goal) {
   return true;
 }
 
-/* After the state has been published for the last time in which the handle has it. */
+/* After the handle's last state was published. */
 static void release(tide_goal_t *goal) {
   tide_action_result_t *result = tide_action_result_of(goal);
   const uintptr_t critical = tide_compat_enter();
@@ -397,9 +398,9 @@ static bool send_results(tide_action_t *action) {
   return true;
 }
 
-/* A goal that ends while this runs sets status_due again, and wakes the callback. */
+/* A goal that ends meanwhile sets status_due again and wakes the callback. */
 static bool send_what_is_due(tide_action_t *action) {
-  if (tide_action_meets_session(action)) tide_action_note_change(action); /* the agent has forgotten it */
+  if (tide_action_meets_session(action)) tide_action_note_change(action); /* the new session knows no status */
   tide_action_set_attention(action, true);
   if (!send_responses(action) || !publish_states(action) || !send_results(action)) return false;
   tide_action_set_attention(action, false);
@@ -440,7 +441,7 @@ rcl_ret_t rclc_action_publish_feedback(rclc_action_goal_handle_t *goal_handle, v
   return rcl_publish(&goal->action->server.feedback, ros_feedback, NULL);
 }
 
-/* One thread ends a goal, and only one that was accepted. */
+/* Only one thread may end a goal, and only an accepted one. */
 static rcl_ret_t begin_ending(tide_goal_t *goal) {
   rcl_ret_t result = RCL_RET_OK;
   const uintptr_t critical = tide_compat_enter();
@@ -495,7 +496,7 @@ static void give_back_asker(tide_goal_t *goal, const rmw_request_id_t *asker) {
   tide_compat_leave(critical);
 }
 
-/* Without memory to keep it. */
+/* For a result without memory to keep it. */
 static rcl_ret_t send_now(tide_goal_t *goal, rcl_action_goal_state_t status, void *response) {
   tide_action_t *action = goal->action;
   rmw_request_id_t asker;
@@ -534,7 +535,7 @@ rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_ac
   result = finish(goal, status, ros_response);
   if (result == RCL_RET_OK) return result;
   const uintptr_t critical = tide_compat_enter();
-  goal->server.ending = false; /* it goes on */
+  goal->server.ending = false; /* the goal continues */
   tide_compat_leave(critical);
   return result;
 }

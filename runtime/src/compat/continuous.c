@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples that the program writes in pieces: within one node where they fit, else as a long message. */
+/* Samples that the program writes in pieces: within one node if they fit, else as a long message. */
 #include <string.h>
 
 #include "internal.h"
@@ -38,7 +38,7 @@ size_t ucdr_buffer_alignment(const ucdrBuffer *buffer, size_t data_size) {
   return ucdr_alignment(buffer->offset + ucdr_buffer_length(buffer), data_size);
 }
 
-/* Room for one octet or more. */
+/* True if at least one octet fits. */
 static bool has_room(ucdrBuffer *buffer) {
   if (!buffer->error && buffer->iterator >= buffer->final) {
     buffer->error = buffer->on_full_buffer == NULL || buffer->on_full_buffer(buffer, buffer->args);
@@ -46,7 +46,7 @@ static bool has_room(ucdrBuffer *buffer) {
   return !buffer->error;
 }
 
-/* Null: so many zeros. */
+/* bytes null: writes `count` zeros. */
 static bool put_octets(ucdrBuffer *buffer, const uint8_t *bytes, size_t count) {
   while (count > 0u && has_room(buffer)) {
     const size_t room = ucdr_buffer_remaining(buffer);
@@ -70,7 +70,7 @@ void ucdr_align_to(ucdrBuffer *buffer, size_t data_size) {
 }
 
 static bool put_array(ucdrBuffer *buffer, const void *values, size_t count, size_t data_size) {
-  if (count == 0u) return !buffer->error; /* nothing is not aligned, as peers do */
+  if (count == 0u) return !buffer->error; /* an empty array is not aligned, as by peers */
   ucdr_align_to(buffer, data_size);
   const uint8_t *bytes = values;
   if (data_size == 1u || buffer->endianness == HOST_ENDIANNESS) return put_octets(buffer, bytes, count * data_size);
@@ -111,7 +111,7 @@ bool ucdr_serialize_string(ucdrBuffer *buffer, const char *text) {
 #define TIDE_CONTINUOUS_PUBLISHERS 4
 #endif
 
-/* Callbacks of a publisher; free when that one does not point here. */
+/* Callbacks of a publisher; free if the publisher does not point here. */
 typedef struct place {
   tide_continuous_t base; /* first member */
   const tide_publisher_handle_t *publisher;
@@ -162,7 +162,7 @@ static int begin_long(effort_t *effort) {
   const tide_publisher_handle_t *publisher = effort->publisher;
   const int status = tide_session_long_begin(&publisher->support->session, &effort->write, publisher->topic.endpoint.id,
                                              publisher->priority, effort->bytes);
-  return status == TIDE_ERROR_DISCONNECTED ? TIDE_ERROR_FULL : status; /* the session may come back in time */
+  return status == TIDE_ERROR_DISCONNECTED ? TIDE_ERROR_FULL : status; /* the session may return in time */
 }
 
 static int flush_long(effort_t *effort) { return tide_session_long_flush(&effort->write); }
@@ -184,7 +184,7 @@ static int wait_for(effort_t *effort, int (*step)(effort_t *effort)) {
   return effort->status;
 }
 
-/* The same, for as long as the agent goes on acknowledging. */
+/* The same, while the agent continues to acknowledge. */
 static int go_on_until(effort_t *effort, int (*step)(effort_t *effort)) {
   uint16_t before;
   do {
@@ -204,7 +204,7 @@ static bool hand_on(ucdrBuffer *buffer, void *args) {
   const size_t written = ucdr_buffer_length(buffer);
   tide_session_long_wrote(&effort->write, (uint32_t)written);
   buffer->offset += written;
-  buffer->init = buffer->iterator; /* what was written is not counted again */
+  buffer->init = buffer->iterator; /* written octets are not counted again */
   if (effort->write.left == 0u) {
     effort->status = TIDE_ERROR_TOO_LARGE;
   } else if (go_on_until(effort, flush_long) == TIDE_OK) {
@@ -234,7 +234,7 @@ static int write_all(effort_t *effort, const void *message) {
 
 static int send_long(tide_publisher_handle_t *publisher, const place_t *place, const void *message, uint32_t bytes) {
   effort_t effort = {.publisher = publisher, .place = place, .bytes = bytes};
-  if (publisher->wait_ms == 0) return TIDE_ERROR_TOO_LARGE; /* it would have to wait in the middle */
+  if (publisher->wait_ms == 0) return TIDE_ERROR_TOO_LARGE; /* it would have to wait midway */
   int status = wait_for(&effort, begin_long);
   if (status == TIDE_ERROR_TIMEOUT) {
     return tide_compat_is_ready(publisher->support) ? TIDE_ERROR_FULL : TIDE_ERROR_DISCONNECTED;

@@ -11,8 +11,8 @@
 
 static int last_status; /* atomic: any thread publishes */
 
-static void (*on_error)(int status,
-                        rcl_ret_t result); /* null, or tells the program: so that only those which ask link it */
+static void (*on_error)(int status, rcl_ret_t result); /* calls the program's error callback, or null: linked only by
+                                                          programs that set one */
 
 static rcl_ret_t result_of(int status) {
   switch (status) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rclc's executor over the runtime's: its frames, its life, what is added to it and taken away, triggers, spinning,
+/* rclc's executor over the runtime's: its frames, set-up, adding and removing handles, triggers, spinning,
  * callback groups, chains, and rounds with logical execution time. */
 #include <string.h>
 
@@ -73,7 +73,7 @@ rclc_executor_t rclc_executor_get_zero_initialized_executor(void) {
   return executor;
 }
 
-/* The shared arrays are handed out in one piece an executor; the pieces of finished executors at the end are free. */
+/* Each executor gets one contiguous part of the shared arrays; parts of finished executors at the end are free. */
 static size_t places_taken(void) {
   size_t end = 0;
   for (size_t i = 0; i < tide_pools.executor_count; i++) {
@@ -83,7 +83,7 @@ static size_t places_taken(void) {
   return end;
 }
 
-/* The link's context looks for executors to wake. */
+/* Locked, as the link's context searches for executors to wake. */
 static void set_support(tide_executor_handle_t *handle, tide_support_t *support) {
   const uintptr_t critical = tide_compat_enter();
   __atomic_store_n(&handle->support, support, __ATOMIC_RELAXED);
@@ -132,7 +132,8 @@ rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, 
   handle->rounds = NULL;
   handle->kept = NULL;
   const size_t place = (size_t)(handle - tide_pools.executors);
-  handle->number = (uint8_t)(tide_pools.executor_count > 1 ? place + 1 : 0); /* a single one takes all frames */
+  handle->number = (uint8_t)(tide_pools.executor_count > 1 ? place + 1 : 0); /* a single executor processes all
+                                                                                frames */
   handle->lanes = tide_pools.lanes + place * tide_pools.lane_count;
   memset(handle->lanes, 0, tide_pools.lane_count * sizeof *handle->lanes);
   int status = init_core(handle, 1, TIDE_POLICY_TIDE);
@@ -159,7 +160,7 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
   return tide_compat_result(tide_executor_set_policy(&handle->core, policy));
 }
 
-/* Then one round is what the stock spin_some does; else it is as many rounds as there are handles. */
+/* If so, one round equals the stock spin_some; else spin_some runs as many rounds as there are handles. */
 static bool runs_all_a_round(const tide_executor_handle_t *handle) {
   return handle->core.config.policy == TIDE_POLICY_BATCH || handle->trigger != rclc_executor_trigger_any ||
          handle->rounds != NULL;
@@ -178,7 +179,7 @@ rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lan
     return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   }
   tide_support_t *support = handle->support;
-  set_support(handle, NULL); /* nobody wakes the lanes while they change */
+  set_support(handle, NULL); /* no one may wake the lanes while they change */
   for (size_t i = 0; i < count; i++) handle->lanes[i].settings = lanes[i];
   const int status = init_core(handle, count, policy);
   handle->has_threads = status == TIDE_OK;
@@ -226,10 +227,10 @@ int tide_compat_leave_executor(tide_callback_t *callback, rclc_executor_handle_t
   return TIDE_OK;
 }
 
-/* Not by way of the program's object, which may be gone: programs leave their functions without finishing it. */
+/* Does not use the program's object, which may be gone: programs leave their functions without finishing it. */
 static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_t *handle) {
   tide_callback_t *callback = NULL;
-  tide_reader_t *reader = NULL; /* of what is called for received messages */
+  tide_reader_t *reader = NULL; /* reader of a handle with received messages */
   rclc_executor_handle_t **place = NULL;
   int status = TIDE_OK;
   switch (handle->type) {
@@ -278,7 +279,7 @@ static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_
     tide_session_t *session = &executor->support->session;
     tide_session_set_reader_owner(session, reader, 0);
     if (executor->number != 0)
-      tide_daemon_disown(&session->daemon, executor->number); /* its frames are in nobody's way */
+      tide_daemon_disown(&session->daemon, executor->number); /* its frames then block no others */
   }
   memset(handle, 0, sizeof *handle);
   return TIDE_OK;
@@ -301,7 +302,7 @@ int tide_compat_open_handle(rclc_executor_t *executor, const rclc_executor_handl
 }
 
 rcl_ret_t tide_compat_commit_handle(rclc_executor_t *executor, rclc_executor_handle_t *handle, int status) {
-  /* What the core's causes mean here: a group is the only other thing that a callback can be refused for. */
+  /* Translates the core's codes: apart from the handles, only the group can refuse a callback. */
   if (status == TIDE_ERROR_FULL) status = TIDE_ERROR_CAPACITY_HANDLES;
   if (status == TIDE_ERROR_ARGUMENT) status = TIDE_ERROR_EXISTS;
   if (status != TIDE_OK) return tide_compat_result(status);
@@ -532,8 +533,8 @@ bool rclc_executor_trigger_always(rclc_executor_handle_t *handles, unsigned int 
   return true;
 }
 
-/* The program's function sees the executor's handles, wherever the program keeps that executor; what is ready is told
- * by the runtime's callbacks. */
+/* The program's function gets the handles of the executor, wherever its structure is now; the runtime's callbacks say
+ * which are ready. */
 static bool ask_program(tide_callback_t *const *callbacks, size_t count, void *object) {
   tide_executor_handle_t *executor = object;
   for (size_t i = 0; i < count; i++) {
@@ -766,8 +767,8 @@ rcl_ret_t tide_rclc_chain_add_publisher(tide_chain_t *chain, rcl_publisher_t *pu
 
 /* ---- rounds ---- */
 
-/* Of the thread that runs a round. Where threads have no variables of their own, tasks that send meanwhile wait for the
- * end of the round, too. */
+/* State of the thread that runs a round. Without thread-local variables, messages of other tasks also wait for the end
+ * of the round. */
 #if TIDE_SOCKETS
 static _Thread_local tide_executor_handle_t *current;
 #else
@@ -776,7 +777,7 @@ static tide_executor_handle_t *current;
 
 /* ---- outputs ---- */
 
-/* The most urgent first, others in the order in which they were written. */
+/* Most urgent first, equal priorities in the order of writing. */
 static int keep(tide_support_t *support, tide_write_t *write) {
   tide_executor_handle_t *executor = current;
   if (executor == NULL || executor->rounds == NULL || executor->support != support || write->cdr.status != TIDE_OK) {
@@ -807,7 +808,7 @@ static int let_go(tide_support_t *support, tide_node_t *node) {
 
 static void finish_round(tide_executor_handle_t *executor) {
   if (current == executor) current = NULL;
-  if (executor->support == NULL) executor->kept = NULL; /* the session has ended, and its pool with it */
+  if (executor->support == NULL) executor->kept = NULL; /* the session and its pool have ended */
   while (executor->kept != NULL) {
     tide_node_t *node = executor->kept;
     executor->kept = node->next_in_stream;
@@ -832,14 +833,14 @@ static void execute_taken(tide_callback_t *callback, void *context) {
   call_subscription(handle, handle->data);
 }
 
-/* Its message could not be read. */
+/* For a message that could not be decoded. */
 static void execute_without(tide_callback_t *callback, void *context) {
   (void)callback;
   rclc_executor_handle_t *handle = context;
   if (handle->invocation == ALWAYS) call_subscription(handle, NULL);
 }
 
-/* What came after the round began is for the next one. */
+/* Messages that arrived after the round began belong to the next one. */
 static void execute_early(tide_callback_t *callback, void *context) {
   rclc_executor_handle_t *handle = context;
   tide_subscription_handle_t *subscription = handle->impl;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The published prototype's calls. Levels and lanes are known only when all subscriptions are, so that they are kept
- * until the start. */
+/* The published prototype's calls. Levels and lanes are known only once all subscriptions are added, so these are
+ * stored until the start. */
 #include <string.h>
 
 #include "internal.h"
@@ -15,12 +15,12 @@ typedef struct sched_record {
   rclc_executor_t *executor;
   void *object; /* the program's: subscription, timer, service, guard condition */
   void *message, *response;
-  void (*callback)(void); /* as its kind has it */
+  void (*callback)(void); /* its type depends on the kind */
   rcl_ret_t (*add)(const struct sched_record *record, tide_priority_t priority);
 } sched_record_t;
 
-/* Those of an executor are neighbours, rising in priority, so that its lanes can be handed on where they are: a copy on
- * the stack would be too much for a board. */
+/* Records of an executor are adjacent, in rising priority, so that its lanes can be passed in place: a copy on the
+ * stack would be too large for a board. */
 static sched_record_t records[RCLC_SCHED_SUBSCRIPTIONS];
 static tide_lane_settings_t record_lanes[RCLC_SCHED_SUBSCRIPTIONS]; /* one for each record */
 static size_t record_count;
@@ -86,7 +86,7 @@ void rclc_executor_real_time_scheduling_init(rclc_executor_t *executor) {
   forget(first, count);
 }
 
-/* Keeps what was added until the start. A lane for it. */
+/* Stores a callback until the start, with a lane for it. */
 static rcl_ret_t add_sched(const sched_record_t *record, const rclc_executor_sched_parameter_t *sparam) {
   if (tide_rclc_executor_core(record->executor) == NULL || record->callback == NULL || sparam == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
@@ -121,7 +121,7 @@ static rcl_ret_t add_timer(const sched_record_t *record, tide_priority_t priorit
   return result == RCL_RET_OK ? tide_rclc_timer_set_priority(record->object, priority) : result;
 }
 
-static void its_own(void) {} /* a timer has had its callback since its init */
+static void its_own(void) {} /* a timer has its callback from its init */
 
 rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
                                         const rclc_executor_sched_parameter_t *sparam) {
@@ -169,7 +169,7 @@ rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl
   return add_sched(&record, sparam);
 }
 
-/* Each its own level, so that no lane runs another one's callback. */
+/* Each gets its own level, so that no lane runs another one's callback. */
 static rcl_ret_t set_up(rclc_executor_t *executor, size_t first, size_t count) {
   for (size_t index = 0u; index < count; index++) record_lanes[first + index].least_level = (uint8_t)(index + 1u);
   rcl_ret_t result = count == 0u ? RCL_RET_OK : tide_rclc_executor_set_lanes(executor, &record_lanes[first], count);

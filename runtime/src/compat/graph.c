@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph as the agents of micro-ROS tell it: micro_ros_msgs/Graph on ros_to_microros_graph. It is kept as it came
- * and read anew for each question. */
+/* The graph as micro-ROS agents publish it: micro_ros_msgs/Graph on ros_to_microros_graph. It is stored as received and
+ * decoded again for each query. */
 #include <string.h>
 
 #include "internal.h"
@@ -11,17 +11,17 @@
 /* Kinds of micro_ros_msgs/Entity. */
 enum { PUBLISHER, SUBSCRIPTION, SERVER, CLIENT };
 
-/* Of a program whose pools have no graph. An alias: of a weak constant Clang would use the value that stands here,
- * though the program has another. */
+/* For programs whose pools have no graph. An alias, because for a weak constant Clang would use the value here even if
+ * the program defines another. */
 static const tide_graph_pool_t no_graph = {NULL, 0};
 extern const tide_graph_pool_t tide_graph_pool __attribute__((weak, alias("no_graph")));
 
 static rcl_subscription_t subscription;
 static rcl_guard_condition_t changed;
-static const tide_support_t *owner; /* whose it is */
-static uint32_t graph_bytes;        /* of what came last; 0: nothing yet */
-static uint32_t told;               /* messages that came */
-static bool watched;                /* changed is initialised */
+static const tide_support_t *owner; /* support of the stored graph */
+static uint32_t graph_bytes;        /* size of the latest message; 0: none yet */
+static uint32_t told;               /* messages received */
+static bool watched;                /* `changed` is initialised */
 
 static void keep(tide_cdr_t *cdr, void *message) {
   (void)message;
@@ -39,7 +39,7 @@ static const tide_message_type_t graph_type =
     TIDE_COMPAT_MESSAGE_TYPE("micro_ros_msgs", "Graph", 0, tide_compat_encode_nothing, keep);
 static const rosidl_message_type_support_t graph_support = TIDE_COMPAT_MESSAGE_SUPPORT(graph_type);
 
-/* In the context that hands the message on. */
+/* Called in the context that delivers the message. */
 static void on_sample(void *context, tide_reader_t *reader) {
   (void)context;
   (void)reader;
@@ -74,7 +74,7 @@ static rcl_ret_t subscribe(const rcl_node_t *node) {
   return RCL_RET_OK;
 }
 
-/* The graph of this node's support: subscribed to, and what has come of it so far. */
+/* Subscribes to the graph of this node's support if necessary, and waits for the first message. */
 static rcl_ret_t open(const rcl_node_t *node) {
   if (tide_graph_pool.capacity == 0) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   if (!tide_compat_is_node(node)) return RCL_RET_NODE_INVALID;
@@ -82,7 +82,7 @@ static rcl_ret_t open(const rcl_node_t *node) {
   return mine && owner == node->impl->support ? RCL_RET_OK : subscribe(node);
 }
 
-/* The newest graph has been received. */
+/* Makes sure that the newest graph has been received. */
 static rcl_ret_t look(const rcl_node_t *node) {
   if (node == NULL || node->impl == NULL) return RCL_RET_NODE_INVALID;
   const rcl_ret_t opened = open(node);
@@ -92,7 +92,7 @@ static rcl_ret_t look(const rcl_node_t *node) {
   return tide_compat_result(tide_compat_wait(support, has_come, NULL, deadline_ns, true));
 }
 
-/* At its first node; cdr reads on until the next call. */
+/* Positions cdr at the first node; it stays valid until the next call. */
 static rcl_ret_t read_graph(const rcl_node_t *node, tide_cdr_t *cdr) {
   const rcl_ret_t result = look(node);
   if (result == RCL_RET_OK) tide_cdr_reader(cdr, tide_graph_pool.bytes, graph_bytes, false);
@@ -102,7 +102,7 @@ static rcl_ret_t read_graph(const rcl_node_t *node, tide_cdr_t *cdr) {
 /* ---- reading it ---- */
 
 typedef struct entity {
-  const char *space, *node_name; /* whose it is */
+  const char *space, *node_name; /* the node of the entity */
   uint8_t kind;
   const char *name;
   tide_cdr_t types; /* count and texts */
@@ -110,7 +110,7 @@ typedef struct entity {
 
 typedef bool (*visit_t)(const entity_t *entity, void *context);
 
-/* In the buffer they end with NUL; an empty one may have none. */
+/* Texts in the buffer end with NUL; an empty one may have none. */
 static const char *get_text(tide_cdr_t *cdr) {
   size_t length;
   const char *text = tide_cdr_get_string(cdr, &length);
@@ -130,7 +130,7 @@ static int visit_entities(tide_cdr_t *cdr, entity_t *entity, visit_t visit, void
   return cdr->status;
 }
 
-/* TIDE_ERROR_NO_HEAP: a visit was refused memory. */
+/* TIDE_ERROR_NO_HEAP: a visit could not allocate. */
 static int visit_all(tide_cdr_t cdr, visit_t visit, void *context) {
   int status = TIDE_OK;
   const uint32_t nodes = tide_cdr_get_count(&cdr, 3 * sizeof(uint32_t));
@@ -204,7 +204,7 @@ rcl_ret_t rcl_count_services(const rcl_node_t *node, const char *service_name, s
   return count_topic(node, SERVER, service_name, count);
 }
 
-/* Another message than the one that was looked at last. */
+/* A newer message than the last one read has arrived. */
 static bool is_told_more(tide_support_t *support, void *seen) {
   (void)support;
   refresh();
@@ -240,7 +240,7 @@ rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allo
   return wait_for(SUBSCRIPTION, node, allocator, topic_name, count, timeout, success);
 }
 
-/* Any node that lives: publishers and subscriptions do not know theirs. */
+/* Any live node, as publishers and subscriptions do not store theirs. */
 static rcl_node_t node_of(const tide_support_t *support) {
   rcl_node_t node = {NULL};
   for (size_t i = 0; i < tide_pools.node_count && node.impl == NULL; i++) {
@@ -285,7 +285,7 @@ const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t
   if (rcl_guard_condition_init(&changed, &context, rcl_guard_condition_get_default_options()) != RCL_RET_OK)
     return NULL;
   __atomic_store_n(&watched, true, __ATOMIC_RELEASE);
-  (void)rcl_trigger_guard_condition(&changed); /* for what came before */
+  (void)rcl_trigger_guard_condition(&changed); /* for changes before this call */
   return &changed;
 }
 
@@ -343,7 +343,7 @@ static rcl_ret_t get_names(const rcl_node_t *node, query_t *query) {
     if (result->types != NULL) status = visit_all(cdr, add_name, query);
   }
   if (status == TIDE_OK) {
-    result->names.size = query->count; /* the places behind are empty */
+    result->names.size = query->count; /* the entries after them are empty */
   } else {
     (void)rcl_names_and_types_fini(result);
   }
@@ -371,7 +371,7 @@ rcl_ret_t rcl_names_and_types_fini(rcl_names_and_types_t *names_and_types) {
 
 rcl_ret_t rcl_get_topic_names_and_types(const rcl_node_t *node, rcl_allocator_t *allocator, bool no_demangle,
                                         rcl_names_and_types_t *topic_names_and_types) {
-  (void)no_demangle; /* names come as ROS 2 has them */
+  (void)no_demangle; /* names are those of ROS 2 anyway */
   query_t query = {{PUBLISHER, SUBSCRIPTION}, NULL, NULL, NULL, allocator, 0, topic_names_and_types, NULL};
   return get_names(node, &query);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the modules of this folder share: support.c, node.c, topics.c, services.c, executor.c and the others on top. */
+/* Shared by the modules of this folder: support.c, node.c, topics.c, services.c, executor.c and the others on top. */
 #ifndef TIDE_COMPAT_INTERNAL_H
 #define TIDE_COMPAT_INTERNAL_H
 
@@ -23,9 +23,9 @@ static inline int64_t tide_compat_now_ns(void) {
 
 /* ---- error.c ---- */
 
-/* Keeps the status for tide_rclc_last_status and turns it into the rcl code of the same meaning. */
+/* Stores the status for tide_rclc_last_status and translates it to an rcl code. */
 rcl_ret_t tide_compat_result(int status);
-/* The same where rcl has a code of its own for it, which is returned. */
+/* The same with a specific rcl code, which is returned. */
 rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
 
 /* What came on a topic (as on the wire, "rt/name") could not be decoded: counts it. On a desktop the first one is
@@ -52,29 +52,29 @@ void tide_compat_decode_nothing(tide_cdr_t *cdr, void *message);
 
 /* ---- support.c ---- */
 
-/* What an executor's source does at the start of each round: polls the session where the link has no context of its
- * own. Returns when next. */
+/* Called by an executor's source at the start of each round: polls the session if the link has no context of its own.
+ * Returns the time of the next call. */
 int64_t tide_compat_poll(tide_support_t *support);
 bool tide_compat_is_ready(tide_support_t *support);
 /* Deadline of a timeout in ms from now. */
 int64_t tide_compat_deadline(int64_t timeout_ms);
-/* Until `done` holds or the deadline has passed: sleep, and when `digest` is set handle what arrives, first come first
- * served. Without `digest` any number of threads may wait, also while an executor spins. */
+/* Sleeps until `done` holds or the deadline has passed; with `digest` it processes received frames in FIFO order.
+ * Without `digest` any number of threads may wait, also while an executor spins. */
 int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *support, void *context), void *context,
                      int64_t deadline_ns, bool digest);
-/* The same for callers that must: tide_session_wait_* until the condition holds. */
+/* The same through tide_session_wait_*, until the condition holds. */
 int tide_compat_wait_session(tide_support_t *support, tide_object_t *object, tide_session_state_t state,
                              int64_t deadline_ns);
-/* Those who are in tide_compat_wait look again. From any thread or interrupt. */
+/* Makes callers of tide_compat_wait check their condition again. From any thread or interrupt. */
 void tide_compat_wake_waiters(tide_support_t *support);
-/* A frame of this executor that was digested may have kept one of another executor waiting. */
+/* Wakes other executors, since a processed frame may have blocked a frame of theirs. */
 void tide_compat_wake_others(const tide_executor_handle_t *handle);
 
 /* ---- node.c ---- */
 
-/* A node that was initialised, of a support that lives. */
+/* True for an initialised node of a live support. */
 bool tide_compat_is_node(const rcl_node_t *node);
-/* What an init returns that was given none; rclc sees to null pointers, rcl to the rest. */
+/* Result of an init call with an invalid node: rclc's code for null pointers, else rcl's. */
 static inline rcl_ret_t tide_compat_refuse_node(const rcl_node_t *node) {
   return tide_compat_refusal(TIDE_ERROR_ARGUMENT, node == NULL ? RCL_RET_INVALID_ARGUMENT : RCL_RET_NODE_INVALID);
 }
@@ -85,7 +85,8 @@ int tide_compat_topic_name(char *destination, const char *topic, const tide_node
 int tide_compat_service_names(char *request, char *reply, const char *service, const tide_node_handle_t *node);
 bool tide_compat_is_reliable(const rmw_qos_profile_t *qos);
 int tide_compat_create_object(tide_support_t *support, tide_object_t *object, bool wait);
-/* Deletes on the agent; waits for a free node as long as the program allows. Success too when there is no such object.
+/* Deletes an object on the agent; waits for a free node as long as the program allows. Also succeeds if there is no
+ * such object.
  */
 int tide_compat_delete_object(tide_support_t *support, tide_object_t *object);
 
@@ -98,35 +99,35 @@ int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *nod
 int tide_compat_subscription_init(rcl_subscription_t *subscription, const rcl_node_t *node,
                                   const rosidl_message_type_support_t *type_support, const char *topic_name,
                                   const rmw_qos_profile_t *qos, bool on_agent);
-/* Begins a sample of so many octets at most; waits for a free node, up to wait_ms. */
+/* Begins a sample of at most this many octets; waits up to wait_ms for a free node. */
 int tide_compat_write_begin(tide_support_t *support, tide_write_t *write, uint16_t object, bool reliable,
                             tide_priority_t priority, uint32_t bytes, int32_t wait_ms);
-/* The end of each write of the program's. */
+/* Ends a write of the program. */
 static inline int tide_compat_write_end(tide_support_t *support, tide_write_t *write) {
   return support->keep != NULL ? support->keep(support, write) : tide_session_write_end(write);
 }
-/* To the agent. */
+/* Sends a message to the agent. */
 int tide_compat_send(tide_publisher_handle_t *publisher, const void *message);
-/* The two halves of it, around the encoding. begin waits for a node, end as the stock does where the program asked for
- * that. */
+/* The two halves of tide_compat_send, around the encoding. begin waits for a node; end waits like the stock if the
+ * program selected that. */
 int tide_compat_begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes);
 int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *write);
-/* Before an object is deleted that has sent with this priority: the deletion travels on level 0's stream and must not
- * overtake the last samples on another. */
+/* Call it before deleting an object that has sent with this priority: the deletion travels on level 0's stream and must
+ * not overtake the last samples on another stream. */
 void tide_compat_await_delivery(tide_support_t *support, bool reliable, tide_priority_t priority);
-/* Messages in which a program tells of itself leave at once or not at all, whatever the way of sending, also within a
- * round whose outputs leave together: half of the pool stays the program's. send_now: errors as
- * tide_session_write_begin. has_room: promised: nodes of callers that have been let in and have none yet. */
+/* Status messages of a program are sent at once or not at all, in any send mode, even within a round whose outputs are
+ * sent together; half of the pool is reserved for other messages. send_now: errors as tide_session_write_begin.
+ * promised: nodes of admitted callers that have not acquired one yet. */
 bool tide_compat_has_room_locked(const tide_support_t *support, uint32_t promised);
 int tide_compat_send_now(const tide_publisher_handle_t *publisher, const void *message);
-/* What a publisher sends with whose samples are written in pieces. */
+/* Functions of a publisher whose samples are written in pieces. */
 typedef struct tide_continuous {
   int (*send_pieces)(tide_publisher_handle_t *publisher, const void *message);
 } tide_continuous_t;
 
-/* The oldest message that waits; RCL_RET_SUBSCRIPTION_TAKE_FAILED: none does. */
+/* Takes the oldest waiting message; RCL_RET_SUBSCRIPTION_TAKE_FAILED: there is none. */
 rcl_ret_t tide_compat_take(tide_subscription_handle_t *handle, void *message, rmw_message_info_t *info);
-/* The same for the callback: *message is `memory`, or a local message that lies elsewhere and is to be released. */
+/* The same for the callback: *message is `memory`, or a local message in other memory that must be released. */
 rcl_ret_t tide_compat_take_next(tide_subscription_handle_t *handle, void *memory, const void **message);
 
 /* Local delivery (local.c), called through the handles that have it. */
@@ -137,23 +138,25 @@ typedef struct tide_local_functions {
   uint16_t (*waiting)(const tide_subscription_handle_t *subscription);
   /* Whether the next message is a local one. */
   bool (*is_next)(tide_subscription_handle_t *subscription);
-  /* In place, then it is to be released; or decoded into memory. Null: there is none, or it does not fit. */
+  /* Takes a message in place (release it afterwards) or decoded into memory. Null: there is none, or it does not
+   * fit. */
   const void *(*take)(tide_subscription_handle_t *subscription, void *memory, rmw_message_info_t *info);
   void (*release)(const void *message);
 } tide_local_functions_t;
 
 /* ---- services.c ---- */
 
-/* number: of the request, before its reply can come. agrees: looks at the request, written out, and may keep it from
- * being sent (TIDE_ERROR_STATE); may be null. */
+/* number: set before the reply can arrive. agrees: inspects the encoded request and may refuse to send it
+ * (TIDE_ERROR_STATE); may be null. */
 int tide_compat_send_request(tide_client_handle_t *client, const void *request, int64_t *number,
                              bool (*agrees)(const tide_write_t *write, void *context), void *context);
-/* rcl_send_response for the runtime itself, which goes by the status: tide_rclc_last_status may be another thread's. */
+/* rcl_send_response for the runtime itself, which needs the status itself: tide_rclc_last_status may be another
+ * thread's. */
 int tide_compat_send_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, const void *response);
-/* Never waits: behind who asked, the octets of the response are to be written. */
+/* Never waits. Writes the client's identity; the caller appends the response. */
 int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
                                size_t bytes);
-/* In the link's context: services whose responses wait for a node are called again. */
+/* In the link's context: retries services whose responses wait for a node. */
 void tide_compat_retry_services(tide_support_t *support);
 int tide_compat_set_end_priority(tide_service_end_t *end, tide_priority_t priority);
 
@@ -161,17 +164,18 @@ int tide_compat_set_end_priority(tide_service_end_t *end, tide_priority_t priori
 
 /* The runtime's side of an executor; null: it was not initialised, or its support has ended. */
 tide_executor_handle_t *tide_compat_executor_of(const rclc_executor_t *executor);
-/* Adds a callback to the executor: a free place becomes `wanted`, and *place points to it. impl: the runtime's object;
- * reader: of what the callback is called for, or null. */
+/* Adds a callback to the executor: a free entry becomes `wanted`, and *place points to it. impl: the runtime's object;
+ * reader: the callback's reader, or null. */
 rcl_ret_t tide_compat_add_handle(rclc_executor_t *executor, const rclc_executor_handle_t *wanted, void *impl,
                                  tide_callback_t *callback, tide_reader_t *reader, rclc_executor_handle_t **place);
-/* The two halves of it, around the call of the runtime's executor whose status the second is told. */
+/* The two halves of it, around the call of the runtime's executor; the second gets that call's status. */
 int tide_compat_open_handle(rclc_executor_t *executor, const rclc_executor_handle_t *wanted, void *impl,
                             tide_callback_t *callback, rclc_executor_handle_t **handle);
 rcl_ret_t tide_compat_commit_handle(rclc_executor_t *executor, rclc_executor_handle_t *handle, int status);
-/* Out of its executor, if it is in one. With several lanes TIDE_ERROR_STATE, and nothing changed, while it runs. */
+/* Removes a callback from its executor, if it is in one. With several lanes TIDE_ERROR_STATE, without change, while it
+ * runs. */
 int tide_compat_remove_callback(tide_callback_t *callback);
-/* The same with its place there, which is free then. */
+/* The same, and frees its entry there. */
 int tide_compat_leave_executor(tide_callback_t *callback, rclc_executor_handle_t **handle);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lifecycle nodes: the messages of lifecycle_msgs, straight between the wire and the state machine; the machine of
- * ROS 2; and rclc's nodes, with callbacks of transitions and the services that lead to them. */
+/* Lifecycle nodes: encoding and decoding of lifecycle_msgs for the state machine; the state machine of ROS 2; and
+ * rclc's nodes, with the callbacks of transitions and the services that request them. */
 #include <string.h>
 
 #include "internal.h"
@@ -31,7 +31,7 @@ enum {
   TRANSITION_ACTIVE_SHUTDOWN = 7
 };
 
-/* Both where rcl has them: what a callback's end leads to is found by its label. */
+/* The labels of rcl: the transition after a callback is found by its label. */
 #define SUCCESS "transition_success"
 #define FAILURE "transition_failure"
 
@@ -94,7 +94,7 @@ static void encode_graph(tide_cdr_t *cdr, const void *untyped) {
   put_transitions(cdr, map->transitions, map->transitions_size);
 }
 
-/* By its id, or, where that is 0, by its label. */
+/* A transition by its id or, if that is 0, by its label. */
 static void decode_change(tide_cdr_t *cdr, void *untyped) {
   tide_lifecycle_answer_t *answer = untyped;
   size_t length;
@@ -156,7 +156,7 @@ enum {
 
 static const rcl_lifecycle_state_t states[STATE_COUNT];
 
-/* Those of a state lie together. */
+/* Transitions of a state are adjacent. */
 #define STEP(label, id, start, goal) \
   { label, id, &states[start], &states[goal] }
 #define END_OF(state, id, success, failure)                                   \
@@ -244,7 +244,7 @@ static rcl_ret_t open_interface(rcl_lifecycle_com_interface_t *interface) {
   if (result == RCL_RET_OK) return result;
   const int status = tide_rclc_last_status();
   (void)close_interface(interface);
-  (void)tide_compat_result(status); /* what went wrong first */
+  (void)tide_compat_result(status); /* the first error */
   return result;
 }
 
@@ -304,7 +304,7 @@ const rcl_lifecycle_transition_t *rcl_lifecycle_get_transition_by_label(const rc
   return NULL;
 }
 
-/* What is not heard of is no reason to stay in a state. */
+/* A lost event does not keep the node in a state. */
 static rcl_ret_t go(rcl_lifecycle_state_machine_t *machine, const rcl_lifecycle_transition_t *transition,
                     bool publish) {
   if (transition == NULL) return tide_compat_refusal(TIDE_ERROR_NOT_FOUND, RCL_RET_INVALID_ARGUMENT);
@@ -359,7 +359,7 @@ rcl_ret_t rclc_lifecycle_node_fini(rclc_lifecycle_node_t *node, rcl_allocator_t 
 
 typedef int (*callback_t)(void);
 
-/* Its place, or null. */
+/* Pointer to the callback's entry, or null. */
 static callback_t *callback_of(rclc_lifecycle_callback_map_t *callbacks, unsigned int transition_id) {
   switch (transition_id) {
     case TRANSITION_CONFIGURE:
@@ -409,7 +409,7 @@ rcl_ret_t rclc_lifecycle_execute_callback(rclc_lifecycle_node_t *lifecycle_node,
   return place == NULL || *place == NULL ? RCL_RET_OK : (*place)();
 }
 
-/* Success: what the callback said. */
+/* success: the callback's result. */
 static rcl_ret_t change(rclc_lifecycle_node_t *node, unsigned int transition_id, bool publish, bool *success) {
   *success = false;
   if (transition_id > UINT8_MAX) return tide_compat_result(TIDE_ERROR_ARGUMENT);

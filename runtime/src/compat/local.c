@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local delivery behind the rclc interface. Nothing here is linked unless a program uses it: the rest of this room
+/* Local delivery behind the rclc interface. Nothing here is linked unless a program uses it: the rest of this module
  * reaches it through the functions that a handle points to. */
 #include <string.h>
 
@@ -16,9 +16,9 @@ static bool is_plain(const tide_message_type_t *type) {
   return true;
 }
 
-/* ---- topics: by name, for as long as they have ends ---- */
+/* ---- topics: by name, as long as they have publishers or subscriptions ---- */
 
-/* A topic whose last message was still read when its last end went away. */
+/* Closes a topic whose last message was still being read when its last user ended. */
 static void close_if_left(tide_local_topic_handle_t *topic) {
   if (topic->open && topic->users == 0u) topic->open = tide_local_topic_fini(&topic->topic) != TIDE_OK;
 }
@@ -43,7 +43,7 @@ static int join(const char *name, const tide_message_type_t *type, tide_local_to
     topic = free_place;
     memset(topic, 0, sizeof *topic);
     topic->name = tide_pools.local_names + (size_t)(topic - tide_pools.local_topics) * tide_pools.name_bytes;
-    memcpy(topic->name, name, strlen(name) + 1u); /* no longer than the end's own name, which has as much room */
+    memcpy(topic->name, name, strlen(name) + 1u); /* no longer than the user's own name, which has the same capacity */
     topic->type = type;
     topic->plain = is_plain(type);
     topic->open = tide_local_topic_init(&topic->topic, pool, 0u) == TIDE_OK;
@@ -55,7 +55,7 @@ static int join(const char *name, const tide_message_type_t *type, tide_local_to
 
 static int named(int status) { return status == TIDE_ERROR_FULL ? TIDE_ERROR_CAPACITY_LOCAL_MESSAGES : status; }
 
-/* Messages that one publisher fills at the same time: it may be used from every lane. */
+/* Messages that one publisher may fill at the same time: one for each lane. */
 static int32_t loans(void) { return (int32_t)tide_pools.lane_count; }
 
 /* ---- publishers ---- */
@@ -253,7 +253,7 @@ rcl_ret_t rcl_return_loaned_message_from_publisher(const rcl_publisher_t *publis
   return RCL_RET_OK;
 }
 
-/* Serialised first: once it is published it may be gone. */
+/* Serialised first, since it may be freed once it is published. */
 rcl_ret_t rcl_publish_loaned_message(const rcl_publisher_t *publisher, void *ros_message,
                                      rmw_publisher_allocation_t *allocation) {
   (void)allocation;

@@ -48,7 +48,7 @@ void rcutils_logging_console_output_handler(const rcutils_log_location_t *locati
 
 /* Both may be set while other threads log. */
 static rcutils_logging_output_handler_t handler = rcutils_logging_console_output_handler;
-static rcutils_logging_output_handler_t publish; /* null: nothing goes to /rosout */
+static rcutils_logging_output_handler_t publish; /* null: /rosout is not used */
 static int log_severity = RCUTILS_LOG_SEVERITY_INFO;
 
 rcutils_ret_t rcutils_logging_initialize(void) { return RCUTILS_RET_OK; }
@@ -114,7 +114,7 @@ static struct {
   const char *node_name; /* "/namespace/node" */
   int least_severity;
   bool open;
-  uint16_t entered; /* callers between having been let in and having a node */
+  uint16_t entered; /* admitted callers that have no node yet */
   tide_rosout_counters_t counters;
 } rosout;
 
@@ -157,7 +157,7 @@ static const rosidl_message_type_support_t line_support = TIDE_COMPAT_MESSAGE_SU
 
 /* ---- a line ---- */
 
-/* Another publisher may have the place since the support ended. */
+/* Another publisher may use the entry since the support ended. */
 static bool is_open_locked(void) {
   return rosout.open && rcl_publisher_is_valid(&rosout.publisher) && rosout.publisher.impl->type == &line_type;
 }
@@ -193,7 +193,7 @@ static size_t bytes_of_character(uint8_t first) {
   return first < 0xF0u ? 3u : 4u;
 }
 
-/* Half a character would make the whole message unreadable in Python. */
+/* A truncated character would make the whole message unreadable in Python. */
 static void cut_half_character(char *text) {
   const size_t length = strlen(text);
   size_t last = length;
@@ -277,10 +277,10 @@ tide_rosout_counters_t tide_rclc_rosout_get_counters(void) {
   return counters;
 }
 
-/* ---- names of loggers, of programs that ask for them ---- */
+/* ---- names of loggers, for programs that use them ---- */
 
 static struct {
-  char texts[TIDE_LOGGER_NAME_BYTES]; /* one behind the other, each with its NUL; none is ever taken away */
+  char texts[TIDE_LOGGER_NAME_BYTES]; /* one after the other, each with its NUL; never removed */
   size_t used;
 } names;
 
@@ -311,7 +311,7 @@ static const char *keep_locked(const char *name) {
 
 const char *rcl_node_get_logger_name(const rcl_node_t *node) {
   if (!tide_compat_is_node(node)) return NULL;
-  const char *name = node->impl->full_name + 1; /* behind the first slash */
+  const char *name = node->impl->full_name + 1; /* after the first slash */
   if (strchr(name, '/') == NULL) return name;
   const uintptr_t critical = tide_compat_enter();
   const char *text = find_locked(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes, the names of all that they have, QoS profiles, and objects on the agent. */
+/* Nodes, names of their entities, QoS profiles, and objects on the agent. */
 #include <string.h>
 
 #include "internal.h"
@@ -9,7 +9,8 @@
 /* ---- names ---- */
 
 /* Names as rmw makes them: "rt" before the fully qualified topic name, "rq" and "rr" around a service's; "~" is the
- * node, no "/" in front is relative to the node's namespace, and {node}, {ns} and {namespace} stand for what they say.
+ * node, a name without a leading "/" is relative to the node's namespace, and {node}, {ns} and {namespace} are
+ * replaced.
  */
 
 typedef struct text {
@@ -38,7 +39,7 @@ static bool is_part_of_name(char character) {
 
 /* One or more parts with a slash between them. */
 static bool is_name(const char *name, bool one_part) {
-  bool first = true; /* of a part */
+  bool first = true; /* first character of a part */
   for (; *name != '\0'; name++) {
     if (*name == '/' ? first || one_part : !is_part_of_name(*name) || (first && is_digit(*name))) return false;
     first = *name == '/';
@@ -62,7 +63,7 @@ static int make_node_name(tide_node_handle_t *node, const char *name, const char
   return space.cut || full.cut ? TIDE_ERROR_CAPACITY_NAMES : TIDE_OK;
 }
 
-/* What a name in braces stands for, and how long it is with them; null: nothing. */
+/* Replacement of a name in braces, and the length including the braces; null: unknown name. */
 static const char *substitute(const char *braces, const tide_node_handle_t *node, size_t *length) {
   static const struct {
     char name[12];
@@ -95,7 +96,7 @@ static bool is_absolute(const char *name, const tide_node_handle_t *node) {
   return (first != NULL ? first : name)[0] == '/';
 }
 
-/* The fully qualified name, behind what the text has already. */
+/* Appends the fully qualified name to the text. */
 static int append_name(text_t *text, const char *name, const tide_node_handle_t *node) {
   const size_t start = text->length;
   if (name[0] == '~') {

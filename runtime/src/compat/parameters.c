@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameter servers: the table of parameters and how they change, the messages of rcl_interfaces, straight between the
- * wire and the table, the servers' life, and what a program calls. */
+/* Parameter servers: the table of parameters and its changes, encoding and decoding of rcl_interfaces, set-up of
+ * servers, and the calls of programs. */
 #include <string.h>
 
 #include "internal.h"
@@ -11,7 +11,7 @@
 #include "tide/pool_parameters.h"
 #include "tide/rclc_service.h"
 
-/* What became of a change; with its text the answer to who asked. */
+/* Outcome of a change; its text is the answer to the client. */
 typedef enum outcome {
   CHANGED,
   ADDED,
@@ -23,13 +23,13 @@ typedef enum outcome {
   NOT_FOUND,
   NO_PLACE,
   NAME_TOO_LONG,
-  BUSY /* the program's callback is being asked */
+  BUSY /* the program's callback is running */
 } outcome_t;
 
-/* A wish of a client or the program. Type NOT_SET: that there is no such parameter. */
+/* A change requested by a client or the program. Type NOT_SET: deletion. */
 typedef struct change {
   const char *name; /* ended by NUL */
-  uint8_t type;     /* rcl_interfaces/ParameterType, also those that are not supported */
+  uint8_t type;     /* rcl_interfaces/ParameterType, including unsupported types */
   tide_parameter_value_t value;
 } change_t;
 
@@ -73,7 +73,7 @@ static void put_value(tide_cdr_t *cdr, uint8_t type, tide_parameter_value_t valu
 static const char *get_name(tide_cdr_t *cdr) {
   size_t length;
   const char *name = tide_cdr_get_string(cdr, &length);
-  return name != NULL && length == 0 ? "" : name; /* without a NUL of its own, perhaps */
+  return name != NULL && length == 0 ? "" : name; /* which may have no NUL */
 }
 
 static void skip_array(tide_cdr_t *cdr, size_t element_bytes) {
@@ -139,7 +139,7 @@ static const rosidl_message_type_support_t event_support = TIDE_COMPAT_MESSAGE_S
 
 /* ---- parameters, and how they change ---- */
 
-/* Initialised, of a support that lives. */
+/* True if initialised, with a live support. */
 static bool is_server(const rclc_parameter_server_t *program) {
   return program != NULL && program->impl != NULL && program->impl->program == program;
 }
@@ -182,7 +182,7 @@ static bool is_integer_in_range(const tide_parameter_t *parameter, int64_t value
   return step == 0 || value == to || distance % step == 0;
 }
 
-/* Steps are counted as closely as a double of this size allows. */
+/* Steps are compared with the precision of a double of this magnitude. */
 static bool is_real_in_range(const tide_parameter_t *parameter, double value) {
   const double from = parameter->from.real, to = parameter->to.real, step = parameter->step.real;
   if (!(value >= from && value <= to)) return false;
@@ -221,7 +221,7 @@ static void to_message(Parameter *message, const change_t *change) {
   memset(message, 0, sizeof *message);
   message->name.size = strlen(change->name);
   message->name.capacity = message->name.size + 1;
-  message->name.data = (char *)change->name; /* who gets the message must not write to it */
+  message->name.data = (char *)change->name; /* receivers of the message must not write to it */
   message->value.type = change->type;
   if (change->type == RCLC_PARAMETER_BOOL) message->value.bool_value = change->value.boolean;
   if (change->type == RCLC_PARAMETER_INT) message->value.integer_value = change->value.integer;
@@ -236,7 +236,7 @@ static void store(const tide_parameter_server_t *server, const tide_parameter_t 
   server->store.save(server->store.context, parameter->name, event == EVENT_DELETED ? NULL : &message.value);
 }
 
-/* Publishes what happened, and stores it. */
+/* Publishes the event, and stores the change. */
 static void tell(tide_parameter_server_t *server, const tide_parameter_t *parameter, event_t event) {
   store(server, parameter, event);
   if (!server->program->notify_changed_over_dds) return;
@@ -246,7 +246,7 @@ static void tell(tide_parameter_server_t *server, const tide_parameter_t *parame
   }
 }
 
-/* Asks the program; revoked: that it take back what it accepted. */
+/* Calls the program's callback; revoked: to revert an accepted change. */
 static bool ask(tide_parameter_server_t *server, const change_t *change, bool revoked) {
   rclc_parameter_server_t *program = server->program;
   if (program->on_modification == NULL) return true;
@@ -303,8 +303,8 @@ static uint8_t apply(tide_parameter_server_t *server, const change_t *change, bo
   return make(server, change);
 }
 
-/* What the six services ask and answer. A request is carried out while it is decoded, as its names are there only
- * then; malformed ones change nothing. The answer is made of what was noted. */
+/* Requests and answers of the six services. A request is executed while it is decoded, as its names are available only
+ * then; malformed ones change nothing. The answer is made from the recorded outcome. */
 
 /* ---- requests ---- */
 
@@ -318,7 +318,7 @@ static void note_unknown(tide_parameter_answer_t *answer, const char *name) {
   memcpy(place, name, strlen(name) + 1);
 }
 
-/* More names than there are places: none is answered. */
+/* With more names than entries none is answered. */
 static void decode_names(tide_cdr_t *cdr, void *untyped) {
   tide_parameter_answer_t *answer = untyped;
   const uint32_t count = tide_cdr_get_count(cdr, sizeof(uint32_t));
@@ -342,7 +342,7 @@ static bool is_well_formed(tide_cdr_t cdr, uint32_t count) {
   return true;
 }
 
-/* The count of changes; 0 when nothing is to be done. */
+/* The number of changes; 0: nothing to do. */
 static uint32_t begin_changes(tide_cdr_t *cdr, tide_parameter_answer_t *answer) {
   answer->count = 0;
   const uint32_t count = tide_cdr_get_count(cdr, sizeof(uint32_t));
@@ -372,7 +372,7 @@ static uint8_t check_all(tide_cdr_t cdr, const tide_parameter_server_t *server, 
   return outcome;
 }
 
-/* How many of them the program accepts, one after the other. */
+/* Number of changes that the program accepts, in order. */
 static uint32_t ask_all(tide_cdr_t cdr, tide_parameter_server_t *server, uint32_t count, bool revoked) {
   for (uint32_t i = 0; i < count; i++) {
     change_t change;
@@ -396,7 +396,7 @@ static uint8_t set_all(tide_cdr_t *cdr, tide_parameter_server_t *server, uint32_
     change_t change;
     (void)get_change(cdr, &change);
     const uint8_t made = make(server, &change);
-    if (!is_done(made)) outcome = made; /* several new ones for the last place */
+    if (!is_done(made)) outcome = made; /* several new parameters for the last entry */
   }
   return outcome;
 }
@@ -407,7 +407,7 @@ static void decode_set_atomically(tide_cdr_t *cdr, void *untyped) {
   if (cdr->status == TIDE_OK) answer->outcome = set_all(cdr, answer->server, count);
 }
 
-/* As far as the levels of the name below the prefix are wanted; depth 0: all. */
+/* True if the name is at most `depth` levels below the prefix; depth 0: any. */
 static bool is_below(const char *name, const char *prefix, uint64_t depth) {
   const size_t length = strlen(prefix);
   if (strncmp(name, prefix, length) != 0) return false;
@@ -445,7 +445,7 @@ static void decode_list(tide_cdr_t *cdr, void *untyped) {
 
 /* ---- answers ---- */
 
-/* Null: there is none, or it has been deleted since. */
+/* Null: there is none, or it was deleted meanwhile. */
 static const tide_parameter_t *parameter_of(const tide_parameter_answer_t *answer, uint8_t i) {
   const uint8_t item = answer->items[i];
   if (item == NO_ITEM || !answer->server->parameters[item].in_use) return NULL;
@@ -487,13 +487,13 @@ static void encode_result(tide_cdr_t *cdr, const void *untyped) {
   put_result(cdr, ((const tide_parameter_answer_t *)untyped)->outcome);
 }
 
-/* The levels above the last one; 0: there are none. */
+/* Length of the name without its last level; 0: it has one level. */
 static size_t prefix_length(const char *name) {
   const char *point = strrchr(name, '.');
   return point == NULL ? 0 : (size_t)(point - name);
 }
 
-/* Each prefix once, at the first that has it. */
+/* Lists each prefix once, at the first parameter with it. */
 static bool has_new_prefix(const tide_parameter_answer_t *answer, uint8_t i) {
   const char *name = parameter_of(answer, i)->name;
   const size_t length = prefix_length(name);
@@ -531,7 +531,7 @@ static void put_ranges(tide_cdr_t *cdr, const tide_parameter_t *parameter) {
     const bool present = has_range && is_real == (real != 0);
     tide_cdr_put_u32(cdr, present);
     if (!present) continue;
-    tide_cdr_put_u64(cdr, parameter->from.unsigned_integer); /* of a double, too: its bits */
+    tide_cdr_put_u64(cdr, parameter->from.unsigned_integer); /* also for a double, by its bits */
     tide_cdr_put_u64(cdr, parameter->to.unsigned_integer);
     tide_cdr_put_u64(cdr, parameter->step.unsigned_integer);
   }
@@ -581,7 +581,7 @@ static const rosidl_service_type_support_t service_types[TIDE_PARAMETER_SERVICE_
 
 #define DEFAULT_PARAMETERS 4
 
-/* Of a program whose pools have no parameters; an alias for the reason of compat/graph.c. */
+/* For programs whose pools have no parameters; an alias for the reason given in compat/graph.c. */
 static const tide_parameter_pools_t no_parameters = {0};
 extern const tide_parameter_pools_t tide_parameter_pools __attribute__((weak, alias("no_parameters")));
 
@@ -605,7 +605,7 @@ static rcl_service_t *service_of(rclc_parameter_server_t *program, size_t i) {
 
 /* ---- places ---- */
 
-/* Its support has not ended without it. */
+/* True unless its support has ended before it. */
 static bool is_alive(const tide_parameter_server_t *server) {
   const tide_service_end_t *end = &server->get_service->end;
   return end->support != NULL && end->type == service_types[TIDE_PARAMETER_GET].data;
@@ -622,7 +622,7 @@ static tide_parameter_server_t *free_server(void) {
   return NULL;
 }
 
-/* One that ended with an earlier support may have had the same service. */
+/* A server that ended with an earlier support may have used the same service. */
 static void forget_earlier(const tide_service_handle_t *get_service) {
   for (uint8_t i = 0; i < tide_parameter_pools.server_count; i++) {
     tide_parameter_server_t *server = &tide_parameter_pools.servers[i];
@@ -630,7 +630,7 @@ static void forget_earlier(const tide_service_handle_t *get_service) {
   }
 }
 
-/* Whether another server has the place. */
+/* Whether a server uses the entry. */
 static bool is_taken(const tide_parameter_t *parameter) {
   for (uint8_t i = 0; i < tide_parameter_pools.server_count; i++) {
     const tide_parameter_server_t *server = &tide_parameter_pools.servers[i];
@@ -640,7 +640,7 @@ static bool is_taken(const tide_parameter_t *parameter) {
   return false;
 }
 
-/* The first of as many free ones in a row, or null. */
+/* The first of `count` adjacent free entries, or null. */
 static tide_parameter_t *free_parameters(size_t count) {
   size_t row = 0;
   for (uint8_t i = 0; i < tide_parameter_pools.parameter_count; i++) {
@@ -741,7 +741,7 @@ rcl_ret_t rclc_parameter_server_fini(rclc_parameter_server_t *parameter_server, 
 
 /* ---- in an executor ---- */
 
-/* The request was carried out when it was decoded. */
+/* The request was executed when it was decoded. */
 static void answer_request(const void *request, void *response, void *context) {
   (void)request;
   (void)response;
@@ -965,7 +965,7 @@ rcl_ret_t rclc_parameter_get_double(rclc_parameter_server_t *parameter_server, c
   return result;
 }
 
-/* ---- what is said about them ---- */
+/* ---- descriptions and constraints ---- */
 
 rcl_ret_t rclc_add_parameter_description(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                          const char *parameter_description, const char *additional_constraints) {

@@ -19,7 +19,7 @@
 #define TIDE_LIFECYCLE_NODES 4
 #define TIDE_GRAPH_BYTES 65536
 #endif
-#if TIDE_DESKTOP /* memory that is not used costs nothing there */
+#if TIDE_DESKTOP /* unused memory costs nothing there */
 #define TIDE_GUARD_CONDITIONS 8
 #define TIDE_EXECUTORS 8
 #define TIDE_HANDLES 128
@@ -27,7 +27,8 @@
 #define TIDE_LARGE_NODE_BYTES 65544 /* the largest message that the protocol has */
 #define TIDE_REASSEMBLY_BYTES 65544
 #endif
-/* Systems that link the whole library (Zephyr) take the object anyway: then the program's own definition wins. */
+/* Systems that link the whole library (Zephyr) take the object anyway; the program's own definition then overrides
+ * it. */
 #define TIDE_POOLS_LINKAGE __attribute__((weak))
 #define TIDE_DEFINE_POOLS
 #include "tide/pools.h"

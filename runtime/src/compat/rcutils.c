@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs use of rcutils beside the log: allocators, arrays of strings, formatted text. */
+/* Functions of rcutils other than logging: allocators, arrays of strings, formatted text. */
 #include <stdio.h>
 #include <string.h>
 

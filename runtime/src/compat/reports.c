@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program publishes about itself when it asks for it: diagnostics, and the trace. Each message leaves at once or
- * not at all, whatever the way of sending, and half of the pool stays the program's. */
+/* Optional status messages of a program: diagnostics and the trace. Each message is sent at once or not at all, in any
+ * send mode, and half of the pool is reserved for other messages. */
 #include <string.h>
 
 #include "internal.h"
@@ -10,9 +10,9 @@
 #include "tide/rclc_diagnostics.h"
 #include "tide/rclc_trace.h"
 
-/* ---- what both need ---- */
+/* ---- shared functions ---- */
 
-/* Another publisher may have the place since the support ended. */
+/* Another publisher may use the entry since the support ended. */
 static bool is_open(const rcl_publisher_t *publisher, const tide_message_type_t *type) {
   return rcl_publisher_is_valid(publisher) && publisher->impl->type == type;
 }
@@ -24,7 +24,7 @@ static bool may_send(const tide_support_t *support) {
   return may;
 }
 
-/* Calls on_turn each time the timer expires; the publisher ends with it if there is no timer. */
+/* Calls on_turn each time the timer expires; if the timer cannot be created, the publisher is closed, too. */
 static rcl_ret_t start_timer(rcl_timer_t *timer, int64_t period_ns, rcl_timer_callback_t on_turn,
                              rclc_support_t *support, rclc_executor_t *executor, rcl_publisher_t *publisher,
                              rcl_node_t *node) {
@@ -47,13 +47,13 @@ enum { LEVEL_OK = 0, LEVEL_WARNING = 1 };
 
 typedef struct value {
   const char *key;
-  const char *of; /* stands before the key; null: nothing */
+  const char *of; /* prefix of the key; null: none */
   uint64_t number;
 } value_t;
 
 typedef struct status {
-  const char *part; /* behind the name of the node */
-  uint32_t number;  /* behind that; 0: none */
+  const char *part; /* follows the name of the node */
+  uint32_t number;  /* follows that; 0: none */
   const char *message;
   uint8_t level;
   int64_t stamp_ns;
@@ -61,7 +61,7 @@ typedef struct status {
   value_t values[VALUES];
 } status_t;
 
-/* Of a status: what went wrong in all, and for how many reports that is a warning. */
+/* Of a status: total number of errors, and number of reports for which it remains a warning. */
 typedef struct alarm {
   uint32_t troubles;
   uint8_t reports_left;
@@ -87,7 +87,7 @@ static struct {
 
 /* ---- diagnostic_msgs/msg/DiagnosticArray ---- */
 
-/* A string of several pieces, counted before. */
+/* Writes a string of several pieces, after its total length. */
 static void put_texts(tide_cdr_t *cdr, const char *const *pieces, size_t count) {
   size_t length = 0u;
   for (size_t index = 0; index < count; index++) length += strlen(pieces[index]);
@@ -98,7 +98,7 @@ static void put_texts(tide_cdr_t *cdr, const char *const *pieces, size_t count) 
 
 static void put_text(tide_cdr_t *cdr, const char *text) { put_texts(cdr, &text, 1u); }
 
-/* Into the end of text, whose last character is a NUL; returns where it begins. */
+/* Writes to the end of text, whose last character is a NUL; returns the first digit. */
 static const char *decimal(uint64_t number, char text[DECIMAL_DIGITS + 1]) {
   char *at = text + DECIMAL_DIGITS;
   *at = '\0';
@@ -148,7 +148,7 @@ static const tide_message_type_t array_type = TIDE_COMPAT_MESSAGE_TYPE(
     "diagnostic_msgs", "DiagnosticArray", sizeof(status_t), encode_array, tide_compat_decode_nothing);
 static const rosidl_message_type_support_t array_support = TIDE_COMPAT_MESSAGE_SUPPORT(array_type);
 
-/* ---- what is told ---- */
+/* ---- contents of each status ---- */
 
 static void begin_status(const char *part, uint32_t number) {
   diagnostics.status = (status_t){.part = part, .number = number, .message = "as usual"};
@@ -265,7 +265,7 @@ static bool tell_executor(size_t index) {
   return true;
 }
 
-/* A lane of the first executor: its hooks live as long as the lanes run, and one of these runs this. False: it has no
+/* A lane of the first executor, one of whose lanes runs this function, so the lane's hooks are valid. False: it has no
  * budget. */
 static bool tell_lane(size_t index) {
   const tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[0]);
@@ -305,7 +305,7 @@ static size_t count_lanes(void) {
   return lanes < LANES ? lanes : LANES;
 }
 
-/* False: it has nothing to tell. */
+/* False: nothing to report. */
 static bool make_status(size_t place, tide_session_t *session) {
   if (place == LINK) {
     tell_link(session);
@@ -413,9 +413,9 @@ tide_diagnostics_counters_t tide_rclc_diagnostics_get_counters(void) {
 
 #define CLOCK_PERIOD_NS INT64_C(1000000000)
 #define LONGEST_WAIT_NS INT64_C(1000000000)
-/* Of a frame around the octets: header with key, submessage with two ids, and the sequence's three counts. */
+/* Overhead of a frame: header with key, submessage with two ids, and the sequence's three counts. */
 #define FRAME_BYTES (8u + 8u + 12u)
-/* Of those the ones in a node. */
+/* The part of the overhead that is in a node. */
 #define NODE_BYTES (8u + 12u)
 #define NS_PER_US INT64_C(1000)
 
@@ -431,7 +431,7 @@ static struct {
   size_t executor_count;
   tide_trace_settings_t settings;
   size_t rings_used;
-  size_t next_ring; /* with which the next message begins */
+  size_t next_ring; /* ring with which the next message begins */
   tide_trace_instances_t instances;
   tide_trace_ring_t clock;
   tide_trace_record_t clock_records[4];
@@ -482,7 +482,7 @@ static size_t take_block(tide_trace_ring_t *ring, int left_out, size_t used, siz
   return bytes;
 }
 
-/* Whose trace it is, as the agent calls it, and both clocks, read without anything in between. */
+/* Writes the client's key and both clocks, read in succession. */
 static void put_clocks(tide_session_t *session) {
   const uintptr_t critical = tide_compat_enter();
   const tide_time_sync_t sync = session->time_sync;
@@ -498,7 +498,7 @@ static void put_clocks(tide_session_t *session) {
   trace.clock_told = true;
 }
 
-/* Each ring in turn gives what it has, so that none waits for ever behind a busy one. */
+/* Takes records from the rings in turn, so that none waits for ever behind a busy one. */
 static size_t fill_message(size_t used, size_t room) {
   const int left_out = trace.settings.chains_only ? 0 : TIDE_TRACE_ALL_LEVELS;
   for (size_t turn = 0; turn < trace.rings_used; turn++) {
@@ -509,7 +509,7 @@ static size_t fill_message(size_t used, size_t room) {
   return used;
 }
 
-/* False: there is nothing more to send. */
+/* False: nothing more to send. */
 static bool send_message(const tide_publisher_handle_t *publisher) {
   const size_t room = room_of_message(publisher->support);
   size_t used = 0u;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services and clients. Both are an end: an object on the agent, a replier or a requester, that is written to and read
- * from. */
+/* Services and clients. Both are an "end": an object on the agent (replier or requester) with a writer and a reader. */
 #include <string.h>
 
 #include "internal.h"
@@ -23,7 +22,7 @@ static void describe(tide_service_end_t *end, uint8_t kind, const tide_node_hand
   description->kind = kind;
   description->representation = TIDE_XRCE_BY_BINARY;
   description->parent = node->participant.id;
-  /* The service's own name is what stands between the topic's prefix and suffix. */
+  /* The service's name is the part between the topic's prefix and suffix. */
   description->name = (tide_text_t){end->request_topic + 2, strlen(end->request_topic) - strlen("rqRequest")};
   description->request_type = text_of(end->type->request->dds_name);
   description->reply_type = text_of(end->type->response->dds_name);
@@ -55,15 +54,15 @@ static int open_on_agent(tide_service_end_t *end, uint8_t kind, const tide_node_
   return tide_session_add_reader(&end->support->session, &end->reader);
 }
 
-/* The link's context looks for services whose responses wait. */
+/* Locked, as the link's context searches for services with waiting responses. */
 static void set_support(tide_service_end_t *end, tide_support_t *support) {
   const uintptr_t critical = tide_compat_enter();
   end->support = support;
   tide_compat_leave(critical);
 }
 
-/* A replier or requester with its reader. place: in the pools of both, where services come first. Also undoes what was
- * created in part. */
+/* Creates a replier or requester with its reader. place: index in the common pools, where services come first. Undoes a
+ * partial creation. */
 static int open_end(tide_service_end_t *end, size_t place, uint8_t kind, const rcl_node_t *node,
                     const rosidl_service_type_support_t *type_support, const char *service_name,
                     const rmw_qos_profile_t *qos) {
@@ -77,7 +76,7 @@ static int open_end(tide_service_end_t *end, size_t place, uint8_t kind, const r
   return status;
 }
 
-/* Out of its executor and off the agent; its place is free then. As rcl_publisher_fini. */
+/* Removes it from its executor and from the agent, and frees its entry. As rcl_publisher_fini. */
 static int close_end(tide_service_end_t *end) {
   tide_support_t *support = end->support;
   int status = tide_compat_leave_executor(&end->callback, &end->handle);
@@ -89,13 +88,13 @@ static int close_end(tide_service_end_t *end) {
   return status;
 }
 
-/* Begins a sample that leaves with the callback's priority; wait_ms: for a free node, at most. */
+/* Begins a sample with the callback's priority; waits up to wait_ms for a free node. */
 static int begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes, int32_t wait_ms) {
   return tide_compat_write_begin(end->support, write, end->object.id, end->reader.reliable, end->callback.priority,
                                  (uint32_t)bytes, wait_ms);
 }
 
-/* The oldest sample's octets behind its header of so many, or null. */
+/* The oldest sample's octets after its header, or null. */
 static const tide_sample_t *peek_end(tide_service_end_t *end, uint32_t header_bytes) {
   tide_session_t *session = &end->support->session;
   for (;;) {
@@ -106,7 +105,7 @@ static const tide_sample_t *peek_end(tide_service_end_t *end, uint32_t header_by
   }
 }
 
-/* Decodes, and lets the sample go. */
+/* Decodes and releases the sample. */
 static int decode_end(tide_service_end_t *end, const tide_sample_t *sample, uint32_t header_bytes,
                       const tide_message_type_t *type, void *message) {
   tide_cdr_t cdr;
@@ -137,7 +136,7 @@ static int add_end_to_chain(tide_chain_t *chain, tide_service_end_t *end) {
 
 /* ---- services ---- */
 
-/* rcl names a wrong name of a service otherwise than that of a topic. */
+/* rcl has a separate code for an invalid service name. */
 static rcl_ret_t result_of_init(int status) {
   return status == TIDE_ERROR_NAME || status == TIDE_ERROR_CAPACITY_NAMES
              ? tide_compat_refusal(status, RCL_RET_SERVICE_NAME_INVALID)
@@ -168,7 +167,7 @@ rcl_ret_t rclc_service_init(rcl_service_t *service, const rcl_node_t *node,
   if (place == tide_pools.service_count) return tide_compat_result(TIDE_ERROR_CAPACITY_SERVICES);
   tide_service_handle_t *handle = &tide_pools.services[place];
   const uintptr_t critical = tide_compat_enter();
-  memset(handle, 0, sizeof *handle); /* tide_compat_retry_services looks at free places, too */
+  memset(handle, 0, sizeof *handle); /* tide_compat_retry_services also reads free entries */
   tide_compat_leave(critical);
   const int status =
       open_end(&handle->end, place, TIDE_XRCE_KIND_REPLIER, node, type_support, service_name, qos_profile);
@@ -289,14 +288,14 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
 
 /* ---- services in an executor ---- */
 
-static bool some_wait; /* of the services, since they were last gone through */
+static bool some_wait; /* a response waits since the last pass over the services */
 
 static bool waits_locked(const tide_service_handle_t *service, const tide_support_t *support) {
   return service->end.support == support && __atomic_load_n(&service->response_waits, __ATOMIC_ACQUIRE) &&
          !tide_callback_is_ready(&service->end.callback);
 }
 
-/* The next one from a place on, in one critical section with those that do not wait. False: none does. */
+/* Retries the next waiting service from `*place` on, skipping others in one critical section. False: none waits. */
 static bool retry_next(tide_support_t *support, size_t *place) {
   const uintptr_t critical = tide_compat_enter();
   while (*place < tide_pools.service_count && !waits_locked(&tide_pools.services[*place], support)) ++*place;
@@ -306,8 +305,9 @@ static bool retry_next(tide_support_t *support, size_t *place) {
   return found;
 }
 
-/* In the link's context, while the program may create or finish services. Who begins to wait says so after this has
- * taken the word, or is seen in the list; who has a run before him says so again in that run. */
+/* In the link's context, while the program may create or finish services. A service that begins to wait after this has
+ * cleared some_wait sets it again; one that began earlier is found in the list; and one with a pending run sets it
+ * again in that run. */
 void tide_compat_retry_services(tide_support_t *support) {
   if (!__atomic_exchange_n(&some_wait, false, __ATOMIC_ACQ_REL)) return;
   for (size_t place = 0; retry_next(support, &place);) continue;
@@ -318,13 +318,13 @@ static void set_waiting(tide_service_handle_t *service, bool waits) {
   if (waits) __atomic_store_n(&some_wait, true, __ATOMIC_RELEASE);
 }
 
-/* False: there is no node; the link's context calls again. It is told before the last attempt, so that a node which
- * becomes free after it is not missed. */
+/* False: no node; the link's context will retry. It is notified before the last attempt, so that a node freed
+ * afterwards is not missed. */
 static bool respond(tide_service_handle_t *service) {
   int status = send_response(service, &service->request_id, service->response, 0);
   if (status == TIDE_ERROR_FULL) {
     tide_support_t *support = service->end.support;
-    const uintptr_t critical = tide_compat_enter(); /* actions have set one that does this, too */
+    const uintptr_t critical = tide_compat_enter(); /* the function set by actions also does this */
     if (support->retry_responses == NULL) support->retry_responses = tide_compat_retry_services;
     tide_compat_leave(critical);
     set_waiting(service, true);
@@ -334,7 +334,7 @@ static bool respond(tide_service_handle_t *service) {
   set_waiting(service, false);
   if (status != TIDE_OK) {
     (void)__atomic_add_fetch(&service->responses_lost, 1u, __ATOMIC_RELAXED);
-    (void)tide_compat_result(status); /* nobody called for it, so the program's error handler hears of it */
+    (void)tide_compat_result(status); /* no call of the program returns it, so the error callback reports it */
   }
   return true;
 }
@@ -355,8 +355,8 @@ static void call_program(const rclc_executor_handle_t *handle, tide_service_hand
   }
 }
 
-/* A run that finds its response still waiting leaves the request where it is: it has a run of its own again when the
- * response has gone. */
+/* A run that finds its response still waiting leaves the request queued; another run follows when the response was
+ * sent. */
 static void execute_service(tide_callback_t *callback, void *context) {
   rclc_executor_handle_t *handle = context;
   tide_service_handle_t *service = handle->impl;
@@ -519,7 +519,8 @@ rcl_ret_t rcl_client_fini(rcl_client_t *client, rcl_node_t *node) {
 
 /* ---- requests without an answer ----
  *
- * Ids on the wire have 16 bits and come round after 65,526 messages; then the older one of the same id gives way. */
+ * Ids on the wire have 16 bits and wrap after 65,526 messages; a new request then replaces an older one with the same
+ * id. */
 
 static int64_t note(tide_client_handle_t *client, uint16_t request) {
   const uintptr_t critical = tide_compat_enter();
@@ -529,7 +530,7 @@ static int64_t note(tide_client_handle_t *client, uint16_t request) {
       place = other;
       break;
     }
-    if (other->sequence_number < place->sequence_number) place = other; /* free ones first, then the oldest */
+    if (other->sequence_number < place->sequence_number) place = other; /* free entries first, then the oldest */
   }
   if (place->sequence_number != 0) client->forgotten++;
   const int64_t number = ++client->sequence_number;
@@ -538,7 +539,7 @@ static int64_t note(tide_client_handle_t *client, uint16_t request) {
   return number;
 }
 
-/* The number of an unanswered request, which is one no more; 0: there is none of this id. */
+/* Marks a request as answered and returns its number; 0: there is none with this id. */
 static int64_t answer(tide_client_handle_t *client, uint16_t request) {
   int64_t number = 0;
   const uintptr_t critical = tide_compat_enter();
@@ -564,7 +565,7 @@ static bool forget(tide_client_handle_t *client, int64_t sequence_number) {
   return known;
 }
 
-/* Noted before it leaves: the reply may come in another context. */
+/* Recorded before it is sent, as the reply may arrive in another context. */
 int tide_compat_send_request(tide_client_handle_t *client, const void *request, int64_t *number,
                              bool (*agrees)(const tide_write_t *write, void *context), void *context) {
   const tide_message_type_t *type = client->end.type->request;

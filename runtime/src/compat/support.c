@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The support of a program: one session over the static pools. How the agent is reached, its life, and what waits for
- * it. */
+/* The support of a program: one session over the static pools. The link to the agent, set-up and end, and waiting. */
 #include <string.h>
 
 #include "internal.h"
@@ -167,9 +166,9 @@ rcl_ret_t rcl_context_get_domain_id(rcl_context_t *context, size_t *domain_id) {
   return RCL_RET_OK;
 }
 
-#define DISCOVERY_MS 1000 /* as the stock: one question */
+#define DISCOVERY_MS 1000 /* as the stock: one query */
 
-/* The agent of this network, without its address. */
+/* Finds the agent of this network. */
 rmw_ret_t rmw_uros_discover_agent(rmw_init_options_t *rmw_options) {
   if (rmw_options == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
 #if TIDE_SOCKETS
@@ -184,7 +183,7 @@ rmw_ret_t rmw_uros_discover_agent(rmw_init_options_t *rmw_options) {
 #endif
 }
 
-/* ---- a custom transport: the program's own functions, in a context of the port or run by whoever waits ---- */
+/* ---- a custom transport: the program's own functions, in a context of the port, or run by the waiting caller ---- */
 
 /* The executor's sleep is cut into pieces of this length, in which bytes may arrive. */
 #define POLL_NS 1000000
@@ -241,7 +240,7 @@ static int open_custom(tide_support_t *support) {
   if (!has_custom_transport()) return TIDE_ERROR_LINK;
   if (tide_pools.custom_storage == NULL) return TIDE_ERROR_UNSUPPORTED;
   tide_custom_transport_t functions = *custom_functions();
-  functions.wake = NULL; /* whoever waits runs the link: there is nobody else to end its read */
+  functions.wake = NULL; /* the waiting caller runs the link, so no other context could end its read */
   int status = tide_custom_link_open(&custom_link, &support->session, &functions, tide_pools.custom_storage,
                                      tide_pools.custom_bytes);
   support->custom = status == TIDE_OK;
@@ -270,7 +269,7 @@ int64_t tide_compat_poll(tide_support_t *support) {
 
 #define ENTITY_TIMEOUT_MS 1000
 #define GOODBYE_MS 300
-#define LEAVE_MS 100 /* of executors; the callback that ends the support cannot leave before */
+#define LEAVE_MS 100 /* wait for executors; a callback that ends the support itself cannot leave earlier */
 #define HEARTBEAT_DELAY_MAXIMUM_NS INT64_C(1000000000)
 
 static void wake_waiters_locked(tide_support_t *support) {
@@ -325,7 +324,7 @@ static tide_session_state_t state_of(const tide_support_t *support) {
 
 bool tide_compat_is_ready(tide_support_t *support) { return state_of(support) == TIDE_SESSION_READY; }
 
-/* answers_only: no sample comes before all objects exist, so nothing is taken from an executor. */
+/* answers_only: no sample arrives before all objects exist, so no executor loses one. */
 static void digest_frames(tide_support_t *support, bool answers_only) {
   while ((!answers_only || state_of(support) == TIDE_SESSION_CREATING) && has_frames(support) &&
          begin_digest(support)) {
@@ -341,8 +340,8 @@ static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *exec
   tide_compat_leave(critical);
 }
 
-/* An executor has nothing to do with acknowledgments, and would be woken for each of them. It comes after each message
- * that has left, and mostly finds nobody to wake. */
+/* Called after each message that has left, mostly with nobody to wake. Executors do not need acknowledgments, and would
+ * be woken for each. */
 static void on_activity(void *context) {
   tide_support_t *support = context;
   void (*retry)(tide_support_t *) = __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE);
@@ -358,15 +357,15 @@ static void on_activity(void *context) {
   wake_all(support, polled ? tide_executor_wake : tide_executor_wake_for_frames);
 }
 
-/* Where the link has a context of its own, that one polls the session; else whoever executes or waits does. */
+/* A link with its own context polls the session; otherwise the executor or the waiting caller does. */
 static void on_work(void *context) {
   tide_support_t *support = context;
   tide_port_wake_link(&support->session);
   if (pump_of(support) != NULL) wake_all(support, tide_executor_wake);
 }
 
-/* Programs that set no key: boards that boot alike must still differ, so the clock is mixed with the address of a
- * variable; a program that has a serial number of its hardware uses rmw_uros_options_set_client_key. */
+/* Key for programs that set none. Boards that boot alike must still differ, so the clock is mixed with the address of a
+ * variable; with a hardware serial number use rmw_uros_options_set_client_key. */
 static uint32_t client_key(const tide_support_t *support, const tide_platform_t *platform) {
   if (support->options.client_key != 0) return support->options.client_key;
   uint64_t mixed = (uint64_t)tide_compat_now_ns() ^ (uint64_t)(uintptr_t)&mixed;
@@ -552,7 +551,7 @@ rcl_ret_t rcl_init(int argc, char const *const *argv, const rcl_init_options_t *
   return RCL_RET_OK;
 }
 
-/* What the program has not finished ends with the support: its places are free, its structures are invalid. */
+/* Objects that the program has not finished end with the support: their entries are freed, their structures invalid. */
 static void release_places(void) {
   const uintptr_t critical = tide_compat_enter();
   for (size_t i = 0; i < tide_pools.executor_count; i++) tide_pools.executors[i].support = NULL;
@@ -589,7 +588,8 @@ rcl_ret_t rcl_shutdown(rcl_context_t *context) {
   if (context == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (!rcl_context_is_valid(context)) return RCL_RET_ALREADY_INIT;
   tide_support_t *support = context->impl;
-  for (size_t i = 0; i < tide_pools.executor_count; i++) { /* spins of other threads return, behind what runs */
+  for (size_t i = 0; i < tide_pools.executor_count; i++) { /* spins of other threads return after the running
+                                                              callback */
     if (tide_pools.executors[i].support != NULL) tide_executor_stop(&tide_pools.executors[i].core);
   }
   tide_compat_wait(support, is_idle, NULL, tide_compat_deadline(support->destroy_timeout_ms), false);
@@ -667,7 +667,7 @@ rmw_ret_t rmw_uros_set_context_entity_destroy_session_timeout(rmw_context_t *con
 #define SYNC_ATTEMPTS 4
 #define SYNC_SLICE_LEAST_MS 50
 
-/* Both answers are handled where they are received, so waiting for them takes no frame away from an executor. */
+/* Both answers are handled where they are received, so waiting for them takes no frame from an executor. */
 static uint32_t answers(tide_support_t *support) {
   const uintptr_t critical = tide_compat_enter();
   const uint32_t count = support->session.ping_answers;
@@ -675,7 +675,7 @@ static uint32_t answers(tide_support_t *support) {
   return count;
 }
 
-/* Another thread may have asked again before this one looks: so what counts is whether there was an answer since. */
+/* Another thread may have pinged again before this one checks, so the number of answers is compared. */
 static bool is_pinged(tide_support_t *support, void *context) {
   const uint32_t *before = context;
   return answers(support) != *before;
@@ -705,7 +705,7 @@ static bool is_synchronised(tide_support_t *support, void *context) {
   return time_sync_of(support).exchanges != *before;
 }
 
-/* An exchange that is lost is tried again within the time. */
+/* A lost exchange is repeated until the timeout. */
 static int synchronise(tide_support_t *support, int timeout_ms) {
   const int64_t deadline_ns = tide_compat_deadline(timeout_ms);
   const int64_t slice_ms =

@@ -325,7 +325,7 @@ rcl_ret_t rcl_guard_condition_fini(rcl_guard_condition_t *guard_condition) {
   return RCL_RET_OK;
 }
 
-/* Any thread. Triggers that come before the callback has begun are one. */
+/* From any thread. Triggers before the callback has begun count as one. */
 rcl_ret_t rcl_trigger_guard_condition(rcl_guard_condition_t *guard_condition) {
   if (guard_condition == NULL || guard_condition->impl == NULL || guard_condition->impl->support == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);

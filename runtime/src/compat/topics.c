@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Publishers and subscriptions: a topic on the agent is three objects, as the stock middleware makes them. What
- * rcl_publish does until the session has the sample, and what is taken from a reader. */
+/* Publishers and subscriptions: a topic on the agent is three objects, as the stock middleware makes them. Also
+ * rcl_publish up to the session, and taking samples from a reader. */
 #include <string.h>
 
 #include "internal.h"
@@ -56,7 +56,7 @@ static int create_topic(tide_support_t *support, tide_topic_t *topic, const tide
   return tide_compat_create_object(support, &topic->endpoint, true);
 }
 
-/* Also of what was created in part. TIDE_ERROR_FULL: what remains is still registered, so its memory is not free. */
+/* Also for a partly created topic. TIDE_ERROR_FULL: the rest is still registered, so its memory is not free. */
 static int delete_topic(tide_support_t *support, tide_topic_t *topic) {
   int status = tide_compat_delete_object(support, &topic->endpoint);
   if (status == TIDE_OK) status = tide_compat_delete_object(support, &topic->group);
@@ -141,7 +141,7 @@ bool rcl_publisher_is_valid(const rcl_publisher_t *publisher) {
 }
 
 const char *rcl_publisher_get_topic_name(const rcl_publisher_t *publisher) {
-  return rcl_publisher_is_valid(publisher) ? publisher->impl->topic.name + 2 : NULL; /* behind "rt" */
+  return rcl_publisher_is_valid(publisher) ? publisher->impl->topic.name + 2 : NULL; /* after "rt" */
 }
 
 typedef struct attempt {
@@ -194,12 +194,12 @@ void tide_compat_await_delivery(tide_support_t *support, bool reliable, tide_pri
   tide_compat_wait(support, is_delivered, &stream, tide_compat_deadline(support->destroy_timeout_ms), false);
 }
 
-/* Of the publisher's own stream: acknowledgments that this side still owes the agent do not hold the program up. */
+/* Checks only the publisher's stream: acknowledgments that this side still owes the agent do not delay the program. */
 static bool is_confirmed(tide_support_t *support, void *context) {
   const tide_publisher_handle_t *publisher = context;
   const uint8_t level = TIDE_PRIORITY_LEVEL(publisher->priority);
   const uint8_t stream = publisher->reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
-  return tide_session_is_idle(&support->session, stream); /* with what waits for the next session */
+  return tide_session_is_idle(&support->session, stream); /* including samples kept for the next session */
 }
 
 rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
@@ -218,8 +218,8 @@ rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
   return RCL_RET_OK;
 }
 
-/* The stock library runs its session in the publisher: it handles what arrives, in order of arrival, until everything
- * on the stream is acknowledged (reliable) or, where the driver waits for its DMA, until the last byte has left. */
+/* The stock library runs its session in the publisher: it processes frames in order of arrival until the stream is
+ * acknowledged (reliable) or, if the driver waits for its DMA, until the last byte was sent. */
 static int wait_as_stock(tide_publisher_handle_t *publisher) {
   tide_support_t *support = publisher->support;
   if (support->send == TIDE_SEND_ASYNCHRONOUS) return TIDE_OK;
@@ -305,7 +305,7 @@ rcl_subscription_options_t rcl_subscription_get_default_options(void) {
   return options;
 }
 
-/* A sample that took the place of an older one has that one's start, too. */
+/* A sample that replaced an older one also uses its pending run. */
 static void on_sample(void *context, tide_reader_t *reader) {
   tide_subscription_handle_t *handle = context;
   if (handle->handle == NULL) return;
@@ -401,7 +401,7 @@ rcl_ret_t rcl_subscription_fini(rcl_subscription_t *subscription, rcl_node_t *no
     int status = tide_compat_leave_executor(&handle->callback, &handle->handle);
     if (status != TIDE_OK) return tide_compat_result(status);
     if (handle->local != NULL) handle->local->close_subscription(handle);
-    /* That the agent stops sending follows from the deletion, too. */
+    /* The deletion also stops the agent from sending. */
     tide_session_remove_reader(&handle->support->session, &handle->reader);
     status = delete_topic(handle->support, &handle->topic);
     if (status != TIDE_OK) return tide_compat_result(status);
@@ -416,7 +416,7 @@ bool rcl_subscription_is_valid(const rcl_subscription_t *subscription) {
 }
 
 const char *rcl_subscription_get_topic_name(const rcl_subscription_t *subscription) {
-  return rcl_subscription_is_valid(subscription) ? subscription->impl->topic.name + 2 : NULL; /* behind "rt" */
+  return rcl_subscription_is_valid(subscription) ? subscription->impl->topic.name + 2 : NULL; /* after "rt" */
 }
 
 static rcl_ret_t take_received(tide_subscription_handle_t *handle, void *message, rmw_message_info_t *info) {

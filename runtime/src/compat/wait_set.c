@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wait sets, and events of QoS, of which there are none. */
+/* Wait sets, and QoS events, which do not exist here. */
 #include <string.h>
 
 #include "internal.h"
@@ -9,8 +9,8 @@
 struct tide_wait_set {
   rcl_allocator_t allocator;
   tide_support_t *support;
-  size_t capacity;                                                           /* places behind it */
-  size_t subscriptions, guard_conditions, timers, clients, services, events; /* places that are taken */
+  size_t capacity;                                                           /* entries after this structure */
+  size_t subscriptions, guard_conditions, timers, clients, services, events; /* entries in use */
 };
 
 rcl_wait_set_t rcl_get_zero_initialized_wait_set(void) {
@@ -29,7 +29,7 @@ static void *places(void **next, size_t count) {
   return first;
 }
 
-/* Places of these sizes, empty; in new memory if there are more than before. own: the memory so far, or null. */
+/* Sets these capacities and clears all entries, in new memory if they grow. own: the present memory, or null. */
 static rcl_ret_t set_sizes(rcl_wait_set_t *wait_set, struct tide_wait_set *own, const rcl_allocator_t *allocator,
                            tide_support_t *support, const size_t sizes[6]) {
   size_t count = 0;
@@ -170,7 +170,7 @@ static bool has_sample(const tide_reader_t *reader) {
   return any;
 }
 
-/* One that has ended meanwhile is never ready. */
+/* An ended subscription is never ready. */
 static bool is_subscription_ready(const rcl_subscription_t *subscription) {
   const tide_subscription_handle_t *handle = subscription->impl;
   if (handle == NULL) return false;
@@ -236,7 +236,7 @@ static bool leave_ready_ones(rcl_wait_set_t *wait_set) {
 
 /* ---- waiting ---- */
 
-/* As in rcl it counts for what there are places; one without anything in them waits for its time. */
+/* As in rcl a wait set is empty if its capacity is 0; one with capacity but no entries waits for its timeout. */
 static bool is_empty(const rcl_wait_set_t *wait_set) {
   return wait_set->size_of_subscriptions + wait_set->size_of_guard_conditions + wait_set->size_of_timers +
              wait_set->size_of_clients + wait_set->size_of_services + wait_set->size_of_events ==
@@ -250,7 +250,7 @@ static bool is_empty(const rcl_wait_set_t *wait_set) {
     }                                                                                 \
   } while (0)
 
-/* An entity that has ended since it was added. */
+/* Finds an entity that has ended since it was added. */
 static rcl_ret_t look_for_ended(const rcl_wait_set_t *wait_set) {
   REQUIRE_VALID(subscriptions, rcl_subscription_is_valid, RCL_RET_SUBSCRIPTION_INVALID);
   REQUIRE_VALID(clients, rcl_client_is_valid, RCL_RET_CLIENT_INVALID);

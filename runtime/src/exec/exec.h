@@ -10,7 +10,7 @@
  * the lane whose callback does it, NULL if the caller is not a lane. */
 tide_lane_t *tide_exec_notify_masked(tide_callback_t *callback, const tide_lane_t *from, int64_t ready_ns);
 void tide_exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane); /* NULL: does nothing */
-/* The callback's messages do not come in frames any more. Call with the lists locked. */
+/* Mark the callback's messages as no longer arriving in frames. Call with the lists locked. */
 void tide_exec_mark_local_locked(tide_callback_t *callback);
 
 /* In the trace of the lane that runs this callback: an instance of the chain whose last callback has this priority was
