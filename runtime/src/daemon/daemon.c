@@ -11,13 +11,13 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-#define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* while it starts a frame */
+#define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* a link may close while it starts a frame */
 
 static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
 static uintptr_t enter(tide_daemon_t *d) { return tide_platform_enter(d->platform); }
 
 static void leave(tide_daemon_t *d, uintptr_t state) {
-  /* a frame is being started only on an open link, or on one that is given up */
+  /* a frame is started only on an open link, or on one being closed */
   TIDE_INVARIANT(LINK_MAY_GO || !d->cancelled);
   TIDE_INVARIANT(!d->starting || d->transmitter.busy);
   tide_platform_exit(d->platform, state);
@@ -33,7 +33,7 @@ static void trace_node(const tide_daemon_t *d, tide_trace_kind_t kind, const tid
   (void)tide_trace_put(d->trace, kind, node->priority, node->trace_instance, detail, time_ns);
 }
 
-/* Before it is submitted: then it may be on the wire, or free, at once. */
+/* Called before the submission, after which the node may at once be on the wire or free. */
 static void trace_mark(const tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
   node->trace_instance = tide_trace_instance(d->trace, trace_level(stream));
 }
@@ -65,7 +65,7 @@ static uint32_t trace_missed(const tide_daemon_t *d) {
          counters->given_up;
 }
 
-/* Since `before` was counted. A reliable message that is missed may come again. */
+/* Records frames lost since `before` was counted. A missing reliable message may still arrive. */
 static void trace_not_received(const tide_daemon_t *d, uint32_t before, const tide_slot_t *slot, int64_t time_ns) {
   const uint32_t missed = trace_missed(d) - before;
   if (missed > 0u) {
@@ -73,7 +73,7 @@ static void trace_not_received(const tide_daemon_t *d, uint32_t before, const ti
                          time_ns);
   }
 }
-/* Without a ring nothing is computed, the time neither. */
+/* Without a ring nothing is computed, not even the time. */
 #define DAEMON_TRACE(call) \
   do {                     \
     if (d->trace) {        \
@@ -86,7 +86,7 @@ static void trace_not_received(const tide_daemon_t *d, uint32_t before, const ti
 #define DAEMON_TRACE_LOCAL(declaration) ((void)0)
 #endif
 
-/* ---- the owner: a session called by name, or whom the configuration names ---- */
+/* ---- the owner: a session called by name, or the functions of the configuration ---- */
 
 #if TIDE_STATIC_PLATFORM
 static void owner_on_activity(tide_daemon_t *d) { tide_daemon_owner_on_activity(d); }
@@ -140,7 +140,7 @@ static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
 }
 #endif
 
-/* ---- what the halves report; inside the critical section ---- */
+/* ---- reports of the halves; inside the critical section ---- */
 
 void tide_daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_t *d = context;
@@ -183,8 +183,8 @@ static void wire_ended(tide_daemon_t *d) {
   tide_transmitter_sent(&d->transmitter, now_ns(d));
 }
 
-/* Inside the critical section, and in the same one as whatever made a frame ready or the wire free: nobody who is
- * preempted stands between the two. True: that frame has gone already, so there may be another. */
+/* Inside the same critical section in which a frame became ready or the wire free, so that no preempted thread can
+ * delay the start. True: the frame was sent at once, so there may be another. */
 static bool start_next(tide_daemon_t *d) {
   if (!d->link_open || d->deferring || d->starting) return false;
   if (tide_transmitter_next(&d->transmitter, now_ns(d), &d->frame) != 1) return false;
@@ -214,9 +214,9 @@ static void report_activity(tide_daemon_t *d) {
   if (changed) owner_on_activity(d);
 }
 
-/* Leave the critical section once the link has started what is most urgent. Where that frame has gone already, the
- * section is left before the next one, so that it stays short. Whoever comes in between finds the wire free and starts
- * what is most urgent. Nobody else would tell of its end. */
+/* Leave the critical section after the link has started the most urgent frame. If that frame was sent at once, the
+ * section is left before the next start, so that it stays short. A thread that enters in between finds the wire free
+ * and starts the most urgent frame itself. */
 static void leave_busy(tide_daemon_t *d, uintptr_t state) {
   bool again = start_next(d);
   const bool has_gone = again;
@@ -275,7 +275,7 @@ void tide_daemon_detach_link(tide_daemon_t *d) {
 
 void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
-  const bool starting = d->starting; /* then whoever starts it goes on and tells */
+  const bool starting = d->starting; /* the starting caller then continues and reports */
   TIDE_INVARIANT(!starting || !d->completed);
   if (starting) {
     d->completed = true;
@@ -289,7 +289,7 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
 static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
   const uintptr_t state = enter(d);
   TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
-  d->deferring = true; /* the most urgent of all that one message asks for goes first */
+  d->deferring = true; /* the most urgent of all frames caused by one message goes first */
   d->last_received_ns = now_ns(d);
   DAEMON_TRACE_LOCAL(const tide_slot_t *const slot = d->receiver.filling);
   DAEMON_TRACE_LOCAL(const uint32_t missed = trace_missed(d));
@@ -321,7 +321,7 @@ void tide_daemon_on_bytes(tide_daemon_t *d, const uint8_t *bytes, size_t count) 
 void tide_daemon_on_message(tide_daemon_t *d, const uint8_t *message, size_t length) {
   if (length <= d->receiver.config.slot_bytes && length > 0u)
     memcpy(tide_receiver_claim(&d->receiver), message, length);
-  /* one that is too long is committed as such, and counted as malformed */
+  /* a message that is too long is committed with length 0 and counted as malformed */
   commit(d, (uint16_t)(length <= d->receiver.config.slot_bytes ? length : 0u), false, 0u);
   report_activity(d);
 }
@@ -340,7 +340,7 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
   do {
     const uintptr_t state = enter(d);
     const int64_t time_ns = now_ns(d);
-    if (!TIDE_LEAN) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* heartbeats: start_next looks */
+    if (!TIDE_LEAN) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* start_next handles heartbeats */
     again = start_next(d);
     next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
     leave(d, state);
@@ -365,7 +365,7 @@ int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *s
   return priority;
 }
 
-/* When a slot came free for what was withheld, an acknowledgment asks for it. */
+/* If a slot became free for withheld frames, an acknowledgment requests them. */
 static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
   if (may_ask) {
     leave_busy(d, state);
@@ -385,7 +385,7 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
   DAEMON_TRACE_LOCAL(const uint32_t missed = trace_missed(d));
   const bool accepted = tide_receiver_accept(&d->receiver, slot, verified);
   DAEMON_TRACE(trace_not_received(d, missed, slot, now_ns(d)));
-  leave_busy(d, state); /* the acknowledgment leaves while the payload is handed on */
+  leave_busy(d, state); /* the acknowledgment is sent while the payload is delivered */
   if (!accepted) return 0;
   const int count = tide_receiver_deliver(&d->receiver, slot);
   state = enter(d);
@@ -445,10 +445,10 @@ static int acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, u
     leave(d, state);
     return status;
   }
-  (void)tide_transmitter_poll(t, now_ns(d)); /* takes back what has expired */
+  (void)tide_transmitter_poll(t, now_ns(d)); /* reclaims expired nodes */
   status = own ? tide_transmitter_acquire_own(t, bytes, node)
                : tide_transmitter_acquire_for(t, bytes, priority, writer, node);
-  leave_busy(d, state); /* the peer is told of it */
+  leave_busy(d, state); /* the peer is informed of expired messages */
   return status;
 }
 
@@ -462,7 +462,7 @@ int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priori
 }
 
 int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
-  /* without reservations nothing is kept, and nothing is below 0 */
+  /* without reservations no node is reserved, and no priority is below 0 */
   return acquire(d, bytes, 0u, 0u, TIDE_RESERVATIONS, node);
 }
 
@@ -527,7 +527,7 @@ int tide_daemon_submit_control(tide_daemon_t *d, const uint8_t *submessage, size
   return status;
 }
 
-/* ---- what a session asks of its daemon ---- */
+/* ---- functions for the session ---- */
 
 void tide_daemon_set_session(tide_daemon_t *d, uint8_t session, uint32_t key) {
   const uintptr_t state = enter(d);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The receiving half of the daemon (tide/receiver.h): frames in slots, looked at once when they arrive, delivered when
+/* The receiving half of the daemon (tide/receiver.h): frames in slots, parsed once when they arrive, delivered when
  * they are the most urgent work.
  *
  * Invariants (check).
- * There always is a slot to fill. A slot is among the noted frames (the heap) exactly when it could be processed now:
- * it is noted, or held and the next of its stream, or delivered in part; it does not wait for memory; and no other
- * frame of its stream is being delivered. refresh_stream restores this after any change. A slot that holds a frame is
- * charged to the account of its reader, or of nobody. `free` counts the free slots, `owed` what accounts have reserved
- * beyond what they use; but for a while after an account is opened or closed there are at least as many free as owed.
- * Nothing is believed before its checksum was good: a noted frame takes no place for its stream and moves no window;
- * the worst that a damaged header does is to ask for a message in vain. */
+ * There is always a slot to fill. A slot is among the noted frames (the heap) exactly when it could be processed now:
+ * it is noted, or held and the next of its stream, or partly delivered; it does not wait for memory; and no other frame
+ * of its stream is being delivered. refresh_stream restores this after any change. A slot that holds a frame is
+ * charged to its reader's account, or to `nobody`. `free` counts the free slots, `owed` the reserved slots not in use.
+ * Except for a while after an account was opened or closed, free is at least owed. A noted frame has no effect on its
+ * stream or window before its checksum is verified; at worst a damaged header causes one useless repeat request. */
 #include "tide/receiver.h"
 
 #include <string.h>
@@ -24,8 +23,8 @@ enum {
   SLOT_FILLING,
   SLOT_NOTED,
   SLOT_HELD,    /* verified, early in its stream or next, not yet delivered */
-  SLOT_TAKEN,   /* somebody verifies or delivers it */
-  SLOT_STALE,   /* the same, but its session is over */
+  SLOT_TAKEN,   /* a lane verifies or delivers it */
+  SLOT_STALE,   /* the same, but its session has ended */
   SLOT_PARTIAL, /* some of its submessages are delivered */
   SLOT_USED     /* delivered, samples in use */
 };
@@ -137,7 +136,7 @@ bool tide_receiver_verify(const tide_slot_t *slot) {
 #if TIDE_INVARIANTS
 static bool is_charged(const tide_slot_t *slot) { return slot->state != SLOT_FREE && slot->state != SLOT_FILLING; }
 
-/* Why what waits may not be among the noted frames: another of its stream is being delivered, or comes first. */
+/* Valid reasons for a waiting frame not to be noted: another frame of its stream is being delivered, or precedes it. */
 static bool has_reason_to_wait(const tide_receiver_t *r, const tide_slot_t *slot) {
   if (slot->blocked || (TIDE_RESERVATIONS && slot->account->full)) return true;
   const tide_input_stream_t *stream = find_stream(r, slot->stream);
@@ -185,7 +184,7 @@ static void check(const tide_receiver_t *r) {
 static void check(const tide_receiver_t *r) { (void)r; }
 #endif
 
-/* ---- accounts: whose slots are whose ---- */
+/* ---- accounts: which reader uses which slots ---- */
 
 static bool is_over(const tide_account_t *account) { return TIDE_RESERVATIONS && account->used > account->reserved; }
 
@@ -193,7 +192,7 @@ static uint16_t owed_to(const tide_account_t *account) {
   return is_over(account) ? 0u : (uint16_t)(account->reserved - account->used);
 }
 
-/* Slots that frames of this stream can get. */
+/* Slots available to frames of this stream. */
 static uint32_t room_for(const tide_receiver_t *r, uint8_t stream) {
   if (!TIDE_RESERVATIONS || !r->nobody.next) return r->free;
   uint32_t owed_to_others = 0u;
@@ -227,7 +226,7 @@ static void free_slot(tide_receiver_t *r, tide_slot_t *slot) {
   if (TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && r->withheld) ask_withheld(r);
 }
 
-/* The frame is over; samples of it that are in use live on. */
+/* Ends a frame; its samples in use stay valid. */
 static void let_go(tide_receiver_t *r, tide_slot_t *slot) {
   leave_heap(r, slot);
   if (TIDE_FRAGMENTS) slot->blocked = false;
@@ -238,7 +237,7 @@ static void let_go(tide_receiver_t *r, tide_slot_t *slot) {
   }
 }
 
-/* After any change of a stream: what could be processed now is in the heap. */
+/* Call it after any change of a stream, to put processable frames into the heap. */
 static void refresh_stream(tide_receiver_t *r, uint8_t id) {
   const tide_input_stream_t *stream = find_stream(r, id);
   bool taken = false, partial = false;
@@ -254,7 +253,7 @@ static void refresh_stream(tide_receiver_t *r, uint8_t id) {
     const bool is_past =
         waits(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream && distance_from(stream->next, slot->sequence) < 0;
     if (is_past) {
-      let_go(r, slot); /* its sender gave it up meanwhile */
+      let_go(r, slot); /* its sender has given it up */
       continue;
     }
     bool ready = !slot->blocked && !taken;
@@ -270,8 +269,8 @@ static void refresh_stream(tide_receiver_t *r, uint8_t id) {
   }
 }
 
-/* Reserve slots for all accounts, round by round one more for each that wants it, as long as there is one for each: no
- * account is without because another one came first. */
+/* Reserve slots for all accounts, in rounds of one more for each that wants it, as long as there are enough for a whole
+ * round. So the order of opening does not matter. */
 static void share_out(tide_receiver_t *r) {
   if (!TIDE_RESERVATIONS) return;
   size_t left = r->config.slot_count - 1u;
@@ -315,7 +314,7 @@ static void charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *acc
   reassembly->account = account;
 }
 
-/* A reassembly buffer came free: the streams that wait for one look again. */
+/* A reassembly buffer became free: waiting streams try again. */
 static void unblock(tide_receiver_t *r) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
@@ -363,8 +362,8 @@ static tide_reassembly_t *growing(const tide_receiver_t *r, uint8_t stream) {
   return NULL;
 }
 
-/* The end of a delivery, or a change of the stream: a message whose rest will never come is forgotten when nobody works
- * on it. */
+/* Call it at the end of a delivery or after a change of the stream: drops a message whose rest will never arrive,
+ * unless it is being processed. */
 static void settle_stream(tide_receiver_t *r, uint8_t id) {
   if (TIDE_FRAGMENTS && get_bit(r->abandoning, id)) {
     bool busy = false;
@@ -380,8 +379,8 @@ static void settle_stream(tide_receiver_t *r, uint8_t id) {
   refresh_stream(r, id);
 }
 
-/* The first buffer is every account's right; a second one only while each of the others would still find its first,
- * also if all of them need one that is large enough for the largest of their messages. */
+/* Every account may take a first buffer. It may take a second one only while each other account could still get its
+ * first, large enough for the largest of all their messages. */
 static bool may_take(const tide_receiver_t *r, const tide_account_t *account, const tide_reassembly_t *reassembly) {
 #if TIDE_FRAGMENTS && TIDE_RESERVATIONS
   if (account->reassemblies == 0u) return true;
@@ -403,7 +402,7 @@ static bool may_take(const tide_receiver_t *r, const tide_account_t *account, co
 #endif
 }
 
-/* The whole size as the first fragment tells it, or SIZE_MAX when that cannot be the start of a message. */
+/* The whole size announced by the first fragment, or SIZE_MAX if it cannot be the start of a message. */
 static size_t announced_bytes(const tide_xrce_submessage_t *fragment) {
   if (fragment->body_bytes < TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) return TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
   if (fragment->body[0] > SUBMESSAGE_ID_MAXIMUM) return SIZE_MAX;
@@ -411,8 +410,8 @@ static size_t announced_bytes(const tide_xrce_submessage_t *fragment) {
   return announced > fragment->body_bytes ? announced : fragment->body_bytes;
 }
 
-/* Of a message that begins: who reads it. As its frame came it may not have been known to be a first one. Null: nobody
- * does. */
+/* The account of a message's reader, looked up again because its frame may not have been recognised as a first fragment
+ * on arrival. Null: no reader. */
 static tide_account_t *account_of_message(tide_receiver_t *r, const tide_slot_t *slot,
                                           const tide_xrce_submessage_t *fragment) {
   tide_account_t *account = slot->account;
@@ -437,11 +436,11 @@ static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t posit
   slot->reassembly = growing(r, slot->stream);
   if (slot->reassembly) return true;
 
-  /* a message begins: the smallest free buffer that is large enough, unless it is kept for others */
+  /* a message begins: take the smallest sufficient free buffer, unless it is reserved for others */
   tide_account_t *account = account_of_message(r, slot, &fragment);
   const size_t bytes = announced_bytes(&fragment);
   tide_reassembly_t *best = NULL;
-  bool waiting = false; /* one would be large enough, but is in use or kept for others */
+  bool waiting = false; /* a large enough buffer is in use or reserved for others */
   for (size_t i = 0; account && i < r->config.reassembly_count; ++i) {
     tide_reassembly_t *reassembly = &r->config.reassemblies[i];
     if (reassembly->capacity < bytes) continue;
@@ -451,7 +450,7 @@ static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t posit
       best = reassembly;
     }
   }
-  if (!best && !waiting) { /* nobody wants the message, or nothing can hold it */
+  if (!best && !waiting) { /* the message has no reader, or no buffer can hold it */
     if (account) TIDE_COUNT(r->counters.reassembly_too_large, 1u);
     set_bit(r->skipping, slot->stream, true);
     slot->skips = true;
@@ -477,18 +476,18 @@ static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t posit
   return true;
 }
 
-/* ---- acknowledgments: what the peer is told about a stream ----
+/* ---- acknowledgments of a stream ----
  *
- * What is asked for finds a slot: a sender that has sent it again in vain would not do so a third time for a while. So
- * slots are promised to what was asked for until it is here. */
+ * A requested repeat must find a slot: a sender whose repeat was dropped would not send a third copy for a while. So
+ * slots are promised to requested frames until they arrive. */
 
-/* Relative to what is next. */
+/* Requested frames, as bits relative to next. */
 static uint32_t asked_bits(const tide_input_stream_t *stream) {
   const uint16_t moved = (uint16_t)(stream->next - stream->asked_from);
   return moved < 16u ? (uint32_t)stream->asked >> moved : 0u;
 }
 
-/* Slots that wait for what was asked for, of this stream or of all others. */
+/* Slots promised to requested frames, of this stream or of all others. */
 static uint32_t promised_slots(const tide_receiver_t *r, uint8_t stream, bool others) {
   uint32_t count = 0u;
   for (size_t i = 0; TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
@@ -499,7 +498,7 @@ static uint32_t promised_slots(const tide_receiver_t *r, uint8_t stream, bool ot
   return count;
 }
 
-/* The frame is here. True: it was asked for. */
+/* A frame has arrived. True: it was requested. */
 static bool keep_promise(const tide_receiver_t *r, uint8_t id, uint16_t sequence) {
   if (!TIDE_RESERVATIONS) return false;
   tide_input_stream_t *stream = find_stream(r, id);
@@ -509,8 +508,8 @@ static bool keep_promise(const tide_receiver_t *r, uint8_t id, uint16_t sequence
   return true;
 }
 
-/* Of what is missing: what was asked for before, what there is room for, and what is next if it can take the slot of
- * something farther ahead. */
+/* Selects missing frames to request: those requested before, those with room, and the next one if it can take the slot
+ * of a frame farther ahead. */
 static uint32_t choose_missing(const tide_receiver_t *r, const tide_input_stream_t *stream, uint32_t wanted) {
   if (!TIDE_RESERVATIONS) {
     uint32_t first = lowest_bit(wanted);
@@ -526,8 +525,8 @@ static uint32_t choose_missing(const tide_receiver_t *r, const tide_input_stream
   return chosen;
 }
 
-/* Flags what is missing up to the last frame that was announced, is here, or (suspect) seems to have been sent, as far
- * as there is room for it. What is here and was not looked at yet is neither acknowledged nor flagged. */
+/* Flags missing frames up to the last one that was announced, has arrived, or (suspect) seems to have been sent, as far
+ * as there is room. Frames that arrived but were not verified yet are neither acknowledged nor flagged. */
 static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t suspect) {
   if (!TIDE_RELIABLE_STREAMS) return;
   uint32_t here = stream->held;
@@ -553,7 +552,7 @@ static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t
   report_acknowledge(r, stream->id, stream->next, (uint16_t)missing);
 }
 
-/* A slot came free: what could not be asked for before, or was evicted, may come now. */
+/* A slot became free: request frames that were withheld or evicted. */
 static void ask_withheld(tide_receiver_t *r) {
   r->withheld = false;
   for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
@@ -567,7 +566,7 @@ static void ask_withheld(tide_receiver_t *r) {
   }
 }
 
-/* A frame is damaged. Its header may be, too, but most likely it is the message that it says: ask for that one. */
+/* A frame is damaged. Its header may be, too, but most likely its sequence number is right: request that message. */
 static void ask_again(tide_receiver_t *r, uint8_t id, uint16_t sequence) {
   tide_input_stream_t *stream = find_stream(r, id);
   TIDE_COUNT(r->counters.checksum_errors, 1u);
@@ -598,8 +597,8 @@ static void hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const t
   TIDE_COUNT(r->counters.answers, 1u);
 }
 
-/* Answers that waited for this turn of their stream are handed on. What is next and held, but in no slot any more, was
- * evicted by something newer of its reader. */
+/* Delivers answers that are now next in their stream. A next frame that counts as held but is in no slot was evicted by
+ * a newer frame of its reader. */
 static void go_on(tide_receiver_t *r, tide_input_stream_t *stream) {
   for (;;) {
     tide_slot_t *slot = find_slot(r, stream->id, stream->next);
@@ -623,7 +622,7 @@ static void go_on(tide_receiver_t *r, tide_input_stream_t *stream) {
   }
 }
 
-/* Its next frame is here. */
+/* The stream's next frame has arrived. */
 static void advance(tide_receiver_t *r, tide_input_stream_t *stream) {
   advance_once(r, stream);
   if (TIDE_STREAM_IS_RELIABLE(stream->id)) go_on(r, stream);
@@ -649,8 +648,8 @@ static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *su
   }
   go_on(r, stream);
   settle_stream(r, stream->id);
-  /* The sender gets no further, so what is next is asked for whether there is room or not: whose it is may be unknown,
-   * and then the room that it has, too. */
+  /* The sender cannot advance, so the next frame is requested even without known room: its reader, and so its room, may
+   * be unknown. */
   if (TIDE_RESERVATIONS) {
     stream->asked = (uint16_t)(asked_bits(stream) | 1u);
     stream->asked_from = stream->next;
@@ -692,7 +691,7 @@ static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slo
   return ask_priority(r, slot->stream, request, account);
 }
 
-/* A later fragment says nothing about its message: it is as urgent as the one before it. */
+/* A later fragment does not name its reader: it is as urgent as the preceding one. */
 static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t *slot,
                                     const tide_xrce_submessage_t *fragment, tide_account_t **account) {
   if (!TIDE_FRAGMENTS) return priority_of_stream(slot);
@@ -712,7 +711,7 @@ static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t 
   return priority_of_data(r, slot, fragment->body[0], fragment->body + 4, fragment->body_bytes - 4u, account);
 }
 
-/* The frame's own priority or, negative, that nobody wants it. */
+/* The frame's own priority; negative: it has no reader. */
 static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_submessage_t *first,
                           size_t position, tide_account_t **account) {
   slot->continues = false;
@@ -728,7 +727,7 @@ static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tid
   return priority >= 0 || alone ? priority : priority_of_stream(slot);
 }
 
-/* Nothing in it waits for a callback, so it need not wait for the executor. */
+/* True if no submessage needs a callback, so the frame need not wait for the executor. */
 static bool has_answers_only(const tide_slot_t *slot, size_t position) {
   tide_xrce_submessage_t submessage;
   int more;
@@ -737,7 +736,7 @@ static bool has_answers_only(const tide_slot_t *slot, size_t position) {
   return more == 0;
 }
 
-/* A stream keeps its order, so what is before an urgent frame is as urgent as that frame. */
+/* A stream keeps its order, so frames before an urgent one become as urgent. */
 static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *other = &r->config.slots[i];
@@ -760,19 +759,18 @@ static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
 
 static int32_t urgency_of(const tide_slot_t *slot) { return priority_of_stream(slot) << 8 | slot->priority; }
 
-/* The waiting frame whose slot is taken when `frame` has arrived and no slot is left for the next one. May be `frame`
- * itself, which waits like all others. Two passes over the slots, as it runs in the critical section for each frame of
- * a flood. */
+/* Choose the waiting frame to evict when `frame` has taken the last slot. It may be `frame` itself, which waits like
+ * the others. Two passes over the slots, as it runs in the critical section for each frame of a flood. */
 static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *frame) {
   const bool frame_is_over = is_over(frame->account);
-  /* Streams that are blocked on a reassembly: their other frames cannot be used until it is free. A bit for each id,
-   * collected once: to search the slots again for each candidate would be quadratic. */
+  /* Streams blocked on a reassembly buffer, whose other frames cannot be used until it is free. One bit for each id,
+   * collected once, as a search for each candidate would be quadratic. */
   uint32_t blocked[8] = {0u};
   for (size_t i = 0; TIDE_FRAGMENTS && i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->blocked && waits(slot)) set_bit(blocked, slot->stream, true);
   }
-  /* The stream that was looked up last: only candidates of one level ask, and a level has one reliable stream. */
+  /* Cache of the last stream found: only candidates of one level need it, and a level has one reliable stream. */
   const tide_input_stream_t *stream = NULL;
   uint8_t stream_id = TIDE_XRCE_STREAM_NONE;
   tide_slot_t *of_others = NULL, *own = NULL;
@@ -783,25 +781,25 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
     const bool is_blocked = get_bit(blocked, slot->stream);
     const bool is_reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
 
-    /* 1. Who gives. The frame's own account does if no other one has to. */
+    /* 1. Which account gives a slot: the frame's own, if no other one has to. */
     const tide_account_t *account = frame->account, *other = slot->account;
     const bool is_own = TIDE_RESERVATIONS && other == account;
     if (is_own && of_others) continue;
     if (TIDE_RESERVATIONS && !is_own) {
-      if (!is_over(other)) continue; /* nobody takes what is reserved */
+      if (!is_over(other)) continue; /* reserved slots are never taken */
       const bool follows =
           is_reliable && slot->stream == frame->stream && tide_sequence_distance(slot->sequence, frame->sequence) > 0;
       const bool unblocks = is_blocked && !get_bit(blocked, frame->stream);
-      /* An account that uses less than is reserved for it takes from any that uses more. One that is over takes what
-       * cannot be used before the frame, or at all now. Beyond that only one without a reservation takes: from accounts
-       * that use more than it does, or as much for something less urgent. */
+      /* An account below its reservation takes from any above its own. One above it takes only frames that cannot be
+       * used before this frame, or cannot be used at all now. Otherwise only an account without a reservation takes:
+       * from accounts that use more slots, or as many for less urgent frames. */
       if (frame_is_over && !follows && !unblocks) {
         if (account->reserved > 0u || other->used < account->used) continue;
         if (other->used == account->used && urgency_of(slot) >= urgency_of(frame)) continue;
       }
     }
 
-    /* 2. Which of these is first. */
+    /* 2. Which of their frames is evicted. */
     tide_slot_t **chosen = is_own ? &own : &of_others;
     const tide_slot_t *best = *chosen;
     bool is_first;
@@ -810,14 +808,14 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
     } else if (is_blocked != get_bit(blocked, best->stream)) {
       is_first = is_blocked;
     } else if (urgency_of(slot) != urgency_of(best)) {
-      /* By level first, as senders choose: a sender that sends nothing less urgent until a level is acknowledged could
-       * wait forever for a slot that something less urgent keeps. */
+      /* By level first, as senders do: a sender that holds less urgent levels until one is acknowledged could otherwise
+       * wait forever for a slot with a less urgent frame. */
       is_first = urgency_of(slot) < urgency_of(best);
     } else if (is_reliable && slot->stream == best->stream) {
-      is_first = tide_sequence_distance(slot->sequence, best->sequence) > 0; /* needed last, and sent again */
+      is_first = tide_sequence_distance(slot->sequence, best->sequence) > 0; /* needed last, and will be repeated */
     } else {
       bool is_early = false, best_is_early = false;
-      if (slot->stream != best->stream) { /* one of them is reliable: it goes first unless it is its turn */
+      if (slot->stream != best->stream) { /* one of them is reliable: evict it, unless it is next in its stream */
         const tide_slot_t *reliable = is_reliable ? slot : best;
         if (reliable->stream != stream_id) stream = find_stream(r, reliable->stream);
         stream_id = reliable->stream;
@@ -825,7 +823,7 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
         is_early = is_reliable && early;
         best_is_early = !is_reliable && early;
       }
-      /* A reader's best-effort frames: keep last. All others: first come, first served. */
+      /* Best-effort frames of a reader: keep the last. All others: first come, first served. */
       const bool keeps_last = TIDE_RESERVATIONS && other != &r->nobody && !is_reliable;
       const bool by_age = keeps_last ? slot->arrival < best->arrival : slot->arrival > best->arrival;
       is_first = is_early != best_is_early ? is_early : by_age;
@@ -849,8 +847,8 @@ static void evict(tide_receiver_t *r, tide_slot_t *slot) {
   discharge(r, slot);
 }
 
-/* Once there was no room for something of a stream, nothing takes the room that what comes before it will need: it
- * would only be evicted, and be sent a third time. */
+/* After a frame of a stream found no room, later frames must not take the room of earlier ones: they would only be
+ * evicted, and sent a third time. */
 static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   if (!TIDE_RESERVATIONS) return false;
   if (!TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
@@ -866,7 +864,7 @@ static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   return missing >= room_for(r, slot->stream);
 }
 
-/* The frame that arrived is noted: the next one needs a slot. */
+/* The arrived frame is noted; provide a slot for the next one. */
 static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
   tide_slot_t *frame = r->filling, *chosen = frame;
   const uint32_t promised = was_asked_for ? 0u : promised_slots(r, frame->stream, true);
@@ -885,7 +883,7 @@ static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
   r->filling = chosen;
 }
 
-/* ---- readers that keep the last few samples ---- */
+/* ---- readers that keep only the last samples ---- */
 
 bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *account, size_t samples, bool is_old) {
   if (account->keep == 0u) return false;
@@ -898,7 +896,8 @@ bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *acc
   return is_old && is_short && samples > 1u && TIDE_RESERVATIONS && account->used >= account->reserved;
 }
 
-/* The frame is not delivered, but its stream has it: nobody sends it again, and what is behind it does not wait. */
+/* Skips a frame without delivery: it counts as received, so it is not sent again, and later frames do not wait for
+ * it. */
 static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
   const uint8_t id = slot->stream;
   const uint16_t sequence = slot->sequence;
@@ -916,8 +915,8 @@ static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
   settle_stream(r, id);
 }
 
-/* A reader that keeps the last few is slower than what comes: the oldest that wait beyond these are evicted. So neither
- * they nor their streams hold up what is newer. Those of the last TIDE_BURST_NS stay while there are slots to spare. */
+/* If a keep-last reader is slower than its samples arrive, its oldest waiting frames are evicted, so that they do not
+ * delay newer ones. Frames of the last TIDE_BURST_NS stay while there are spare slots. */
 static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t now_ns) {
   while (account->keep > 0u) {
     tide_slot_t *oldest = NULL;
@@ -954,13 +953,13 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
   return 0;
 }
 
-/* Reliable frames that cannot be of use are dropped at once. */
+/* Useless reliable frames are dropped at once. */
 static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_stream_t *stream) {
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
   const int16_t ahead = distance_from(stream ? stream->next : 0u, slot->sequence);
   if (ahead < 0 || find_slot(r, slot->stream, slot->sequence)) {
     TIDE_COUNT(r->counters.duplicates, 1u);
-    /* Nothing is asked for here: who sends again at each question would answer each answer with another copy. */
+    /* Requests no repeats: a peer that repeats at each request would answer every duplicate with another one. */
     if (stream && ahead < 0) report_acknowledge(r, stream->id, stream->next, 0u);
     return true;
   }
@@ -969,9 +968,9 @@ static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_s
   return true;
 }
 
-/* Answers in their stream's order are handled where they came in, whatever has taken the slots: without them a client
- * that connects again while data floods in could not go on. Best-effort ones have no place in their stream to keep.
- * False: it has to wait like any other frame. */
+/* Answers that are next in their stream are handled on arrival, even if all slots are in use: otherwise a client could
+ * not reconnect during a flood of data. Best-effort answers have no order to keep. False: the frame has to wait like
+ * any other. */
 static bool handle_answers(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
                            size_t position) {
   tide_input_stream_t *stream = find_stream(r, slot->stream);
@@ -1095,7 +1094,7 @@ static bool is_of(const tide_slot_t *slot, const tide_frame_share_t *share) {
   return may && slot->priority >= share->least && slot->priority <= share->most;
 }
 
-/* The head, or what would be the head if nothing else were noted. */
+/* The most urgent noted frame of the share. */
 static tide_slot_t *most_urgent_of(const tide_receiver_t *r, const tide_frame_share_t *share) {
   tide_slot_t *best = (tide_slot_t *)(void *)tide_queue_head(&r->noted);
   if (!best || is_of(best, share)) return best;
@@ -1146,7 +1145,7 @@ void tide_receiver_disown(tide_receiver_t *r, uint8_t owner) {
 
 /* ---- accept, deliver, finish ---- */
 
-/* Each returns false: the frame is not delivered now. */
+/* These return false: the frame is not delivered now. */
 
 static bool put_back(tide_receiver_t *r, tide_slot_t *slot, uint8_t state, bool blocked) {
   slot->state = state;
@@ -1162,7 +1161,7 @@ static bool drop(tide_receiver_t *r, tide_slot_t *slot) {
   return false;
 }
 
-/* Tell the stream of the frame's arrival. True: it is next. Otherwise the slot is held or dropped. */
+/* Register the frame's arrival in its stream. True: it is next. Otherwise the slot is held or dropped. */
 static bool arrive(tide_receiver_t *r, tide_slot_t *slot, tide_input_stream_t *stream) {
   const uint32_t gaps = stream->gaps;
   const tide_stream_verdict_t verdict = tide_input_stream_arrive(stream, slot->sequence);
@@ -1252,7 +1251,7 @@ static int deliver_fragment(tide_receiver_t *r, tide_slot_t *slot, const tide_de
   return deliver_message(r, *delivery, reassembly, slot);
 }
 
-/* Stops before a FRAGMENT of a second message: memory for that one is found by the next accept. */
+/* Stops before a FRAGMENT of a second message, for which the next accept finds memory. */
 int tide_receiver_deliver(tide_receiver_t *r, tide_slot_t *slot) {
   tide_delivery_t delivery = {.arrived_ns = slot->arrived_ns, .memory = slot};
   (void)tide_xrce_get_header(slot->bytes, slot->length, &delivery.header);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sending half of the daemon (tide/transmitter.h): a pool of nodes, streams of nodes, the frame that goes next.
  *
- * Invariants (tide_transmitter_check).
- * A reliable node is in execution_buffer exactly when one of its fragments could go now: something is flagged for
- * resending, or it is its stream's `sending` and the window is open. So at most one unsent node of a stream is in the
- * heap, an acknowledgment touches at most a window of nodes, and a full window blocks nobody else.
- * Sequence numbers are given when a fragment leaves for the first time. Since a stream is first come, first served,
- * this is the same as giving them at submission, but what expires unsent leaves no hole.
- * A node whose time is over while it is on the wire (NODE_RETURNING) is given back when the wire lets go of it. */
+ * Invariants (tide_transmitter_check). A reliable node is in execution_buffer exactly when one of its fragments could
+ * go now: a fragment is flagged for resending, or the node is its stream's `sending` and the window is open. So at most
+ * one unsent node of a stream is in the heap, an acknowledgment touches at most a window of nodes, and a full window
+ * blocks no other stream. Sequence numbers are assigned when a fragment is sent for the first time. Since a stream is
+ * FIFO, this equals assignment at submission, except that messages that expire unsent leave no gap. A node that ends
+ * while it is on the wire (NODE_RETURNING) is returned when the wire releases it. */
 #include "tide/transmitter.h"
 
 #include <string.h>
@@ -21,8 +20,8 @@
 enum { NODE_FREE, NODE_OWNED, NODE_SUBMITTED, NODE_OVERDUE, NODE_RETURNING };
 enum { FRAME_NONE, FRAME_CONTROL, FRAME_ACKNACK, FRAME_HEARTBEAT, FRAME_NODE, FRAME_OF_OLD_SESSION };
 enum { DEFAULT_SESSION = 0x81, HEADER_OF_SET_SESSION = 0xFF, ACKNACK_BYTES = 5, HEARTBEAT_BYTES = 5 };
-enum { OBJECT_OFFSET = 6 }; /* of its id in a WRITE_DATA: behind the header and the number of the request */
-enum { MOST_KEPT = 64 };    /* nodes of a class that can be kept: a bit of each of two masks */
+enum { OBJECT_OFFSET = 6 }; /* offset of the object id in a WRITE_DATA, after the header and the request number */
+enum { MOST_KEPT = 64 };    /* reservable nodes of a class: a bit of each of two masks */
 enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
 #define PERIOD_DEFAULT_NS INT64_C(100000000)
 #define DELAY_MINIMUM_NS UINT32_C(2000000)
@@ -63,14 +62,14 @@ static int32_t priority_at(uint8_t stream, int32_t position) {
 
 static int32_t priority_of_rank(int64_t rank) { return 0xFFFF - (int32_t)(rank >> RANK_BITS); }
 
-/* Without fragments every message is one, and is given back when that is acknowledged. */
+/* Without fragments every message counts as one. */
 static uint16_t fragment_count(const tide_node_t *node) {
   return (uint16_t)(TIDE_FRAGMENTS ? node->fragment_count : 1u);
 }
 
 static uint16_t window_base(const tide_node_t *node) { return (uint16_t)(TIDE_FRAGMENTS ? node->window_base : 0u); }
 
-/* What never expires is not given up, so nothing is skipped. */
+/* Without time limits no message is given up, so nothing is skipped. */
 static bool has_skipped(const tide_output_stream_t *stream) { return !TIDE_LEAN && stream->skipped; }
 
 static tide_long_message_t *long_message_of(const tide_output_stream_t *stream) {
@@ -87,7 +86,7 @@ static bool is_part(const tide_output_stream_t *stream, const tide_node_t *node)
   return message && node->owner == message;
 }
 
-/* More parts come: what stands behind the message in the list of its stream waits. */
+/* More parts will follow, so later messages of the stream wait. */
 static bool is_being_written(const tide_output_stream_t *stream) {
   const tide_long_message_t *message = long_message_of(stream);
   return message && !message->complete;
@@ -105,7 +104,7 @@ static void clear_stream(tide_output_stream_t *stream, uint8_t id) {
   *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
 }
 
-/* NULL: there is no room for another stream. */
+/* NULL: no free element for another stream. */
 static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
   tide_output_stream_t *stream = find_stream(t, id);
   if (stream || id == 0u) return stream;
@@ -136,7 +135,7 @@ static void stop_limit(tide_transmitter_t *t, tide_node_t *node) {
 
 static void unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
   tide_node_t *before = NULL;
-  if (TIDE_LEAN || stream->first == node) { /* what is acknowledged or given up at once is the first */
+  if (TIDE_LEAN || stream->first == node) { /* in lean builds only the first is acknowledged or given up */
     stream->first = node->next_in_stream;
   } else {
     for (before = stream->first; before->next_in_stream != node; before = before->next_in_stream) continue;
@@ -159,16 +158,16 @@ static void start_over(const tide_transmitter_t *t, tide_node_t *node) {
     node->fragment_count = (uint16_t)((node->length + t->fragment_bytes - 1u) / t->fragment_bytes);
 }
 
-/* ---- who may take a node: each level has one, and each writer that has starved ---- */
+/* ---- reservations of nodes: one for each level, and one for each writer that has starved ---- */
 
 typedef struct claim {
   tide_priority_t priority;
   uint8_t account;
 } claim_t;
 
-static const claim_t own_claim = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN}; /* takes any free node, kept or not */
+static const claim_t own_claim = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN}; /* takes any free node, reserved or not */
 
-/* Writers that share a number count as one. The number of an object stands above its kind, which takes four bits. */
+/* Writers with the same account count as one. An object's number is above its kind, which has four bits. */
 static claim_t claim_of(tide_priority_t priority, uint16_t writer) {
   const bool is_known = TIDE_RESERVATIONS && writer != 0u;
   return (claim_t){priority,
@@ -217,7 +216,7 @@ static tide_node_use_t use_of(const tide_transmitter_t *t, size_t size_class) {
 #endif
 }
 
-/* A node is taken (1) or free again (-1). It keeps the priority that it was acquired with until it is free. */
+/* A node is acquired (1) or freed (-1). Until then it keeps the priority with which it was acquired. */
 static void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
   t->free_counts[node->size_class] = (uint16_t)(t->free_counts[node->size_class] - change);
 #if TIDE_NODE_COUNTS
@@ -232,8 +231,8 @@ static void count_node(tide_transmitter_t *t, const tide_node_t *node, int chang
 #endif
 }
 
-/* The first node is each level's right, then each writer's that has starved; a second one is for whoever comes, while
- * each of the others would still find its first. */
+/* Each level may take a first node, and so may each writer that has starved. A second one is available only while each
+ * of the others could still get its first. */
 static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
   const uint32_t free_count = t->free_counts[size_class], starved = t->starved[size_class];
   if (free_count > MOST_KEPT || free_count > count_bits(t->levels[size_class]) + count_bits(starved)) return true;
@@ -245,7 +244,7 @@ static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_cla
   return free_count > kept;
 }
 
-/* The only node of another level, or of a writer that has starved, as long as there is one for each of them. */
+/* The only node of another level, or of a writer that has starved, while there is one for each of them. */
 static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
   const uint32_t level = bit_of_level(node->priority), levels = count_bits(t->levels[node->size_class]);
   const uint32_t starved = t->starved[node->size_class], count = t->config.classes[node->size_class].count;
@@ -255,7 +254,7 @@ static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, t
   return is_only_one && levels + count_bits(starved) <= count;
 }
 
-/* True: this writer has found no node while it had none, for the first time. */
+/* True: for the first time this writer found no node while it held none. */
 static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
   const uint32_t bit = bit_of_writer(claim.account) & ~t->starved[size_class];
   if (bit == 0u || (use_of(t, size_class).writers & bit) != 0u) return false;
@@ -282,7 +281,7 @@ static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_c
 
 /* ---- invariants, checked as a whole after each step ----
  *
- * Not from what on_done may call (submit, acquire, poll): a step may be half done there. */
+ * Not in functions that on_done may call (submit, acquire, poll), where a step may be incomplete. */
 
 #if TIDE_INVARIANTS
 static void check_reliable(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
@@ -296,7 +295,7 @@ static void check_reliable(const tide_transmitter_t *t, const tide_output_stream
     TIDE_INVARIANT(node->state == NODE_SUBMITTED || node->state == NODE_OVERDUE);
     TIDE_INVARIANT(node->stream == stream->id);
     TIDE_INVARIANT(is_queued == (node->resend != 0u || (stream->sending == node && has_room(t, stream))));
-    /* the first node behind the newest part of a message that is still being written is unsent, too */
+    /* the first node after the newest part of a message that is still being written is unsent, too */
     const bool waits = is_being_written(stream) && !stream->sending && !of_message && message->last == last;
     unsent = unsent || stream->sending == node || waits;
     TIDE_INVARIANT(unsent == (node->next_fragment < fragment_count(node)));
@@ -353,7 +352,7 @@ static void check(const tide_transmitter_t *t) {
 static void check(const tide_transmitter_t *t) { (void)t; }
 #endif
 
-/* ---- nodes come back ---- */
+/* ---- nodes are returned ---- */
 
 static void free_node(tide_transmitter_t *t, tide_node_t *node) {
   TIDE_INVARIANT(node->state != NODE_FREE && !tide_queue_contains(&node->entry));
@@ -385,7 +384,7 @@ static void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outc
 #endif
 #if TIDE_LONG_MESSAGES
   tide_output_stream_t *stream = node->owner ? find_stream(t, node->stream) : NULL;
-  if (stream && is_part(stream, node)) { /* a part of a long message goes back to its writer */
+  if (stream && is_part(stream, node)) { /* a part of a long message returns to its writer */
     tide_long_message_t *message = stream->long_message;
     TIDE_INVARIANT(message->parts > 0u);
     message->parts--;
@@ -397,7 +396,7 @@ static void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outc
   free_node(t, node);
 }
 
-/* The node is no longer in its stream's list: give it back, now or when the wire lets go of it. */
+/* The node is no longer in its stream's list: return it, now or when the wire releases it. */
 static void release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
                          tide_node_outcome_t outcome) {
   dequeue(t, stream, node);
@@ -413,7 +412,7 @@ static void release_node(tide_transmitter_t *t, tide_output_stream_t *stream, ti
 
 void tide_transmitter_abandon(tide_transmitter_t *t, tide_node_t *node) {
   if (!node || node->state != NODE_OWNED) return;
-  if (t->busy && t->current_node == node) { /* taken back while on the wire */
+  if (t->busy && t->current_node == node) { /* reclaimed while on the wire */
     node->state = NODE_RETURNING;
     t->current_outcome = TIDE_NODE_DISCARDED;
   } else {
@@ -444,7 +443,7 @@ uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes
   return node ? node->capacity : 0u;
 }
 
-/* Free the least urgent best-effort node that waits below the priority, of equals the oldest; NULL: there is none. */
+/* Free the least urgent waiting best-effort node below the priority, the oldest among equals; NULL: there is none. */
 static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t below) {
   tide_node_t *found = NULL;
   for (size_t i = 0; i < t->config.node_count; ++i) {
@@ -602,7 +601,7 @@ static int64_t heartbeat_delay_ns(const tide_transmitter_t *t) {
 static int64_t repeat_delay_ns(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
   const uint32_t count = stream->heartbeats_unanswered;
   int64_t delay = t->config.heartbeat_period_ns;
-  if (count > SLOW_AFTER_HEARTBEATS) { /* nobody is there: a half, a quarter, an eighth of the rate */
+  if (count > SLOW_AFTER_HEARTBEATS) { /* the peer is silent: a half, a quarter, an eighth of the rate */
     return delay << at_most((count - SLOW_AFTER_HEARTBEATS) / 4u, 3u);
   }
   if (t->config.heartbeat_delay_ns >= 0) return delay;
@@ -612,8 +611,8 @@ static int64_t repeat_delay_ns(const tide_transmitter_t *t, const tide_output_st
   return doubled < delay ? doubled : delay;
 }
 
-/* After any change of a stream: what it could send is queued, and silence has its time limit, counted from the end of
- * the last frame. */
+/* Call it after any change of a stream: queues the node that it could send, and sets the time of its HEARTBEAT, counted
+ * from the end of the last frame. */
 static void refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
   if (!TIDE_RELIABLE_STREAMS) return;
   if (stream->sending && has_room(t, stream)) enqueue(t, stream, stream->sending);
@@ -648,8 +647,8 @@ static int64_t mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
 
 /* ---- submit ---- */
 
-/* The key of a node that joins the stream now. A reliable node is never ahead of those before it in its stream: sending
- * later ones again could keep the one that everybody waits for off the wire. */
+/* Rank of a node that joins the stream now. A reliable node never precedes earlier ones of its stream: otherwise
+ * repeats of later ones could keep the first missing message off the wire. */
 static int64_t rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream, const tide_node_t *node) {
   int32_t priority = priority_at(stream->id, node->priority & 0xFF);
   if (TIDE_RELIABLE_STREAMS && stream->last && priority_of_rank(stream->last->rank) < priority)
@@ -710,17 +709,17 @@ static bool is_sample_of(const tide_node_t *node, const uint8_t *object) {
          node->bytes[OBJECT_OFFSET] == object[0] && node->bytes[OBJECT_OFFSET + 1u] == object[1];
 }
 
-/* Whether the message of `node` may share the node and the frame of the one before it. */
+/* Whether the message of `node` may share the node and the frame of the preceding one. */
 static bool may_join(const tide_transmitter_t *t, const tide_node_t *first, const tide_node_t *node) {
   const uint32_t bytes = aligned(first->length) + node->length;
   if (first->next_fragment > 0u || first == t->current_node || first->state != NODE_SUBMITTED) return false;
   if (first->owner || node->owner || first->priority != node->priority) return false;
   if (first->expires_ns != TIDE_FOREVER || node->expires_ns != TIDE_FOREVER) return false;
   if (node->state != NODE_OWNED || node->length <= OBJECT_OFFSET + 1u) return false;
-  /* With the longest header, as the next session may have it: nothing that is packed may ever need fragments, which
-   * carry one message. */
+  /* Counted with the longest header, which the next session may have: packed messages must never need fragments, which
+   * carry a single message. */
   if (bytes > first->capacity || bytes + TIDE_XRCE_HEADER_MAXIMUM_BYTES > t->config.message_bytes) return false;
-  /* Of one writer only: what is kept for the next session waits there until its writer exists again. */
+  /* Of one writer only, since a node kept for the next session waits until its writer exists again. */
   return is_sample_of(first, node->bytes + OBJECT_OFFSET) && is_sample_of(node, node->bytes + OBJECT_OFFSET);
 }
 
@@ -764,7 +763,7 @@ int tide_transmitter_request_acknack(tide_transmitter_t *t, uint8_t id, uint16_t
   return TIDE_OK;
 }
 
-/* ---- messages longer than any node: parts that stand together in their stream, and come back to their writer ---- */
+/* ---- messages longer than any node: parts that are adjacent in their stream and return to their writer ---- */
 
 int tide_transmitter_submit_part(tide_transmitter_t *t, tide_long_message_t *message, tide_node_t *node, uint8_t id,
                                  bool complete, int64_t now_ns) {
@@ -797,7 +796,7 @@ int tide_transmitter_submit_part(tide_transmitter_t *t, tide_long_message_t *mes
   node->state = NODE_SUBMITTED;
   start_over(t, node);
   node->fragment_count = (uint16_t)((node->length + t->fragment_bytes - 1u) / t->fragment_bytes);
-  /* behind its newest part; when all were acknowledged, what is left of the stream came later */
+  /* after its newest part; if all parts were acknowledged, the remaining nodes of the stream are later */
   tide_node_t *before = begins ? stream->last : message->last;
   tide_node_t **link = before ? &before->next_in_stream : &stream->first;
   node->next_in_stream = *link;
@@ -818,8 +817,8 @@ int tide_transmitter_submit_part(tide_transmitter_t *t, tide_long_message_t *mes
 #endif
 }
 
-/* All parts go back to the writer. The wire may read on in one of them; that frame means nothing any more. One that was
- * acknowledged meanwhile goes to the pool when the wire lets go of it. */
+/* Returns all parts to the writer. The wire may still read one of them, but that frame has no meaning any more. A part
+ * acknowledged meanwhile returns to the pool when the wire releases it. */
 static void lose_long(tide_transmitter_t *t, tide_output_stream_t *stream) {
 #if TIDE_LONG_MESSAGES
   tide_long_message_t *message = stream->long_message;
@@ -857,7 +856,7 @@ bool tide_transmitter_give_up_long(tide_transmitter_t *t, tide_long_message_t *m
   if (!stream || stream->long_message != message) return false;
   lose_long(t, stream);
   t->paused = true;
-  /* Its numbers leave the window, so that what still comes of them acknowledges nothing. */
+  /* Moves its numbers out of the window, so that late acknowledgments of them have no effect. */
   stream->first_unacknowledged = stream->next_to_send;
   stream->resent = 0u;
   if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream) t->current_kind = FRAME_OF_OLD_SESSION;
@@ -874,7 +873,7 @@ bool tide_transmitter_give_up_long(tide_transmitter_t *t, tide_long_message_t *m
 
 typedef struct choice {
   uint8_t kind;
-  int32_t priority; /* ACKNACKs and HEARTBEATs stand above every position of their level */
+  int32_t priority; /* ACKNACKs and HEARTBEATs precede every position of their level */
   size_t control;
   tide_output_stream_t *stream;
   tide_node_t *node;
@@ -960,8 +959,8 @@ static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, ui
   t->current_stream = stream;
 }
 
-/* Reliable: the fragment to go now, and the books as if it had gone: its acknowledgment may overtake the report that
- * its last byte has left. */
+/* Takes the next fragment of a reliable node and counts it as sent, since its acknowledgment may overtake the report
+ * that its last byte was sent. */
 static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns) {
   if (node->resend != 0u) {
     uint16_t offset = 0u;
@@ -977,7 +976,7 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
     t->current_fragment = node->next_fragment++;
     t->current_sequence = stream->next_to_send++;
     if (!TIDE_FRAGMENTS || node->next_fragment == node->fragment_count) {
-      /* what follows leaves next, unless it waits for more parts of a message that is being written */
+      /* the following node is sent next, unless it waits for more parts of a message being written */
       const bool waits = is_being_written(stream) && long_message_of(stream)->last == node;
       stream->sending = waits ? NULL : node->next_in_stream;
     }
@@ -1058,13 +1057,13 @@ static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tid
     if (!on_wire) release_node(t, stream, node, TIDE_NODE_EXPIRED);
     return;
   }
-  if (node->next_fragment > 0u) { /* it was sent and leaves a hole, which only the front of a stream may have */
+  if (node->next_fragment > 0u) { /* it was sent and leaves a gap, which is allowed only at the front of a stream */
     if (stream->first != node || on_wire) {
       node->state = NODE_OVERDUE;
       return;
     }
-    /* When the last of its fragments never left, one more number is used up, so that the peer in any case misses
-     * something between the parts it has and the next message. */
+    /* If its last fragment was never sent, one more number is skipped, so that the peer always sees a gap between the
+     * parts it has and the next message. */
     const bool sent_in_part = node->next_fragment < fragment_count(node);
     if (sent_in_part) stream->next_to_send++;
     const uint16_t given_up = (uint16_t)(node->next_fragment - window_base(node));
@@ -1078,7 +1077,7 @@ static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tid
   refresh_stream(t, stream, now_ns);
 }
 
-/* A node that ran out of time while others of its stream stood before it may be at the front now. */
+/* A node that expired behind others of its stream may be at the front now. */
 static void expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
   while (TIDE_RELIABLE_STREAMS && !TIDE_LEAN && stream->first && stream->first->state == NODE_OVERDUE &&
          !(t->busy && t->current_node == stream->first))
@@ -1126,7 +1125,7 @@ void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
     if (node->state == NODE_SUBMITTED) release_node(t, stream, node, TIDE_NODE_SENT);
   } else if (t->current_kind == FRAME_NODE) {
     if (node->state != NODE_RETURNING) stream->sent_ticks[t->current_sequence % 16u] = ticks_of(now_ns);
-    stream->heartbeat_at_ns = TIDE_FOREVER; /* counts from the last frame */
+    stream->heartbeat_at_ns = TIDE_FOREVER; /* restarts at the last frame */
     refresh_stream(t, stream, now_ns);
     expire_overdue(t, stream, now_ns);
   }
@@ -1145,7 +1144,7 @@ void tide_transmitter_cancel(tide_transmitter_t *t) {
       if (is_reliable(node)) node->resend |= (uint16_t)(1u << (uint16_t)(t->current_fragment - window_base(node)));
       enqueue(t, stream, node);
     }
-    /* nothing of the stream goes now, so nothing would ask about the rest */
+    /* no frame of the stream can be sent now, so none would trigger the HEARTBEAT */
     if (is_reliable(node) && stream->queued == 0u && in_flight(stream) > 0u) stream->heartbeat_due = true;
   }
   if (t->current_kind == FRAME_ACKNACK) stream->acknack_due = true;
@@ -1161,8 +1160,8 @@ static uint32_t elapsed_ticks(const tide_output_stream_t *stream, uint16_t seque
 
 static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t *stream, uint16_t count,
                                int64_t now_ns) {
-  /* Karn: what was sent twice measures nothing, and neither does an answer that a HEARTBEAT may have asked for; but if
-   * that goes on the delay is too short for this line, so it doubles. */
+  /* Karn: repeated messages give no measurement, nor do answers that a HEARTBEAT may have requested; if that persists
+   * the delay is too short for this line, so it doubles. */
   const uint16_t newest = (uint16_t)(stream->first_unacknowledged + count - 1u);
   if ((stream->resent & low_bits(count)) != 0u) return;
   if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream && t->current_sequence == newest) return;
@@ -1170,8 +1169,8 @@ static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t
     if (t->delay_shift < DELAY_SHIFT_MAXIMUM) t->delay_shift++;
     return;
   }
-  /* As TCP (Jacobson, Congestion Avoidance and Control, 1988): an eighth of each error goes into the mean, a quarter
-   * into the mean deviation, which are kept times 8 and times 4. */
+  /* As TCP (Jacobson, Congestion Avoidance and Control, 1988): an eighth of each error is added to the mean, a quarter
+   * to the mean deviation; they are stored times 8 and times 4. */
   const uint32_t sample_ticks = elapsed_ticks(stream, newest, now_ns);
   if (sample_ticks > ROUND_TRIP_MAXIMUM_TICKS) return;
   t->delay_shift = 0u;
@@ -1207,8 +1206,7 @@ static void acknowledge(tide_transmitter_t *t, tide_output_stream_t *stream, uin
   }
 }
 
-/* Whether a fragment that the peer misses is on its way already: queued, on the wire, or sent again less than a round
- * trip ago. */
+/* Whether a missing fragment is already queued, on the wire, or was repeated less than a round trip ago. */
 static bool is_under_way(const tide_transmitter_t *t, const tide_output_stream_t *stream, const tide_node_t *node,
                          uint16_t sequence, int64_t now_ns) {
   const uint16_t fragment = (uint16_t)(sequence - node->first_sequence);
@@ -1245,7 +1243,7 @@ static uint16_t resend_flagged(tide_transmitter_t *t, tide_output_stream_t *stre
 int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t *acknack, int64_t now_ns) {
   tide_output_stream_t *stream = TIDE_STREAM_IS_RELIABLE(acknack->stream) ? find_stream(t, acknack->stream) : NULL;
   const uint16_t count = stream ? (uint16_t)(acknack->first_unacknowledged - stream->first_unacknowledged) : 0u;
-  if (stream && count >= 0x8000u) return TIDE_OK; /* overtaken by a later one, or the peer misses what has expired */
+  if (stream && count >= 0x8000u) return TIDE_OK; /* overtaken by a later one, or the peer misses an expired message */
   if (!stream || count > in_flight(stream)) {
     TIDE_COUNT(t->counters.nack_ignored, 1u);
     return stream ? TIDE_ERROR_STATE : TIDE_OK;
@@ -1269,7 +1267,7 @@ int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t
 /* ---- sessions ---- */
 
 static void restart_stream(tide_transmitter_t *t, tide_output_stream_t *stream) {
-  if (!TIDE_STREAM_IS_RELIABLE(stream->id)) { /* what on_done has submitted meanwhile belongs to the new session */
+  if (!TIDE_STREAM_IS_RELIABLE(stream->id)) { /* messages submitted by on_done meanwhile belong to the new session */
     const uint16_t nodes = stream->nodes;
     clear_stream(stream, nodes > 0u ? stream->id : 0u);
     stream->nodes = stream->queued = nodes;
@@ -1326,7 +1324,7 @@ tide_node_t *tide_transmitter_take_back(tide_transmitter_t *t) {
       dequeue(t, stream, node);
       stop_limit(t, node);
       stream->nodes--;
-      if (t->current_node == node) t->current_node = NULL; /* the wire may read on; that frame means nothing any more */
+      if (t->current_node == node) t->current_node = NULL; /* the wire may still read it, without meaning */
       node->state = NODE_OWNED;
       tide_node_t **link = &taken; /* the submissions of each stream are in order: a merge by rank's low bits */
       while (*link && ((*link)->rank & RANK_ORDER_MASK) < (node->rank & RANK_ORDER_MASK))
@@ -1350,7 +1348,7 @@ void tide_transmitter_set_session(tide_transmitter_t *t, uint8_t session, uint32
   t->key = key;
   if (same_header) return;
   set_fragment_bytes(t);
-  tide_transmitter_reset(t, true); /* what was cut into fragments is cut anew */
+  tide_transmitter_reset(t, true); /* fragmented messages start again */
 }
 
 /* ---- set-up and settings ---- */

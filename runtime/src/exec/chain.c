@@ -29,7 +29,7 @@ int tide_chain_add(tide_chain_t *chain, tide_callback_t *callback) {
   const tide_priority_t priority = TIDE_PRIORITY(chain->level, position);
   TIDE_INVARIANT(TIDE_PRIORITY_LEVEL(priority) == chain->level);
   chain->length++;
-  if (priority <= callback->priority) return position; /* of several chains it keeps the highest */
+  if (priority <= callback->priority) return position; /* in several chains it keeps the highest */
   if (callback->executor == NULL) {
     callback->priority = priority;
   } else {
@@ -46,8 +46,8 @@ int tide_chain_add_remote(tide_chain_t *chain) {
 
 /* ---- the watch ----
  *
- * The executor calls begin and end by the pointers in the watch, so only programs that watch a chain link them. What is
- * rare is apart, so that an instance in time saves no registers. */
+ * The executor calls begin and end by the pointers in the watch, so only programs that watch a chain link them. Rare
+ * paths are separate functions, so that an instance in time saves no registers. */
 
 #define RARE __attribute__((noinline, cold))
 
@@ -76,12 +76,12 @@ RARE static void note_unusual(tide_chain_watch_t *watch, int64_t took_ns, int64_
   if (watch->on_violation != NULL) watch->on_violation(watch, TIDE_VIOLATION_LATE, took_ns - watch->deadline_ns);
 }
 
-/* now_ns: taken after the last callback. A run of it without an instance under way is of one that was given up as
- * missing, or of none. The beginning that is read here is written again two instances later at the earliest. */
+/* now_ns: taken after the last callback. A run without a current instance belongs to a missing one, or to none. The
+ * start time read here is not overwritten before two instances later. */
 static void end(tide_chain_watch_t *watch, int64_t now_ns) {
   const uint32_t number = __atomic_load_n(&watch->started, __ATOMIC_ACQUIRE);
   if (number == watch->over) return;
-  const int64_t took_ns = now_ns - *(const volatile int64_t *)&watch->since_ns[number & 1u]; /* read in one piece */
+  const int64_t took_ns = now_ns - *(const volatile int64_t *)&watch->since_ns[number & 1u]; /* a single read */
   __atomic_store_n(&watch->over, number, __ATOMIC_RELAXED);
   if (took_ns > watch->usual_ns) note_unusual(watch, took_ns, now_ns);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executors: which callback runs next, on which lane (tide/executor.h describes the policies).
  *
- * Two locks. lock_lists() keeps out lanes and threads; mask(), the critical section, keeps out interrupts, too. On most
- * platforms they are the same. Where they are not (splits), an interrupt changes nothing but the list of arrivals, so
- * everything whose time grows with the number of callbacks needs the first one alone. Unless their comment says
+ * Two locks. lock_lists() excludes lanes and threads; mask(), the critical section, also excludes interrupts. On most
+ * platforms they are the same. If not (splits), an interrupt changes only the list of arrivals, so work that grows with
+ * the number of callbacks needs only the first. Unless their comment says
  * otherwise, the functions up to "running a callback" are called with the lists locked. */
 #include "tide/executor.h"
 
@@ -14,17 +14,15 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-/* With a single context nobody else can observe the order of stores. */
+/* With a single context the order of stores is unobservable. */
 #define ACQUIRE (TIDE_SINGLE_CONTEXT ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE)
 #define RELEASE (TIDE_SINGLE_CONTEXT ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
 
 #define DEFAULT_SPIN_TIMEOUT_NS INT64_C(1000000000)
-#define DIGESTS_WHEN_LATE                                                                                        \
-  64u                     /* a flood of frames that make nothing ready holds a round past its deadline no longer \
-                           */
-#define FRAMES_A_POLL 64u /* readyset: frames of one polling point; the rest of a flood is for the next one */
-#define SWEEP 16u         /* batch: handles swept in one critical section */
-#define STAMP_BITS 47     /* of the order of arrival: 4 years at a million callbacks a second */
+#define DIGESTS_WHEN_LATE 64u /* a round past its deadline ends after this many frames that ready no callback */
+#define FRAMES_A_POLL 64u     /* readyset: frames of one polling point; the rest of a flood is for the next one */
+#define SWEEP 16u             /* batch: handles swept in one critical section */
+#define STAMP_BITS 47         /* of the order of arrival: 4 years at a million callbacks a second */
 #define INDEX_BITS 16
 
 _Static_assert(offsetof(tide_callback_t, ready_entry) == 0u, "callback_of casts");
@@ -108,10 +106,10 @@ static inline bool is_in_round(const tide_callback_t *callback) { return !TIDE_L
 /* ---- groups: which ready callback may start ----
  *
  * Invariants of a ready callback outside of rounds (tide policy, several lanes): it is in the ready_list of its band
- * exactly when it may start and, of an exclusive group, when it is the group's most urgent. So whoever takes the head
- * of a ready_list may run it, and nothing that may not run is ever looked at. The rest of an exclusive group is in
- * group->waiting; a callback that waits for its own end is in no queue. Its key is given once, when it becomes ready,
- * and holds priority and order of arrival: moving between the queues changes no order. */
+ * exactly when it may start and, in an exclusive group, is the group's most urgent. So a lane that takes the head of a
+ * ready_list may run it, and blocked callbacks are never inspected. The rest of an exclusive group is in
+ * group->waiting; a callback that waits for its own end is in no queue. Its key is set once, when it becomes ready, and
+ * contains priority and order of arrival, so moving between queues changes no order. */
 
 /* The executor's and the group's lists have room for each of their callbacks, so a push cannot fail. */
 static void push(tide_queue_t *queue, tide_callback_t *callback) {
@@ -130,7 +128,8 @@ static inline tide_group_t *group_of(const tide_callback_t *callback) {
   return callback->group != NULL && has_lanes(callback->executor) ? callback->group : NULL;
 }
 
-/* What is offered is in the ready_list of its band, and precedes all that wait. Nothing is offered while one runs. */
+/* The offered callback is in the ready_list of its band and precedes all waiting ones. None is offered while one
+ * runs. */
 static bool group_holds(const tide_group_t *group) {
   const tide_callback_t *offered = group->offered;
   const tide_queue_entry_t *next = tide_queue_head(&group->waiting);
@@ -170,7 +169,7 @@ static void offer(tide_callback_t *callback) {
   TIDE_INVARIANT(group_holds(group));
 }
 
-/* Take it from wherever offer put it. */
+/* Remove it from the queue into which offer put it. */
 static void withdraw(tide_callback_t *callback) {
   tide_group_t *group = group_of(callback);
   if (group == NULL || group->kind == TIDE_GROUP_REENTRANT) {
@@ -200,11 +199,11 @@ int tide_group_init(tide_group_t *group, tide_group_kind_t kind, tide_queue_entr
 
 /* ---- bands: which lane to wake ----
  *
- * The only lane of a band is woken by its event, which is sticky. Of several lanes an idle one is picked. A lane puts
- * itself among the idle ones in the critical section in which it finds nothing, so no wake-up is lost, and whoever
- * picks it takes it out, so two wake-ups reach two lanes. A lane that takes a callback and leaves something behind
- * picks another lane for the rest. With patience only one idle lane wakes at the next expiry, and the others a little
- * later: they find what the callback of that expiry has made ready, and nobody has to wake them for it. */
+ * The only lane of a band is woken by its event, which is sticky. Of several lanes an idle one is picked. A lane adds
+ * itself to the idle ones in the critical section in which it finds no work, so no wake-up is lost. A picked lane is
+ * removed, so two wake-ups reach two lanes. A lane that takes a callback and leaves more work picks another lane for
+ * the rest. With patience only one idle lane wakes at the next expiry, and the others a little later: they find the
+ * callbacks made ready by that expiry without being woken. */
 
 /* The band lists a lane among its idle ones exactly when the lane says so. */
 static bool is_listed(const tide_lane_t *lane) {
@@ -239,7 +238,7 @@ static int64_t patience_of(const tide_band_t *band) {
 #endif
 }
 
-/* When the first idle lane looks by itself; TIDE_FOREVER: none does. */
+/* Time at which the first idle lane wakes by itself; TIDE_FOREVER: never. */
 static int64_t first_look_ns(const tide_band_t *band) {
   int64_t first_ns = TIDE_FOREVER;
   for (const tide_lane_t *lane = band->idle; lane != NULL; lane = lane->idle_next) {
@@ -248,8 +247,8 @@ static int64_t first_look_ns(const tide_band_t *band) {
   return first_ns;
 }
 
-/* When a lane that becomes idle looks again. One that looks before the next expiry leaves that to the lane that already
- * waits for it: so timers stay on the lane whose caches are warm. */
+/* Time at which a lane that becomes idle wakes by itself. It leaves the next expiry to the lane that already waits for
+ * it, so that timers stay on the lane with warm caches. */
 static int64_t idle_until(const tide_band_t *band) {
   const tide_queue_entry_t *expiry = tide_queue_head(&band->timer_list);
   const int64_t next_ns = expiry == NULL ? TIDE_FOREVER : expiry->key;
@@ -260,12 +259,12 @@ static int64_t idle_until(const tide_band_t *band) {
   return minimum(tide_queue_second_key(&band->timer_list), after(next_ns, patience_of(band)));
 }
 
-/* The lane to wake for something of the band, or NULL. */
+/* The lane to wake for work of the band, or NULL. */
 static tide_lane_t *pick(tide_band_t *band) {
   tide_lane_t *picked = band->only;
   if (!TIDE_LANES || picked != NULL || band->idle == NULL) return picked;
   picked = band->idle;
-  /* with patience the one that looks last by itself, as the others wait for the next expiry */
+  /* with patience the one that would wake last by itself, as the others wait for the next expiry */
   for (tide_lane_t *lane = picked; patience_of(band) > 0 && lane != NULL; lane = lane->idle_next) {
     if (lane->sleeps_until_ns > picked->sleeps_until_ns) picked = lane;
   }
@@ -274,7 +273,7 @@ static tide_lane_t *pick(tide_band_t *band) {
   return picked;
 }
 
-/* The same for what a lane leaves: a callback that may run, or an expiry before the idle lane looks by itself. */
+/* The same for work that a lane leaves: a callback that may run, or an expiry before the idle lane wakes by itself. */
 static tide_lane_t *pick_for_rest(tide_band_t *band) {
   if (!TIDE_LANES || band->idle == NULL) return NULL;
   const tide_queue_entry_t *expiry = tide_queue_head(&band->timer_list);
@@ -283,7 +282,7 @@ static tide_lane_t *pick_for_rest(tide_band_t *band) {
   return rest ? pick(band) : NULL;
 }
 
-/* When a callback of a group was taken back, the group's next one may be another lane's: the lane to wake, or NULL. */
+/* After a callback of a group was withdrawn, the next one may belong to another lane: the lane to wake, or NULL. */
 static tide_lane_t *pick_for_group_of(const tide_callback_t *callback) {
   const tide_group_t *group = group_of(callback);
   return group != NULL && group->offered != NULL ? pick(group->offered->band) : NULL;
@@ -323,8 +322,8 @@ static bool counts_hold(const tide_executor_t *executor) {
   return ready == executor->ready_count && prompt == executor->prompt_count;
 }
 
-/* Where a ready callback is. Tide: in a queue exactly when it may start or waits for its group, and in no round;
- * readyset: in a queue only with in_set; batch: in no queue. */
+/* Invariant of a ready callback's queue. Tide: in a queue exactly when it may start or waits for its group, and in no
+ * round; readyset: in a queue only with in_set; batch: in no queue. */
 static bool queueing_holds(const tide_callback_t *callback) {
   const bool queued = tide_queue_contains(&callback->ready_entry);
   if (is_readyset(callback->executor)) return !queued || callback->in_set;
@@ -337,10 +336,10 @@ static void set_pending(tide_callback_t *callback, uint32_t pending) {
   __atomic_store_n(&callback->pending, pending, __ATOMIC_RELAXED);
 }
 
-/* The set of the readyset policy is the band's ready_list and what waits behind it in groups: a callback in it has
- * in_set. It leaves the set when it starts, and what is pending beyond that waits for the next polling point; timers
- * have no more than one expiry pending and get their index when it comes. A polling point is when a lane finds the
- * ready_list empty: then the set holds at most what may not run now, blocked by its group or by its own run. */
+/* The set of the readyset policy is the band's ready_list and the callbacks waiting in groups; its members have in_set.
+ * A callback leaves the set when it starts, and further pending runs wait for the next polling point; timers have at
+ * most one pending expiry and get their index when it occurs. A polling point is when a lane finds the
+ * ready_list empty: then the set contains only callbacks blocked by their group or their own run. */
 static void set_admit(tide_callback_t *callback) {
   if (callback->in_set) return;
   TIDE_INVARIANT(callback->index < callback->executor->count);
@@ -355,7 +354,7 @@ static void set_leave(tide_callback_t *callback) {
   callback->in_set = false;
 }
 
-/* Queue it, where the policy keeps a ready_list. */
+/* Queue it, if the policy uses a ready_list. */
 static void enqueue(tide_callback_t *callback) {
   tide_executor_t *executor = callback->executor;
   if (is_readyset(executor)) {
@@ -395,8 +394,7 @@ void tide_exec_mark_local_locked(tide_callback_t *callback) {
   if (!prompt_before && callback->executor != NULL && callback->pending > 0u) callback->executor->prompt_count++;
 }
 
-/* Where the locks split, an interrupt only lists the callback, in constant time; lanes do the rest when they look.
- * Masked. */
+/* With split locks an interrupt only lists the callback, in constant time; lanes do the rest later. Masked. */
 static void list_arrival(tide_callback_t *callback, int64_t ready_ns) {
   tide_executor_t *executor = callback->executor;
   if (callback->arrived != UINT32_MAX) __atomic_store_n(&callback->arrived, callback->arrived + 1u, __ATOMIC_RELAXED);
@@ -421,7 +419,7 @@ __attribute__((noinline)) static void take_all_arrivals(tide_executor_t *executo
   while (has_arrivals(executor)) {
     const uintptr_t masked = mask(executor);
     tide_callback_t *callback = executor->arrivals;
-    const uint32_t times = callback->arrived; /* 0: it was removed, or taken back */
+    const uint32_t times = callback->arrived; /* 0: it was removed or withdrawn */
     const int64_t ready_ns = callback->arrived_ns;
     TIDE_INVARIANT(callback->arriving);
     callback->arriving = false;
@@ -456,19 +454,19 @@ static void clear_ready(tide_callback_t *callback) {
   TIDE_INVARIANT(!tide_queue_contains(&callback->ready_entry) && counts_hold(callback->executor));
 }
 
-/* Whether a lane finds it without being woken. */
+/* True if a lane will find it without being woken. */
 static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *from, int64_t now_ns) {
   const tide_band_t *band = callback->band;
   if (!TIDE_PATIENCE) return false;
   if (!TIDE_LANES || !is_tide(callback->executor)) return false;
-  /* the only lane of a band looks before it sleeps, so for its own callback's doing it needs no event */
+  /* a band's only lane checks before it sleeps, so its own callback need not set its event */
   const bool own = from != NULL && from->running != NULL && from->band == band;
   if (band->only != NULL) return own;
-  /* one that waits for its group, or for its own end, is offered by the lane for which it waits */
+  /* the lane on which it waits (group, or its own run) will offer it */
   const tide_group_t *group = group_of(callback);
   const bool first = group == NULL || group->kind == TIDE_GROUP_REENTRANT || group->offered == callback;
   if (!first || !tide_queue_contains(&callback->ready_entry)) return true;
-  /* of several lanes the notifying one takes the only callback that is ready, unless another that looks anyway is
+  /* of several lanes the notifying one takes the only ready callback, unless another lane that wakes anyway is
    * faster */
   return own && callback->pending == 1u && band->ready_list.count == 1u && patience_of(band) > 0 &&
          first_look_ns(band) <= after(now_ns, patience_of(band));
@@ -483,7 +481,7 @@ tide_lane_t *tide_exec_notify_masked(tide_callback_t *callback, const tide_lane_
   return needs_no_lane(callback, from, ready_ns) ? NULL : pick(callback->band);
 }
 
-static tide_executor_t *owner_of(const tide_callback_t *callback) { /* not locked: add and remove may come meanwhile */
+static tide_executor_t *owner_of(const tide_callback_t *callback) { /* not locked: may overlap add and remove */
   return __atomic_load_n(&callback->executor, ACQUIRE);
 }
 
@@ -510,13 +508,13 @@ void tide_executor_notify(tide_callback_t *callback) { tide_executor_notify_from
  * back to timer_list when its callback starts. So an expiry costs one move however long the timer then waits to run,
  * and the overrun rule is applied once, at the start of the run. */
 
-/* A timer that is not canceled is in timer_list, or ready, or both when the program notified it. */
+/* A timer that is not canceled is in timer_list, or ready, or both if the program notified it. */
 static bool is_armed(const tide_timer_t *timer) {
   return tide_queue_contains(&timer->expiry_entry) || timer->callback.pending > 0u;
 }
 
-/* Make the timers that are due ready; returns the next expiry. Many at once: the lists are unlocked between them, so
- * that the critical section stays short. */
+/* Make the timers that are due ready; returns the next expiry. The lists are unlocked between timers, so that the
+ * critical section stays short. */
 static int64_t move_due_timers(tide_executor_t *executor, tide_band_t *band, int64_t now_ns, uintptr_t *locked) {
   tide_queue_entry_t *head = tide_queue_head(&band->timer_list);
   while (head != NULL && head->key <= now_ns) {
@@ -558,7 +556,7 @@ static int64_t timer_started(tide_timer_t *timer, int64_t now_ns) {
   return since_last_run_ns;
 }
 
-/* Lock the lists of the timer's executor: false when it is in none (any more). */
+/* Lock the lists of the timer's executor: false if it is in none. */
 static bool begin_change(const tide_timer_t *timer, tide_executor_t **executor, uintptr_t *locked) {
   *executor = owner_of(&timer->callback);
   if (*executor == NULL) return false;
@@ -584,7 +582,7 @@ static int rearm(tide_timer_t *timer, int64_t first_expiry_ns) {
   if (!timer->canceled) {
     schedule(timer, first_expiry_ns == TIDE_FOREVER ? after(now(executor), timer->period_ns) : first_expiry_ns);
   }
-  tide_lane_t *lane = pick(timer->callback.band); /* for a trigger also when it was canceled */
+  tide_lane_t *lane = pick(timer->callback.band); /* for a trigger, even when it was canceled */
   tide_lane_t *next = pick_for_group_of(&timer->callback);
   unlock_lists(executor, locked);
   tide_exec_wake_lane(executor, lane);
@@ -620,7 +618,7 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns) {
 
 /* ---- running a callback (not locked, unless the comment says so) ---- */
 
-/* A lane begins a run: takes one pending start. False when there is nothing to run any more: a timer of the round was
+/* A lane begins a run: takes one pending start. False if there is nothing left to run: a timer of the round was
  * canceled meanwhile. Locked. */
 static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) {
   tide_group_t *group = group_of(callback);
@@ -688,7 +686,7 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
     if (stays && group_of(callback) == NULL && !tide_queue_contains(&callback->ready_entry)) show(callback);
   }
 
-  /* the end can make a callback possible on a lane of another band: of the group, or this one if its priority changed
+  /* the end may unblock a callback in another band: one of the group, or this one if its priority changed
    */
   tide_lane_t *wanted = NULL;
   const tide_callback_t *next = group != NULL ? group->offered : callback;
@@ -703,7 +701,7 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
 static void trace_start(const tide_executor_t *executor, const tide_lane_t *lane, const tide_callback_t *callback,
                         int64_t now_ns) {
   if (lane->trace == NULL) return;
-  /* one lane a band and one stack: a lane that starts while another is within a callback has preempted it */
+  /* with one lane for each band and one stack, a lane that starts while another is in a callback has preempted it */
   const tide_callback_t *preempted = NULL;
   const uintptr_t locked = lock_lists(executor);
   for (size_t index = 0; splits(executor) && index < lane_count(executor); index++) {
@@ -759,9 +757,9 @@ static void execute(const tide_lane_t *lane, tide_callback_t *callback) {
   }
 }
 
-/* Measured runs nest like calls: one that preempts another begins and ends within it. So measure->inner is kept as on a
- * stack, whose frames are the locals of whoever runs: a run begins with none inside of it, and adds its own time to the
- * run around it when it ends. */
+/* Measured runs nest like calls: one that preempts another begins and ends within it. So measure->inner is a stack
+ * whose frames are local variables: a run starts with inner time 0, and adds its own time to the enclosing run when it
+ * ends. */
 static void execute_measured(const tide_executor_t *executor, const tide_lane_t *lane, tide_callback_t *callback,
                              tide_measurement_t *measurement) {
   tide_measure_t *measure = executor->config.measure;
@@ -783,7 +781,7 @@ static void execute_measured(const tide_executor_t *executor, const tide_lane_t 
 
 static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *callback, int64_t start_ns) {
   const tide_executor_config_t *config = &executor->config;
-  /* read now: it may be removed while it runs */
+  /* read now, as it may be removed while it runs */
   tide_measurement_t *measurement = !TIDE_LEAN && config->measure != NULL ? callback->measurement : NULL;
   tide_chain_watch_t *ends = TIDE_LEAN ? NULL : callback->ends;
   const tide_priority_t priority = callback->priority;
@@ -836,7 +834,7 @@ static void wake_band(const tide_executor_t *executor, tide_band_t *band) {
   tide_exec_wake_lane(executor, lane);
 }
 
-/* Wake the lanes of all bands but one that have frames. */
+/* Wake the lanes of all bands with frames, except one. */
 static void wake_for_frames(const tide_executor_t *executor, const tide_band_t *except) {
   for (size_t index = 0; TIDE_LANES && index < lane_count(executor); index++) {
     const tide_lane_t *lane = &executor->config.lanes[index];
@@ -853,7 +851,7 @@ void tide_executor_wake(tide_executor_t *executor) {
   }
 }
 
-/* What one collection found, read in one critical section. */
+/* Result of one collection, read in one critical section. */
 typedef struct view {
   int32_t head; /* priority of the head of the band's ready_list, or TIDE_PRIORITY_NONE */
   size_t ready_count, prompt_count;
@@ -916,7 +914,7 @@ static int run_head_locked(tide_executor_t *executor, tide_lane_t *lane, int64_t
   tide_lane_t *help = pick_for_rest(band);
   unlock_lists(executor, locked);
   if (TIDE_LANES) {
-    /* a lane that takes a callback leaves the rest, and frames, to an idle one */
+    /* a lane that takes a callback leaves the rest and the frames to an idle one */
     if (runs && help == NULL && band->only == NULL && has_frame(executor, lane)) {
       wake_band(executor, band);
     } else {
@@ -999,9 +997,9 @@ static int run_round(tide_executor_t *executor, tide_lane_t *lane) {
 
 /* ---- the tide policy: one collection, one callback, most urgent first ---- */
 
-/* A more urgent callback goes before a frame. At equal priority one frame a round goes first, as the ring of frames
- * must not fill up behind a busy priority, and so do all frames whose readers keep the last few samples: a callback
- * that was slow is given what came meanwhile, not what came first. */
+/* A more urgent callback goes before a frame. At equal priority one frame a round goes first, so that slots do not fill
+ * up behind a busy priority. So do all frames whose readers keep only the last samples: a slow callback then gets the
+ * latest sample, not the oldest. */
 static bool frame_goes_first(const tide_executor_t *executor, const tide_lane_t *lane, int32_t head, size_t digested) {
   const tide_source_t *source = &executor->config.source;
   const int32_t frame = most_urgent_frame(executor, lane->band);
@@ -1015,7 +1013,7 @@ static bool digest_most_urgent(tide_executor_t *executor, const tide_lane_t *lan
   const tide_source_t *source = &executor->config.source;
   count(executor, &executor->counters.frames_digested);
   const int result = source->process_most_urgent(source->context, lane->band->least, lane->band->most);
-  /* it may have kept a frame of another band waiting, behind it in its stream */
+  /* a frame of another band may have waited behind it in its stream */
   if (executor->band_count > 1u) wake_for_frames(executor, lane->band);
   return result >= 0;
 }
@@ -1039,8 +1037,8 @@ static int run_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
   return run_round(executor, lane);
 }
 
-/* The most urgent callback of an executor without a source, in one critical section: whoever notifies a callback queues
- * it at once, so the set needs an update only when something may be new. Returns 1 when it has run, else 0 and the lane
+/* The most urgent callback of an executor without a source, in one critical section: a notification queues its callback
+ * at once, so the set needs an update only if a timer may have expired. Returns 1 when it has run, else 0 and the lane
  * is idle until *look_again_ns. */
 static int choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited, int64_t *look_again_ns) {
   uintptr_t locked = lock_lists(executor);
@@ -1106,7 +1104,7 @@ static void open_round_with_all(tide_executor_t *executor, tide_lane_t *lane) {
   }
 }
 
-/* While the trigger is false every frame is digested, in order of urgency: it may be the one that is missing. */
+/* While the trigger is false every frame is processed, in order of urgency: it may be the missing one. */
 static int round_triggered(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   for (size_t digested = 0;;) {
     const int64_t source_ns = poll_source(executor);
@@ -1193,7 +1191,7 @@ static int round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
 
 /* ---- the readyset policy: rclcpp's default executors as the literature models them, an honest baseline, too ---- */
 
-/* Whether the set has something that may run when the lane comes to choose, timers included. */
+/* Whether the set contains a callback that may run when the lane chooses, timers included. */
 static bool has_eligible(tide_executor_t *executor, const tide_lane_t *lane, bool waited) {
   uintptr_t locked = lock_lists(executor);
   const int64_t now_ns = now(executor);
@@ -1248,7 +1246,7 @@ int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t de
                      : is_readyset(executor) ? round_readyset(executor, lane, deadline_ns)
                                              : round_batch(executor, lane, deadline_ns);
   if (TIDE_LANES && result <= 0 && lane->band->only == NULL) {
-    /* a lane that leaves with nothing done is not idle any more; what it was picked for is another lane's */
+    /* a lane that leaves without work is not idle any more; another lane must do the work for which it was picked */
     const uintptr_t locked = lock_lists(executor);
     become_busy(lane);
     tide_lane_t *help = pick_for_rest(lane->band);
@@ -1265,7 +1263,7 @@ int tide_executor_round(tide_executor_t *executor, int64_t deadline_ns) {
                                                  : tide_executor_lane_round(executor, 0, deadline_ns);
 }
 
-/* True when the spin of this lane is over. The stop is used up when every lane has seen it. */
+/* True if this lane's spin has ended. The stop is cleared when every lane has left. */
 static bool leaves(tide_executor_t *executor, tide_lane_t *lane) {
   if (!TIDE_LANES) return exchange(&executor->stopped, false);
   if (!is_to_stop(executor)) return false;
@@ -1281,7 +1279,7 @@ static bool leaves(tide_executor_t *executor, tide_lane_t *lane) {
   return true;
 }
 
-/* When a lane that never waits has something to do again. */
+/* Time of the next round of a lane that never waits. */
 static int64_t next_round_ns(tide_executor_t *executor, const tide_lane_t *lane) {
   if (has_frame(executor, lane)) return 0;
   const int64_t source_ns = poll_source(executor);
@@ -1299,10 +1297,10 @@ int tide_executor_spin_lane(tide_executor_t *executor, size_t index) {
     return TIDE_ERROR_ARGUMENT;
   }
   tide_lane_t *lane = &executor->config.lanes[index];
-  /* a spin within a round is refused before it could take the stop that is meant for the outer spin */
+  /* a nested spin is refused before it could consume the outer spin's stop */
   if (__atomic_load_n(&lane->busy, ACQUIRE)) return TIDE_ERROR_STATE;
   if (TIDE_LANES && lane->returns) {
-    /* a stack that all lanes share cannot keep a lane that waits */
+    /* on a shared stack a lane must not wait */
     lane->over = leaves(executor, lane);
     if (lane->over) return TIDE_OK;
     const int result = tide_executor_lane_round(executor, index, 0);
@@ -1384,7 +1382,7 @@ static bool is_valid(const tide_executor_config_t *config) {
          (unsigned)config->policy <= (unsigned)TIDE_POLICY_READYSET;
 }
 
-/* Whether the policy goes together with the lanes, the trigger and the callbacks. */
+/* Whether the policy is compatible with the lanes, the trigger and the callbacks. */
 static bool is_possible(const tide_executor_t *executor, tide_policy_t policy) {
   switch (policy) {
     case TIDE_POLICY_TIDE:
@@ -1506,7 +1504,7 @@ int tide_executor_get_watch(tide_executor_t *executor, size_t index, const char 
 
 /* ---- adding and removing callbacks, also while lanes run, and while lanes run them ---- */
 
-/* The index of a callback that was never added may be anything. Locked, as what follows up to add. */
+/* The index of a callback that was never added is arbitrary. Locked, as are the following functions up to add. */
 static bool is_registered(const tide_executor_t *executor, const tide_callback_t *callback) {
   return callback->index < executor->count && executor->config.callbacks[callback->index] == callback;
 }
@@ -1533,7 +1531,7 @@ static int check_addition(const tide_executor_t *executor, const tide_callback_t
 }
 
 static void insert(tide_executor_t *executor, tide_callback_t *callback) {
-  /* clear all but the executor, which is stored last: whoever notifies it meanwhile reads it without the lock */
+  /* clear all but the executor, which is stored last, as a concurrent notification reads it without the lock */
   const size_t rest = offsetof(tide_callback_t, band);
   callback->in_round = callback->in_set = callback->arriving = false;
   set_pending(callback, 0u);
@@ -1547,7 +1545,7 @@ static void insert(tide_executor_t *executor, tide_callback_t *callback) {
     timer->skipped = 0;
     timer->last_call_ns = now(executor);
   }
-  /* one that is added again while lanes still run it, itself too, goes on as if it had not been removed */
+  /* a callback added again while lanes (even its own) still run it continues as if it had not been removed */
   for (size_t index = 0; index < lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
     if (lane->running == callback) {
@@ -1589,7 +1587,7 @@ int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer) {
   return status != TIDE_OK ? status : tide_timer_reset(timer);
 }
 
-/* Locked; it is not ready any more. */
+/* Locked; the callback is no longer ready. */
 static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   TIDE_INVARIANT(callback->pending == 0u && callback->executor == executor);
   if (callback->kind == TIDE_CALLBACK_TIMER) {
@@ -1607,13 +1605,13 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
     TIDE_INVARIANT(callback->group->members > 0u && callback->group->offered != callback);
     callback->group->members--;
   }
-  /* whoever notifies it from now on finds it in no executor; what was notified until now is not run */
+  /* later notifications find it in no executor; earlier ones are not run */
   if (splits(executor)) {
     const uintptr_t masked = mask(executor);
     callback->arrived = 0u;
     __atomic_store_n(&callback->executor, NULL, RELEASE);
     unmask(executor, masked);
-    take_arrivals(executor); /* it does not stay among them */
+    take_arrivals(executor); /* remove it from the list */
   } else {
     __atomic_store_n(&callback->executor, NULL, RELEASE);
   }
@@ -1624,7 +1622,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   }
   for (size_t index = 0; is_readyset(executor) && index < executor->count; index++) {
     tide_callback_t *other = executor->config.callbacks[index];
-    if (other->in_set) { /* its key holds the index, which has changed */
+    if (other->in_set) { /* its key contains the changed index */
       set_leave(other);
       set_admit(other);
     }
@@ -1673,7 +1671,7 @@ bool tide_executor_is_running(tide_executor_t *executor, const tide_callback_t *
 /* Locked. */
 static void change_priority(tide_callback_t *callback, tide_priority_t priority) {
   if (is_readyset(callback->executor)) {
-    callback->priority = priority; /* of no consequence, and there is one band */
+    callback->priority = priority; /* no effect: there is one band */
     return;
   }
   const bool waits = callback->pending > 0u && !is_in_round(callback);

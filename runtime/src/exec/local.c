@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local delivery. A message has one reference for the loan, one for each queue that it waits in and one for each
- * callback that reads it; whoever takes away the last one frees it.
+/* Local delivery. A message has one reference for the loan, one for each queue that contains it and one for each
+ * callback that reads it; removing the last one frees it.
  *
- * Publishing leaves the critical section after each subscription, because a lane must not be woken within; the list is
- * followed by pointers as long as nobody has changed it, and searched again by order otherwise. */
+ * Publishing leaves the critical section after each subscription, because a lane must not be woken inside; the list is
+ * followed by pointers while it is unchanged, and otherwise searched by order. */
 #include "tide/local.h"
 
 #include "exec.h"
@@ -182,7 +182,7 @@ int tide_local_borrow(tide_local_topic_t *topic, void **message) {
   return taken == NULL ? TIDE_ERROR_FULL : TIDE_OK;
 }
 
-/* Locked. True: the callback has one run more to do. */
+/* Locked. True: the callback has one more run to do. */
 static bool enqueue(tide_local_subscription_t *subscription, tide_local_message_t *message) {
   const bool full = subscription->count == subscription->depth;
   if (full) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages in memory and on the wire: what generated code and rosidl's functions call, from the allocator's blocks at
- * the bottom to sequences of messages. tide/message_memory.h and tide/message_heap.h say what each call does. */
+/* Messages in memory and on the wire: functions for generated code and rosidl, from the allocator's blocks up to
+ * sequences of messages. tide/message_memory.h and tide/message_heap.h say what each call does. */
 #include <stdint.h>
 #include <string.h>
 
@@ -20,17 +20,17 @@
 
 /* ---- blocks of the allocator ---- */
 
-/* Which blocks came from the default allocator. A place is never given back, so lists are read without a lock. A block
- * is all of its allocation: a program may release it by the allocator itself, as with the stock. It is forgotten when
- * the allocator gives any of its memory once more. Blocks within one region are in that region's list, so a look does
- * not grow with all that is out; the others, which are few or large, are in a list of their own. */
+/* Which blocks came from the default allocator. Entries are never freed, so lists are read without a lock. A block is a
+ * whole allocation: a program may release it directly by the allocator, as with the stock. Its entry is dropped when
+ * the allocator returns any of its memory again. Blocks within one region are in that region's list, so a search does
+ * not grow with all blocks; the others, few or large, are in a separate list. */
 
 #define REGION_BYTES 4096u
 #define REGIONS (TIDE_DESKTOP ? 1024u : 8u) /* further ones share lists */
 
 typedef struct place {
   struct place *next;
-  void *block; /* null: free; taken: being filled or emptied */
+  void *block; /* null: free; &taken: being set or cleared */
   size_t bytes;
   void (*deallocate)(void *block, void *state);
   void *state;
@@ -57,7 +57,7 @@ static tide_message_allocator_t allocator;
 
 void tide_message_set_allocator(const tide_message_allocator_t *given) { allocator = *given; }
 
-/* Cores without an instruction for it have one thread that allocates (tide/message_heap.h). */
+/* Cores without compare-and-swap allow only one allocating thread (tide/message_heap.h). */
 static bool exchange(void **cell, void *expected, void *desired) {
 #if defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_4) || defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_8)
   return __atomic_compare_exchange_n(cell, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -81,13 +81,13 @@ static place_t *take_place_in(void *const *list, void *expected) {
   return NULL;
 }
 
-/* The place of this block, now taken; null when it has none. */
+/* The entry of this block, now locked; null: none. */
 static place_t *take_place_of(void *block) {
   place_t *place = take_place_in(list_of(block, 1), block);
   return place != NULL ? place : take_place_in(&lists[REGIONS], block);
 }
 
-/* bytes is that of this block, or the place has another one by now, or is taken. */
+/* True if the block overlaps the memory; false if the entry now holds another block or is locked. */
 static bool meets(const void *block, size_t block_bytes, const void *start, size_t bytes) {
   if (block == NULL || block == &taken) return false;
   return (uintptr_t)start - (uintptr_t)block < block_bytes || (uintptr_t)block - (uintptr_t)start < bytes;
@@ -101,7 +101,7 @@ static place_t *find_in_list(void *const *list, const void *start, size_t bytes,
   return NULL;
 }
 
-/* A place whose block has any of this memory, or null. */
+/* An entry whose block overlaps this memory, or null. */
 static place_t *find_in(const void *start, size_t bytes, void **found) {
   void *const *list = list_of(start, bytes);
   place_t *place = find_in_list(&lists[REGIONS], start, bytes, found);
@@ -116,7 +116,7 @@ static void forget_all_in(const void *start, size_t bytes) {
   for (place_t *place; (place = find_in(start, bytes, &block)) != NULL;) (void)exchange(&place->block, block, NULL);
 }
 
-/* A taken place in this list, a new one at its head if none is free; null: no memory. */
+/* A locked entry of this list, a new one at its head if none is free; null: no memory. */
 static place_t *free_place(void **list) {
   place_t *place = take_place_in(list, NULL);
   if (place != NULL) return place;
@@ -167,7 +167,7 @@ bool tide_message_is_in_allocated(const void *pointer) {
   return pointer != NULL && find_in(pointer, 1, &block) != NULL;
 }
 
-/* ---- members that get memory and give it back ---- */
+/* ---- allocation and release of members ---- */
 
 static tide_sequence_t sequence_of(const void *member) {
   tide_sequence_t sequence;
@@ -190,7 +190,7 @@ static tide_sequence_t room_for(size_t count, size_t element_bytes) {
   return room;
 }
 
-/* field: whose elements have members to give back, or null. */
+/* field: elements with members to release, or null. */
 static bool reserve(void *member, size_t count, size_t element_bytes, const tide_field_t *field) {
   const tide_sequence_t held = sequence_of(member);
   if (has_room(&held, count)) return true;
@@ -232,14 +232,14 @@ bool tide_message_resize(void *string, size_t size, size_t unit_bytes) {
   return true;
 }
 
-/* Literals have no capacity and are nobody's. */
+/* Literals have no capacity and are not owned. */
 void tide_message_drop(void *member) {
   const tide_sequence_t held = sequence_of(member);
   if (held.capacity > 0) tide_message_release(held.data);
   memset(member, 0, sizeof held);
 }
 
-/* Of elements that stay where they are: only what was allocated. */
+/* For elements in the caller's memory: releases only allocated members. */
 static void release_member(const tide_field_t *field, uint8_t *member);
 
 static void release_elements(const tide_field_t *field, uint8_t *elements, size_t count) {
@@ -255,7 +255,7 @@ static void release_elements(const tide_field_t *field, uint8_t *elements, size_
   }
 }
 
-/* All elements of allocated memory began as zeroes; of other memory only those within the size can be looked at. */
+/* All elements in allocated memory were zeroed; in other memory only those within the size are valid. */
 static size_t elements_to_release(const tide_sequence_t *held) {
   if (tide_message_is_in_allocated(held->data)) return held->capacity;
   return held->size < held->capacity ? held->size : held->capacity;
@@ -415,7 +415,7 @@ static bool copy_field(const tide_field_t *field, const void *input, void *outpu
   if (field->shape != TIDE_SHAPE_SEQUENCE) return copy_elements(field, from.data, member, from.count);
   const bool fits_memory = tide_message_reserve_elements(field, member, from.count);
   tide_sequence_t to = sequence_of(member);
-  to.size = 0; /* also where it does not fit: an error leaves the member empty */
+  to.size = 0; /* also if it does not fit: an error leaves the member empty */
   const bool fits = fits_memory && copy_elements(field, from.data, to.data, from.count);
   if (fits) to.size = from.count;
   memcpy(member, &to, sizeof to);
@@ -496,7 +496,7 @@ void tide_message_put_sequence(tide_cdr_t *cdr, const void *data, size_t size, s
   tide_cdr_put_array(cdr, data, size * units, unit_bytes);
 }
 
-/* Up to the first NUL, as programs that count it in size expect. */
+/* Up to the first NUL, for programs that count it in size. */
 static size_t length_to_nul(const rosidl_runtime_c__String *string) {
   if (string->data == NULL || string->size == 0) return 0;
   const char *end = memchr(string->data, '\0', string->size);
@@ -600,7 +600,7 @@ void tide_message_bind_wstring(rosidl_runtime_c__U16String *string, uint16_t *me
 
 /* ---- strings and sequences of rosidl_runtime_c ---- */
 
-/* Both kinds, as rosidl has them; UNIT: of which a string is made. */
+/* Both kinds of rosidl strings; UNIT: type of a character. */
 #define DEFINE_STRING(STRING, UNIT, KIND)                                                                             \
   bool rosidl_runtime_c__##STRING##__init(rosidl_runtime_c__##STRING *string) {                                       \
     if (string == NULL) return false;                                                                                 \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session with the agent (tide/session.h, tide/long_write.h).
  *
- * Everything that takes time or sends happens in step(), by one caller at a time; other contexts leave marks and, where
- * it matters, call kick(). "Locked" functions run with the critical section held, and are short; all others take it
+ * Everything that takes time or sends happens in step(), by one caller at a time; other contexts set flags and, if
+ * necessary, call kick(). "Locked" functions run with the critical section held, and are short; all others take it
  * themselves and must be called without it. */
 #include "tide/session.h"
 
@@ -20,38 +20,37 @@ enum {
   CLOSE_ATTEMPTS = 4,
   QUICK_ATTEMPTS = 3,
   STEPS_AT_ONCE_MAXIMUM = 8,
-  /* A new session starts new streams, so what the agent has but could not acknowledge any more comes twice. An agent
-   * that was restarted says so at the first question; only one that is silent is given time, for a cable to be put
-   * back. */
+  /* A new session starts new streams, so messages that the agent received but could not acknowledge arrive twice. A
+   * restarted agent says so at the first ping; only a silent one is given time, for a cable to be plugged in again. */
   PINGS_UNANSWERED_MAXIMUM = 8,
   HEARTBEATS_UNANSWERED_SUSPICIOUS = 3,
-  RETRY_FULL_NS = 5000000 /* when there was no node: try again so much later */
+  RETRY_FULL_NS = 5000000 /* delay of the next attempt when no node was free */
 };
 #define NS_PER_S INT64_C(1000000000)
 #define INFO_ACTIVITY 2u
-/* Signs of life are short and rare, and must get through a saturated link: otherwise a busy client would take its
- * agent for dead. */
+/* Pings are short and rare, and must get through a saturated link: otherwise a busy client would consider its agent
+ * dead. */
 #define CONTROL_PRIORITY TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 0xFFu)
-#define OWN_ID TIDE_XRCE_SESSION_ANY /* tide_daemon_submit_control: the session that was set */
-#define ANNOUNCED_LESS_BYTES 4u      /* than the MTU: what the agent is told that a message may have */
+#define OWN_ID TIDE_XRCE_SESSION_ANY /* tide_daemon_submit_control: the current session */
+#define ANNOUNCED_LESS_BYTES 4u      /* the announced message size is the MTU less this */
 #define CREATIONS_AT_ONCE_DEFAULT 4u
 #define MTU_BYTES_MINIMUM 68u
-#define WITHOUT_KEY_FIRST 0x81u /* ids of sessions whose headers carry no key */
+#define WITHOUT_KEY_FIRST 0x81u /* range of session ids without a key in the headers */
 #define WITHOUT_KEY_LAST 0xFEu
 #define WITH_KEY_FIRST 0x01u
 #define WITH_KEY_LAST 0x7Fu
 #define OBJECT_NUMBER_MAXIMUM 0xFFFu
-#define READ_REPEATS_BEST_EFFORT 1u /* nothing answers a READ_DATA, so on a lossy stream it is sent twice */
+#define READ_REPEATS_BEST_EFFORT 1u /* a READ_DATA has no answer, so on a lossy stream it is sent twice */
 #define SAMPLES_UNLIMITED 0xFFFFu
 #define READ_BYTES 16u        /* with delivery control and without a filter */
 #define WRITE_HEADER_BYTES 8u /* of the submessage, and the two ids */
 #define WRITE_OBJECT_OFFSET 6u
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
 #define LONG_NODES_MAXIMUM 4u
-#define LONG_FRAGMENTS_ENOUGH 32u /* in all nodes of a long message: two windows */
+#define LONG_FRAGMENTS_ENOUGH 32u /* fragments in all nodes of a long message: two windows */
 #define CLOCK_DRIFT_ALLOWANCE_NS 1000000
-#define CLOCK_STEP_MOST_NS 10000000 /* of kernels whose clock is a tick */
-/* Masking interrupts takes three instructions, a lock of threads some twenty: only there it pays to do all at once. */
+#define CLOCK_STEP_MOST_NS 10000000 /* largest clock step of kernels with a tick clock */
+/* Masking interrupts takes three instructions, a thread lock some twenty: only then is merging sections worthwhile. */
 #define SECTIONS_ARE_DEAR (!TIDE_STATIC_PLATFORM)
 
 _Static_assert(TIDE_XRCE_SESSION_NONE_WITHOUT_KEY + 1u == WITHOUT_KEY_FIRST &&
@@ -81,11 +80,11 @@ static bool is_up(const tide_session_t *session) {
   return session->state == TIDE_SESSION_CREATING || session->state == TIDE_SESSION_READY;
 }
 
-/* Move on now, in the caller's context, and have poll called soon. */
+/* Run a step now, in the caller's context, and have poll called soon. */
 static void kick(tide_session_t *session);
 
-/* Wake who waits. The change was made in a critical section before. Whoever waits has said so before the one in which
- * it looked, so either it has seen the change or it is seen here. */
+/* Wake waiting callers after a change made in a critical section. A waiter registers before the section in which it
+ * checks, so either it saw the change or it is found here. */
 static void wake_waiting(tide_session_t *session) {
   if (__atomic_load_n(&session->waiting, __ATOMIC_RELAXED)) {
     tide_platform_event_set(session->config.daemon.platform, &session->changed);
@@ -145,7 +144,7 @@ static size_t measure(session_put_t put, const void *body) {
   return cdr.position;
 }
 
-/* Room that a request of so many body bytes will need: the reserve is made at least as large. */
+/* Makes the reserve at least as large as a request with this many body bytes needs. */
 static int plan_request(tide_session_t *session, size_t body_bytes) {
   const size_t bytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + body_bytes;
   const tide_transmitter_config_t *config = &session->daemon.transmitter.config;
@@ -157,14 +156,14 @@ static int plan_request(tide_session_t *session, size_t body_bytes) {
   return TIDE_OK;
 }
 
-/* The reserve is a node for requests: were all nodes held by samples, no object could be made, and nothing held could
- * ever leave. True also when no request is planned. */
+/* The reserve is a node for requests: if samples held all nodes, no object could be created, and the held samples could
+ * never be sent. Also true if no request is planned. */
 static bool has_reserve_locked(const tide_session_t *session) {
   const uint32_t bytes = session->request_bytes_maximum;
   return bytes == 0u || (session->reserve != NULL && session->reserve->capacity >= bytes);
 }
 
-/* True when the reserve is there or not needed. */
+/* True when the reserve is present or not needed. */
 static bool keep_reserve(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
   uintptr_t critical = enter(session);
@@ -188,7 +187,7 @@ static bool keep_reserve(tide_session_t *session) {
     node = NULL;
   }
   leave(session, critical);
-  if (node != NULL) { /* another thread was faster */
+  if (node != NULL) { /* another thread has already set the reserve */
     tide_daemon_abandon(&session->daemon, node);
   }
   return true;
@@ -205,7 +204,7 @@ static void drop_reserve(tide_session_t *session) {
 }
 
 /* A submessage on the object stream, in three steps, so that the body can be encoded from shared state with the
- * critical section held, while the node comes and goes without. TIDE_ERROR_FULL: no node now. */
+ * critical section held, while the node is acquired and submitted without it. TIDE_ERROR_FULL: no node now. */
 static int acquire_request(tide_session_t *session, size_t body_bytes, tide_node_t **node) {
   const size_t bytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + body_bytes;
   *node = NULL;
@@ -263,7 +262,7 @@ static bool is_unanswered(const tide_object_t *object) {
   return object->state == TIDE_OBJECT_WAITING || object->state == TIDE_OBJECT_ASKED;
 }
 
-/* What the session counts is what its objects say. O(n). */
+/* The session's counts agree with its objects. O(n). */
 static bool counts_hold(const tide_session_t *session) {
   size_t unanswered = 0, refused = 0;
   for (size_t i = 0; i < session->objects_used; ++i) {
@@ -283,7 +282,7 @@ static size_t index_of_locked(const tide_session_t *session, const tide_object_t
   return i;
 }
 
-/* Numbers count up; only after the last one those that became free are used again. */
+/* Numbers count up; freed ones are reused only after the last one. */
 static int give_id_locked(tide_session_t *session, tide_object_t *object) {
   const uint8_t kind = object->description.kind;
   uint16_t *last = &session->object_numbers[kind];
@@ -339,7 +338,7 @@ int tide_session_add_object(tide_session_t *session, tide_object_t *object) {
 
 static void remove_locked(tide_session_t *session, tide_object_t *object) {
   size_t i = index_of_locked(session, object);
-  if (i == session->objects_used) return; /* removed meanwhile */
+  if (i == session->objects_used) return; /* it was removed meanwhile */
   if (is_unanswered(object)) {
     --session->objects_unanswered;
   } else if (object->state == TIDE_OBJECT_REFUSED) {
@@ -368,17 +367,18 @@ int tide_session_remove_object(tide_session_t *session, tide_object_t *object) {
   critical = enter(session);
   if (status == TIDE_OK) {
     remove_locked(session, object);
-  } else if (session->deletes_unanswered > 0u) { /* none is awaited of a session that was lost meanwhile */
+  } else if (session->deletes_unanswered > 0u) { /* no answer is awaited from a lost session */
     --session->deletes_unanswered;
   }
   leave(session, critical);
-  if (status == TIDE_OK) { /* who waits for room would else be woken by its own attempts, and never sleep */
+  if (status == TIDE_OK) { /* not on errors: a caller waiting for room would be woken by its own attempts and never
+                              sleep */
     kick(session);
   }
   return status;
 }
 
-/* All wait again. */
+/* Marks all objects as waiting again. */
 static void forget_objects_locked(tide_session_t *session) {
   for (size_t i = 0; i < session->objects_used; ++i) session->config.objects[i]->state = TIDE_OBJECT_WAITING;
   session->objects_unanswered = (uint16_t)session->objects_used;
@@ -387,8 +387,8 @@ static void forget_objects_locked(tide_session_t *session) {
   TIDE_INVARIANT(counts_hold(session));
 }
 
-/* Repeats first, then the first object that waits, while not too many are under way. Returns NULL when it is nobody's
- * turn until *next_ns. On a reliable stream a request that is not acknowledged needs no repeat: the stream does that.
+/* Repeats first, then the first waiting object, while not too many are pending. Returns NULL if none is due before
+ * *next_ns. On a reliable stream unacknowledged requests need no repeat: the stream repeats them.
  */
 static tide_object_t *object_in_turn_locked(const tide_session_t *session, int64_t now_ns, bool idle,
                                             int64_t *next_ns) {
@@ -410,8 +410,8 @@ static tide_object_t *object_in_turn_locked(const tide_session_t *session, int64
   return under_way < session->config.creations_at_once ? waiting : NULL;
 }
 
-/* A repeat keeps its request id: whichever answer comes first counts. The state changes before the frame leaves,
- * because the answer may come in another context. */
+/* A repeat keeps its request id: whichever answer comes first counts. The state changes before the frame is sent,
+ * because the answer may arrive in another context. */
 static int encode_create_locked(tide_session_t *session, tide_object_t *object, tide_node_t *node, int64_t now_ns) {
   const bool first = object->state == TIDE_OBJECT_WAITING;
   const creation_t create = {{first ? session->next_request : object->request, object->id}, &object->description};
@@ -451,7 +451,7 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
   int status = acquire_request(session, bytes, &node);
   if (status != TIDE_OK) return status;
   critical = enter(session);
-  if (!TIDE_SINGLE_CONTEXT) { /* the table may have changed meanwhile */
+  if (!TIDE_SINGLE_CONTEXT) { /* the table may have changed since */
     int64_t ignored_ns;
     if (!TIDE_LEAN) {
       object = object_in_turn_locked(session, now_ns, idle, &ignored_ns);
@@ -467,7 +467,7 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
     return status;
   }
   if (submit_request(session, node) == TIDE_OK) return TIDE_OK;
-  /* The stream cannot carry it (best effort, longer than a message): the program's mistake, reported as a refusal. */
+  /* The stream cannot carry it (best effort, longer than a message): an error of the program, reported as a refusal. */
   critical = enter(session);
   object = find_object_locked(session, id);
   if (object != NULL && is_unanswered(object)) refuse_locked(session, object, TIDE_XRCE_STATUS_ERR_RESOURCES);
@@ -535,7 +535,7 @@ static bool has_reader_locked(tide_session_t *session, const tide_reader_t *read
   return other != NULL;
 }
 
-/* The sample so many behind the first. */
+/* The sample at this distance from the first. */
 static tide_sample_t *sample_at(const tide_reader_t *reader, size_t behind) {
   const size_t index = reader->first + behind;
   return &reader->samples[index < reader->depth ? index : index - reader->depth];
@@ -548,7 +548,7 @@ static tide_sample_t *remove_first_locked(tide_reader_t *reader) {
   return first;
 }
 
-/* More wait than it keeps, or as many and one more comes; and the oldest is older than a burst. */
+/* True if more samples wait than the history depth (or will, with `more`), and the oldest is older than a burst. */
 static bool has_old_locked(tide_session_t *session, const tide_reader_t *reader, size_t more) {
   if (reader->count == 0u || now(session) - sample_at(reader, 0)->arrived_ns < TIDE_BURST_NS) return false;
   return tide_receiver_is_behind(&session->daemon.receiver, &reader->account, reader->count + more, true);
@@ -566,7 +566,8 @@ static int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_requ
   } else {
     priority = (int32_t)reader->priority | TIDE_FRAME_OWNER(reader->owner);
     *account = &reader->account;
-    if (TIDE_RESERVATIONS && has_old_locked(session, reader, 1u)) { /* more wait than it keeps: evict the oldest */
+    if (TIDE_RESERVATIONS && has_old_locked(session, reader, 1u)) { /* more than its history depth wait: evict the
+                                                                       oldest */
       const tide_sample_t *oldest = remove_first_locked(reader);
       ++reader->dropped;
       tide_receiver_release(&session->daemon.receiver, oldest->memory, oldest->reassembled);
@@ -671,7 +672,7 @@ int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *rea
   const bool other_stream = TIDE_PRIORITY_LEVEL(priority) != TIDE_PRIORITY_LEVEL(reader->priority);
   reader->priority = priority;
   if (other_stream && has_reader_locked(session, reader) && reader->state == TIDE_OBJECT_CREATED) {
-    reader->retry_at_ns = 0; /* stays CREATED: what arrives on the old stream is wanted until the agent has moved */
+    reader->retry_at_ns = 0; /* stays CREATED: samples on the old stream are accepted until the agent has switched */
     reader->repeats = 1;
     session->readers_waiting = true;
   }
@@ -689,7 +690,7 @@ static void forget_readers_locked(tide_session_t *session) {
   session->readers_waiting = true;
 }
 
-/* ---- READ_DATA: one for each reader when its object exists, and again as far as a lossy stream needs it ---- */
+/* ---- READ_DATA: one for each reader when its object exists, and repeats on a lossy stream ---- */
 
 static bool status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status) {
   tide_reader_t *reader = find_reader_locked(session, status->related);
@@ -705,7 +706,7 @@ static bool status_of_reader_locked(tide_session_t *session, const tide_xrce_sta
   return true;
 }
 
-/* A reader whose object is not ours to create (made by another program) is asked for at once. */
+/* A reader whose object another program creates sends its READ_DATA at once. */
 static bool may_ask_locked(const tide_session_t *session, const tide_reader_t *reader, int64_t now_ns) {
   if (reader->state == TIDE_OBJECT_CREATED) return reader->repeats > 0u && now_ns >= reader->retry_at_ns;
   if (reader->state != TIDE_OBJECT_WAITING) return false;
@@ -713,8 +714,8 @@ static bool may_ask_locked(const tide_session_t *session, const tide_reader_t *r
   return object == NULL || object->state == TIDE_OBJECT_CREATED;
 }
 
-/* The reader that is next, or NULL; next_ns is when the earliest repeat is due. Readers are asked for in the order of
- * their objects' numbers, as far as buckets go: they are independent of each other. */
+/* The next reader to request, or NULL; next_ns: time of the earliest repeat. The order is that of object numbers within
+ * buckets, and does not matter, as readers are independent. */
 static tide_reader_t *reader_in_turn_locked(tide_session_t *session, int64_t now_ns, int64_t *next_ns, bool *waiting) {
   *next_ns = TIDE_FOREVER;
   *waiting = false;
@@ -754,10 +755,10 @@ static void encode_read_locked(const tide_reader_t *reader, tide_node_t *node) {
       .min_pace_period_ms = reader->min_pace_ms};
   const int status = encode_request(node, TIDE_XRCE_READ_DATA, 0, put_read, &read);
   (void)status;
-  TIDE_INVARIANT(status == TIDE_OK); /* READ_BYTES were asked for */
+  TIDE_INVARIANT(status == TIDE_OK); /* READ_BYTES were acquired */
 }
 
-/* Returns false when there is nobody to ask for, or no node. */
+/* Returns false if no reader is due, or no node is free. */
 static bool ask_next(tide_session_t *session, int64_t now_ns, int64_t *next_ns) {
   tide_node_t *node = NULL;
   bool waiting = false;
@@ -800,7 +801,7 @@ static int64_t ask_readers(tide_session_t *session, int64_t now_ns) {
   return next_ns;
 }
 
-/* ---- samples arrive: they stay in the frame they came in ---- */
+/* ---- samples arrive: they stay in their frames ---- */
 
 static void deliver(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
                     const uint8_t *bytes, size_t length) {
@@ -830,7 +831,7 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   if (reader != NULL && reader->on_sample != NULL) reader->on_sample(reader->context, reader);
 }
 
-/* The frame that is next has room in its reader's queue. Or it, or one behind it, shall replace an old sample. */
+/* True if the next frame has room in its reader's queue, or if it or a later one shall replace an old sample. */
 static bool is_welcome(void *context, const tide_account_t *account, bool is_first) {
   tide_session_t *session = context;
   if (account == &session->daemon.receiver.nobody) return is_first;
@@ -854,7 +855,7 @@ static void on_data(tide_session_t *session, const tide_delivery_t *delivery) {
   const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
   const size_t length = tide_cdr_remaining(&cdr);
   const uint8_t *bytes = tide_cdr_view(&cdr, length);
-  /* READ_DATA asks for plain DATA, so nothing else is answered */
+  /* READ_DATA requests plain DATA, so no other format is expected */
   if (cdr.status == TIDE_OK && (submessage->flags & TIDE_XRCE_FORMAT_MASK) == TIDE_XRCE_FORMAT_DATA) {
     deliver(session, delivery, request, bytes, length);
     return;
@@ -867,10 +868,10 @@ static void on_data(tide_session_t *session, const tide_delivery_t *delivery) {
 /* ---- publishing, and holding what cannot be published yet ----
  *
  * A sample may enter its stream only when the agent knows its writer: a WRITE_DATA for an unknown object is dropped
- * without a word. So while objects are being created, reliable samples are held here, in order, without a sequence
- * number, and enter their streams behind the creations. */
+ * silently. So while objects are being created, reliable samples are held here, in order, without a sequence number,
+ * and enter their streams after the creations. */
 
-/* The list is as long as it says, ends where it says, and nobody else has its nodes. O(n). */
+/* The list's length and end are consistent, and its nodes are in no other list. O(n). */
 static bool hold_is_whole(const tide_session_t *session) {
   size_t count = 0;
   const tide_node_t *last = NULL;
@@ -925,8 +926,7 @@ static bool is_answered_locked(const tide_session_t *session, uint16_t id) {
   return object == NULL || (object->state != TIDE_OBJECT_WAITING && object->state != TIDE_OBJECT_ASKED);
 }
 
-/* Submit what is held and may go: the first held node whose object is there; those of one object stay in order. True
- * when nothing is held any more. */
+/* Submit held nodes whose object exists; those of one object stay in order. True if none is held any more. */
 static bool release_held(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
   for (;;) {
@@ -956,7 +956,7 @@ static void discard_held(tide_session_t *session) {
   }
 }
 
-/* Unacknowledged samples come back from the streams, to the front of what is held. */
+/* Moves unacknowledged samples from the streams to the front of the held ones. */
 static void take_back(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return;
   const uintptr_t critical = enter(session);
@@ -967,7 +967,7 @@ static void take_back(tide_session_t *session) {
   session->held_count = 0;
   while (node != NULL) {
     tide_node_t *next = node->next_in_stream;
-    /* creations and READ_DATA are made anew in the next session, so only samples and DELETEs are worth keeping */
+    /* creations and READ_DATA are repeated in the next session, so only samples and DELETEs are kept */
     if (node->bytes[0] == TIDE_XRCE_WRITE_DATA || node->bytes[0] == TIDE_XRCE_DELETE) {
       hold_locked(session, node);
     } else {
@@ -996,7 +996,7 @@ static int may_write_locked(tide_session_t *session, uint16_t object, bool relia
   return TIDE_OK;
 }
 
-/* In one critical section when a node and the reserve are at hand, as they are unless the pool runs short. */
+/* Takes one critical section if a node and the reserve are available, as they are unless the pool runs short. */
 static int reserve_node(tide_session_t *session, tide_write_t *write, bool reliable, tide_priority_t priority,
                         uint32_t bytes, tide_xrce_request_t *request) {
   const uintptr_t critical = enter(session);
@@ -1031,7 +1031,7 @@ static int write_begin(tide_session_t *session, tide_write_t *write, uint16_t ob
   write->node = NULL;
   write->keep_last = keep_last;
   if (!TIDE_RELIABLE_STREAMS && reliable) return TIDE_ERROR_UNSUPPORTED;
-  /* Best-effort samples travel whole. The answer is the same however full the pool is. */
+  /* Best-effort samples are not fragmented. The result does not depend on how full the pool is. */
   const tide_transmitter_t *transmitter = &session->daemon.transmitter;
   const uint32_t whole = WRITE_HEADER_BYTES + bytes + (uint32_t)tide_xrce_header_bytes(transmitter->session);
   if (bytes > SAMPLE_BYTES_MAXIMUM || (!reliable && whole > transmitter->config.message_bytes)) {
@@ -1076,7 +1076,7 @@ int tide_session_write_end(tide_write_t *write) {
   node->length = (uint32_t)write->cdr.position;
   tide_xrce_put_submessage_header(node->bytes, TIDE_XRCE_WRITE_DATA, TIDE_XRCE_FLAG_LITTLE_ENDIAN,
                                   (uint16_t)(node->length - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES));
-  /* One section for the decision and the submission: none comes between the old session and the new one. */
+  /* One section for the decision and the submission, so that no sample falls between the old and the new session. */
   const uintptr_t critical = enter(session);
   if (TIDE_RELIABLE_STREAMS && reliable &&
       (session->state != TIDE_SESSION_READY || !is_answered_locked(session, object_of(node)))) {
@@ -1135,7 +1135,7 @@ int tide_session_long_begin(tide_session_t *session, tide_long_write_t *write, u
   if (status != TIDE_OK) return status;
   if (!keep_reserve(session)) return TIDE_ERROR_FULL;
 
-  /* One node is enough; more keep the line busy while the next part is written. */
+  /* One node is enough; more nodes keep the line busy while the next part is written. */
   const tide_transmitter_config_t *config = &session->daemon.transmitter.config;
   const uint32_t largest = config->classes[config->class_count - 1u].node_bytes;
   const uint32_t whole = WRITE_HEADER_BYTES + bytes, asked = whole < largest ? whole : largest;
@@ -1185,7 +1185,8 @@ int tide_session_long_flush(tide_long_write_t *write) {
     if (write->used < node->capacity && write->left > 0u) return TIDE_OK;
     node->length = write->used;
     status = tide_daemon_submit_part(&write->session->daemon, &write->message, node, write->stream, write->left == 0u);
-    if (status == TIDE_ERROR_FULL) { /* another long message: this one has not begun and keeps its first part */
+    if (status == TIDE_ERROR_FULL) { /* another long message occupies the stream: this one has not begun and keeps its
+                                        first part */
       write->node = take_free(write);
       TIDE_INVARIANT(write->node == node);
       return status;
@@ -1238,11 +1239,12 @@ void tide_session_long_end(tide_long_write_t *write) {
   if (given_up) kick(session);
 }
 
-/* ---- is the agent there, and does it know us? One GET_INFO at a time, for the program and for this check ---- */
+/* ---- liveness: does the agent answer, and does it know the session? One GET_INFO at a time, for the program and for
+ * this check ---- */
 
 static int send_ping(tide_session_t *session, int64_t now_ns) {
   uintptr_t critical = enter(session);
-  if (session->ping_under_way) { /* unanswered so far: its late answer must not count for this one */
+  if (session->ping_under_way) { /* a late answer to the previous ping must not count for this one */
     session->ping_request = session->ping_request > PING_REQUEST_LEAST ? (uint16_t)(session->ping_request - 1u)
                                                                        : (uint16_t)PING_REQUEST_USUAL;
   }
@@ -1284,12 +1286,13 @@ static void on_info(tide_session_t *session, const tide_xrce_status_body_t *info
   wake_waiting(session);
 }
 
-/* How long a question waits for its answer. */
+/* How long a ping waits for its answer. */
 static int64_t answer_limit_ns(const tide_session_t *session) {
   return (int64_t)((uint64_t)session->config.silence_limit_ns / 2u);
 }
 
-/* Some stream's HEARTBEATs stay unanswered, even if frames still arrive: only an INFO clears that up. */
+/* True if a stream's HEARTBEATs stay unanswered, even if frames still arrive: only an INFO can tell whether the session
+ * exists. */
 static bool has_suspicion_locked(const tide_session_t *session) {
   const tide_transmitter_config_t *config = &session->daemon.transmitter.config;
   for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < config->stream_count; ++i) {
@@ -1305,7 +1308,7 @@ static verdict_t judge_locked(tide_session_t *session, int64_t now_ns, int64_t h
   const bool rested = now_ns - session->ping_sent_ns >= answer_limit_ns(session);
   if (session->ping_under_way) {
     if (!rested) return LIVENESS_WAIT;
-    const bool well = heard_ns > session->ping_sent_ns && !suspicious; /* frames come */
+    const bool well = heard_ns > session->ping_sent_ns && !suspicious; /* frames arrive */
     session->unanswered_pings = well ? 0u : (uint8_t)(session->unanswered_pings + 1u);
     if (!well || session->ping_asked) {
       if (session->unanswered_pings < PINGS_UNANSWERED_MAXIMUM) return LIVENESS_ASK;
@@ -1343,9 +1346,9 @@ static int64_t check_liveness(tide_session_t *session, int64_t now_ns) {
 
 /* ---- time synchronisation ----
  *
- * An exchange is wrong by at most half its round trip (all the delay on one side), so among the recent ones the
- * quickest is believed. Should a new exchange contradict it by more than both can be wrong, one of the clocks was set:
- * the past is forgotten. */
+ * An exchange is wrong by at most half its round trip (all the delay on one side), so the quickest recent one is used.
+ * If a new exchange contradicts it by more than both errors, one of the clocks was set, and the history is
+ * discarded. */
 
 int tide_session_synchronise(tide_session_t *session) {
   if (TIDE_LEAN) return TIDE_ERROR_UNSUPPORTED;
@@ -1389,13 +1392,13 @@ static void on_timestamp_reply(tide_session_t *session, const tide_xrce_timestam
   const int64_t agent_received_ns = tide_xrce_time_to_ns(reply->receive);
   const int64_t agent_sent_ns = tide_xrce_time_to_ns(reply->transmit);
   const int64_t measured_ns = (arrived_ns - sent_ns) - (agent_sent_ns - agent_received_ns);
-  /* A clock of ticks may not have moved while the agent, whose clock is finer, was at work. */
+  /* A tick clock may not have advanced during the agent's work, which its finer clock shows. */
   const int64_t there_and_back_ns = measured_ns < 0 && measured_ns >= -CLOCK_STEP_MOST_NS ? 0 : measured_ns;
   const uintptr_t critical = enter(session);
   if (session->time_sync_under_way && sent_ns == session->time_sync_sent_ns && there_and_back_ns >= 0 &&
       agent_sent_ns >= agent_received_ns) {
     session->time_sync_under_way = false;
-    /* Halves are taken of differences: sums of wall clocks would overflow. */
+    /* Halves of differences are used, as sums of wall clocks would overflow. */
     const int64_t offset_ns = ((agent_received_ns - sent_ns) + (agent_sent_ns - arrived_ns)) / 2;
     add_time_sample_locked(session, offset_ns, there_and_back_ns);
   } else {
@@ -1407,8 +1410,8 @@ static void on_timestamp_reply(tide_session_t *session, const tide_xrce_timestam
 
 /* ---- submessages from the agent ----
  *
- * Those without a stream come from the reception handler, maybe an interrupt: they leave marks here, and poll acts upon
- * them. */
+ * Submessages without a stream come from the reception handler, possibly an interrupt: they set flags here, and poll
+ * handles them. */
 
 static void on_status(tide_session_t *session, const tide_xrce_status_body_t *status) {
   const uintptr_t critical = enter(session);
@@ -1435,7 +1438,8 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
   if (awaited && ours && session->attempts > 0u && !session->agent_answered) {
     session->agent_answered = true;
     session->agent_answer = answer;
-    /* What follows belongs to the new session, although poll has not seen its beginning yet; what is late does not. */
+    /* Later messages belong to the new session, although poll has not handled its beginning yet; earlier ones do
+     * not. */
     tide_receiver_reset(&session->daemon.receiver);
     if (!tide_xrce_is_error(answer.status)) {
       tide_receiver_set_session(&session->daemon.receiver, session->id, session->config.key);
@@ -1444,7 +1448,7 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
   leave(session, critical);
 }
 
-/* From wherever the reception handler runs: poll goes on with it, or whoever is in it now looks again. */
+/* From the context of the reception handler: poll continues, or a running poll checks again. */
 static void note_work(tide_session_t *session) {
   const uintptr_t critical = enter(session);
   session->work_noted = true;
@@ -1473,7 +1477,7 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery) 
       note_work(session);
       break;
     case TIDE_XRCE_INFO:
-      tide_xrce_get_status(&cdr, &status); /* an INFO begins like a STATUS, and the rest says nothing about us */
+      tide_xrce_get_status(&cdr, &status); /* an INFO begins like a STATUS, and the rest does not concern this client */
       if (cdr.status == TIDE_OK) on_info(session, &status, delivery->arrived_ns);
       break;
     case TIDE_XRCE_TIMESTAMP_REPLY:
@@ -1499,13 +1503,13 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery) 
       leave(session, critical);
       break;
     case TIDE_XRCE_ACKNACK:
-      /* Out of step: the agent has received what was never sent in this session. It goes on with an older one that had
-       * the same id, which is that of this device before it was restarted. */
+      /* Out of step: the agent acknowledges messages that were never sent in this session. It continues an older
+       * session with the same id, from before this device was restarted. */
       critical = enter(session);
       session->agent_lost = session->agent_lost || (is_up(session) && session->daemon.out_of_step);
       leave(session, critical);
       break;
-    default: /* HEARTBEAT is the daemon's; others are for agents */
+    default: /* the daemon handles HEARTBEAT; the others are for agents */
       break;
   }
 }
@@ -1546,7 +1550,7 @@ static void session_on_done(void *context, tide_node_t *node, tide_node_outcome_
   }
 }
 
-/* True: it is another one than before; then tell_state follows when the critical section is left. */
+/* True: the state has changed, and tell_state must follow when the critical section is left. */
 static bool enter_state_locked(tide_session_t *session, tide_session_state_t state, int64_t now_ns) {
   TIDE_INVARIANT(session->objects_unanswered + session->objects_refused <= session->objects_used);
   TIDE_INVARIANT(state != TIDE_SESSION_READY || (session->objects_unanswered == 0u && session->held_first == NULL));
@@ -1592,8 +1596,8 @@ static void start_connecting(tide_session_t *session, int64_t now_ns) {
   if (changed) tell_state(session, TIDE_SESSION_CONNECTING);
 }
 
-/* The objects are to be made anew. Between sessions what arrives may be an answer with any session id; samples of the
- * old session would be acknowledged and then forgotten. */
+/* The objects must be created again. Between sessions answers with any session id are accepted; samples of the old
+ * session are not, as they would be acknowledged and then lost. */
 static void forget_session_locked(tide_session_t *session) {
   tide_receiver_set_session(&session->daemon.receiver, TIDE_XRCE_SESSION_NONE_WITHOUT_KEY, session->config.key);
   forget_objects_locked(session);
@@ -1604,7 +1608,7 @@ static void leave_old_session(tide_session_t *session) {
   take_back(session);
   tide_daemon_reset(&session->daemon, false);
   if (TIDE_LONG_MESSAGES) {
-    tide_daemon_pause_streams(&session->daemon, false); /* one that was given up has paused them */
+    tide_daemon_pause_streams(&session->daemon, false); /* an abandoned long message has paused them */
   }
   const uintptr_t critical = enter(session);
   TIDE_INVARIANT(!is_up(session));
@@ -1656,7 +1660,7 @@ static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
   const bool accepted = !tide_xrce_is_error(answer->status) && fits;
   const tide_session_state_t state = accepted ? TIDE_SESSION_CREATING : TIDE_SESSION_REFUSED;
   if (accepted) {
-    take_back(session); /* requests that crossed the old session's end; the receiver is reset already */
+    take_back(session); /* requests submitted around the old session's end; the receiver is already reset */
     tide_daemon_set_session(&session->daemon, session->id, session->config.key);
   }
   const uintptr_t critical = enter(session);
@@ -1688,7 +1692,7 @@ static int64_t connect(tide_session_t *session, int64_t now_ns) {
   return now_ns >= request_at_ns ? send_create_client(session, now_ns) : request_at_ns;
 }
 
-/* READY begins in the moment in which nothing is held any more, so that no new sample overtakes a kept one. */
+/* READY begins when no sample is held any more, so that no new sample overtakes a held one. */
 static void become_ready(tide_session_t *session, int64_t now_ns) {
   while (release_held(session)) {
     const uintptr_t critical = enter(session);
@@ -1742,7 +1746,7 @@ static void end(tide_session_t *session, int64_t now_ns) {
 
 static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
   const tide_xrce_request_t request = {REQUEST_DELETE_CLIENT, TIDE_XRCE_OBJECT_CLIENT};
-  /* What was published before the goodbye goes first, but a line that is stuck does not keep the program. */
+  /* Messages published before closing are sent first, but a blocked line does not delay the program for long. */
   uintptr_t critical = enter(session);
   const bool waits =
       session->attempts == 0u && now_ns - session->state_since_ns < session->config.connect_period_ns / 5;
@@ -1761,7 +1765,7 @@ static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
     end(session, now_ns);
     return now_ns;
   }
-  if (due) { /* as urgent as CREATE_CLIENT, so that on a line that was down it never comes behind a later one */
+  if (due) { /* as urgent as CREATE_CLIENT, so that it never follows a later one on a line that was down */
     (void)send_control(session, TIDE_XRCE_DELETE, put_request, &request, OWN_ID);
   }
   return next_ns;
@@ -1800,8 +1804,8 @@ static int64_t step(tide_session_t *session, int64_t now_ns) {
   }
 }
 
-/* Whoever comes while another one is at it has nothing to do before that one tells: it may be an interrupt on top of
- * it, which would keep it from ever ending if it looked again at once. */
+/* A second caller returns and is notified later. It may be an interrupt that preempts the first caller, which could
+ * never finish if the interrupt polled again at once. */
 static bool begin_run(tide_session_t *session) {
   const uintptr_t critical = enter(session);
   const bool mine = !session->polling;
@@ -1825,7 +1829,7 @@ static bool end_run(tide_session_t *session, int64_t next_ns, bool *refused) {
   return ended;
 }
 
-/* One caller does the work, also for those who come meanwhile. True: there were some. */
+/* One caller does the work, also for callers that arrive meanwhile. True: there were some. */
 static bool run(tide_session_t *session) {
   if (!begin_run(session)) return false;
   int64_t next_ns = 0;
@@ -1846,8 +1850,8 @@ static void kick(tide_session_t *session) {
   ask_for_poll(session);
 }
 
-/* The daemon's poll may send the heartbeat that makes a stream suspicious: the question is due at once, or when the one
- * before has had its time. */
+/* The daemon's poll may send the HEARTBEAT that makes a stream suspicious: the ping is then due at once, or when the
+ * previous one has timed out. */
 static int64_t poll_daemon(tide_session_t *session) {
   const int64_t daemon_ns = tide_daemon_poll(&session->daemon);
   const uintptr_t critical = enter(session);
@@ -1867,8 +1871,8 @@ int64_t tide_session_poll(tide_session_t *session) {
 int64_t tide_session_poll_received(tide_session_t *session) {
   const int64_t now_ns = now(session);
   uintptr_t critical = enter(session);
-  /* A session rests when all objects are there, nothing is held, and nobody has left a mark: then tide_session_poll has
-   * nothing to look at beside the daemon. */
+  /* A session rests when all objects exist, no sample is held, and no flag is set: then tide_session_poll only has to
+   * poll the daemon. */
   const bool marked = session->polling || session->agent_lost || session->info_due;
   const bool lacks_reserve = session->reserve_needed && !has_reserve_locked(session);
   const bool requests = session->objects_unanswered > 0u || session->readers_waiting || session->held_first != NULL;
@@ -1894,7 +1898,7 @@ void tide_session_close(tide_session_t *session) {
   const bool up = is_up(session);
   session->wanted = false;
   if (open) {
-    session->attempts = up ? 0u : (uint8_t)CLOSE_ATTEMPTS; /* an agent that never answered needs no goodbye */
+    session->attempts = up ? 0u : (uint8_t)CLOSE_ATTEMPTS; /* an agent that never answered needs no DELETE */
     session->close_answered = false;
     session->reset_due = false;
     session->request_at_ns = now_ns;
@@ -2042,7 +2046,7 @@ static void set_defaults(tide_session_config_t *config) {
   }
   if (config->create_flags == 0u) config->create_flags = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
   if (config->creations_at_once == 0u) config->creations_at_once = CREATIONS_AT_ONCE_DEFAULT;
-  if (!TIDE_STREAM_IS_RELIABLE(config->object_stream)) { /* a child must not overtake its parent's repeat */
+  if (!TIDE_STREAM_IS_RELIABLE(config->object_stream)) { /* so that no child overtakes a repeat of its parent */
     config->creations_at_once = 1;
   }
   config->connect_period_ns = config->connect_period_ns == 0 ? NS_PER_S : config->connect_period_ns;
@@ -2077,7 +2081,7 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
   }
   const int status = tide_daemon_init(&session->daemon, daemon);
   if (status == TIDE_OK) {
-    if (!TIDE_STATIC_PLATFORM) { /* it hears first, and tells the program */
+    if (!TIDE_STATIC_PLATFORM) { /* the session is called first, and calls the program */
       session->daemon.owner.on_activity = session_on_activity;
       session->daemon.owner.on_done = session_on_done;
       session->daemon.owner.context = session;

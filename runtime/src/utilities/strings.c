@@ -14,13 +14,13 @@ static rosidl_runtime_c__String allocate(size_t characters) {
   return string;
 }
 
-/* Text that fills the capacity stays where it is, without a NUL, in memory that may be the caller's own. */
+/* Text that fills the capacity exactly stays in place without a NUL, as the memory may be the caller's. */
 static bool has_room(const rosidl_runtime_c__String *string, size_t characters) {
   if (string->data == NULL || characters > string->capacity) return false;
   return characters < string->capacity || !tide_message_is_in_allocated(string->data);
 }
 
-/* The string with room for this many characters and its text kept; without that room when there is no memory. */
+/* Returns the string enlarged for this many characters, with its text; unchanged if there is no memory. */
 static rosidl_runtime_c__String grown(rosidl_runtime_c__String string, size_t characters) {
   if (has_room(&string, characters)) return string;
   rosidl_runtime_c__String larger = allocate(characters);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One walk over the fields serves four purposes: it asks a source for every block of memory in the same order, and the
- * source measures it, cuts it from a buffer, or allocates it. Without a message (measuring) the elements of a sequence
- * are walked once and counted often: every block has a size that does not depend on where it lies. */
+/* One traversal of the fields serves four purposes: it requests every block of memory from a source in the same order,
+ * and the source measures it, takes it from a buffer, or allocates it. Without a message (measuring) the elements of a
+ * sequence are traversed once and multiplied, as block sizes do not depend on addresses. */
 #include <string.h>
 
 #include "micro_ros_utilities/string_utilities.h"
@@ -21,7 +21,7 @@ typedef struct path {
 typedef struct memory {
   micro_ros_utilities_memory_conf_t conf;
   rcutils_allocator_t allocator;
-  uint8_t *next; /* of the buffer; null: allocate */
+  uint8_t *next; /* next byte of the buffer; null: allocate */
 } memory_t;
 
 static const tide_message_type_t *type_of(const rosidl_message_type_support_t *support) {
@@ -64,7 +64,7 @@ static bool is_string(const tide_field_t *field) {
   return field->kind == TIDE_FIELD_STRING || field->kind == TIDE_FIELD_WSTRING;
 }
 
-/* A rule for a sequence of strings is the capacity of the sequence; its strings then have the general capacity. */
+/* A rule for a sequence of strings sets the capacity of the sequence; its strings have the general capacity. */
 static size_t string_capacity(const memory_t *memory, const tide_field_t *field, const path_t *path) {
   const micro_ros_utilities_memory_rule_t *rule = field->shape == TIDE_SHAPE_SEQUENCE ? NULL : rule_of(memory, path);
   if (rule != NULL) return rule->size;
@@ -91,7 +91,7 @@ static size_t rounded(size_t bytes, size_t alignment) {
 
 static size_t measure(const memory_t *memory, const tide_message_type_t *type, const path_t *parent, size_t alignment);
 
-/* Of what one element of the field points to. */
+/* Measures the memory to which one element of the field points. */
 static size_t measure_element(const memory_t *memory, const tide_field_t *field, const path_t *path, size_t alignment) {
   if (field->kind == TIDE_FIELD_MESSAGE) return measure(memory, field->type, path, alignment);
   if (!is_string(field)) return 0;
@@ -262,7 +262,7 @@ bool micro_ros_utilities_destroy_message_memory(const rosidl_message_type_suppor
 }
 
 typedef struct text {
-  char *characters; /* null: only counted */
+  char *characters; /* null: only count */
   size_t length;
 } text_t;
 

@@ -86,13 +86,13 @@ int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint
   return TIDE_OK;
 }
 
-/* To the next octet that is to be written. False: there is none. */
+/* Moves to the next octet to write. False: there is none. */
 static bool find_octet(tide_framing_writer_t *writer) {
   while (writer->position == writer->segments[writer->segment].count) {
     if (writer->segment == BACK) return false;
     writer->segment++;
     writer->position = 0;
-    writer->back[0] = (uint8_t)writer->crc; /* complete before the last segment */
+    writer->back[0] = (uint8_t)writer->crc; /* the checksum is complete before the last segment */
     writer->back[1] = (uint8_t)(writer->crc >> 8);
   }
   return true;
@@ -132,7 +132,7 @@ static bool is_inside(const tide_framing_reader_t *reader) { return reader->stat
 
 void tide_framing_reader_set_buffer(tide_framing_reader_t *reader, uint8_t *buffer, size_t capacity) {
   if (reader->state >= TAKE && (buffer != reader->buffer || capacity < reader->length)) {
-    TIDE_COUNT(reader->counters.truncated, 1u); /* what was taken so far lies elsewhere */
+    TIDE_COUNT(reader->counters.truncated, 1u); /* the bytes read so far are in another buffer */
     reader->state = SKIP;
   }
   reader->buffer = buffer;
@@ -155,7 +155,7 @@ static void refuse(tide_framing_reader_t *reader, uint32_t *counter) {
   reader->state = SKIP;
 }
 
-/* The length is known: is there anything to take? */
+/* The length is known: decide whether to read or skip the message. */
 static void open_message(tide_framing_reader_t *reader, uint8_t length_high) {
   reader->length |= (uint16_t)(length_high << 8);
   reader->received = 0;
@@ -201,7 +201,7 @@ static int take_outside(tide_framing_reader_t *reader, uint8_t octet) {
   }
 }
 
-/* Copies octets of the message as they are, up to a special one or its end. */
+/* Copies octets of the message unchanged, up to a special one or the end. */
 static size_t take_plain(tide_framing_reader_t *reader, const uint8_t *bytes, size_t count) {
   size_t wanted = (size_t)reader->length - reader->received;
   uint8_t *to = reader->buffer + reader->received;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every distance is taken from next, and none wraps around (holds). A message once held is never given up: when the
- * sender has forgotten what is before it, next stops at it. */
+/* Every distance counts from next, and none wraps around (holds). A held message is never given up: if the sender no
+ * longer has earlier ones, next stops at it. */
 #include "tide/stream.h"
 
 #include "tide/invariant.h"
@@ -30,7 +30,7 @@ static void keep_invariants(tide_input_stream_t *stream) {
   if (ahead(stream, stream->oldest) < 0) stream->oldest = stream->next;
 }
 
-/* Moves next over what the sender no longer has, up to a message that is held. Returns how many were given up. */
+/* Moves next past messages that the sender no longer has, up to a held one. Returns how many were given up. */
 static uint16_t give_up(tide_input_stream_t *stream) {
   int16_t lost = ahead(stream, stream->oldest);
   if (lost <= 0) return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers and bodies of DDS-XRCE. Field by field, so that layout never depends on how a compiler lays out structures;
- * the cursor carries errors. */
+/* Headers and bodies of DDS-XRCE. Encoded field by field, so that the layout does not depend on the compiler; the
+ * cursor carries errors. */
 #include "tide/xrce.h"
 
 #include "tide/cdr.h"
@@ -9,7 +9,7 @@
 
 enum { COOKIE_BEGIN = 'X' << 8 | 'R', COOKIE_END = 'C' << 8 | 'E', KIND_AGENT = 0x0D };
 
-/* What travels as octets, whatever the byte order of the body: ids with the high octet first, version and vendor. */
+/* Fields sent as octets, independent of the body's byte order: ids with the high octet first, version and vendor. */
 static void octets_put_u16(tide_cdr_t *cdr, uint16_t value) {
   const uint8_t octets[2] = {(uint8_t)(value >> 8), (uint8_t)value};
   tide_cdr_put_bytes(cdr, octets, sizeof octets);
@@ -126,7 +126,7 @@ void tide_xrce_get_create_client(tide_cdr_t *cdr, tide_xrce_create_client_t *bod
   body->key |= octets_get_u16(cdr);
   body->session = tide_cdr_get_u8(cdr);
   if (tide_cdr_get_bool(cdr)) {
-    tide_cdr_t count = *cdr; /* the properties begin behind it */
+    tide_cdr_t count = *cdr; /* the properties follow it */
     (void)tide_cdr_get_u32(&count);
     body->properties = tide_cdr_view(&count, 0);
     body->property_count = skip_properties(cdr);
@@ -343,7 +343,7 @@ static void put_endpoint(tide_cdr_t *cdr, const tide_xrce_object_t *object) {
   if (object->kind == TIDE_XRCE_KIND_DATAREADER) tide_cdr_put_bool(cdr, false); /* content filter */
 }
 
-/* What follows the lifespan is of no use to us: the block ends it. */
+/* Fields after the lifespan are ignored: the block's end skips them. */
 static void get_endpoint(tide_cdr_t *cdr, tide_xrce_object_t *object) {
   object->topic = octets_get_u16(cdr);
   object->has_qos = tide_cdr_get_bool(cdr);
@@ -433,7 +433,7 @@ static void get_block(tide_cdr_t *cdr, tide_xrce_object_t *object) {
 
 static void put_binary(tide_cdr_t *cdr, const tide_xrce_object_t *object) {
   tide_cdr_align(cdr, 4);
-  tide_cdr_t size = *cdr; /* comes back here when the size is known */
+  tide_cdr_t size = *cdr; /* the size is written here later */
   tide_cdr_put_u32(cdr, 0);
   size_t begin = cdr->position;
   put_block(cdr, object); /* starts at a multiple of 4 and holds nothing wider: no origin of its own is needed */
@@ -503,7 +503,7 @@ enum { LOCATOR_SMALL, LOCATOR_MEDIUM, LOCATOR_LARGE, LOCATOR_TEXT };
 
 static const tide_xrce_header_t no_session = {TIDE_XRCE_SESSION_NONE_WITHOUT_KEY, TIDE_XRCE_STREAM_NONE, 0, 0};
 
-/* The header goes before a body that was written to its place. */
+/* Writes the header before a body that is already in place. */
 static size_t finish(uint8_t *bytes, uint8_t id, const tide_cdr_t *body) {
   const size_t header = tide_xrce_put_header(bytes, &no_session);
   tide_xrce_put_submessage_header(bytes + header, id, TIDE_XRCE_FLAG_LITTLE_ENDIAN, (uint16_t)body->position);
@@ -536,7 +536,7 @@ size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *in
   return finish(bytes, TIDE_XRCE_INFO, &cdr);
 }
 
-/* The body of the first submessage of a message, when that is what is asked for. */
+/* Opens the body of a message's first submessage if it has the wanted id. */
 static bool open_body(tide_cdr_t *cdr, const uint8_t *bytes, size_t length, uint8_t id) {
   tide_xrce_header_t header;
   tide_xrce_submessage_t submessage;

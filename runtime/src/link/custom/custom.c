@@ -5,15 +5,15 @@
 #include "tide/status.h"
 
 #define MILLISECOND_NS INT64_C(1000000)
-#define WRITE_ATTEMPTS 100u /* without progress, a slice apart; then the message is lost */
+#define WRITE_ATTEMPTS 100u /* without progress, one slice apart; then the message is lost */
 #define MESSAGES_A_RUN 16u
-#define LONGEST_WAIT_MS 60000 /* of a read that can be ended */
+#define LONGEST_WAIT_MS 60000 /* for a read that can be ended */
 
 static const tide_platform_t *platform_of(const tide_custom_link_t *link) { return link->session->daemon.platform; }
 
 static int64_t now_of(const tide_custom_link_t *link) { return tide_platform_now_ns(platform_of(link)); }
 
-/* From any context, so it only notes: the parts stay valid, and the transport is used by run alone. */
+/* Called from any context, so it only stores the parts, which stay valid; only run uses the transport. */
 static int start(void *context, const tide_frame_parts_t *frame) {
   tide_custom_link_t *link = context;
   const tide_platform_t *platform = platform_of(link);
@@ -37,7 +37,7 @@ static const tide_frame_parts_t *take_outgoing(tide_custom_link_t *link) {
   return frame;
 }
 
-/* One message a call: its parts side by side, as the output of a link without framing. */
+/* One message a call: its parts are concatenated, as output of a link without framing. */
 static int gather(tide_serial_output_t *output, const tide_frame_parts_t *frame) {
   const size_t length = frame->head_bytes + frame->body_bytes + frame->tail_bytes;
   uint8_t *place = output->frame;
@@ -63,7 +63,7 @@ static void end_message(tide_custom_link_t *link, bool sent) {
   tide_daemon_on_transmit_complete(&link->session->daemon);
 }
 
-/* Hand the rest of the message to the transport. True when it is done with, one way or the other. */
+/* Hand the rest of the message to the transport. True when it was sent or lost. */
 static bool write_rest(tide_custom_link_t *link) {
   const uint8_t *bytes;
   uint8_t error = 0u;
@@ -111,13 +111,14 @@ static bool receive_some(tide_custom_link_t *link, int timeout_ms) {
   return true;
 }
 
-/* A rest of a message is offered again after a slice. */
+/* The rest of a message is offered again after a slice. */
 static int longest_wait_ms(const tide_custom_link_t *link) {
   const bool under_way = link->output.written < link->output.length;
   return link->wakes && !under_way ? LONGEST_WAIT_MS : (int)link->slice_ms;
 }
 
-/* Up to the deadline, but past the time of the session: what is left of its last millisecond is no reason to spin. */
+/* Time until the deadline or until just after the session's next poll, so that the last fraction of a millisecond does
+ * not cause spinning. */
 static int timeout_until(const tide_custom_link_t *link, int64_t session_ns, int64_t deadline_ns) {
   const int64_t now_ns = now_of(link);
   const int64_t session_left_ns = session_ns - now_ns, deadline_ms = (deadline_ns - now_ns) / MILLISECOND_NS;

@@ -23,8 +23,9 @@ void tide_serial_output_init(tide_serial_output_t *output, uint8_t *storage, siz
   output->destination = destination;
 }
 
-/* The framing takes two parts. Body and tail become one at the end of the storage, where the growing frame cannot reach
- * them before they are read: a worst frame has as many bytes in front of them as they can grow. */
+/* The framing takes two parts. Body and tail become one at the end of the storage, where the growing frame cannot
+ * overwrite them before they are read: even in the worst case there are as many free bytes before them as they can
+ * grow. */
 static int join_tail(const tide_serial_output_t *output, const tide_frame_parts_t *parts, const uint8_t **body,
                      size_t *body_bytes) {
   *body = parts->body;
