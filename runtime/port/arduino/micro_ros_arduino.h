@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tide for Arduino sketches, under the name that sketches for micro-ROS include. Call one of set_microros_* in setup(),
- * before rclc_support_init. The texts and objects given have to stay. */
+ * before rclc_support_init. The texts and objects passed must stay valid. */
 #ifndef MICRO_ROS_ARDUINO_H
 #define MICRO_ROS_ARDUINO_H
 
@@ -16,10 +16,10 @@
 
 /* The board's first serial line, `Serial`, at 115,200 baud: the agent's side is `tide agent --serial DEVICE`. */
 void set_microros_transports(void);
-/* Any stream of bytes: Serial1, an USB serial port, a software serial line. begin() is the sketch's. */
+/* Any stream of bytes: Serial1, a USB serial port, a software serial line. The sketch calls begin(). */
 void set_microros_stream_transport(Stream &stream);
 #if TIDE_ARDUINO_UDP
-/* Any network that has Arduino's UDP: EthernetUDP, WiFiUDP. The network is up already. */
+/* Any network with Arduino's UDP: EthernetUDP, WiFiUDP. The network must be up. */
 void set_microros_udp_transport(UDP &udp, IPAddress agent, uint16_t agent_port, uint16_t local_port = 9999);
 #include "tide_arduino_networks.h"
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls by which programs for micro-ROS bring up Wi-Fi or Ethernet and name the agent, on the boards on which
- * micro-ROS has them. They wait until the network is there. On others, or to bring the network up otherwise:
+ * micro-ROS has them. They wait until the network is up. For other boards, or another way to bring the network up, use
  * set_microros_udp_transport. */
 #ifndef TIDE_ARDUINO_NETWORKS_H
 #define TIDE_ARDUINO_NETWORKS_H
@@ -87,7 +87,7 @@ static inline void set_microros_native_ethernet_transports(uint8_t mac[], IPAddr
 
 typedef void (*ethernet_event_callback_t)(arduino_event_id_t event, void *event_info);
 
-/* on_event hears of the network; with ARDUINO_EVENT_ETH_GOT_IP event_info is the board's IPAddress. */
+/* on_event receives network events; with ARDUINO_EVENT_ETH_GOT_IP event_info is the board's IPAddress. */
 static inline void set_microros_ethernet_transports(IPAddress board, IPAddress gateway, IPAddress netmask,
                                                     IPAddress agent, uint16_t agent_port,
                                                     const char *hostname = nullptr,

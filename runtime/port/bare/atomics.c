@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two operations on atomics that a Cortex-M0+ has no instructions for and this runtime's code asks the compiler's
- * library for, which many toolchains do not have. Weak: a framework that has its own keeps them. */
+/* Two atomic operations for the Cortex-M0+, which has no such instructions. The compiler calls library functions for
+ * them, which many toolchains lack. Weak: a framework's own functions take precedence. */
 #include "bare.h"
 
 #if defined(__ARM_ARCH_6M__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A platform for boards whose framework has a clock and a loop and nothing else that tide needs: Arduino, the SDK of
+/* A platform for boards whose framework has only a clock and a loop: Arduino, the SDK of
  * the Pico, STM32Cube without a kernel. One context executes; it reaches the agent through a custom transport
  * (rmw_uros_set_custom_transport). No interrupt calls the runtime unless the board masks it in tide_bare_mask. */
 #ifndef TIDE_BARE_H
@@ -11,15 +11,15 @@
 extern "C" {
 #endif
 
-/* What the board gives. */
+/* Functions that the board provides. */
 
-/* A free-running clock that wraps at 2^32, in microseconds. It has to be looked at once in 71 minutes, as any executor
- * that spins does. It may step back by less than 16 s, as micros() of several cores does while interrupts are masked.
+/* A free-running clock that wraps at 2^32, in microseconds. It must be read once in 71 minutes, as any spinning
+ * executor does. It may step back by less than 16 s, as micros() of several cores does while interrupts are masked.
  */
 uint32_t tide_bare_clock_us(void);
-/* Called while the runtime waits, again and again: yield() of Arduino, a watchdog, a sleep of some microseconds. */
+/* Called repeatedly while the runtime waits: yield() of Arduino, a watchdog, a sleep of some microseconds. */
 void tide_bare_idle(void);
-/* Keep out interrupts that call rcl_publish or rcl_trigger_guard_condition, and let them in again as before. */
+/* Mask interrupts that call rcl_publish or rcl_trigger_guard_condition, and restore the mask. */
 uintptr_t tide_bare_mask(void);
 void tide_bare_unmask(uintptr_t state);
 

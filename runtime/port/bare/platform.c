@@ -18,11 +18,11 @@ static void critical_exit(void *context, uintptr_t state) {
   tide_bare_unmask(state);
 }
 
-/* The counter and the interrupt that carries on from it are not read at one instant, and here that interrupt is masked:
- * the clock of several cores steps back by up to a few ticks then. So far back is no wrap, and time stands still. */
+/* Several cores combine a counter with an overflow interrupt, which is masked here, so their clock may step back by a
+ * few ticks. A step back below this limit is no wrap: time stands still. */
 #define STEP_BACK_US (UINT32_C(1) << 24)
 
-/* Masked, so that an interrupt that looks, too, cannot count a round twice. */
+/* Masked, so that an interrupt that also reads the clock cannot count a wrap twice. */
 static int64_t now_ns(void *context) {
   const uintptr_t state = critical_enter(context);
   uint32_t us = tide_bare_clock_us();

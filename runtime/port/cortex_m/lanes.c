@@ -9,7 +9,7 @@
 
 #if !TIDE_LANES || TIDE_SINGLE_CONTEXT
 
-/* One lane, which is the caller's loop. */
+/* Only one lane, in the caller's loop. */
 int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
                         size_t *refused) {
   if (lanes == NULL || count == 0u || run == NULL) return TIDE_ERROR_ARGUMENT;
@@ -28,13 +28,13 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
 #define INHERITED_PRIORITY INT32_MIN
 
 static struct {
-  tide_lane_t *lanes; /* null: none run */
+  tide_lane_t *lanes; /* null: no lanes run */
   size_t count, over;
   void (*run)(void *context, size_t index);
   void *context;
-  size_t below[LANES_MAXIMUM]; /* the lane that it has preempted */
+  size_t below[LANES_MAXIMUM]; /* index of the lane that this one has preempted */
   size_t on_top;               /* the lane that runs, preempted by nothing but interrupts */
-  int64_t since_ns;            /* that lane's time is accounted for until here */
+  int64_t since_ns;            /* that lane's time is charged up to here */
   tide_event_t ended;
 } all = {.on_top = NOBODY};
 
@@ -69,21 +69,21 @@ const tide_budget_t *tide_port_lane_budget(size_t lane) {
   return budget == NULL ? NULL : &budget->budget;
 }
 
-/* After each event of the budget. The priorities of its configuration are the hardware's, with the sign turned. */
+/* After each event of the budget. The priorities of its configuration are negated hardware priorities. */
 static void apply(tide_lane_budget_t *budget) {
   NVIC_PRIORITY[tide_software_number(budget->lane)] = (uint8_t)-tide_budget_priority(&budget->budget);
   budget->look_ns = tide_budget_deadline_ns(&budget->budget);
   tide_software_look_by(budget->look_ns);
 }
 
-/* What the lane on top has used since the last look. */
+/* Time that the lane on top has used since the last charge. */
 static int64_t used_ns(int64_t time_ns) {
   const int64_t used = time_ns - all.since_ns;
   all.since_ns = time_ns;
   return used;
 }
 
-/* Also one that was preempted before it had begun, or after it had ended: then only the hardware knows it. */
+/* Also true for a lane preempted before its handler began, or after it ended, which only the hardware shows. */
 static bool is_below_on_stack(size_t lane, const tide_lane_budget_t *budget) {
   const uint32_t number = tide_software_number(lane);
   const bool active = (NVIC_ACTIVE[number / 32u] & 1u << (number % 32u)) != 0u;
@@ -93,8 +93,8 @@ static bool is_below_on_stack(size_t lane, const tide_lane_budget_t *budget) {
   return below;
 }
 
-/* Out of budget in the midst of a callback: those that it has preempted cannot go on before it returns. If one of them
- * is more urgent than the lane now is, the lane takes that one's priority, and its time until it returns is taken from
+/* The budget is exhausted within a callback, and the lanes that it has preempted cannot continue before it returns. If
+ * one of them is now more urgent, the lane takes that one's priority, and its time until it returns is deducted from
  * the next portions. */
 static bool borrows(tide_lane_budget_t *budget, int64_t used) {
   const uint8_t low = (uint8_t)-budget->budget.config.low_priority;
@@ -142,7 +142,7 @@ static void run_on_top(size_t lane, int64_t time_ns) {
   apply(budget);
 }
 
-/* It returns; `more`: and wants to go on. */
+/* The lane on top returns; `more`: it has more work. */
 static void finish_on_top(bool more, int64_t time_ns) {
   tide_lane_budget_t *budget = budget_of(all.on_top);
   int64_t used = used_ns(time_ns);
@@ -217,8 +217,8 @@ static bool is_below(rank_t left, rank_t right) {
   return left.priority != right.priority ? left.priority < right.priority : left.level < right.level;
 }
 
-/* The hardware's: as many steps above the least urgent one as there are ranks below. No two are the same, because of
- * two interrupts of one priority the hardware always prefers the same one. */
+/* Hardware priority: as many steps above the least urgent one as there are lower ranks. All differ, because among
+ * interrupts of equal priority the hardware always prefers the same one. */
 static uint32_t priority_of(const tide_lane_t *lanes, size_t count, rank_t rank) {
   uint32_t priority = TIDE_LANE_PRIORITY_LEAST;
   for (size_t index = 0; index < count; index++) {
@@ -339,8 +339,8 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
 
 #endif
 
-/* ---- locks: BASEPRI keeps out the lanes up to the lock's ceiling, and lets the link and more urgent lanes in. The
- * main program, which has no lane, is below all of them ---- */
+/* ---- locks: BASEPRI masks the lanes up to the lock's ceiling, but not the link and more urgent lanes. The main
+ * program, which has no lane, is below all of them ---- */
 
 #define EXCEPTIONS 16u /* before the first interrupt */
 
@@ -354,8 +354,8 @@ static const void *lock_current(void *context) {
   return lane < TIDE_SOFTWARE_LINK ? &lanes[lane] : NULL;
 }
 
-/* While lanes run, a lane's event has the number of its interrupt. One that runs in the main program alone has none,
- * and nobody to keep out. */
+/* While lanes run, a lane's event has the number of its interrupt. A lane that runs alone in the main program has none,
+ * and needs no masking. */
 static int lock_raise(void *context, const tide_lane_t *lane, uintptr_t *before) {
   const uint32_t number = (uint32_t)(uintptr_t)lane->event.port;
   uint32_t was;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preemptive lanes on one stack, without an operating system.
  *
- * A lane is an interrupt that software pends: when something is ready for it, or its next timer is due. The handler
- * takes one round of the lane (one callback at most) and returns; when there is more it pends itself again. So a more
+ * A lane is an interrupt that software pends when a callback is ready for it, or its next timer is due. The handler
+ * runs one round of the lane (at most one callback) and returns; if there is more work it pends itself again. So a more
  * urgent lane preempts a callback at any instruction, a less urgent one never does, and all of them, the link and the
- * main program use the main stack: its depth is the sum over the priorities in use of the deepest handler of each,
- * which tide footprint computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
+ * main program use the main stack: its depth is the sum of the deepest handler of each priority in use, which tide
+ * footprint computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
  *
  * Priorities. TIDE_SCHEDULING_FIFO: by settings.priority, larger is more urgent, and among equals by least_level; only
  * the order counts. TIDE_SCHEDULING_INHERIT: below all of those, by least_level. Up to TIDE_SOFTWARE_INTERRUPTS - 1
  * lanes, and ten priorities, of which a budget takes two (TIDE_ERROR_FULL). Other schedulings, two lanes of the same
- * least_level (on one processor they help nothing) and TIDE_SINGLE_CONTEXT: TIDE_ERROR_UNSUPPORTED.
+ * least_level (useless on one processor) and TIDE_SINGLE_CONTEXT: TIDE_ERROR_UNSUPPORTED.
  *
- * TIDE_SCHEDULING_SPORADIC: a budget (tide/budget.h), kept by the wake-up timer. A lane that has used it up goes on at
- * low_priority, from the next instruction on and in the midst of a callback, too, and rises when it is replenished:
- * ARMv7-M lets the priority of an active interrupt change. What one stack cannot do is to let those go on that the
- * callback has preempted. If one of them is more urgent than low_priority, the callback goes on at that one's priority,
- * and what it uses until it returns is charged, too: the lane pays for it with its next portions. So in the long run it
- * has its budget and no more, and it is late with giving way by one callback at most. A lane that rises while a less
- * urgent callback runs on top of it waits for the end of that callback, which meanwhile has its priority. Time of
+ * TIDE_SCHEDULING_SPORADIC: a budget (tide/budget.h), enforced by the wake-up timer. A lane that exhausts it continues
+ * at low_priority from the next instruction, even within a callback, and rises when it is replenished: ARMv7-M allows
+ * changing the priority of an active interrupt. But with one stack, lanes that the callback has preempted cannot
+ * continue before it returns. If one of them is more urgent than low_priority, the callback continues at that one's
+ * priority, and its further time is charged to the lane's next portions. So in the long run the lane gets only its
+ * budget, and yields at most one callback late. A lane that rises while a less urgent callback runs on top of it waits
+ * for the end of that callback, which meanwhile has its priority. Time of
  * interrupts is charged to the lane that they interrupt; an activation begins when the lane gets the processor.
  *
- * A callback must not wait for what a less urgent lane does. One that waits for something else (a reliable publish into
- * full pools) keeps all less urgent lanes waiting, too. */
+ * A callback must not wait for a less urgent lane. Any other wait (a reliable publish into full pools) also blocks all
+ * less urgent lanes. */
 #ifndef TIDE_CORTEX_M_LANES_H
 #define TIDE_CORTEX_M_LANES_H
 
@@ -41,8 +41,8 @@
 typedef struct tide_lane_budget {
   tide_budget_t budget;
   size_t lane;
-  int64_t look_ns; /* when it runs out or comes back */
-  bool borrowing;  /* goes on without budget, because it delays a more urgent lane below it on the stack */
+  int64_t look_ns; /* when it is exhausted or replenished */
+  bool borrowing;  /* continues without budget, because it blocks a more urgent lane below it on the stack */
   int64_t borrowed_ns;
 } tide_lane_budget_t;
 

@@ -43,7 +43,7 @@ typedef struct mps2_dual_timer {
 #define MPS2_IRQ_TIMER1 9u
 #define MPS2_IRQ_DUAL_TIMER 10u
 
-/* Numbers that no device of the board uses: pended by software. */
+/* Interrupt numbers unused by devices, pended by software. */
 #define TIDE_SOFTWARE_INTERRUPT_FIRST 24u
 #define TIDE_SOFTWARE_INTERRUPTS 8u
 

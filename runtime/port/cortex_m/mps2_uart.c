@@ -2,7 +2,7 @@
 /* A UART with DMA, modelled on the MPS2 boards, none of which has one: the CMSDK UART holds one byte and ignores the
  * baud rate. A timer moves one byte in each byte time of the line and, a byte time after the last one, reports the end
  * of the transmission; the receive interrupt puts bytes into the ring, and a second timer reports silence of two byte
- * times. These interrupts stand for hardware: they cost instructions that a DMA would not.
+ * times. These interrupts model hardware: they cost instructions that a DMA would not.
  *
  * One-shots, armed anew from the absolute time of the next byte: with QEMU 7.2's `sleep=off` periodic timers run at
  * half their rate. */
@@ -16,11 +16,11 @@
 #define IDLE_BYTE_TIMES 2u
 
 static struct {
-  const uint8_t *bytes; /* next to leave */
+  const uint8_t *bytes; /* next byte to send */
   size_t left;
   bool under_way;
   uint32_t byte_ticks;
-  uint32_t next_tick; /* when the byte on the line has left */
+  uint32_t next_tick; /* when the byte on the line is complete */
   uint8_t *ring;
   size_t ring_bytes, position;
 } dma;

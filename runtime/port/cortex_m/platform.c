@@ -13,17 +13,17 @@
 
 static struct { uint32_t last, wraps; } counter;
 
-/* Of the lanes (lanes.c), which share the wake-up timer with whoever sleeps. */
+/* Alarm of the lanes (lanes.c), which share the wake-up timer with sleeping callers. */
 static int64_t alarm_ns = TIDE_FOREVER;
 static void (*alarm_handler)(void);
 
-/* Any interrupt ends the sleep, and who sleeps arms the timer anew. */
+/* Any interrupt ends the sleep, and the sleeping caller sets the timer again. */
 void tide_cortex_m_wakeup_interrupt(void) {
   tide_chip_disarm();
   if (TIDE_LANES && alarm_handler != NULL) alarm_handler();
 }
 
-/* For measurements only: the longest section, from the timer's values at its outermost enter and exit. */
+/* For measurements only: the longest critical section, from outermost enter to exit. */
 #ifndef TIDE_MEASURE_MASKED
 #define TIDE_MEASURE_MASKED 0
 #endif
@@ -54,7 +54,8 @@ static inline uint32_t raise_priority(uint32_t priority) {
 
 static uint32_t mask_interrupts(void) { return raise_priority(TIDE_INTERRUPT_PRIORITY); }
 
-/* What is pending is taken within a few cycles; who has to be sure of it asks for it (tide_cortex_m_pend). */
+/* Pending interrupts are taken within a few cycles; a caller that needs certainty uses barriers
+ * (tide_cortex_m_pend). */
 static void restore_interrupts(uint32_t before) { __asm volatile("msr basepri, %0" ::"r"(before) : "memory"); }
 
 uint64_t tide_cortex_m_clock(void) {
@@ -126,7 +127,7 @@ void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void)) {
 
 static int64_t earlier(int64_t left_ns, int64_t right_ns) { return left_ns < right_ns ? left_ns : right_ns; }
 
-/* Looking at event and clock and going to sleep must be one step, or an interrupt between them is slept through: with
+/* Testing event and clock and going to sleep must be atomic, or an interrupt in between would be missed: with
  * PRIMASK set an interrupt is not taken but still ends WFI. These few instructions, and nothing else in the port, delay
  * the application's urgent interrupts too. */
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
@@ -178,7 +179,7 @@ void tide_cortex_m_enable_interrupt(uint32_t number) {
 
 void tide_cortex_m_pend(uint32_t number) {
   NVIC_PENDING[number / 32u] = 1u << (number % 32u);
-  __asm volatile("dsb\n isb" ::: "memory"); /* taken here, if it is more urgent */
+  __asm volatile("dsb\n isb" ::: "memory"); /* the interrupt is taken here, if it is more urgent */
 }
 
 void tide_cortex_m_platform_init(void) { tide_chip_init(); }
@@ -191,8 +192,8 @@ bool tide_port_in_interrupt(void) {
   return exception != 0u && (exception < first || exception >= first + TIDE_SOFTWARE_INTERRUPTS);
 }
 
-/* ---- execution times: by the cycle counter of the core, where it counts; where it does not (QEMU: it stays 0; cores
- * without one), by the timer ---- */
+/* ---- execution times: by the core's cycle counter if it counts, else by the timer (QEMU, where it stays 0, and cores
+ * without one) ---- */
 
 #define DEMCR ((volatile uint32_t *)0xE000EDFCu)
 #define DEMCR_TRACE (1u << 24)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the port, its link and the start-up code of the board. */
+/* Interface between the port, its link and the board's start-up code. */
 #ifndef TIDE_CORTEX_M_PLATFORM_H
 #define TIDE_CORTEX_M_PLATFORM_H
 
@@ -11,15 +11,15 @@
 /* What tide_port_platform returns, for constant configurations. */
 extern const tide_platform_t tide_cortex_m_platform;
 
-/* Before anything of the runtime; called by the start-up code. */
+/* Called by the start-up code before any other call of the runtime. */
 void tide_cortex_m_platform_init(void);
-/* With the runtime's priority. */
+/* Enables an interrupt with the runtime's priority. */
 void tide_cortex_m_enable_interrupt(uint32_t number);
 
-/* Have its handler run as soon as its priority allows. From any context. */
+/* Pends an interrupt: its handler runs as soon as its priority allows. From any context. */
 void tide_cortex_m_pend(uint32_t number);
-/* The wake-up interrupt calls the handler at that time or earlier, and at other times, too. TIDE_FOREVER: no time;
- * null: no more. From any context. */
+/* The wake-up interrupt calls the handler at this time at the latest, and possibly at other times. TIDE_FOREVER: no
+ * time; null: no handler. From any context. */
 void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void));
 
 /* The clock in ticks of the chip (chip.h), from any context; its low half is enough for short differences. */
@@ -28,13 +28,13 @@ static inline uint32_t tide_cortex_m_ticks(void) { return (uint32_t)tide_cortex_
 
 /* Built with TIDE_MEASURE_MASKED=1: the longest critical section since the last call, in ticks of the timer. */
 uint32_t tide_cortex_m_masked_maximum(void);
-/* The same of the sections that keep out lanes only. */
+/* The same for sections that exclude lanes only. */
 uint32_t tide_cortex_m_lanes_locked_maximum(void);
 
 /* Interrupt handlers, to be placed in the vector table. */
 void tide_cortex_m_wakeup_interrupt(void);
-/* Of the lanes and the link (lanes.h): for each of TIDE_SOFTWARE_INTERRUPTS numbers from the first. Linked only when
- * the program calls tide_port_run_lanes, so a weak reference is enough. */
+/* Handler of lanes and link (lanes.h), for each of the TIDE_SOFTWARE_INTERRUPTS numbers from the first. Linked only
+ * when the program calls tide_port_run_lanes, so a weak reference is enough. */
 void tide_cortex_m_software_interrupt(void);
 void tide_mps2_uart_receive_interrupt(void);
 void tide_mps2_dual_timer_interrupt(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that compilers call unasked, as small as they get: about 200 bytes instead of the 2.3 kB of newlib and
- * libgcc, which unroll for speed. Linked before the C library where flash counts more than the copying of messages. A
+/* Small versions of functions that compilers call implicitly: about 200 bytes instead of the 2.3 kB of newlib and
+ * libgcc, which unroll for speed. Linked before the C library if flash matters more than the speed of copying. A
  * division of 64-bit numbers takes about 700 instructions here. */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@ int memcmp(const void *a, const void *b, size_t count);
 size_t strlen(const char *text);
 int strcmp(const char *a, const char *b);
 
-/* Without this the compiler finds a memcpy in memcpy. */
+/* Otherwise the compiler turns the loop of memcpy into a call of memcpy. */
 #pragma GCC optimize("no-tree-loop-distribute-patterns")
 
 void *memcpy(void *restrict to, const void *restrict from, size_t count) {
@@ -54,8 +54,8 @@ int strcmp(const char *a, const char *b) {
   return (uint8_t)*a - (uint8_t)*b;
 }
 
-/* r1:r0 divided by r3:r2; quotient in r1:r0, remainder in r3:r2. A bit a round: the dividend leaves r1:r0 at the top
- * while the quotient enters at the bottom, and r5:r4 is the remainder. */
+/* r1:r0 divided by r3:r2; quotient in r1:r0, remainder in r3:r2. One bit a round: the dividend is shifted out of r1:r0
+ * while the quotient is shifted in, and r5:r4 is the remainder. */
 __attribute__((naked)) void __aeabi_uldivmod(void);
 __attribute__((naked)) void __aeabi_uldivmod(void) {
   __asm volatile(

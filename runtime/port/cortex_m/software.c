@@ -8,7 +8,7 @@ static struct {
   void (*handlers[TIDE_SOFTWARE_INTERRUPTS])(size_t index); /* null: stopped */
   int64_t wake_ns[TIDE_SOFTWARE_INTERRUPTS];
   int64_t (*look)(int64_t time_ns);
-  int64_t armed_ns; /* for when the wake-up timer is set: the earliest of all times, or earlier */
+  int64_t armed_ns; /* time of the wake-up timer: at most the earliest of all times */
 } software = {.armed_ns = TIDE_FOREVER};
 
 static uintptr_t enter(void) {

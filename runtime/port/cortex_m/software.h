@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts that software pends, now or at a time: the link has one, and each lane. Together they share the wake-up
- * timer with whoever sleeps. O(TIDE_SOFTWARE_INTERRUPTS) when a time has come, else O(1). */
+/* Interrupts that software pends, now or at a time: one for the link and one for each lane. They share the wake-up
+ * timer with sleeping callers. O(TIDE_SOFTWARE_INTERRUPTS) when a time has passed, else O(1). */
 #ifndef TIDE_CORTEX_M_SOFTWARE_H
 #define TIDE_CORTEX_M_SOFTWARE_H
 
@@ -16,11 +16,11 @@ static inline uint32_t tide_software_number(size_t index) { return TIDE_SOFTWARE
 /* From now on handler(index) runs when it is pended, with that priority of the hardware. */
 void tide_software_start(size_t index, uint32_t priority, void (*handler)(size_t index));
 void tide_software_stop(size_t index);
-/* Pend it at that time, in place of the one that was set before. TIDE_FOREVER: at no time. From any context. */
+/* Pend it at this time, which replaces an earlier setting. TIDE_FOREVER: never. From any context. */
 void tide_software_wake_at(size_t index, int64_t time_ns);
 
-/* Call `look` with the time, in the critical section, at the time that it returned last and at other times, too. Null:
- * nobody. tide_software_look_by: an earlier time than that. */
+/* Call `look` with the present time, in the critical section, at the time that it last returned and possibly at other
+ * times. Null: none. tide_software_look_by sets an earlier time. */
 void tide_software_look(int64_t (*look)(int64_t time_ns));
 void tide_software_look_by(int64_t time_ns);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The link between the daemon and a UART's driver: a frame that is made piece by piece while it leaves, so that
- * starting one is short, and a ring of bytes that came in. */
+/* The link between the daemon and a UART's driver: a frame that is encoded in pieces while it is sent, so that starting
+ * one is short, and a ring of received bytes. */
 #include "uart.h"
 
 #include "tide/link_serial.h"
 #include "tide/port.h"
 #include "tide/status.h"
 
-/* Who lets the session's time pass: a task of an operating system (runtime/port/rtos/link.c); an interrupt of the link;
- * or, in a runtime that leaves out lanes, whoever executes or waits (tide_port_pump). */
+/* Who polls the session: a task of an operating system (runtime/port/rtos/link.c); an interrupt of the link;
+ * or, in a runtime without lanes, the executing or waiting context (tide_port_pump). */
 #ifndef LINK_TASK
 #define LINK_TASK 0
 #endif
@@ -23,8 +23,8 @@
 static struct {
   tide_session_t *session;      /* null: closed */
   tide_framing_writer_t writer; /* of the frame on its way out */
-  size_t taken;                 /* of the ring: next byte to hand to the daemon */
-  tide_event_t activity;        /* bytes came, or a frame has left; unused with a task */
+  size_t taken;                 /* index in the ring of the next byte for the daemon */
+  tide_event_t activity;        /* bytes were received or a frame was sent; unused with a task */
   volatile bool sent, came;
 } uart;
 
@@ -46,7 +46,7 @@ static bool send_piece(void) {
   return count > 0u;
 }
 
-/* In the critical section of the daemon, so no more than one piece is made here. */
+/* In the critical section of the daemon, so only one piece is encoded here. */
 static int start(void *context, const tide_frame_parts_t *parts) {
   (void)context;
   const int status =
@@ -85,7 +85,7 @@ void tide_uart_received(void) {
 
 int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address) {
   static const tide_link_t link = {.start = start, .heartbeat_floor_ns = TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
-  if (address->kind == TIDE_LINK_CUSTOM) return TIDE_ERROR_UNSUPPORTED; /* anything else means the one line there is */
+  if (address->kind == TIDE_LINK_CUSTOM) return TIDE_ERROR_UNSUPPORTED; /* any other kind means the board's only line */
   if (uart.session != NULL) return TIDE_ERROR_EXISTS;
   const uint32_t baud = address->baud != 0u ? address->baud : 115200u;
   uart.taken = 0u;
@@ -115,7 +115,7 @@ int tide_uart_link_counters(tide_session_t *session, tide_link_counters_t *count
 void tide_port_serve_link(tide_session_t *session) {
   if (!TIDE_SINGLE_CONTEXT || uart.session != session) return;
   if (uart.came) {
-    uart.came = false; /* first: what comes meanwhile is seen next time */
+    uart.came = false; /* cleared first, so that bytes received meanwhile are handled next time */
     hand_on();
   }
   if (uart.sent) {
@@ -125,7 +125,7 @@ void tide_port_serve_link(tide_session_t *session) {
 }
 
 #if LINK_INTERRUPT
-/* The link's own context: an interrupt above the lanes, below those of the hardware. */
+/* The link's own context: an interrupt above the lanes and below the hardware interrupts. */
 static void poll_session(size_t index) {
   tide_session_t *session = uart.session;
   if (session != NULL) tide_software_wake_at(index, tide_session_poll(session));
@@ -172,7 +172,7 @@ const tide_pump_t *tide_port_pump(tide_session_t *session) {
 
 #else
 
-/* Nobody but the caller lets the session's time pass here: one step of it, then sleep until something arrives. */
+/* Only the caller polls the session here: one step, then sleep until something arrives. */
 static void run(void *context, int64_t deadline_ns) {
   tide_port_serve_link(context);
   const int64_t next_ns = tide_session_poll(context);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A serial link on a UART that moves its bytes by itself (DMA). What differs between chips is behind
- * tide_uart_driver_t; runtime/port/cortex_m/mps2_uart.c is one for QEMU, docs/porting.md shows one for STM32.
+/* A serial link on a UART that moves its bytes by itself (DMA). tide_uart_driver_t contains all that depends on the
+ * chip; runtime/port/cortex_m/mps2_uart.c is one for QEMU, docs/porting.md shows one for STM32.
  *
- * The board's file defines tide_uart_board; the library's own (uart_board.c) is taken when a program defines none:
+ * The board's file defines tide_uart_board; the library's own (uart_board.c) is used if a program defines none:
  *
  *   static uint8_t piece[32], ring[256];
  *   const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
  *
  * Cost in interrupt context: transmit_complete makes the next piece of the frame, about 25 instructions a byte, or
- * takes the next message from the pool; received unescapes what has come, linear in its length, and handles
- * acknowledgments and the like. Memory: the board's, and about 90 bytes. */
+ * takes the next message from the pool; received unescapes the bytes, linear in their number, and handles
+ * acknowledgments and similar messages. Memory: the board's, and about 90 bytes. */
 #ifndef TIDE_CORTEX_M_UART_H
 #define TIDE_CORTEX_M_UART_H
 
@@ -19,10 +19,10 @@
 #include "tide/port.h"
 
 typedef struct tide_uart_driver {
-  /* Receive into the ring from now on, over and over; line of `baud`, 8N1. From a thread. 0, or negative: it cannot. */
+  /* Start circular reception into the ring, at `baud`, 8N1. From a thread. Returns 0, or a negative code. */
   int (*open)(uint32_t baud, uint8_t *ring, size_t ring_bytes);
-  /* Stop both directions; no call of tide_uart_* comes afterwards, nor is one still running: with several processors,
-   * wait for an interrupt that another one serves. From a thread. */
+  /* Stop both directions; no call of tide_uart_* follows, and none is still running: with several processors, wait for
+   * a handler on another one. From a thread. */
   void (*close)(void);
   /* Start to send; returns at once. The bytes stay until tide_uart_transmit_complete. From a thread or an interrupt of
    * the runtime's priority, never while another transmission is under way. On a chip with a data cache: clean the
@@ -35,10 +35,11 @@ typedef struct tide_uart_driver {
 
 typedef struct tide_uart_board {
   const tide_uart_driver_t *driver;
-  uint8_t *piece; /* of the frame on its way out; the time to make one is spent in the daemon's critical section, and
-                     the line is idle for an interrupt between two of them. 32 to 64 bytes are a good choice */
+  uint8_t *piece; /* buffer for a piece of the frame being sent. Encoding a piece takes place in the daemon's critical
+                     section, and between two pieces the line is idle for an interrupt. 32 to 64 bytes are a good
+                     choice */
   size_t piece_bytes;
-  uint8_t *ring; /* must hold what arrives between two calls of tide_uart_received: half of it is the rule */
+  uint8_t *ring; /* half of it must hold the bytes that arrive between two calls of tide_uart_received */
   size_t ring_bytes;
 } tide_uart_board_t;
 
@@ -52,12 +53,12 @@ extern const tide_uart_driver_t tide_stm32_driver; /* port/stm32/stm32_uart.h */
 #endif
 
 /* From the driver, in interrupts of the runtime's priority (TIDE_INTERRUPT_PRIORITY). */
-void tide_uart_transmit_complete(void); /* the last stop bit has left, not only the last byte of the DMA */
+void tide_uart_transmit_complete(void); /* the last stop bit was sent, not only the last byte of the DMA */
 void tide_uart_received(void);          /* the line is idle after some bytes, or the ring is half full or full */
 
 /* The link itself, of one session; runtime/port/rtos/link.c calls these, and so does the port without a system. As
- * tide_port_open_link and its like. With LINK_TASK=1 link.c provides tide_uart_wake_task in return, which uart.c calls
- * from any task or interrupt, in a critical section, too: there is something to do. */
+ * tide_port_open_link and its like. With LINK_TASK=1 link.c provides tide_uart_wake_task, which uart.c calls when there
+ * is work, from any task or interrupt, even in a critical section. */
 int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address);
 void tide_uart_close_link(tide_session_t *session);
 int tide_uart_link_counters(tide_session_t *session, tide_link_counters_t *counters);

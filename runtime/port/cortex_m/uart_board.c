@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The board of a program that defines none: the linker takes this object from the library only then. */
+/* Default board: the linker takes this object only for a program that defines none. */
 #include "uart.h"
 
 static uint8_t piece[16], ring[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RISC-V exchanges words only. A compiler before GCC 13 calls a function for a byte, which its library may lack: here
- * it is, out of the exchange of a word. Weak: a library that has its own keeps it. Chips without atomic instructions
+/* RISC-V can only exchange words. For a byte, compilers before GCC 13 call a function that their library may lack; this
+ * one uses a word exchange. Weak: a library's own function takes precedence. Chips without atomic instructions
  * (C2, C3) get all such functions from ESP-IDF. */
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 uint8_t tide_esp_exchange_1(volatile void *place, uint8_t value, int order) __asm__("__atomic_exchange_1");
 
 __attribute__((weak)) uint8_t tide_esp_exchange_1(volatile void *place, uint8_t value, int order) {
-  (void)order; /* as strong as any that is asked for */
+  (void)order; /* the strongest order is used */
   const uintptr_t address = (uintptr_t)place;
   const unsigned shift = 8u * (unsigned)(address & 3u);
   volatile uint32_t *const word = (volatile uint32_t *)(address & ~(uintptr_t)3u);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of ESP-IDF, and the links that a program names by rmw_uros_options_set_udp_address or as a serial device:
- * lwIP's sockets and the UART that Kconfig chose. */
+/* The clock of ESP-IDF, and the links for rmw_uros_options_set_udp_address and for serial devices: lwIP's sockets and
+ * the UART chosen in Kconfig. */
 #include <errno.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static size_t udp_read(void *context, uint8_t *bytes, size_t count, int timeout_
   FD_SET(udp.socket, &waiting);
   if (select(udp.socket + 1, &waiting, NULL, NULL, &timeout) <= 0) return 0u;
   const ssize_t got = recv(udp.socket, bytes, count, MSG_DONTWAIT);
-  if (got < 0) { /* nobody listens at the agent's port: no reason to spin */
+  if (got < 0) { /* no agent listens at the port: do not spin */
     *error = 1u;
     vTaskDelay(1);
   }
@@ -103,7 +103,7 @@ static size_t serial_write(void *context, const uint8_t *bytes, size_t count, ui
   return sent < 0 ? 0u : (size_t)sent;
 }
 
-/* What has come already, or the first byte within the time: a longer read would wait until it is full. */
+/* Reads the bytes received so far, or waits for the first one: a longer read would wait until its buffer is full. */
 static size_t serial_read(void *context, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *error) {
   (void)context;
   size_t waiting = 0u;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wi-Fi as a station: joins again whenever it is cut; the streams of the session repair what is lost meanwhile. */
+/* Wi-Fi as a station: reconnects whenever the connection is lost; the session's streams repair losses. */
 #include "sdkconfig.h"
 #include "uros_network_interfaces.h"
 

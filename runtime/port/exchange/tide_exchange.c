@@ -21,7 +21,7 @@
 #define TIDE_GUARD_CONDITIONS 0
 #define TIDE_EXECUTOR_LANES TIDE_EXCHANGE_CHAINS
 #define TIDE_STREAMS (TIDE_EXCHANGE_CHAINS + 1)
-/* A sample stays in its slot: so a queue never has to give one up, and the agent waits instead. */
+/* Enough slots that no queue has to drop a sample; the agent waits instead. */
 #define TIDE_SLOTS 32
 #define TIDE_SUBSCRIPTION_DEPTH TIDE_SLOTS
 #define TIDE_SMALL_NODES 24
@@ -33,7 +33,7 @@
 #include "tide/pools.h"
 
 #define NAME "board_exchange"
-#define STEP_MS 5 /* of the timers; the plan says which of their expiries publish */
+#define STEP_MS 5 /* period of the timers; the plan says which of their expiries publish */
 #define REPORT_MS 200
 #define DIGITS 6
 #define LETTERS_MAXIMUM 60
@@ -42,7 +42,7 @@
 #define SYNCS 20
 #define ANSWER_MS 2000
 #define ENTITY_MS 10000 /* the computer may be busy */
-#define ATTEMPTS 6u     /* of a session: the agent may be late */
+#define ATTEMPTS 6u     /* attempts to open a session: the agent may be late */
 
 typedef struct text_message {
   std_msgs__msg__String message;
@@ -55,7 +55,7 @@ typedef struct flow {
   rcl_timer_t timer;
   text_message_t outgoing, incoming;
   uint32_t steps, sent, refused;
-  uint32_t next; /* behind the highest number received */
+  uint32_t next; /* the highest number received plus one */
   uint32_t missing, twice, wrong;
 } flow_t;
 
@@ -63,7 +63,7 @@ static const char *const chain_names[TIDE_EXCHANGE_CHAINS] = {"low", "middle", "
 static const tide_exchange_board_t *board;
 static flow_t flows[TIDE_EXCHANGE_CHAINS];
 static struct {
-  uint32_t count, every, rounds; /* count 0: not told yet; told last, as lanes read it side by side */
+  uint32_t count, every, rounds; /* count 0: not received yet; written last, as lanes read it concurrently */
 } plan;
 static struct {
   uint32_t rounds;
@@ -85,7 +85,7 @@ static uint32_t planned(void) { return __atomic_load_n(&plan.count, __ATOMIC_ACQ
 static int64_t now_ns(void) { return tide_port_platform()->now_ns(tide_port_platform()->context); }
 static uint32_t us_since(int64_t begin_ns) { return (uint32_t)((now_ns() - begin_ns) / 1000); }
 
-/* 0 when the step is done, else a code that says which it was. */
+/* Returns 0 if the step succeeded, else its code. */
 static int step(rcl_ret_t result, int code, const char *what) {
   if (result == RCL_RET_OK) return 0;
   printf("exchange: %s: %s\n", what, tide_status_text(tide_rclc_last_status()));
@@ -104,7 +104,7 @@ static void bind(text_message_t *text) {
   text->message.data.capacity = sizeof text->bytes;
 }
 
-/* ---- messages: a number, on the way up the number that is expected next, and letters that follow from the first ----
+/* ---- messages: a number, towards the agent also the next expected number, and letters derived from the first ----
  */
 
 static size_t put_number(char *bytes, uint32_t number) {
@@ -122,7 +122,7 @@ static void fill(text_message_t *text, uint32_t number, uint32_t expected) {
   text->message.data.size = size;
 }
 
-/* The number, or -1 when anything is not as it was made. */
+/* The number, or -1 if the message is not intact. */
 static int64_t number_of(const text_message_t *text) {
   uint32_t number = 0;
   if (text->message.data.size < DIGITS) return -1;
@@ -146,7 +146,7 @@ static void on_period(rcl_timer_t *timer, int64_t since_ns) {
   if (rcl_publish(&flow->publisher, &flow->outgoing.message, NULL) == RCL_RET_OK) {
     flow->sent++;
   } else {
-    flow->refused++; /* the same number comes again */
+    flow->refused++; /* the same number is sent again */
   }
 }
 
@@ -250,8 +250,8 @@ static int close_session(void) {
   return step(rclc_support_fini(&support), 41, "end of the session");
 }
 
-/* Keep all: nothing that waits in the agent gives way to what is newer. What comes down is kept by who published it, so
- * that the agent's successor can have it again. */
+/* Keep all, so that no message waiting in the agent is dropped for a newer one. Publishers of downward messages keep
+ * them, so that a restarted agent gets them again. */
 static int create_flow(size_t index) {
   flow_t *flow = &flows[index];
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String);
@@ -310,11 +310,11 @@ static int remove_reports(void) {
   return step(rcl_subscription_fini(&words, &node), 27, "end of the word");
 }
 
-/* ---- what is tried when all messages have come ---- */
+/* ---- tests after all messages have arrived ---- */
 
 static void ping(void *argument) {
   (void)argument;
-  do { /* once even where this thread runs only after the other has done all of its own */
+  do { /* once even if this thread runs only after the other has finished */
     const int64_t begin_ns = now_ns();
     const bool good = rmw_uros_ping_agent(ANSWER_MS, 1) == RMW_RET_OK;
     const uint32_t took_us = us_since(begin_ns);
@@ -351,7 +351,7 @@ static int remove_with_a_full_window(void) {
   const uint32_t before = session->counters.polls;
   const int64_t begin_ns = now_ns();
   TRY(rcl_publisher_fini(&burst, &node), 34, "removal");
-  const int code = remove_reports(); /* more requests than there are places for them: it has to wait for one */
+  const int code = remove_reports(); /* more requests than entries: it has to wait for one */
   if (code != 0) return code;
   found.removal_us = us_since(begin_ns);
   found.polls = session->counters.polls - before;

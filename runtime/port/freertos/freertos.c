@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FreeRTOS for the port of kernels (runtime/port/rtos): sections and the clock for tasks and interrupts alike, sleep by
- * task notifications, tasks of the kernel's heap. FreeRTOS preempts by fixed priority: FIFO lanes, and round robin
- * where configUSE_TIME_SLICING is on; it has no deadlines. */
+ * task notifications, tasks of the kernel's heap. FreeRTOS preempts by fixed priority: FIFO lanes, and round robin if
+ * configUSE_TIME_SLICING is on; no deadline scheduling. */
 #include "../rtos/rtos.h"
 
 #define SECOND_NS INT64_C(1000000000)
-#define SLEEP_MAXIMUM_NS (1000 * SECOND_NS) /* a longer sleep looks again in between */
+#define SLEEP_MAXIMUM_NS (1000 * SECOND_NS) /* longer sleeps are split */
 #define STACK_DEFAULT_BYTES 4096u
 #define KEEPER_STACK_BYTES 1024u
 
@@ -13,7 +13,7 @@ bool tide_port_in_interrupt(void) { return TIDE_FREERTOS_IN_INTERRUPT(); }
 
 /* ---- sections ---- */
 
-/* A critical section of a task counts its depth by itself; one of an interrupt gets back what it found. */
+/* The kernel counts the depth of a task's critical sections; those of an interrupt restore the previous mask. */
 #if TIDE_FREERTOS_SPINLOCK
 static portMUX_TYPE lock = portMUX_INITIALIZER_UNLOCKED;
 #define ENTER_CRITICAL() portENTER_CRITICAL(&lock)
@@ -43,7 +43,7 @@ void tide_kernel_exit(void *context, uintptr_t state) {
   }
 }
 
-/* On one core a suspended scheduler keeps out every other task and lets interrupts in. */
+/* On one core a suspended scheduler excludes all other tasks but not interrupts. */
 uintptr_t tide_kernel_lanes_enter(void *context) {
   (void)context;
   if (TIDE_FREERTOS_IN_INTERRUPT()) return 0u;
@@ -64,11 +64,11 @@ int64_t tide_kernel_now_ns(void *context) {
   return tide_freertos_clock_ns();
 }
 #else
-/* In the critical section, so that two callers see a round of the tick counter end once, and in order. Exact where a
- * tick is no whole number of nanoseconds, too. */
+/* In the critical section, so that a wrap of the tick counter is counted once and in order. Exact even if a tick is no
+ * whole number of nanoseconds. */
 int64_t tide_kernel_now_ns(void *context) {
   static TickType_t last;
-  static uint64_t rounds; /* of the tick counter, in ticks */
+  static uint64_t rounds; /* wraps of the tick counter, in ticks */
   const uint64_t rate = (uint64_t)configTICK_RATE_HZ;
   const uintptr_t state = tide_kernel_enter(context);
   const TickType_t now = TIDE_FREERTOS_IN_INTERRUPT() ? xTaskGetTickCountFromISR() : xTaskGetTickCount();
@@ -91,8 +91,8 @@ void tide_kernel_wake_locked(void *waiter) {
   }
 }
 
-/* By the tick clock the deadline is a tick, and the last of these ticks is that one. A finer clock may be anywhere in
- * the tick that runs, so one more. A task that wakes early looks again. */
+/* With the tick clock the deadline falls on the last of these ticks. A finer clock may be anywhere within the current
+ * tick, so one more is needed. A task that wakes early checks again. */
 static TickType_t ticks_of(int64_t left_ns) {
   const int64_t longest = (int64_t)(portMAX_DELAY / 2u);
   if (left_ns >= SLEEP_MAXIMUM_NS) left_ns = SLEEP_MAXIMUM_NS;
@@ -120,7 +120,7 @@ void tide_kernel_set_alarm_locked(int64_t time_ns) { tide_freertos_set_alarm(tim
 void tide_freertos_alarm(void) { tide_rtos_alarm(); }
 #endif
 
-/* As fine as the clock: without TIDE_FREERTOS_CLOCK a tick. */
+/* Resolution of the clock; without TIDE_FREERTOS_CLOCK a tick. */
 static uint64_t measure_now(void *context) { return (uint64_t)tide_kernel_now_ns(context); }
 const tide_measure_clock_t *tide_port_measure_clock(void) {
   static const tide_measure_clock_t measure_clock = {
@@ -159,7 +159,7 @@ int tide_kernel_start(tide_rtos_task_t *task, size_t slot, const tide_lane_setti
   return made == pdPASS ? TIDE_OK : TIDE_ERROR_FULL;
 }
 
-/* Deleted by whoever started it, so that its memory is free at once and not when the idle task runs. */
+/* Deleted by the task that started it, so that its memory is freed at once and not by the idle task. */
 void tide_kernel_join(tide_rtos_task_t *task) {
   const tide_platform_t *platform = tide_port_platform();
   (void)platform->event_wait(platform->context, &task->kernel.ended, TIDE_FOREVER);
@@ -180,7 +180,7 @@ void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority) {
 }
 
 #if TIDE_FREERTOS_BUDGETS
-/* The kernel has chosen a task. */
+/* Called by the kernel after switching to a task. */
 void tide_freertos_switched_in(void) { tide_rtos_switched((const void *)xTaskGetCurrentTaskHandle()); }
 
 int64_t tide_kernel_consumed_ns(tide_kernel_stamp_t *stamp, void *task) {

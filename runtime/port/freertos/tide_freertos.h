@@ -26,21 +26,21 @@
 extern "C" {
 #endif
 
-/* Which of a task's notifications its waits sleep on. The program leaves that one to the runtime. Stream buffers and
- * message buffers of the kernel use number 0, too: a task that waits for both needs another one here. */
+/* Index of the task notification used by waits, reserved for the runtime. The kernel's stream and message buffers also
+ * use number 0: a task that waits for both needs another index here. */
 #ifndef TIDE_FREERTOS_NOTIFICATION
 #define TIDE_FREERTOS_NOTIFICATION 0
 #endif
 
 /* 1: the program defines int64_t tide_freertos_clock_ns(void), monotonic, from any task or interrupt, finer than the
- * tick. 0: time goes by ticks; somebody must ask for it once in a round of the tick counter (49 days at 1 kHz and 32
- * bits), which a session does every second. Tickless idle needs 1: the tick count lags when an interrupt ends it. */
+ * tick. 0: time is counted in ticks and must be read once in a wrap of the tick counter (49 days at 1 kHz and 32 bits),
+ * which a session does every second. Tickless idle needs 1: the tick count lags when an interrupt ends it. */
 #ifndef TIDE_FREERTOS_CLOCK
 #define TIDE_FREERTOS_CLOCK 0
 #endif
-/* 1: waits end at their time, not at a tick. The program defines void tide_freertos_set_alarm(int64_t time_ns): call
- * tide_freertos_alarm at that time of its clock, or at once when it has passed; it replaces the one before. It is
- * called within a critical section. */
+/* 1: waits end at their time, not at a tick. The program defines void tide_freertos_set_alarm(int64_t time_ns): it must
+ * call tide_freertos_alarm at that time of its clock, or at once if it has passed; a new time replaces the previous
+ * one. It is called within a critical section. */
 #ifndef TIDE_FREERTOS_ALARM
 #define TIDE_FREERTOS_ALARM 0
 #endif
@@ -53,18 +53,18 @@ int64_t tide_freertos_clock_ns(void);
 #endif
 #if TIDE_FREERTOS_ALARM
 void tide_freertos_set_alarm(int64_t time_ns);
-/* From the interrupt of the alarm, or a task that stands for it. Earlier and unasked calls are harmless. Cost: linear
+/* From the interrupt of the alarm, or a task in its place. Early and spurious calls are harmless. Cost: linear
  * in the tasks that it wakes. */
 void tide_freertos_alarm(void);
 #endif
 
-/* Lanes of one executor at most. */
+/* Maximum number of lanes of one executor. */
 #ifndef TIDE_FREERTOS_LANES
 #define TIDE_FREERTOS_LANES 8
 #endif
 
-/* The task of the link: it polls the session and runs a custom transport, so that nobody else has to. Its usual
- * priority outranks all lanes; tide_link_address_t.thread_priority chooses another. */
+/* The task of the link: it polls the session and runs a custom transport, so that no other task has to. Its default
+ * priority is above all lanes; tide_link_address_t.thread_priority chooses another. */
 #ifndef TIDE_FREERTOS_LINK_STACK_BYTES
 #define TIDE_FREERTOS_LINK_STACK_BYTES 2048u
 #endif
@@ -72,7 +72,7 @@ void tide_freertos_alarm(void);
 #define TIDE_FREERTOS_LINK_PRIORITY (configMAX_PRIORITIES - 1)
 #endif
 
-/* Critical sections with a spinlock, as ESP-IDF's several cores want them. */
+/* Critical sections with a spinlock, for the multi-core FreeRTOS of ESP-IDF. */
 #ifndef TIDE_FREERTOS_SPINLOCK
 #ifdef ESP_PLATFORM
 #define TIDE_FREERTOS_SPINLOCK 1
@@ -81,7 +81,7 @@ void tide_freertos_alarm(void);
 #endif
 #endif
 
-/* Whether the caller is an interrupt. Kernel ports that have no way to ask (POSIX, RISC-V) get one from the program. */
+/* Whether the caller is an interrupt. For kernel ports that cannot tell (POSIX, RISC-V) the program defines it. */
 #ifndef TIDE_FREERTOS_IN_INTERRUPT
 #if defined(ESP_PLATFORM)
 #define TIDE_FREERTOS_IN_INTERRUPT() (xPortInIsrContext() != 0)
@@ -92,7 +92,7 @@ void tide_freertos_alarm(void);
 #endif
 #endif
 
-/* Cores that tasks run on: ESP-IDF says portNUM_PROCESSORS, the kernel configNUMBER_OF_CORES since V11. */
+/* Number of cores that run tasks: portNUM_PROCESSORS in ESP-IDF, configNUMBER_OF_CORES since kernel V11. */
 #if defined(ESP_PLATFORM)
 #define TIDE_FREERTOS_CORES portNUM_PROCESSORS
 #elif defined(configNUMBER_OF_CORES)
@@ -107,11 +107,11 @@ void tide_freertos_alarm(void);
  *   void tide_freertos_switched_in(void);
  *   #define traceTASK_SWITCHED_IN() tide_freertos_switched_in()
  *
- * Time of interrupts is charged to the lane that they interrupt. Of one executor at a time. */
+ * Time of interrupts is charged to the lane that they interrupt. For one executor at a time. */
 #ifndef TIDE_FREERTOS_BUDGETS
 #define TIDE_FREERTOS_BUDGETS 0
 #endif
-#ifndef TIDE_FREERTOS_REPLENISHMENTS /* outstanding of a lane at most: 16 bytes each */
+#ifndef TIDE_FREERTOS_REPLENISHMENTS /* most outstanding replenishments of a lane, 16 bytes each */
 #define TIDE_FREERTOS_REPLENISHMENTS 8
 #endif
 #if TIDE_FREERTOS_BUDGETS

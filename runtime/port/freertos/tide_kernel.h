@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runtime/port/rtos/rtos.h asks of FreeRTOS. */
+/* FreeRTOS's definitions for runtime/port/rtos/rtos.h. */
 #ifndef TIDE_KERNEL_H
 #define TIDE_KERNEL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session on a serial device of NuttX. Two threads: one reads, one writes and lets the session's time pass, so that
- * neither waits for the other. A frame is made where it is submitted and leaves by the writer; tcdrain tells when its
- * last bit has left the line. One line. */
+/* A session on a serial device of NuttX. Two threads: one reads, the other writes and polls the session, so that
+ * neither waits for the other. A frame is encoded by its submitter and sent by the writer; tcdrain waits until its last
+ * bit was sent. One line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,14 +26,14 @@ static struct {
   tide_session_t *session; /* null: closed */
   const char *device;
   uint32_t baud;
-  int descriptor; /* negative: down. The writer opens and closes it */
+  int descriptor; /* negative: link down. The writer opens and closes it */
   bool stop;
-  bool down;    /* the reader has seen the end of it */
-  bool sending; /* frame holds one that the writer has not written */
+  bool down;    /* the reader has detected the end of the link */
+  bool sending; /* `frame` is not written yet */
   uint8_t storage[TIDE_FRAMING_WORST_BYTES(TIDE_NUTTX_MTU_BYTES) + 4u];
   tide_serial_output_t output;
-  tide_event_t work;   /* of the writer */
-  tide_event_t opened; /* of the reader */
+  tide_event_t work;   /* event of the writer */
+  tide_event_t opened; /* event of the reader */
   pthread_t reader, writer;
   tide_link_counters_t counters;
 } line = {.descriptor = -1};
@@ -44,7 +44,7 @@ static void leave(uintptr_t state) { platform()->critical_exit(platform()->conte
 static void set(tide_event_t *event) { platform()->event_set(platform()->context, event); }
 static int64_t now_ns(void) { return platform()->now_ns(platform()->context); }
 
-/* In the daemon's critical section: making the frame is linear in its length, and short for a link quantum. */
+/* In the daemon's critical section: encoding the frame is linear in its length, and short for a link quantum. */
 static int start(void *context, const tide_frame_parts_t *parts) {
   (void)context;
   const int status = tide_serial_output_load(&line.output, parts);
@@ -117,7 +117,7 @@ static bool write_frame(void) {
   return tcdrain(line.descriptor) == 0;
 }
 
-/* One round of the writer. Returns until when it has nothing to do. */
+/* One round of the writer. Returns the time of the next one. */
 static int64_t serve(void) {
   const uintptr_t state = enter();
   const bool sending = line.sending, down = line.down;
@@ -147,7 +147,8 @@ static void *write_thread(void *argument) {
 static void *read_thread(void *argument) {
   uint8_t bytes[64];
   int before;
-  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* a read alone may be ended, never a lock's holder */
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* only a read may be cancelled, never the holder of a
+                                                                    lock */
   while (!is_stopped()) {
     const uintptr_t state = enter();
     const int descriptor = line.down ? -1 : line.descriptor;
@@ -168,7 +169,7 @@ static void *read_thread(void *argument) {
       line.down = true;
       leave(again);
     }
-    set(&line.work); /* hearing moves the session's times */
+    set(&line.work); /* reception changes the session's deadlines */
   }
   return argument;
 }
@@ -196,7 +197,7 @@ static void stop_threads(bool reader) {
   set(&line.work);
   set(&line.opened);
   (void)pthread_join(line.writer, NULL);
-  if (line.descriptor >= 0) go_down(); /* ends a read that waits */
+  if (line.descriptor >= 0) go_down(); /* ends a waiting read */
   if (!reader) return;
   (void)pthread_cancel(line.reader);
   (void)pthread_join(line.reader, NULL);

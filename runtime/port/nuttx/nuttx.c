@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NuttX for the lanes of the port of kernels (runtime/port/rtos): threads with FIFO, round robin, and budgets. Those
- * are the port's (CONFIG_TIDE_BUDGETS), by the kernel's notes of switches and a watchdog; or else the system's own
- * sporadic server (CONFIG_SCHED_SPORADIC), for which the runtime has nothing to do. */
+ * are the port's (CONFIG_TIDE_BUDGETS), by the kernel's switch notes and a watchdog; or the system's own sporadic
+ * server (CONFIG_SCHED_SPORADIC), which needs nothing from the runtime. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -9,8 +9,8 @@
 #include "../rtos/rtos.h"
 
 #define SECOND_NS INT64_C(1000000000)
-#define REPLENISHMENTS 16  /* of the system's own server */
-#if CONFIG_RR_INTERVAL > 0 /* else the system refuses SCHED_RR */
+#define REPLENISHMENTS 16  /* for the system's own server */
+#if CONFIG_RR_INTERVAL > 0 /* otherwise the system refuses SCHED_RR */
 #define IN_TURNS SCHED_RR
 #else
 #define IN_TURNS SCHED_FIFO
@@ -41,7 +41,7 @@ void *tide_kernel_self(void) {
 #ifdef CONFIG_TIDE_BUDGETS
   return nxsched_self();
 #else
-  const pthread_t self = pthread_self(); /* threads of NuttX's simulator share what is thread-local */
+  const pthread_t self = pthread_self(); /* threads of NuttX's simulator share thread-local storage */
   void *name = NULL;
   memcpy(&name, &self, sizeof self < sizeof name ? sizeof self : sizeof name);
   return name;
@@ -55,8 +55,8 @@ static void *run_thread(void *argument) {
 #endif
   task->run(task->argument);
   if (task->kernel.sporadic) {
-    /* A thread that ends under SCHED_SPORADIC fails an assertion of NuttX, or reads through a null pointer where there
-     * are none (nxsched_suspend_sporadic): it ends under the policy that every configuration has. */
+    /* A thread that ends under SCHED_SPORADIC fails an assertion of NuttX, or reads through a null pointer if there are
+     * no assertions (nxsched_suspend_sporadic): so it ends under a policy that every configuration has. */
     struct sched_param parameters;
     memset(&parameters, 0, sizeof parameters);
     parameters.sched_priority = sched_get_priority_min(SCHED_FIFO);
@@ -65,7 +65,7 @@ static void *run_thread(void *argument) {
   return NULL;
 }
 
-/* The policy of the system and its parameters; false: as the thread that starts it. */
+/* The system's policy and its parameters; false: inherit from the starting thread. */
 static bool scheduling_of(const tide_lane_settings_t *settings, int priority, int *policy,
                           struct sched_param *parameters) {
   memset(parameters, 0, sizeof *parameters);
@@ -75,7 +75,7 @@ static bool scheduling_of(const tide_lane_settings_t *settings, int priority, in
     case TIDE_SCHEDULING_FIFO:
       *policy = SCHED_FIFO;
       return true;
-    case TIDE_SCHEDULING_NORMAL: /* no other than by priority: the lowest, in turns where there are any */
+    case TIDE_SCHEDULING_NORMAL: /* only priority scheduling exists: the lowest priority, round robin if available */
     case TIDE_SCHEDULING_ROUND_ROBIN:
       return true;
     case TIDE_SCHEDULING_SPORADIC:
@@ -154,13 +154,13 @@ void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority) {
 /* ---- budgets ---- */
 
 #define TICK_NS ((int64_t)CONFIG_USEC_PER_TICK * 1000)
-#define UNCOUNTED ULONG_MAX /* the frequency of a counter that nobody has set going */
+#define UNCOUNTED ULONG_MAX /* the frequency of a counter that was not started */
 
 static spinlock_t lock;
 static struct wdog_s watchdog;
 static sem_t look;
 static tide_event_t unused;
-static const tide_platform_t *platform; /* asked for once: that may wait */
+static const tide_platform_t *platform; /* fetched once, as fetching it may wait */
 
 irqstate_t tide_nuttx_mask(void) { return spin_lock_irqsave(&lock); }
 void tide_nuttx_unmask(irqstate_t state) { spin_unlock_irqrestore(&lock, state); }
@@ -185,17 +185,17 @@ static struct note_driver_s driver = {
     .ops = &operations,
 };
 
-/* TIDE_ERROR_UNSUPPORTED: nobody has set the chip's counter going (CONFIG_ARCH_PERF_EVENTS). TIDE_ERROR_FULL: no place
- * for another driver of notes (CONFIG_DRIVERS_NOTE_MAX). */
+/* TIDE_ERROR_UNSUPPORTED: the chip's counter was not started (CONFIG_ARCH_PERF_EVENTS). TIDE_ERROR_FULL: no room for
+ * another note driver (CONFIG_DRIVERS_NOTE_MAX). */
 int tide_kernel_prepare_budgets(void) {
-  static bool prepared; /* for good: NuttX has no way back from a driver */
+  static bool prepared; /* permanent: NuttX cannot unregister a driver */
   if (perf_getfreq() == 0u || perf_getfreq() == UNCOUNTED) return TIDE_ERROR_UNSUPPORTED;
   if (prepared) return TIDE_OK;
   platform = tide_port_platform();
   if (note_driver_register(&driver) != 0) return TIDE_ERROR_FULL;
   platform->event_init(platform->context, &unused);
   (void)sem_init(&look, 0, 0);
-  (void)sem_setprotocol(&look, SEM_PRIO_NONE); /* who posts it is nobody's holder */
+  (void)sem_setprotocol(&look, SEM_PRIO_NONE); /* a poster of this semaphore is not its holder */
   prepared = true;
   return TIDE_OK;
 }
@@ -221,7 +221,7 @@ static void on_alarm(wdparm_t argument) {
   tide_kernel_wake_keeper();
 }
 
-/* The watchdog comes at the first tick that is later than its delay: up to one too early, and then the next is right.
+/* The watchdog fires at the first tick after its delay: up to one tick early; the next one is then right.
  */
 void tide_kernel_look_at_masked(int64_t time_ns) {
   const int64_t left_ns = time_ns - platform->now_ns(platform->context);
@@ -232,10 +232,9 @@ void tide_kernel_look_at_masked(int64_t time_ns) {
   }
 }
 
-/* The kernel forgets what it has lent when a priority is set, and lends nothing to who falls later. So nobody falls
- * inside of a section of the runtime, where others would wait for it: the thread that sets it goes through both locks
- * of the platform first. A priority that the kernel has lent to the lane, since a more urgent thread waits for it,
- * stays. */
+/* Setting a priority makes the kernel drop inherited priority, and a thread demoted later inherits none. So no lane is
+ * demoted inside a section of the runtime, where others would wait for it: the setting thread first takes both locks of
+ * the platform. Priority that the lane has inherited from a more urgent waiting thread stays. */
 void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority) {
   struct sched_param parameters;
   memset(&parameters, 0, sizeof parameters);

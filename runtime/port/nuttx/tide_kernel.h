@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runtime/port/rtos/rtos.h asks of NuttX: threads of POSIX, and with CONFIG_TIDE_BUDGETS the kernel's own
+/* NuttX's definitions for runtime/port/rtos/rtos.h: POSIX threads, and with CONFIG_TIDE_BUDGETS the kernel's own
  * functions. Clock, sections, events and locks of the platform are those of runtime/port/posix. */
 #ifndef TIDE_KERNEL_H
 #define TIDE_KERNEL_H
@@ -11,7 +11,7 @@
 #define TIDE_KERNEL_ONE_SET 0
 #define TIDE_KERNEL_SETS_PRIORITY 1
 #define TIDE_KERNEL_SWITCHES 1
-#define TIDE_KERNEL_ARMS_IN_SWITCH 0 /* nothing of the kernel is called from a note but its clocks */
+#define TIDE_KERNEL_ARMS_IN_SWITCH 0 /* only the kernel's clocks are called from a note */
 #define TIDE_KERNEL_PRIORITY_LEAST (sched_get_priority_min(SCHED_FIFO))
 #define TIDE_KERNEL_PRIORITY_MOST (sched_get_priority_max(SCHED_FIFO))
 #define TIDE_KERNEL_PRIORITY_NORMAL TIDE_KERNEL_PRIORITY_LEAST
@@ -26,9 +26,9 @@
 #include <nuttx/spinlock.h>
 #define TIDE_KERNEL_BUDGETS 1
 #define TIDE_KERNEL_REPLENISHMENTS CONFIG_TIDE_REPLENISHMENTS
-/* Each look charges whoever was running, so that no slice is longer than what a counter of 32 bits can tell. */
+/* Each check charges the running thread, so that no slice exceeds the range of a 32-bit counter. */
 #define TIDE_KERNEL_LOOK_NS INT64_C(1000000000)
-irqstate_t tide_nuttx_mask(void); /* interrupts, too: the section of the platform is a mutex */
+irqstate_t tide_nuttx_mask(void); /* also masks interrupts, since the platform's section is a mutex */
 void tide_nuttx_unmask(irqstate_t state);
 #define tide_kernel_mask() ((uintptr_t)tide_nuttx_mask())
 #define tide_kernel_unmask(state) tide_nuttx_unmask((irqstate_t)(state))
@@ -39,9 +39,9 @@ void tide_nuttx_unmask(irqstate_t state);
 
 typedef struct tide_kernel_task {
   pthread_t thread;
-  bool sporadic; /* by the kernel */
+  bool sporadic; /* uses the kernel's sporadic server */
   struct tcb_s *tcb;
 } tide_kernel_task_t;
-typedef unsigned long tide_kernel_stamp_t; /* of the kernel's counter */
+typedef unsigned long tide_kernel_stamp_t; /* a value of the kernel's counter */
 
 #endif

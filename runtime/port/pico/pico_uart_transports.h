@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The board's standard input and output as a link, over USB or UART, whichever of them the program's CMake enables:
+/* The board's standard input and output as a link, over USB or UART, as enabled in the program's CMake:
  *
  *   rmw_uros_set_custom_transport(true, NULL, pico_serial_transport_open, pico_serial_transport_close,
  *                                 pico_serial_transport_write, pico_serial_transport_read);
  *
- * Only one core and one context call the runtime. The program prints nothing meanwhile. */
+ * Only one core and one context call the runtime. The program must not print meanwhile. */
 #ifndef TIDE_PICO_UART_TRANSPORTS_H
 #define TIDE_PICO_UART_TRANSPORTS_H
 

@@ -5,17 +5,17 @@
 #include <sched.h>
 #include <string.h>
 
-/* What the time grows from. */
+/* Initial polling time. */
 #define BUSY_POLL_FIRST_NS INT64_C(10000)
-/* Two looks are a microsecond apart. With more than this between them, somebody else had the processor, and no
- * interrupt is that long. */
+/* Polls are a microsecond apart. A longer gap than this means that another thread had the processor, since no interrupt
+ * is that long. */
 #define BUSY_POLL_TAKEN_AWAY_NS INT64_C(200000)
 #define BUSY_POLL_REST_NS INT64_C(5000000)
 #define BUSY_POLL_REST_MAXIMUM_NS INT64_C(1280000000)
-/* Each time that looking paid is worth one; nothing is left: sleep. */
+/* Each successful poll adds one; at zero the thread sleeps. */
 #define CONFIDENCE_MAXIMUM 8
 #define LOST_BY_A_LONG_WAIT 4
-/* A real-time thread looks for at most one part in so many of the time. */
+/* A real-time thread polls for at most 1/this of the time. */
 #define BUSY_POLL_REAL_TIME_PARTS 4
 #define POLICY_DEADLINE 6 /* SCHED_DEADLINE, which not every C library names */
 
@@ -60,7 +60,7 @@ static void rest(tide_busy_poll_t *poll, int64_t now_ns, int64_t rest_ns) {
   poll->rest_ns = now_ns + rest_ns;
 }
 
-/* Others need the processor: they will again. */
+/* Other threads need the processor, and will need it again. */
 static void rest_longer(tide_busy_poll_t *poll, int64_t now_ns) {
   const bool again = poll->taken_rest_ns > 0 && now_ns - poll->taken_ns < 2 * BUSY_POLL_REST_MAXIMUM_NS;
   poll->taken_rest_ns = again ? smaller(2 * poll->taken_rest_ns, BUSY_POLL_REST_MAXIMUM_NS) : BUSY_POLL_REST_NS;
@@ -89,7 +89,7 @@ void tide_busy_poll_looked(tide_busy_poll_t *poll, int64_t now_ns, bool found) {
   if (!found) poll->misses++;
 }
 
-/* One wait that is too long does not undo what paid many times. */
+/* One long wait does not cancel many successful ones. */
 static void lose_confidence(tide_busy_poll_t *poll, int64_t now_ns) {
   if (poll->confidence > LOST_BY_A_LONG_WAIT) {
     poll->confidence -= LOST_BY_A_LONG_WAIT;

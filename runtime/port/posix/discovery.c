@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Agents on this network: a question to all, and the first answer. */
+/* Finds agents on this network: sends a query to all and takes the first answer. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -24,7 +24,7 @@ static bool ask_on(int descriptor, struct in_addr interface, const struct sockad
   return sendto(descriptor, question, count, 0, (const struct sockaddr *)group, sizeof *group) == (ssize_t)count;
 }
 
-/* On each network, and on this machine. */
+/* Sends the query on each network and on this machine. */
 static int ask(int descriptor, uint16_t port) {
   struct sockaddr_in group;
   memset(&group, 0, sizeof group);
@@ -43,7 +43,7 @@ static int ask(int descriptor, uint16_t port) {
   return asked ? TIDE_OK : TIDE_ERROR_LINK;
 }
 
-/* An agent that serves every interface may name none: then it is where the answer came from. */
+/* An agent that serves every interface may name none: then the answer's source address is used. */
 static void describe(tide_xrce_locator_t *locator, const struct sockaddr_in *from, char *host, uint16_t *port) {
   static const uint8_t any[4] = {0, 0, 0, 0};
   if (memcmp(locator->address, any, sizeof any) == 0) memcpy(locator->address, &from->sin_addr, sizeof any);

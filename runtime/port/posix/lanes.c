@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread for each lane of an executor. All of them stand at a gate, scheduled as they should be, before the first one
- * goes on. Lanes with a budget share a supervisor, one more urgent than the most urgent of them. */
+/* A thread for each lane of an executor. All of them have their scheduling and wait at a gate before the first one
+ * continues. Lanes with a budget share a supervisor, one more urgent than the most urgent of them. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ typedef struct lanes {
   pthread_cond_t decided;
   gate_t gate;
   tide_posix_budgets_t budgets;
-  int budgets_status; /* of the supervisor */
+  int budgets_status; /* status of the supervisor */
 } lanes_t;
 
 typedef struct lane {
@@ -159,7 +159,7 @@ static int run_all(lanes_t *all, lane_t *threads, tide_lane_t *lanes, size_t cou
     if (threads[index].started) tide_posix_thread_join(&threads[index].thread);
     free(threads[index].replenishments);
   }
-  /* Not before all have ended: a callback of one lane may read the counters of the others. */
+  /* Only after all have ended, as a callback of one lane may read the counters of others. */
   for (size_t index = 0; index < count; index++) lanes[index].budget = (tide_budget_hooks_t){0};
   tide_posix_budgets_stop(&all->budgets);
   return status;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The links of this port: a descriptor, a thread that plays the interrupt side, and one frame on its way out. A kind
- * (serial, UDP, TCP) fills in how its descriptor is opened, and how messages become bytes and back.
+/* The links of this port: a descriptor, a thread that acts as the interrupt context, and one outgoing frame. A kind
+ * (serial, UDP, TCP) defines how its descriptor is opened and how messages are converted to bytes and back.
  *
  * Two contexts meet here. Submitters call the daemon's start, which writes to the descriptor at once, so that a frame
  * does not wait for a thread to wake. The link's thread does everything else. `mutex` guards the descriptor and the
  * outgoing frame; it is taken after the daemon's critical section and never held while the daemon is called.
  *
- * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. It has the top
- * priority, so where it were, it would run after each of them and no two would ever leave together. It is there for
- * what arrives, for acknowledgments that do not, for what the system does not take now, and in a flood for what waits
- * for others. While it is in a turn of its own, what submitters have joins its batch.
+ * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. If it were, it would
+ * run after each one, as it has the top priority, and no two would be sent together. The thread handles reception,
+ * missing acknowledgments, datagrams that the system does not take now, and in a flood messages that wait for others.
+ * While the thread is running, submitted messages join its batch.
  *
- * Datagrams are also received by callers that wait for something, so that an answer need not wake two
- * threads in turn; `receiving` keeps them apart. The thread wakes all the same, because it may be more urgent. */
+ * Waiting callers also receive datagrams, so that an answer need not wake two threads in turn; `receiving` serialises
+ * them. The thread wakes nevertheless, because it may be more urgent. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -51,26 +51,26 @@
 #define DATAGRAM_BYTES ((size_t)4u * TIDE_DATAGRAM_BYTES_MAXIMUM)
 #define SECOND_NS INT64_C(1000000000)
 #define REOPEN_NS INT64_C(200000000)
-#define AWAKE INT64_MIN /* the thread: it sees what is asked for before it sleeps */
+#define AWAKE INT64_MIN /* the thread is awake and checks requests before it sleeps */
 /* Messages sent in a row before the thread looks at what arrived. */
 #define MESSAGES_A_TURN 32
-/* A flood starts with so many messages, and ends when so many have leaked away. */
+/* Size of the leaky bucket: a flood starts when it is full and ends when it is empty. */
 #define FLOOD_MESSAGES 64
 #define FLOOD_MESSAGES_MAXIMUM 256
-/* The shortest delay of a HEARTBEAT where the transmitter finds it (tide_transmitter_config_t.heartbeat_delay_ns). */
+/* The shortest delay of a HEARTBEAT if the transmitter measures it (tide_transmitter_config_t.heartbeat_delay_ns). */
 #define HEARTBEAT_LEAST_NS INT64_C(2000000)
 #define PSEUDO_TERMINAL_FIRST 136u /* major numbers of the terminal side, as Linux assigns them */
 #define PSEUDO_TERMINAL_LAST 143u
 #define RECEIVE_BUFFER_BYTES (1 << 20)
-/* What the kernel may hold of a TCP connection that has not been sent yet: beyond it, messages wait where they can be
- * chosen by priority. */
+/* Limit of unsent bytes of a TCP connection in the kernel; further messages wait where they can be reordered by
+ * priority. */
 #define UNSENT_BYTES 16384
 #define CONNECT_TIMEOUT_MS 500
 #define LENGTH_BYTES 2u
 #define RECEIVE_CALLS_A_TURN 4
-/* A link that is closed waits for those who wait by way of it, so they look up so often. */
+/* Closing a link waits for callers that wait on it, so these check for the end at this interval. */
 #define LOOK_UP_NS INT64_C(20000000)
-/* The link's thread receives just now: it will set the event, or leave something to be received. */
+/* The link's thread is receiving: within this time it sets the event, or leaves data to be received. */
 #define THREAD_RECEIVES_NS INT64_C(500000)
 #define CUSTOM_TURN_NS INT64_C(20000000)
 
@@ -83,57 +83,57 @@ typedef struct kind {
   int (*load)(link_t *link, const tide_frame_parts_t *frame);
   /* Hand the rest of the output to the system, as far as it takes it now. Negative: the message is lost. */
   int (*push)(link_t *link);
-  /* Datagrams, instead of load and push: the message joins the link's batch. */
+  /* For datagrams, instead of load and push: the message joins the link's batch. */
   int (*append)(link_t *link, const tide_frame_parts_t *frame);
   /* Has what the system took left the machine? Null: yes. */
   bool (*is_drained)(link_t *link);
-  /* Something can be read, or may be. 0: nothing was; negative: the link is down. */
+  /* Called when data may be readable. 0: there was none; negative: the link is down. */
   int (*receive)(link_t *link);
-  bool survives_errors; /* an error of the descriptor does not mean that the link is down (datagrams) */
+  bool survives_errors; /* a descriptor error does not take the link down (datagrams) */
 } kind_t;
 
 struct link {
   const kind_t *kind;
   tide_session_t *session;
   tide_link_address_t address;
-  link_t *next;     /* of all links; with the next one, under links_mutex */
-  unsigned holders; /* callers that wait by way of this link */
+  link_t *next;     /* next of all links; this and `holders` under links_mutex */
+  unsigned holders; /* callers that wait on this link */
   tide_posix_thread_t thread;
   pthread_mutex_t mutex, receiving;
   int wake_descriptor; /* eventfd */
   atomic_bool stop, woken;
-  _Atomic int64_t asleep_until_ns; /* of the thread */
-  _Atomic int64_t asked_ns;        /* when it has something to do: since its last turn started */
+  _Atomic int64_t asleep_until_ns; /* wake-up time of the sleeping thread */
+  _Atomic int64_t asked_ns;        /* earliest time requested since its last turn started */
   _Atomic uint64_t bytes_received;
   _Atomic uint32_t messages_oversize;
-  atomic_bool under_way;             /* something of what follows is: the thread looks without the mutex */
-  _Atomic int64_t awaiting_until_ns; /* as long it sleeps no longer than to the next HEARTBEAT */
-  tide_posix_link_times_t times;     /* as they were when it was created */
+  atomic_bool under_way;             /* a message below is pending: read by the thread without the mutex */
+  _Atomic int64_t awaiting_until_ns; /* until then the thread wakes for each possible HEARTBEAT */
+  tide_posix_link_times_t times;     /* copied when the link was created */
 
   /* Under the mutex. */
-  int descriptor; /* negative: down */
-  bool busy;      /* a message was started and its end is not reported */
+  int descriptor; /* negative: link down */
+  bool busy;      /* a message was started and its end is not reported yet */
   tide_serial_output_t output;
   tide_datagram_output_t batch; /* in the storage of output */
-  int64_t gather_until_ns;      /* when it leaves at the latest; 0: at the end of the thread's turn */
+  int64_t gather_until_ns;      /* latest time of sending the batch; 0: at the end of the thread's turn */
   tide_priority_t gathered_priority;
-  int64_t submitted_ns; /* when a submitter last was done with one */
+  int64_t submitted_ns; /* when a submitter last completed a message */
   int64_t recent_messages;
   tide_link_counters_t counters;
 
-  int64_t awaited_ns; /* when the last message that the peer answers was started; under the daemon's critical section */
+  int64_t awaited_ns; /* start of the last message that the peer answers; guarded by the daemon's critical section */
 
   /* The thread's own. */
   bool is_pseudo_terminal, tells_when_empty;
-  int64_t drained_check_ns; /* 0, or when to ask the driver again */
+  int64_t drained_check_ns; /* 0, or when to query the driver again */
   int64_t reopen_ns, poll_ns;
-  bool gave_way; /* somebody else was receiving */
+  bool gave_way; /* another caller was receiving */
   tide_datagram_input_t datagrams;
   uint8_t *datagram_storage; /* null where datagrams do not arrive */
   size_t input_bytes;
   uint8_t input[INPUT_BYTES];
 
-  atomic_bool looking;        /* a caller that waits looks for what arrives, or has the following in hand */
+  atomic_bool looking;        /* a waiting caller is polling, or uses the next member */
   tide_busy_poll_t busy_poll; /* that caller's */
 };
 
@@ -153,9 +153,9 @@ static int64_t clock_ns(void) {
 
 static int64_t earlier(int64_t left_ns, int64_t right_ns) { return left_ns < right_ns ? left_ns : right_ns; }
 
-/* ---- threads that play the interrupt side ---- */
+/* ---- threads that act as the interrupt context ---- */
 
-/* A thread with SCHED_DEADLINE passes on neither its scheduling nor a part of its bandwidth. */
+/* A SCHED_DEADLINE thread cannot pass on its scheduling or bandwidth. */
 static tide_posix_scheduling_t inherited(void) {
   tide_posix_scheduling_t scheduling = tide_posix_own_scheduling();
   const bool known = scheduling.policy == SCHED_FIFO || scheduling.policy == SCHED_RR;
@@ -169,7 +169,7 @@ static tide_posix_scheduling_t asked_for(int priority) {
   return (tide_posix_scheduling_t){.policy = SCHED_FIFO, .priority = priority, .cpu = TIDE_POSIX_ANY_CPU};
 }
 
-/* Start a thread of the priority that the address asks for or, where that is not permitted, of the caller's scheduling.
+/* Start a thread with the address's priority or, if that is not permitted, with the caller's scheduling.
  * `function` starts with be_exact. */
 static int start_thread(tide_posix_thread_t *thread, int priority, void (*function)(void *context), void *context,
                         tide_link_counters_t *counters) {
@@ -190,7 +190,7 @@ static void be_exact(void) { (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 
 static bool is_own_thread(const link_t *link) { return link_of_this_thread == link; }
 
-/* Later wake-ups are not needed before the thread has taken this one. */
+/* Further wake-ups are redundant until the thread has handled this one. */
 static void wake(link_t *link) {
   const uint64_t one = 1u;
   if (atomic_exchange(&link->woken, true)) return;
@@ -198,8 +198,8 @@ static void wake(link_t *link) {
   }
 }
 
-/* For the thread: there is something to do at this time, and whatever that is can be seen already. Either the thread's
- * time to wake is seen here, or what is asked for is seen by the thread before it sleeps. */
+/* Requests work from the thread at this time; the work must already be visible. Either this sees the thread's wake-up
+ * time, or the thread sees the request before it sleeps. */
 static void ask(link_t *link, int64_t time_ns) {
   if (time_ns == TIDE_FOREVER || is_own_thread(link)) return;
   int64_t asked_ns = atomic_load(&link->asked_ns);
@@ -208,10 +208,10 @@ static void ask(link_t *link, int64_t time_ns) {
   if (time_ns < atomic_load(&link->asleep_until_ns)) wake(link);
 }
 
-/* ---- what leaves: from the daemon's start to the report of its end ---- */
+/* ---- sending: from the daemon's start to the report of its end ---- */
 
-/* Leave the mutex after a change of what goes out. What a submitter has begun is seen by the thread before it sleeps,
- * or he wakes it: he asks after this. */
+/* Leave the mutex after a change of the output. The thread sees a submitter's message before it sleeps, or the
+ * submitter wakes it, as its request follows. */
 static void leave(link_t *link) {
   const bool waits = link->batch.count > 0u || link->gather_until_ns != TIDE_FOREVER;
   atomic_store(&link->under_way, link->busy || waits);
@@ -242,12 +242,12 @@ static void flush_locked(link_t *link) {
   if (link->batch.count == 0u) return;
   const uint64_t lost = link->batch.lost, bytes_sent = link->batch.bytes_sent;
   if (!tide_datagram_output_flush(&link->batch)) link->counters.writes_partial++;
-  link->counters.messages_lost += (uint32_t)(link->batch.lost - lost); /* no route, too long: as if lost on the way */
+  link->counters.messages_lost += (uint32_t)(link->batch.lost - lost); /* no route, or too long: counted as lost */
   link->counters.bytes_sent += link->batch.bytes_sent - bytes_sent;
   link->counters.batches++;
 }
 
-/* A bucket of the submitters' messages that leaks one in each flood_gap_ns. */
+/* A leaky bucket of the submitters' messages, with one leak each flood_gap_ns. */
 static bool is_flood_locked(link_t *link, int64_t now_ns) {
   const int64_t leaked = (now_ns - link->submitted_ns) / link->times.flood_gap_ns;
   link->recent_messages = leaked < link->recent_messages ? link->recent_messages - leaked + 1 : 1;
@@ -256,9 +256,9 @@ static bool is_flood_locked(link_t *link, int64_t now_ns) {
   return link->recent_messages >= FLOOD_MESSAGES;
 }
 
-/* Only a flood is worth a message's waiting, and only what leaves with the others as one train, so that the call that
- * sends them stays short: the critical section is held. What is more urgent than something that waits leaves at once,
- * and that with it. */
+/* Messages wait only in a flood, and only if they can be sent with the others as one train, so that the system call
+ * stays short (the critical section is held). A message more urgent than a waiting one is sent at once, together with
+ * the waiting ones. */
 static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
   const bool flood = is_flood_locked(link, now_ns);
   const tide_datagram_output_t *batch = &link->batch;
@@ -276,8 +276,8 @@ static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame, int64
   return true;
 }
 
-/* The thread's messages leave together when its turn ends. Everybody else's leave now, with what is in the batch
- * before them because numbers in a stream have to rise; the wire waits for nobody who is preempted. */
+/* The thread's messages leave together when its turn ends. Submitters' messages are sent now, after those already in
+ * the batch, since numbers in a stream must rise; the wire never waits for a preempted thread. */
 static int append_locked(link_t *link, const tide_frame_parts_t *frame) {
   const int status = link->kind->append(link, frame);
   if (status != TIDE_OK) return status;
@@ -305,13 +305,13 @@ static int start_locked(link_t *link, const tide_frame_parts_t *frame) {
   return status;
 }
 
-/* When the thread has to do something about a message that is gone: send it with others, and ask for its acknowledgment
- * if none comes. The session knows when; it is polled by the earliest time there can be. */
+/* When the thread must act on a submitted message: send the batch, or request a missing acknowledgment. The session
+ * determines the time of the latter; it is polled at the earliest possible one. */
 static int64_t due_ns(link_t *link, const tide_frame_parts_t *frame, int64_t gather_until_ns) {
   if (!frame->awaited) return gather_until_ns;
   const int64_t now = clock_ns();
-  /* Where such messages follow each other more quickly than their HEARTBEATs are due, the thread need not be woken for
-   * each of them when it wakes that often by itself. The daemon starts one at a time. */
+  /* If such messages follow each other faster than their HEARTBEATs are due, the thread wakes often enough by itself
+   * and need not be woken for each. The daemon starts one at a time. */
   if (now - link->awaited_ns < HEARTBEAT_LEAST_NS) {
     atomic_store_explicit(&link->awaiting_until_ns, now + HEARTBEAT_LEAST_NS, memory_order_relaxed);
   }
@@ -325,7 +325,7 @@ static int start_frame(void *context, const tide_frame_parts_t *frame) {
   (void)pthread_mutex_lock(&link->mutex);
   const int status = start_locked(link, frame);
   /* A submitter's datagram that the system has taken, or that waits for others in a flood. While the system takes no
-   * more, or the batch is full, the daemon chooses nothing: what waits there can still be overtaken. */
+   * more, or the batch is full, the daemon starts no frame, so that waiting frames can still be overtaken. */
   const bool gone = status == TIDE_OK && link->kind->append != NULL && !is_own_thread(link) && !link->batch.blocked &&
                     !tide_datagram_output_is_full(&link->batch);
   if (gone) {
@@ -349,8 +349,8 @@ static int64_t complete_ns_locked(const link_t *link) {
   return complete_ns < link->drained_check_ns ? link->drained_check_ns : complete_ns;
 }
 
-/* For the thread: when there is something to do about what leaves; TIDE_FOREVER: when somebody asks, or the descriptor
- * can be written to, if that is wanted. */
+/* Time at which the thread must act on the output; TIDE_FOREVER: only on request, or when the descriptor becomes
+ * writable, if wanted. */
 static int64_t output_due_ns(link_t *link, bool *wants_to_write) {
   *wants_to_write = false;
   if (!atomic_load(&link->under_way)) return TIDE_FOREVER;
@@ -362,7 +362,7 @@ static int64_t output_due_ns(link_t *link, bool *wants_to_write) {
   return earlier(complete_ns, gather_until_ns);
 }
 
-/* True when the message has left: then it is no longer under way. */
+/* True when the message was sent: it is then no longer pending. */
 static bool take_complete(link_t *link, int64_t now_ns) {
   (void)pthread_mutex_lock(&link->mutex);
   bool complete = complete_ns_locked(link) <= now_ns;
@@ -391,7 +391,7 @@ static bool report_complete(link_t *link) {
   return true;
 }
 
-/* A batch that is due leaves. */
+/* Sends a batch that is due. */
 static void flush(link_t *link) {
   if (!atomic_load(&link->under_way)) return;
   (void)pthread_mutex_lock(&link->mutex);
@@ -402,7 +402,7 @@ static void flush(link_t *link) {
 static void push_rest(link_t *link) {
   (void)pthread_mutex_lock(&link->mutex);
   if (link->busy && link->output.written < link->output.length && link->kind->push(link) != TIDE_OK) {
-    tide_serial_output_reset(&link->output); /* its end is reported next; the descriptor tells what is wrong with it */
+    tide_serial_output_reset(&link->output); /* its end is reported next; the descriptor will report the error */
     link->counters.messages_lost++;
   }
   leave(link);
@@ -415,7 +415,7 @@ static void count_received(link_t *link, size_t bytes, bool oversize) {
   if (oversize) (void)atomic_fetch_add_explicit(&link->messages_oversize, 1u, memory_order_relaxed);
 }
 
-/* One read into input, behind what is there. 0: nothing to read now; negative: the link is down. */
+/* One read into `input`, after its present contents. 0: nothing to read now; negative: the link is down. */
 static int read_input(link_t *link) {
   ssize_t count;
   do {
@@ -429,7 +429,7 @@ static int read_input(link_t *link) {
 
 /* ---- serial: a tty in raw mode, 8N1 ----
  *
- * The end of a transmission is computed from the baud rate; on real hardware the driver is asked besides whether its
+ * The end of a transmission is computed from the baud rate; on real hardware the driver is also queried whether its
  * queue and the UART's shift register are empty. */
 
 static bool is_pseudo_terminal(int descriptor) {
@@ -439,7 +439,7 @@ static bool is_pseudo_terminal(int descriptor) {
   return number >= PSEUDO_TERMINAL_FIRST && number <= PSEUDO_TERMINAL_LAST;
 }
 
-/* Raw, 8N1, no flow control, and rid of what lay in the queues before. A pseudo terminal has no speed, so any will do.
+/* Raw, 8N1, no flow control, and with empty queues. A pseudo terminal has no speed, so any value works.
  */
 static int make_raw(link_t *link, int descriptor) {
   struct termios mode;
@@ -500,7 +500,7 @@ static void set_option(int descriptor, int level, int option, int value) {
   (void)setsockopt(descriptor, level, option, &value, (socklen_t)sizeof value);
 }
 
-/* 0 when the connection that is being made was made. */
+/* 0 when the pending connection is established. */
 static int finish_connect(int descriptor, int timeout_ms) {
   struct pollfd wait = {.fd = descriptor, .events = POLLOUT};
   int error = 0;
@@ -622,10 +622,10 @@ static const kind_t tcp_kind = {.open = open_tcp, .load = load_tcp, .push = push
 
 /* ---- callers that wait ----
  *
- * A caller receives what it waits for itself when it is the first to see it. It looks for it a while before it sleeps,
- * where that pays (busy_poll.h). */
+ * A caller receives its answer itself if it sees it first. It polls for a while before it sleeps, if that is useful
+ * (busy_poll.h). */
 
-/* A link that is not freed before it is let go; NULL: there is none like this (any more). */
+/* Holds a link so that it is not freed; NULL: there is no such link (any more). */
 static link_t *hold(const void *wanted) {
   (void)pthread_mutex_lock(&links_mutex);
   link_t *link = links;
@@ -642,8 +642,7 @@ static void let_go(link_t *link) {
   (void)pthread_mutex_unlock(&links_mutex);
 }
 
-/* Negative: the thread does it; 0: nothing was there. What arrived may move what has to be done in time, which is the
- * thread's. */
+/* Negative: the thread receives; 0: no data. Received messages may change deadlines, which the thread handles. */
 static int receive_instead(link_t *link) {
   if (pthread_mutex_trylock(&link->receiving) != 0) return -1;
   const int received = link->kind->receive(link);
@@ -652,7 +651,7 @@ static int receive_instead(link_t *link) {
   return received != 0;
 }
 
-/* Several callers may wait; one of them looks. */
+/* Several callers may wait; one of them polls. */
 static bool may_look(link_t *link) { return link->busy_poll.limit_ns > 0 && !atomic_exchange(&link->looking, true); }
 
 /* True: the event was set. */
@@ -711,7 +710,7 @@ static int attach(link_t *link, int descriptor) {
   link->counters.opens++;
   (void)pthread_mutex_unlock(&link->mutex);
   link->input_bytes = 0u;
-  const bool lends = link->kind->append != NULL; /* what it receives, to callers that wait */
+  const bool lends = link->kind->append != NULL; /* lets waiting callers receive */
   const bool is_line = link->address.kind == TIDE_LINK_SERIAL;
   const tide_link_t functions = {.context = link,
                                  .start = start_frame,
@@ -734,7 +733,8 @@ static void detach(link_t *link, bool cut) {
   leave(link);
   if (descriptor < 0) return;
   tide_daemon_detach_link(&link->session->daemon);
-  if (link->address.kind == TIDE_LINK_SERIAL) (void)tcflush(descriptor, TCOFLUSH); /* else close may wait for it */
+  if (link->address.kind == TIDE_LINK_SERIAL)
+    (void)tcflush(descriptor, TCOFLUSH); /* otherwise close may wait for unsent bytes */
   (void)close(descriptor);
 }
 
@@ -742,7 +742,7 @@ static void detach(link_t *link, bool cut) {
 
 static int64_t deadline_of(link_t *link, bool *wants_to_write) {
   int64_t deadline_ns = output_due_ns(link, wants_to_write);
-  const int64_t now = clock_ns(); /* answers may have to be asked for */
+  const int64_t now = clock_ns(); /* a HEARTBEAT may be due */
   if (now < atomic_load_explicit(&link->awaiting_until_ns, memory_order_relaxed)) {
     deadline_ns = earlier(deadline_ns, now + HEARTBEAT_LEAST_NS);
   }
@@ -750,7 +750,7 @@ static int64_t deadline_of(link_t *link, bool *wants_to_write) {
   return link->descriptor < 0 ? earlier(deadline_ns, link->reopen_ns) : deadline_ns;
 }
 
-/* Returns the events of the link's descriptor. asked: somebody woke the thread. */
+/* Returns the events of the link's descriptor. asked: the thread was woken. */
 static short sleep_until(link_t *link, int64_t deadline_ns, bool wants_to_write, bool *asked) {
   struct pollfd wait[2] = {{.fd = link->descriptor, .events = (short)(wants_to_write ? POLLIN | POLLOUT : POLLIN)},
                            {.fd = link->wake_descriptor, .events = POLLIN}};
@@ -763,13 +763,13 @@ static short sleep_until(link_t *link, int64_t deadline_ns, bool wants_to_write,
   if (*asked) {
     uint64_t count;
     (void)!read(link->wake_descriptor, &count, sizeof count);
-    atomic_store(&link->woken, false); /* after the reading: a wake-up between the two is seen by what follows */
+    atomic_store(&link->woken, false); /* after the read: a wake-up in between is handled by the following code */
   }
   return wait[0].revents;
 }
 
-/* Whoever waits may have it in hand already, on another processor. Not twice in a row: he may be less urgent, and be
- * preempted. */
+/* A waiting caller may already be receiving on another processor. Not twice in a row, as that caller may be less urgent
+ * and preempted. */
 static bool gives_way(link_t *link) {
   bool received = atomic_load(&link->looking);
   if (!received) {
@@ -796,7 +796,7 @@ static void pause_for_test(const link_t *link) {
   if (link->times.pause != NULL) link->times.pause();
 }
 
-/* True: the deadline holds, nobody has asked for something earlier. */
+/* True: no earlier time was requested than the deadline. */
 static bool may_sleep(link_t *link, int64_t deadline_ns) {
   const tide_platform_t *platform = link->session->daemon.platform;
   pause_for_test(link);
@@ -843,7 +843,7 @@ typedef struct custom {
   tide_custom_link_t link;
   tide_posix_thread_t thread;
   atomic_bool stop;
-  tide_link_counters_t scheduling; /* only what is said of the thread */
+  tide_link_counters_t scheduling; /* only its thread's members are used */
   uint8_t storage[];
 } custom_t;
 
@@ -927,7 +927,7 @@ static const kind_t *kind_of(const tide_link_address_t *address) {
   return address->kind == TIDE_LINK_TCP ? &tcp_kind : NULL;
 }
 
-/* take: out of the list, for good, once nobody holds it. */
+/* take: remove it from the list, once it is not held. */
 static link_t *find(tide_session_t *session, bool take) {
   (void)pthread_mutex_lock(&links_mutex);
   link_t **place = &links;

@@ -18,7 +18,7 @@
 #define SOL_UDP 17
 #endif
 
-/* A piece of a train has to fit the way's largest packet; 1,472 bytes fit Ethernet. */
+/* A piece of a train must fit the path's largest packet; 1,472 bytes fit Ethernet. */
 #define TRAIN_PIECE_BYTES_MAXIMUM 1472u
 #define TRAIN_BYTES_MAXIMUM 60000u
 
@@ -67,7 +67,7 @@ static bool is_same_place(const struct sockaddr_in *left, const struct sockaddr_
          left->sin_addr.s_addr == right->sin_addr.s_addr;
 }
 
-/* How many datagrams from `first` on may leave as one: all of one length, the last one may be shorter. */
+/* How many datagrams from `first` on may leave as one: all of equal length, except that the last one may be shorter. */
 static size_t train_length(const tide_datagram_output_t *output, size_t first) {
   const tide_datagram_t *head = &output->datagrams[first];
   size_t count = 1u, bytes = head->length;
@@ -120,7 +120,7 @@ static int send_trains(tide_datagram_output_t *output, train_t *trains) {
   return sendmmsg(output->descriptor, headers, number, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* As most often, with little to prepare. */
+/* The most frequent case, with little preparation. */
 static int send_last_one(const tide_datagram_output_t *output, train_t *train) {
   const tide_datagram_t *last = &output->datagrams[output->first];
   const bool connected = last->to.sin_family == 0;
@@ -132,8 +132,8 @@ static int send_last_one(const tide_datagram_output_t *output, train_t *train) {
   return taken < 0 ? -1 : 1;
 }
 
-/* Before the next attempt. A train may be what the way does not know. The error of a single datagram may be about an
- * earlier one (nobody listened), so it is lost only when it fails twice. */
+/* Called before the next attempt. The path may not support trains. The error of a single datagram may belong to an
+ * earlier one (port closed), so it is lost only when it fails twice. */
 static void handle_error(tide_datagram_output_t *output, const train_t *train, int error, bool *again) {
   if (train->count > 1u && error != ECONNREFUSED && error != ENOBUFS) {
     output->trains = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The priority ceiling of locks on threads. A lane with a fixed priority rises to that of the lock's lane. Lanes that
- * share the processor with everything else have no priority to raise: there a lock excludes, and bounds nothing. */
+/* The priority ceiling of locks on threads. A lane with a fixed priority rises to that of the lock's lane. Lanes with
+ * normal scheduling have no priority to raise: there a lock only excludes, without bounding the wait. */
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 _Static_assert(sizeof(pthread_t) <= sizeof(void *), "a thread's name fits where a lock keeps its holder");
 
 static const void *current(void *context) {
-  const pthread_t self = pthread_self(); /* threads of NuttX's simulator share what is thread-local */
+  const pthread_t self = pthread_self(); /* threads of NuttX's simulator share thread-local storage */
   const void *name = NULL;
   (void)context;
-  memcpy(&name, &self, sizeof self); /* a number here, a pointer there */
+  memcpy(&name, &self, sizeof self); /* a number on some systems, a pointer on others */
   return name;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Execution times by the clock of the thread: nobody who preempts it is counted. */
+/* Execution times by the thread's processor clock, which excludes preemption. */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 

@@ -64,13 +64,13 @@ static pthread_once_t critical_once = PTHREAD_ONCE_INIT;
 #if USE_FUTEX && !defined(__SANITIZE_THREAD__)
 
 /* A recursive lock with priority inheritance, by the kernel's protocol for it: the word holds the number of the owner's
- * thread, and the kernel is asked only when somebody has to wait. pthread's does the same in four times the
- * instructions, and enters the kernel at once where sections as short as ours are worth a moment of trying. */
+ * thread, and the kernel is called only when a thread has to wait. pthread's lock takes four times the instructions,
+ * and enters the kernel at once, although for such short sections a few retries are cheaper. */
 #define TRIES_BEFORE_WAITING 60
 
 #define PREPARES_ITSELF 1
 static uint32_t critical_word;
-static unsigned critical_depth; /* the owner's: sections that it is in beside the first */
+static unsigned critical_depth; /* nesting depth of the owner, without the outermost section */
 static _Thread_local uint32_t thread_number;
 
 static void forget_thread_number(void) { thread_number = 0u; }
@@ -135,7 +135,7 @@ static bool is_inside(void) {
 
 #define PREPARES_ITSELF 0
 
-/* A mutex does not tell who owns it. */
+/* A mutex does not reveal its owner. */
 static bool is_inside(void) { return false; }
 
 static pthread_mutex_t critical_mutex;
@@ -170,7 +170,7 @@ void tide_posix_set_wake_up_lead(int64_t limit_ns) {
   __atomic_store_n(&wake_up_lead_limit_ns, limit_ns < 0 ? 0 : limit_ns, __ATOMIC_RELAXED);
 }
 
-/* A thread without real-time scheduling gets its wake-ups late by up to 50 us, unless it says that it minds. */
+/* Threads without real-time scheduling are woken up to 50 us late unless they set their timer slack. */
 static void sleep_precisely(void) {
   static _Thread_local bool said;
   if (said) return;
@@ -181,13 +181,13 @@ static void sleep_precisely(void) {
 #endif
 }
 
-/* When to ask to be woken for a time that has not come. */
+/* Wake-up time to request for a future deadline. */
 static int64_t wake_up_for(int64_t deadline_ns, int64_t pause_ns) {
   const int64_t limit_ns = __atomic_load_n(&wake_up_lead_limit_ns, __ATOMIC_RELAXED);
   return deadline_ns - tide_wake_up_lead_of(&wake_up_lead, pause_ns, limit_ns);
 }
 
-/* Woken for a time: what is left until the deadline is looked out, unless the event is set meanwhile. */
+/* After an early wake-up: polls the clock until the deadline, unless the event is set meanwhile. */
 static void stay_awake_until(int64_t deadline_ns, int64_t wake_up_ns, const tide_event_t *event) {
   int64_t now = now_ns(NULL);
   tide_wake_up_lead_learn(&wake_up_lead, now - wake_up_ns);
@@ -201,12 +201,12 @@ static void event_init(void *context, tide_event_t *event) {
   __atomic_store_n(&event->state, EVENT_CLEAR, __ATOMIC_RELEASE);
 }
 
-/* Descriptors that end a poll. They are never closed, so that whoever sets an event and is preempted just then writes
- * to no stranger's file; the next who waits with that waker then wakes for nothing. */
+/* Descriptors that end a poll. They are never closed, so that a thread preempted while setting an event cannot write to
+ * another file later; at worst the next wait with that waker ends early. */
 #define WAKERS 8u
 static struct {
   bool taken;
-  int descriptor; /* 0: none yet */
+  int descriptor; /* 0: not created yet */
 } wakers[WAKERS];
 
 static void event_set(void *context, tide_event_t *event) {
@@ -226,7 +226,7 @@ static bool event_take(tide_event_t *event) {
 }
 
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
-  TIDE_INVARIANT(!is_inside()); /* a critical section is short */
+  TIDE_INVARIANT(!is_inside()); /* no sleep inside a critical section */
   if (event_take(event)) return 1;
   sleep_precisely();
   bool late = false;
@@ -246,7 +246,7 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   return 0; /* an event set since then ends the next wait */
 }
 
-/* WAKERS: none is left, or the system has none. */
+/* Returns WAKERS if none is free, or the system has none. */
 static uint32_t take_waker(void) {
   uint32_t number = 0u;
   while (number < WAKERS && __atomic_exchange_n(&wakers[number].taken, true, __ATOMIC_ACQUIRE)) number++;
@@ -301,13 +301,13 @@ static void event_set(void *context, tide_event_t *event) {
   (void)context;
   (void)pthread_mutex_lock(&event_mutex);
   if (event->port != NULL) (void)sem_post(event->port);
-  __atomic_store_n(&event->state, EVENT_SET, __ATOMIC_RELAXED); /* looked at without the mutex, too */
+  __atomic_store_n(&event->state, EVENT_SET, __ATOMIC_RELAXED); /* also read without the mutex */
   (void)pthread_mutex_unlock(&event_mutex);
 }
 
-/* Gives the mutex up while it sleeps, on a semaphore of its own and not on a condition variable: NuttX does not forget
- * those whose timed wait for one has ended, and wakes as many, thousands of times for nothing, with the next change.
- * True: woken for the deadline, at wake_up_ns. */
+/* Releases the mutex while it sleeps, on its own semaphore instead of a condition variable: NuttX does not forget timed
+ * waits that have ended, and wakes as many threads, thousands of times for nothing, at the next change. True: woken at
+ * wake_up_ns. */
 static bool event_sleep(tide_event_t *event, int64_t deadline_ns, int64_t wake_up_ns) {
   sem_t woken;
   int result;
@@ -327,7 +327,7 @@ static bool event_sleep(tide_event_t *event, int64_t deadline_ns, int64_t wake_u
 }
 
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
-  TIDE_INVARIANT(!is_inside()); /* a critical section is short */
+  TIDE_INVARIANT(!is_inside()); /* no sleep inside a critical section */
   sleep_precisely();
   (void)pthread_mutex_lock(&event_mutex);
   for (int64_t now; event->state != EVENT_SET && (now = now_ns(context)) < deadline_ns;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The speeds of a serial line that this system knows, for client and agent alike. */
+/* Baud rates that this system supports, for client and agent. */
 #ifndef TIDE_PORT_POSIX_SERIAL_SPEED_H
 #define TIDE_PORT_POSIX_SERIAL_SPEED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread schedules itself, as the first thing it does, and tells its starter whether that worked. */
+/* A thread sets its own scheduling first, and reports the result to its starter. */
 #define _GNU_SOURCE
 #include "tide/posix_thread.h"
 
@@ -40,7 +40,7 @@ static bool is_valid_deadline(const tide_posix_scheduling_t *scheduling) {
          scheduling->deadline_ns >= scheduling->runtime_ns && scheduling->period_ns >= scheduling->deadline_ns;
 }
 
-/* EPERM: a missing right, or a thread that is pinned. EBUSY: deadline threads have all the bandwidth there is. */
+/* EPERM: a missing right, or a pinned thread. EBUSY: deadline threads use all available bandwidth. */
 static int set_attributes(int thread, const tide_posix_scheduling_t *scheduling) {
   const kernel_attributes_t attributes = {.size = sizeof attributes,
                                           .policy = (uint32_t)scheduling->policy,
@@ -100,8 +100,8 @@ int tide_posix_schedule(const tide_posix_scheduling_t *scheduling) {
   return tide_posix_set_scheduling(scheduling->policy, scheduling->priority, scheduling->cpu);
 }
 
-/* Linux is asked itself: what pthread knows of a thread may be what its starter had, not what chrt or
- * sched_setscheduler have made of it since. */
+/* Queries Linux directly: pthread may return the starter's scheduling, not later changes by chrt or
+ * sched_setscheduler. */
 tide_posix_scheduling_t tide_posix_own_scheduling(void) {
   tide_posix_scheduling_t scheduling = {.policy = SCHED_OTHER, .cpu = TIDE_POSIX_ANY_CPU};
   struct sched_param parameter = {0};
@@ -115,15 +115,15 @@ tide_posix_scheduling_t tide_posix_own_scheduling(void) {
   return scheduling;
 }
 
-/* A frame of its own, which is gone when function runs: what it touched is the memory that function will use. */
+/* A separate frame, which is released before function runs, so the touched memory is what function will use. */
 __attribute__((noinline)) static void touch_stack(size_t bytes) {
   volatile uint8_t page[PAGE_BYTES];
   page[0] = 0u;
   if (bytes > sizeof page) touch_stack(bytes - sizeof page);
-  page[sizeof page - 1u] = page[0]; /* keeps the frame until the deeper ones were there */
+  page[sizeof page - 1u] = page[0]; /* keeps the frame until the deeper ones have been touched */
 }
 
-/* What can be touched of what is wanted: thread-local storage lies in the stack too, a lot of it with sanitizers. */
+/* Limits the wanted bytes to what fits: thread-local storage is also in the stack, a lot of it with sanitizers. */
 static size_t touchable(size_t wanted_bytes) {
 #if defined(__linux__)
   pthread_attr_t attributes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two lanes of one band, a more urgent lane that shares a group with them, and the most urgent one, whose timer
- * preempts; a thread and an interrupt notify meanwhile. Callbacks hand tokens on: each run notifies one other callback,
- * so a wake-up that is lost is a token that stops. */
+ * preempts; a thread and an interrupt notify meanwhile. Callbacks pass tokens: each run notifies one other callback, so
+ * a lost wake-up stops a token. */
 #include "tide_processors.h"
 
 #include <stdio.h>
@@ -11,15 +11,15 @@
 #include "tide/status.h"
 
 #define LANES 4u
-#define GROUPED 3u /* the first: of a mutually exclusive group, in two bands */
-#define PASSING 5u /* with two that are in no group */
+#define GROUPED 3u /* the first callbacks: a mutually exclusive group, in two bands */
+#define PASSING 5u /* plus two that are in no group */
 #define CALLBACKS 8u
 #define TOKENS 4u
 #define BANDS 3u
 #define PERIOD_NS INT64_C(2000000)
 #define SHORT_NS INT64_C(1000000)
 #define LOOK_MS 20u
-#define PATIENCE 1500u /* looks without anything new: 30 s */
+#define PATIENCE 1500u /* checks without progress: 30 s */
 
 enum { BY_THREAD = PASSING, BY_INTERRUPT, WITHOUT_TIMER };
 
@@ -46,14 +46,14 @@ static struct {
   bool running[WITHOUT_TIMER];
   uint32_t tokens_run, in_group, in_low, lock_takes;
   uint32_t overlaps, self_overlaps, lock_errors, urgent_runs;
-  volatile uint32_t group_runs, locked_runs; /* by the group, by the lock: not atomic */
+  volatile uint32_t group_runs, locked_runs; /* guarded by the group and by the lock: not atomic */
 } seen;
 static bool ending;
 
 static uint32_t add(uint32_t *counter, int by) { return __atomic_add_fetch(counter, (uint32_t)by, __ATOMIC_SEQ_CST); }
 static bool is_ending(void) { return __atomic_load_n(&ending, __ATOMIC_ACQUIRE); }
 
-/* Print a figure, and whether it is what it has to be. */
+/* Print a figure, and whether it has the expected value. */
 static void tell(const char *what, uint32_t found, uint32_t wanted) {
   const bool good = found == wanted;
   printf("%s: %lu%s\n", what, (unsigned long)found, good ? "" : " WRONG");
@@ -73,7 +73,7 @@ static bool start(unsigned index, void (*run)(void *argument), void *argument, b
   return board->start_thread(index, run_thread, (void *)(uintptr_t)index, is_urgent);
 }
 
-/* Until these have returned, or nothing happens any more: *progress is what they count. False then. */
+/* Waits until these threads have returned. False: *progress, which they count, has stopped. */
 static bool await(unsigned first, unsigned end, const uint32_t *progress) {
   uint32_t before = 0;
   unsigned idle = 0;
@@ -93,7 +93,7 @@ static bool await(unsigned first, unsigned end, const uint32_t *progress) {
 
 /* ---- the platform: sections exclude each other while threads are switched, and no event is lost ---- */
 
-static volatile uint32_t guarded; /* by the section: not atomic */
+static volatile uint32_t guarded; /* guarded by the section: not atomic */
 static uint32_t done, from_interrupts, overlaps;
 static volatile bool inside;
 static tide_event_t balls[2];
@@ -127,13 +127,13 @@ static void add_one_in_interrupt(void) {
   add_one();
 }
 
-/* Two threads that wake each other most of the time: the system switches on all processors. */
+/* Two threads that wake each other most of the time, so that all processors switch threads. */
 static void make_noise(void *argument) {
   tide_event_t *own = &balls[(uintptr_t)argument], *other = &balls[1u - (uintptr_t)argument];
   for (unsigned count = 1; __atomic_load_n(&noisy, __ATOMIC_ACQUIRE); count++) {
     platform->event_set(platform->context, other);
     (void)platform->event_wait(platform->context, own, platform->now_ns(platform->context) + SHORT_NS);
-    if (count % 16u == 0u) board->sleep_ms(1); /* others of one processor run, too */
+    if (count % 16u == 0u) board->sleep_ms(1); /* so that others on this processor also run */
   }
 }
 
@@ -185,7 +185,7 @@ static void notify(size_t index) {
   tide_executor_notify(&callbacks[index]);
 }
 
-/* Mostly short, so that others come in between. */
+/* Mostly short, so that others can interleave. */
 static void work(uint32_t number) { board->busy_us(number % 16u == 0u ? 300u : 10u); }
 
 static void use_lock(const tide_callback_t *callback) {
@@ -243,7 +243,7 @@ static void on_interrupt(void) {
   if (!is_ending()) notify(BY_INTERRUPT);
 }
 
-/* What the task of a link is: more urgent than all lanes, on another processor than they. */
+/* Models the task of a link: more urgent than all lanes, on another processor. */
 static void notify_beside(void *argument) {
   (void)argument;
   while (!is_ending()) {
@@ -259,7 +259,7 @@ static uint32_t sum(const uint32_t *counters) {
   return all;
 }
 
-/* Until there were enough, or nothing more happens; then until what was notified has run. */
+/* Waits until there were enough runs, or progress stops; then until all notified callbacks have run. */
 static void end_all(void *argument) {
   (void)argument;
   uint32_t before = 0;

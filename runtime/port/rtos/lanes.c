@@ -13,8 +13,8 @@ static const void *lock_current(void *context) {
   return tide_port_in_interrupt() ? NULL : tide_kernel_self();
 }
 
-/* A lane rises to the priority of the lock's lane, if that one has a priority of its own: lanes that inherit one all
- * have the same. */
+/* A lane rises to the priority of the lock's lane, if that lane has its own priority: lanes that inherit all have the
+ * same one. */
 static int lock_raise(void *context, const tide_lane_t *lane, uintptr_t *before) {
   const tide_lane_settings_t *settings = &lane->settings;
   const bool ranked =
@@ -42,29 +42,30 @@ const tide_lock_port_t *tide_port_locks(void) {
 
 /* ---- budgets ---- */
 
-static const tide_platform_t *platform; /* asked for once: that may wait (NuttX), and a report of a switch must not */
+static const tide_platform_t *platform; /* fetched once: fetching may wait (NuttX), which is not allowed in a switch
+                                           report */
 
 #if TIDE_KERNEL_BUDGETS
 /* A sporadic server for each lane with a budget. A task above all lanes, the keeper, sets their priorities: it is woken
- * when a budget can be used up or comes back, and when an event of a lane has changed its priority. */
+ * when a budget may be exhausted or replenished, and when an event has changed a lane's priority. */
 typedef struct lane_budget {
   tide_budget_t budget;
   tide_replenishment_t replenishments[TIDE_KERNEL_REPLENISHMENTS];
   tide_lane_t *lane;
   size_t index;
   const tide_rtos_task_t *task;
-  void *self; /* the task, while it runs the lane; null: not */
+  void *self; /* the task that runs the lane, or null */
   int32_t applied;
   tide_kernel_stamp_t stamp;
-  int64_t look_ns;         /* when the keeper has to look at it */
-  unsigned int idle_looks; /* without TIDE_KERNEL_SWITCHES: since it had the processor */
+  int64_t look_ns;         /* when the keeper has to check it */
+  unsigned int idle_looks; /* checks since it had the processor; without TIDE_KERNEL_SWITCHES */
 } lane_budget_t;
 
 static struct {
   lane_budget_t lanes[TIDE_KERNEL_LANES];
   size_t count;
-  const tide_lane_t *owner; /* the lanes that run; null: none, and the counters are those of the run before */
-  lane_budget_t *running;   /* has the processor; with TIDE_KERNEL_SWITCHES */
+  const tide_lane_t *owner; /* the running lanes; null: none, and the counters are those of the previous run */
+  lane_budget_t *running;   /* the lane that has the processor; with TIDE_KERNEL_SWITCHES */
   tide_rtos_task_t keeper;
   bool stop;
 } all;
@@ -83,16 +84,16 @@ static void account_masked(lane_budget_t *lane) {
     tide_budget_preempt(&lane->budget, 0, now_ns);
     return;
   }
-  if (!TIDE_KERNEL_SWITCHES) { /* nobody reports who runs: it is taken to have had its time at the end */
+  if (!TIDE_KERNEL_SWITCHES) { /* switches are not reported: its time is assumed to be at the end */
     lane->idle_looks = 0u;
     tide_budget_run(&lane->budget, now_ns - consumed_ns);
   }
   tide_budget_account(&lane->budget, consumed_ns, now_ns);
 }
 
-/* When the budget can be used up at the earliest, or comes back. Where the alarm cannot be set when the lane gets the
- * processor, as if it ran all the time; but no earlier than the grain, so that a rest of a microsecond does not become
- * a look each tick, doubled for a lane that does not get to run. */
+/* Earliest time at which the budget can be exhausted or replenished. If the alarm cannot be set when the lane gets the
+ * processor, it is assumed to run all the time; but the grain is the minimum, so that a remaining microsecond does not
+ * cause a check each tick, doubled for a lane that does not get the processor. */
 #define GRAIN_NS INT64_C(50000)
 #define GRAIN_DOUBLINGS 2u
 static int64_t next_look_ns(const lane_budget_t *lane) {
@@ -139,7 +140,7 @@ void tide_rtos_switched(const void *task) {
     if (before != NULL) tide_budget_preempt(&before->budget, take_consumed_masked(before), now_ns);
     all.running = next;
     if (next != NULL) {
-      (void)take_consumed_masked(next); /* of whoever ran before */
+      (void)take_consumed_masked(next); /* discard the time of the previous task */
       tide_budget_run(&next->budget, now_ns);
     }
     if (TIDE_KERNEL_ARMS_IN_SWITCH) {
@@ -152,7 +153,7 @@ void tide_rtos_switched(const void *task) {
 #endif
 
 static void ready_masked(lane_budget_t *lane) {
-  if (TIDE_KERNEL_SWITCHES) (void)take_consumed_masked(lane); /* of its wait */
+  if (TIDE_KERNEL_SWITCHES) (void)take_consumed_masked(lane); /* discard the time of its wait */
   tide_budget_ready(&lane->budget, clock_ns());
   if (lane == all.running) tide_budget_run(&lane->budget, lane->budget.now_ns);
   lane->idle_looks = 0u;
@@ -200,7 +201,7 @@ static void look_at(lane_budget_t *lane) {
   }
   const int32_t wanted = tide_budget_priority(&lane->budget);
   const bool changes = due && wanted != lane->applied;
-  if (changes) lane->applied = wanted; /* an interrupt that comes next sees what will be, and asks for another look */
+  if (changes) lane->applied = wanted; /* a following interrupt sees the new value and requests another check */
   tide_kernel_unmask(state);
   if (changes) tide_kernel_set_priority(lane->task, (int)wanted);
 }
@@ -219,7 +220,7 @@ static void keep_budgets(void *unused) {
 
 static int start_keeper(const tide_lane_t *owner) {
   static const tide_lane_settings_t settings = {.name = "tide budgets", .scheduling = TIDE_SCHEDULING_FIFO};
-  if (all.owner != NULL) return TIDE_ERROR_STATE; /* of another executor */
+  if (all.owner != NULL) return TIDE_ERROR_STATE; /* another executor's lanes run */
   const int status = tide_kernel_prepare_budgets();
   if (status != TIDE_OK) return status;
   memset(&all, 0, sizeof all);
@@ -280,7 +281,7 @@ static void begin_budget(lane_budget_t *lane) {
   lane->self = tide_kernel_self();
   if (TIDE_KERNEL_SWITCHES) all.running = lane;
   ready_masked(lane);
-  (void)settle_masked(lane); /* if another lane has made it ready, and it is late by now, the alarm comes at once */
+  (void)settle_masked(lane); /* if another lane made it ready and it is late, the alarm fires at once */
   tide_kernel_unmask(state);
 }
 
@@ -314,7 +315,7 @@ typedef struct start {
   run_t *run;
   tide_lane_t *lane;
   size_t index;
-  tide_event_t gate; /* a task for each lane is there, or the run is called off */
+  tide_event_t gate; /* all tasks exist, or the run was cancelled */
   tide_rtos_task_t task;
 } start_t;
 
@@ -341,7 +342,7 @@ static int start_lane(start_t *start) {
       priority = TIDE_KERNEL_PRIORITY_NORMAL;
       break;
     case TIDE_SCHEDULING_FIFO:
-    case TIDE_SCHEDULING_ROUND_ROBIN: /* in turns where the kernel does time slicing */
+    case TIDE_SCHEDULING_ROUND_ROBIN: /* round robin if the kernel slices time */
       priority = settings->priority;
       if (priority < TIDE_KERNEL_PRIORITY_LEAST || priority > TIDE_KERNEL_PRIORITY_MOST) return TIDE_ERROR_ARGUMENT;
       break;
@@ -353,7 +354,7 @@ static int start_lane(start_t *start) {
       }
       if (!settings->may_run_normally) return TIDE_ERROR_UNSUPPORTED;
       break;
-    default: /* by deadlines: no kernel here has them */
+    default: /* deadline scheduling: no kernel here supports it */
       if (!settings->may_run_normally) return TIDE_ERROR_UNSUPPORTED;
   }
   platform->event_init(platform->context, &start->gate);
@@ -363,7 +364,7 @@ static int start_lane(start_t *start) {
 }
 
 #if TIDE_KERNEL_ONE_SET
-static bool is_taken; /* tasks and stacks are one set */
+static bool is_taken; /* there is one set of tasks and stacks */
 static bool take_set(bool take) {
   const uintptr_t state = tide_kernel_enter(NULL);
   const bool was_free = !is_taken;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a kernel with tasks, for tasks and interrupts alike, and waits that end at their time. */
+/* Events of a kernel with tasks, for tasks and interrupts alike, and waits with exact deadlines. */
 #include "rtos.h"
 
 /* ---- waits by one alarm ---- */
@@ -48,7 +48,7 @@ static void sleep_until(void *waiter, int64_t deadline_ns) {
   state = tide_kernel_enter(NULL);
   for (link = &sleepers; *link != NULL && *link != &self; link = &(*link)->next) {
   }
-  if (*link != NULL) *link = self.next; /* its event woke it, not the alarm */
+  if (*link != NULL) *link = self.next; /* it was woken by its event, not by the alarm */
   tide_kernel_exit(NULL, state);
 }
 
@@ -73,8 +73,8 @@ static void event_init(void *context, tide_event_t *event) {
   event->port = NULL;
 }
 
-/* Whoever waits has left its waiter in the event. It is taken out by whoever wakes it, so it is woken once; within the
- * section, as a task that has left its wait may be deleted, and the waiter may be on its stack. */
+/* A waiting caller stores its waiter in the event. The waker removes it, so it is woken once; within the section,
+ * because a task that has left its wait may be deleted, and the waiter may be on its stack. */
 static void event_set(void *context, tide_event_t *event) {
   const uintptr_t state = tide_kernel_enter(context);
   void *const waiter = event->port;
@@ -87,8 +87,8 @@ static void event_set(void *context, tide_event_t *event) {
 int tide_rtos_wait(tide_event_t *event, int64_t deadline_ns, void *waiter) {
   for (;;) {
     const bool late = deadline_ns != TIDE_FOREVER && tide_kernel_now_ns(NULL) >= deadline_ns;
-    /* Looking at the event and leaving the waiter are one step, so a set that comes between them and the sleep finds
-     * the waiter, and its wake ends the sleep. */
+    /* Testing the event and storing the waiter are atomic, so a set between them and the sleep finds the waiter, and
+     * its wake ends the sleep. */
     const uintptr_t state = tide_kernel_enter(NULL);
     const bool set = event->state != 0u;
     event->state = 0u;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The port for kernels with tasks: what a kernel has to provide, and what the port provides in return.
+/* The port for kernels with tasks: functions that a kernel must provide, and those that the port provides.
  *
  *   platform.c   events, waits that end at their time   FreeRTOS, Zephyr; NuttX has the portable form of port/posix
  *   lanes.c      a task for each lane, locks, budgets   all three
@@ -8,7 +8,7 @@
  * A kernel has a folder beside this one with its adaptor (freertos.c, zephyr.c, nuttx.c), which defines the functions
  * below, and a header tide_kernel.h, which defines:
  *
- *   TIDE_KERNEL_LANES             lanes of one executor at most
+ *   TIDE_KERNEL_LANES             maximum number of lanes of one executor
  *   TIDE_KERNEL_ONE_SET           1: stacks are static, so lanes of one executor at a time
  *   TIDE_KERNEL_LANES_LOCK        1: one processor, and the scheduler can be locked (tide_platform_t.lanes_enter)
  *   TIDE_KERNEL_ALARM             1: waits end by tide_kernel_set_alarm_locked; 0: by the kernel's own time limits
@@ -16,16 +16,16 @@
  *   TIDE_KERNEL_PRIORITY_*        LEAST and MOST of lanes, NORMAL (TIDE_SCHEDULING_NORMAL), LINK (of its task)
  *   TIDE_KERNEL_HAS_SPORADIC      1: TIDE_SCHEDULING_SPORADIC is the kernel's own
  *   TIDE_KERNEL_BUDGETS           1: lanes with TIDE_SCHEDULING_SPORADIC, on one processor; then also
- *   TIDE_KERNEL_REPLENISHMENTS    outstanding of a lane at most
+ *   TIDE_KERNEL_REPLENISHMENTS    most outstanding replenishments of a lane
  *   TIDE_KERNEL_SWITCHES          1: the kernel reports switches of tasks; 0: it counts the time of each task
  *   TIDE_KERNEL_ARMS_IN_SWITCH    1: ... and the alarm can be set from that report
- *   TIDE_KERNEL_LOOK_NS           longest time between two looks at a lane that wants the processor; none: any
- *   TIDE_KERNEL_PRIORITY_KEEPER   of the task that keeps budgets, above all lanes with one (.._PRIORITY_BUDGET at most)
- *   tide_kernel_task_t            the kernel's part of a task
- *   tide_kernel_stamp_t           up to where a task's time is charged
+ *   TIDE_KERNEL_LOOK_NS           longest time between two checks of a lane that wants the processor; undefined: any
+ *   TIDE_KERNEL_PRIORITY_KEEPER   of the task that enforces budgets, above all lanes with one (.._PRIORITY_BUDGET at
+ * most) tide_kernel_task_t            the kernel's part of a task tide_kernel_stamp_t           point up to which a
+ * task's time is charged
  *
- * Priorities count as those of lanes: larger is more urgent. An adaptor converts them where its kernel counts
- * downwards. Functions that end in _locked are called in the section of tide_kernel_enter. */
+ * Priorities are those of lanes: larger is more urgent. An adaptor converts them if its kernel counts downwards.
+ * Functions that end in _locked are called in the section of tide_kernel_enter. */
 #ifndef TIDE_RTOS_H
 #define TIDE_RTOS_H
 
@@ -48,12 +48,12 @@ void tide_kernel_exit(void *context, uintptr_t state);
 uintptr_t tide_kernel_lanes_enter(void *context); /* TIDE_KERNEL_LANES_LOCK */
 void tide_kernel_lanes_exit(void *context, uintptr_t state);
 
-/* Calls tide_rtos_wait with what the calling task sleeps on. */
+/* Calls tide_rtos_wait with the object on which the calling task sleeps. */
 int tide_kernel_event_wait(void *context, tide_event_t *event, int64_t deadline_ns);
-/* Sleep until the waiter is woken or that time has come. May end early. A wake that comes first ends the sleep. */
+/* Sleep until the waiter is woken or that time has come. May end early. An earlier wake ends the sleep at once. */
 void tide_kernel_sleep(void *waiter, int64_t until_ns);
 void tide_kernel_wake_locked(void *waiter);
-/* Call tide_rtos_alarm at that time, or at once when it has passed, in place of the time set before. */
+/* Call tide_rtos_alarm at that time, or at once when it has passed, replacing the previous time. */
 void tide_kernel_set_alarm_locked(int64_t time_ns);
 
 /* ---- lanes.c and link.c need ---- */
@@ -64,26 +64,26 @@ typedef struct tide_rtos_task {
   tide_kernel_task_t kernel;
 } tide_rtos_task_t;
 
-/* Tasks beside the lanes, whose slots are their indexes. */
+/* Slots of other tasks; a lane's slot is its index. */
 enum { TIDE_RTOS_LINK = TIDE_KERNEL_LANES, TIDE_RTOS_KEEPER };
 
-/* A task that calls run(argument) once. Its priority is given apart, as it may be another than that of the settings.
+/* A task that calls run(argument) once. Its priority is a separate argument, as it may differ from the settings.
  * TIDE_ERROR_ARGUMENT: there is no such processor. TIDE_ERROR_FULL: no memory. */
 int tide_kernel_start(tide_rtos_task_t *task, size_t slot, const tide_lane_settings_t *settings, int priority);
-/* Until run has returned and the task's memory is free: at once, not when an idle task runs. */
+/* Waits until run has returned, and frees the task's memory at once, not in an idle task. */
 void tide_kernel_join(tide_rtos_task_t *task);
 void *tide_kernel_self(void); /* the running task */
 int tide_kernel_priority(void);
 void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority); /* null: the running task */
 
-/* Budgets. Time that a task has used since the stamp, which then stands for now; of a kernel that reports switches,
- * since the stamp whoever ran. */
+/* Budgets. Time that a task has used since the stamp, which then stands for now; if the kernel reports switches: time
+ * of any task since the stamp. */
 int64_t tide_kernel_consumed_ns(tide_kernel_stamp_t *stamp, void *task);
 #ifndef tide_kernel_prepare_budgets
 int tide_kernel_prepare_budgets(void); /* before the first lane with a budget; an error: the kernel cannot */
 #endif
-/* In the section of tide_kernel_mask (by default that of the platform): wake the keeper at that time, in place of the
- * time set before. TIDE_FOREVER: not. By default by the alarm and an event of platform.c. */
+/* In the section of tide_kernel_mask (by default that of the platform): wake the keeper at that time, replacing the
+ * previous time. TIDE_FOREVER: never. The default uses the alarm and an event of platform.c. */
 void tide_kernel_look_at_masked(int64_t time_ns);
 void tide_kernel_wake_keeper(void);
 void tide_kernel_await_look(void);
@@ -96,16 +96,16 @@ void tide_kernel_await_look(void);
 
 /* Wait for the event; `waiter` wakes the caller. Returns as tide_platform_t.event_wait. */
 int tide_rtos_wait(tide_event_t *event, int64_t deadline_ns, void *waiter);
-/* From the interrupt of the alarm, or a task that stands for it. Earlier calls and calls that were not asked for are
- * harmless. Cost: linear in the tasks that it wakes. */
+/* From the interrupt of the alarm, or a task in its place. Early and spurious calls are harmless. Cost: linear in the
+ * tasks that it wakes. */
 void tide_rtos_alarm(void);
-/* From the kernel: this task gets the processor; null: some other one. Masks by itself. O(lanes with a budget). */
+/* Called by the kernel when it switches to this task; null: to a task that is no lane. Masks by itself. O(lanes with a
+ * budget). */
 void tide_rtos_switched(const void *task);
 
 /* ---- a board provides, with TIDE_LINK_SYSTEM=1 ---- */
 
-/* Its own transport for the kind of link that a program names, called by the link's task. Null: there is none of this
- * kind, or the address is not known. */
+/* The board's transport for this address, called by the link's task. Null: no such kind of link, or unknown address. */
 const tide_custom_transport_t *tide_rtos_transport(const tide_link_address_t *address);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data cache of a Cortex-M7, by address: registers of the system control space, which every one of them has. */
+/* The data cache of a Cortex-M7, by address: registers of the system control space, present in every Cortex-M7. */
 #include "stm32_uart.h"
 
 #define LINE_BYTES 32u

@@ -127,7 +127,7 @@ static void clear_flags(const tide_stm32_channel_t *channel, uint32_t flags) {
   *channel->clear = flags << channel->shift;
 }
 
-/* A stream is off when its bit reads 0, at the end of the transfer that is under way; only then may it be set up. */
+/* A stream is off when its bit reads 0, at the end of the current transfer; only then may it be configured. */
 static void stop(const tide_stm32_channel_t *channel) {
   channel->stream->control &= ~DMA_ENABLE;
   while ((channel->stream->control & DMA_ENABLE) != 0u) continue;
@@ -141,7 +141,7 @@ static void start_receiving(void) {
   channel->stream->peripheral = address_of(received_of(tide_stm32_line.uart));
   channel->stream->memory = address_of(receiver.ring);
   channel->stream->count = (uint32_t)receiver.ring_bytes;
-  channel->stream->fifo = 0u; /* direct: a byte is in memory as soon as it is counted */
+  channel->stream->fifo = 0u; /* direct mode: a byte is in memory as soon as it is counted */
   channel->stream->control = channel->request | DMA_CIRCULAR | DMA_MEMORY_STEPS | DMA_HALF_INTERRUPT |
                              DMA_FULL_INTERRUPT | DMA_ERROR_INTERRUPT;
   channel->stream->control |= DMA_ENABLE;
@@ -176,7 +176,7 @@ static void close(void) {
   stop(&tide_stm32_line.transmit);
 }
 
-/* The lines that hold the bytes; the DMA reads memory, not the cache. */
+/* Cleans the lines that hold the bytes; the DMA reads memory, not the cache. */
 static void clean(const uint8_t *bytes, size_t count) {
   const uintptr_t before = (uintptr_t)bytes % CACHE_LINE_BYTES;
   const size_t lines = (before + count + CACHE_LINE_BYTES - 1u) / CACHE_LINE_BYTES;
@@ -202,8 +202,8 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
   channel->stream->control |= DMA_ENABLE;
 }
 
-/* Whole lines from the one that the last look ended in, which the DMA has gone on writing since, to the one that holds
- * the last byte. */
+/* Invalidates whole lines, from the one in which the last reading ended (the DMA has written to it since) to the one
+ * with the last byte. */
 static void invalidate(size_t from, size_t to) {
   from -= from % CACHE_LINE_BYTES;
   const size_t lines = (to - from + CACHE_LINE_BYTES - 1u) / CACHE_LINE_BYTES;

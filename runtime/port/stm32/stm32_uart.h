@@ -5,7 +5,7 @@
  *
  * The board sets up what differs between chips and boards: clocks, pins, the request or channel of each stream
  * (CHSEL on F7, the DMAMUX on H7), and the three interrupts, all with the runtime's priority
- * (TIDE_INTERRUPT_PRIORITY). Then it names its line:
+ * (TIDE_INTERRUPT_PRIORITY). Then it defines its line:
  *
  *   const tide_stm32_line_t tide_stm32_line = {
  *       .uart = (tide_stm32_uart_t *)USART3_BASE, .clock_hz = 54000000,
@@ -18,7 +18,8 @@
  *   void DMA1_Stream1_IRQHandler(void) { tide_stm32_receive_interrupt(); }
  *
  * The ring lies in memory that the DMA reaches (not the DTCM of an F7 or H7, unless its DMA does), begins at a multiple
- * of 32 and is a multiple of 64 long; nothing else shares its lines: invalidating them would undo a write next to it.
+ * of 32 and is a multiple of 64 long; no other data may share its cache lines, since invalidating them would discard a
+ * neighbouring write.
  *
  * Who calls what: open and close a thread; start_transmit a thread or an interrupt of the runtime's priority, with the
  * daemon's critical section held, so never two at once; receive_position within tide_uart_received. The two handlers
@@ -36,7 +37,7 @@
 extern "C" {
 #endif
 
-#include "uart.h" /* of port/cortex_m */
+#include "uart.h" /* from port/cortex_m */
 
 #ifndef TIDE_STM32_F4
 #if TIDE_STM32F405
@@ -78,16 +79,17 @@ typedef struct tide_stm32_line {
 extern const tide_stm32_line_t tide_stm32_line; /* the board's */
 
 typedef struct tide_stm32_counters {
-  uint32_t overruns;    /* a handler came half a ring late or later: bytes may be lost, frames will be */
+  uint32_t overruns;    /* a handler ran half a ring late or later: bytes may be, frames are lost */
   uint32_t uart_errors; /* overrun, noise or framing errors on the line */
-  uint32_t dma_errors;  /* the receiving stream met memory that it cannot reach and is off: a mistake of the board's */
+  uint32_t dma_errors;  /* the receiving stream was disabled by an access to unreachable memory: an error of the board's
+                           set-up */
 } tide_stm32_counters_t;
 extern tide_stm32_counters_t tide_stm32_counters;
 
 void tide_stm32_uart_interrupt(void);
 void tide_stm32_receive_interrupt(void); /* of the receiving stream: half full, full, error */
 
-/* Of runtime/port/stm32/cache.c: bytes that lie in whole lines of 32. */
+/* In runtime/port/stm32/cache.c: for bytes in whole lines of 32. */
 void tide_stm32_cache_clean(const uint8_t *line, size_t bytes);
 void tide_stm32_cache_invalidate(uint8_t *line, size_t bytes);
 

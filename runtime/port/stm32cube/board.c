@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clock and critical section of a STM32Cube project without a kernel (port/bare). Milliseconds come from the HAL, whose
- * time base is SysTick, as CubeMX has it without FreeRTOS; what has passed of one comes from that counter. */
+ * time base is SysTick, as in CubeMX without FreeRTOS; the fraction comes from SysTick's counter. */
 #include "bare.h"
 #include "main.h"
 
@@ -12,7 +12,7 @@ uint32_t tide_bare_clock_us(void) {
     load = SysTick->LOAD;
   } while (ms != HAL_GetTick());
   const uint32_t us = (uint32_t)((uint64_t)(load - left) * 1000u / (load + 1u));
-  /* Masked, the counter may have begun anew while the HAL's millisecond still waits for its interrupt. */
+  /* With interrupts masked, the counter may have wrapped while the HAL's tick interrupt is still pending. */
   const bool waits = (SCB->ICSR & SCB_ICSR_PENDSTSET_Msk) != 0u && left > load / 2u;
   return (ms + (waits ? 1u : 0u)) * 1000u + us;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "main.h" /* of the project: the HAL of its family */
+#include "main.h" /* the project's header with the HAL of its family */
 
 #ifndef TIDE_CUBE_FREERTOS
 #define TIDE_CUBE_FREERTOS 0
@@ -17,14 +17,14 @@ static void pause(void) {}
 #endif
 
 #ifndef TIDE_CUBE_RING_BYTES
-#define TIDE_CUBE_RING_BYTES 1024u /* what arrives between two reads fits half of it; a multiple of 32 */
+#define TIDE_CUBE_RING_BYTES 1024u /* half of it must hold the bytes between two reads; a multiple of 32 */
 #endif
 #define SENT_BYTES 512u
 #define WRITE_LIMIT_MS 1000u
 
 static __attribute__((aligned(32))) uint8_t ring[TIDE_CUBE_RING_BYTES];
 static __attribute__((aligned(32))) uint8_t sent[SENT_BYTES];
-static size_t taken; /* of the ring: next byte to hand on */
+static size_t taken; /* index in the ring of the next byte to read */
 
 #if defined(__DCACHE_PRESENT) && __DCACHE_PRESENT
 static void invalidate(void) { SCB_InvalidateDCache_by_Addr((uint32_t *)(void *)ring, (int32_t)sizeof ring); }
@@ -47,7 +47,7 @@ bool cubemx_transport_close(struct uxrCustomTransport *transport) {
   return HAL_UART_DMAStop(uart_of(transport)) == HAL_OK;
 }
 
-/* What the DMA sends may not change meanwhile: a piece at a time is copied. */
+/* The DMA's buffer must not change meanwhile, so the data is copied in pieces. */
 size_t cubemx_transport_write(struct uxrCustomTransport *transport, const uint8_t *bytes, size_t count,
                               uint8_t *error) {
   UART_HandleTypeDef *uart = uart_of(transport);
@@ -72,7 +72,7 @@ static size_t position(const UART_HandleTypeDef *uart) {
   return (sizeof ring - (size_t)__HAL_DMA_GET_COUNTER(uart->hdmarx)) % sizeof ring;
 }
 
-/* The HAL ends the reception at an error of the line; the streams repair what is lost. */
+/* The HAL ends the reception at a line error; the streams repair the loss. */
 static bool has_bytes(UART_HandleTypeDef *uart) {
   if (uart->RxState != HAL_UART_STATE_BUSY_RX) (void)start_receiving(uart);
   return position(uart) != taken;

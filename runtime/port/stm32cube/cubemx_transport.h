@@ -5,9 +5,9 @@
  *                                 cubemx_transport_read);
  *
  * In CubeMX: asynchronous, 8N1, DMA for both directions, that of reception circular with bytes, the UART's global
- * interrupt on. With a data cache the ring's lines are invalidated here, and what is sent is cleaned. Families F4, F7,
- * G4, H7; one UART. With FreeRTOS (built with TIDE_CUBE_FREERTOS=1) a wait sleeps, without it the runtime's loop runs
- * on. */
+ * interrupt on. With a data cache, the ring's lines are invalidated and transmit buffers cleaned here. Families F4, F7,
+ * G4, H7; one UART. With FreeRTOS (built with TIDE_CUBE_FREERTOS=1) a wait sleeps, without it the runtime
+ * busy-waits. */
 #ifndef TIDE_STM32CUBE_CUBEMX_TRANSPORT_H
 #define TIDE_STM32CUBE_CUBEMX_TRANSPORT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A UART by its interrupts, or USB CDC ACM, which has the same interface. What comes goes into a ring; an event wakes
- * the link's thread, so that no wait spins, and none ends without a reason. The interrupt may come on another processor
+/* A UART by its interrupts, or USB CDC ACM, which has the same interface. Received bytes go into a ring; an event wakes
+ * the link's thread, so that no wait spins or ends spuriously. The interrupt may come on another processor
  * than the thread's, so both touch the rings and the transmitter's interrupt within the critical section alone. */
 #include <microros_transports.h>
 #include <zephyr/device.h>
@@ -10,7 +10,7 @@
 
 #include "tide/port.h"
 
-#define WRITE_LIMIT_MS 100 /* a line that takes nothing for so long is stuck: USB without a host */
+#define WRITE_LIMIT_MS 100 /* a line that accepts nothing for this long is blocked: USB without a host */
 #define MILLISECOND_NS INT64_C(1000000)
 
 zephyr_transport_params_t default_params = {.uart_dev = DEVICE_DT_GET(DT_CHOSEN(tide_uart))};
@@ -34,12 +34,12 @@ static const struct device *device_of(const struct uxrCustomTransport *transport
   return parameters->uart_dev;
 }
 
-/* Whether there was something. In the section. */
+/* Returns whether bytes were received. In the section. */
 static bool receive_locked(const struct device *device) {
   uint8_t *place;
   const uint32_t room = ring_buf_put_claim(&in, &place, sizeof in_memory);
   uint8_t dropped;
-  if (room == 0u) { /* nobody reads: the streams repair what is lost */
+  if (room == 0u) { /* the ring is full: the streams repair the loss */
     bool any = false;
     while (uart_fifo_read(device, &dropped, 1) > 0) any = true;
     return any;
@@ -57,8 +57,8 @@ static bool receive(const struct device *device) {
   return any;
 }
 
-/* Whether the line took something. That there is nothing and that its interrupt goes off are one step: a write between
- * them would wait for an interrupt that never comes. */
+/* Returns whether the line took bytes. Finding no data and disabling the interrupt are atomic: a write in between would
+ * wait for an interrupt that never occurs. */
 static bool send(const struct device *device) {
   uint8_t *bytes;
   const uintptr_t state = enter();
@@ -71,8 +71,8 @@ static bool send(const struct device *device) {
   return sent > 0;
 }
 
-/* Drivers whose hardware tells only that the line has become free begin a transmission by calling this when nothing is
- * pending, so it asks what there is to do, and not whether an interrupt is pending. */
+/* Some drivers call this without a pending interrupt to begin a transmission, because their hardware only reports that
+ * the line has become free. So it checks for work instead of testing whether an interrupt is pending. */
 static void on_interrupt(const struct device *device, void *context) {
   ARG_UNUSED(context);
   bool more = true;
@@ -87,7 +87,7 @@ static void wake(struct uxrCustomTransport *transport) {
   tell(&came);
 }
 
-/* The interrupt of the session before may still be on its way on another processor. */
+/* The previous session's interrupt may still be running on another processor. */
 static void clear(void) {
   const uintptr_t state = enter();
   ring_buf_init(&in, sizeof in_memory, in_memory);

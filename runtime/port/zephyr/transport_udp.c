@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UDP by Zephyr's sockets. The network is up before the session is opened. */
+/* UDP by Zephyr's sockets. The network must be up before the session is opened. */
 #include <errno.h>
 #include <microros_transports.h>
 #include <zephyr/kernel.h>
@@ -42,7 +42,7 @@ size_t zephyr_transport_read(struct uxrCustomTransport *transport, uint8_t *byte
   *error = 0;
   if (zsock_poll(&wait, 1, timeout_ms) <= 0) return 0u;
   const ssize_t got = zsock_recv(udp_socket, bytes, count, ZSOCK_MSG_DONTWAIT);
-  if (got < 0) { /* nobody listens at the agent's port: not the end of the link, but no reason to spin */
+  if (got < 0) { /* no agent listens at the port: the link stays up, but do not spin */
     *error = 1;
     k_msleep(1);
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The line that the devicetree's chosen node tide,uart names, by the asynchronous (DMA) interface of UARTs. The driver
- * asks for the next piece of memory before the one in use is full: it gets the halves of the ring in turn, so that the
- * ring's position is all there is to know. Callbacks come from the driver's interrupt.
+ * requests the next buffer before the current one is full: it gets the halves of the ring alternately, so the state is
+ * the position in the ring. Callbacks come from the driver's interrupt.
  *
  *   / { chosen { tide,uart = &usart3; }; };                                    in the board's overlay */
 #include "uart.h" /* of port/cortex_m: the interface of drivers */
@@ -11,16 +11,16 @@
 #include <zephyr/kernel.h>
 
 #define HALF_BYTES (CONFIG_TIDE_RING_BYTES / 2)
-#define IDLE_US 1000 /* silence after which received bytes are told */
+#define IDLE_US 1000 /* silence after which received bytes are reported */
 
 static const struct device *const line = DEVICE_DT_GET(DT_CHOSEN(tide_uart));
 static uint8_t piece[32], ring_memory[CONFIG_TIDE_RING_BYTES];
 static uint8_t *ring;
 static volatile size_t position;
-static size_t next_half; /* 0 or 1: what the driver gets next */
+static size_t next_half; /* 0 or 1: next half for the driver */
 static volatile bool wanted;
 
-/* Where it stopped, so that the link, which reads up to the position, never meets old bytes. */
+/* Resumes at its last position, so that the link, which reads up to the position, never reads old bytes. */
 static int begin_receiving(void) {
   next_half = (position / HALF_BYTES) ^ 1u;
   return uart_rx_enable(line, ring + position, HALF_BYTES - position % HALF_BYTES, IDLE_US);
@@ -30,7 +30,7 @@ static void on_event(const struct device *device, struct uart_event *event, void
   ARG_UNUSED(context);
   switch (event->type) {
     case UART_TX_DONE:
-    case UART_TX_ABORTED: /* counted as sent: the streams repair what is lost */
+    case UART_TX_ABORTED: /* counted as sent: the streams repair the loss */
       tide_uart_transmit_complete();
       break;
     case UART_RX_RDY:
@@ -54,11 +54,12 @@ static int open(uint32_t baud, uint8_t *memory, size_t bytes) {
   ARG_UNUSED(bytes);
   ring = memory;
   struct uart_config config;
-  if (uart_config_get(line, &config) == 0) { /* a driver that cannot is set by the devicetree */
+  if (uart_config_get(line, &config) == 0) { /* other drivers are configured by the devicetree */
     config.baudrate = baud;
     (void)uart_configure(line, &config);
   }
-  const int status = uart_callback_set(line, on_event, NULL); /* a driver without the interface says so here */
+  const int status = uart_callback_set(line, on_event, NULL); /* a driver without this interface returns an error
+                                                                 here */
   if (status < 0) return status;
   wanted = true;
   position = 0u;

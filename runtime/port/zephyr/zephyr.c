@@ -11,21 +11,20 @@ bool tide_port_in_interrupt(void) { return k_is_in_isr(); }
 
 static struct {
   unsigned int depth;
-  bool woke; /* a thread, within the section */
+  bool woke; /* a thread was woken within the section */
 } section;
 
 #ifndef CONFIG_SMP
-/* Keeps out threads and interrupts, and nests. */
+/* Excludes threads and interrupts; nests. */
 static uintptr_t enter_section(void) { return (uintptr_t)irq_lock(); }
 static void leave_section(uintptr_t state) { irq_unlock((unsigned int)state); }
 #else
-/* Not irq_lock: with several processors that is a lock of all of them, and a thread that is switched away by
- * k_sched_unlock gives it up for whoever has it (seen in Zephyr 4.3). A spinlock of its own, which its owner may take
- * again. An interrupt has the name of the thread that it interrupts, and that one is outside: within, interrupts are
- * locked. */
+/* Not irq_lock: with several processors it locks all of them, and a thread that is switched out by k_sched_unlock
+ * releases it on behalf of its holder (observed in Zephyr 4.3). So this is a separate recursive spinlock. An interrupt
+ * has the identity of the interrupted thread, but that thread cannot be inside, where interrupts are locked. */
 static struct k_spinlock section_lock;
 static k_spinlock_key_t section_key;
-static k_tid_t section_owner; /* null: nobody */
+static k_tid_t section_owner; /* null: no owner */
 
 static uintptr_t enter_section(void) {
   const k_tid_t self = k_current_get();
@@ -52,8 +51,7 @@ uintptr_t tide_kernel_enter(void *context) {
   return state;
 }
 
-/* A thread that is woken while interrupts are locked gets the processor at the next point of scheduling, and unlocking
- * them is none. */
+/* A thread woken while interrupts are locked gets the processor at the next scheduling point, and unlocking is none. */
 void tide_kernel_exit(void *context, uintptr_t state) {
   ARG_UNUSED(context);
   const bool reschedule = --section.depth == 0u && section.woke;
@@ -64,7 +62,7 @@ void tide_kernel_exit(void *context, uintptr_t state) {
   k_sched_unlock();
 }
 
-/* On one processor a locked scheduler keeps out every other thread and lets interrupts in. */
+/* On one processor a locked scheduler excludes all other threads but not interrupts. */
 uintptr_t tide_kernel_lanes_enter(void *context) {
   ARG_UNUSED(context);
   if (k_is_in_isr()) return 0u;
@@ -86,7 +84,7 @@ int64_t tide_kernel_now_ns(void *context) {
   ARG_UNUSED(context);
   const int64_t ticks = k_uptime_ticks();
 #else
-  /* While one processor announces ticks, another one reads the ticks up to there, fewer than it has read before. */
+  /* While one processor announces ticks, another one may read a smaller tick count than before. */
   static int64_t latest;
   const uintptr_t state = tide_kernel_enter(context);
   const int64_t read = k_uptime_ticks();
@@ -179,7 +177,8 @@ int tide_kernel_start(tide_rtos_task_t *task, size_t slot, const tide_lane_setti
                                  CONFIG_NUM_PREEMPT_PRIORITIES - priority, 0, K_FOREVER);
   (void)k_thread_name_set(task->kernel, settings->name != NULL ? settings->name : "tide lane");
 #ifdef CONFIG_SCHED_CPU_MASK
-  if (settings->processor != 0u) (void)k_thread_cpu_pin(task->kernel, settings->processor - 1); /* before it runs */
+  if (settings->processor != 0u)
+    (void)k_thread_cpu_pin(task->kernel, settings->processor - 1); /* pinned before it runs */
 #endif
   k_thread_start(task->kernel);
   return TIDE_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network of the board, as Kconfig chose it; before the session is opened. */
+/* The board's network, as chosen in Kconfig. Call it before opening the session. */
 #ifndef TIDE_ESP_IDF_UROS_NETWORK_INTERFACES_H
 #define TIDE_ESP_IDF_UROS_NETWORK_INTERFACES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tries the board it runs on: see tide_exchange.h. The argument is its serial device. */
+/* Soak-tests the board it runs on: see tide_exchange.h. The argument is its serial device. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -41,8 +41,8 @@ int main(int argc, char *argv[]) {
   static const tide_exchange_board_t board = {
       .choose_link = choose_link, .priorities = {60, 80, 90}, .start_thread = start_thread, .memory_used = memory_used};
   if (argc > 1) device = argv[1];
-  /* Sessions open and close the device many times. That it is open here, too, keeps its driver set up in between: the
-   * pseudo terminal of the simulator then keeps its name, and a USB device its connection. */
+  /* Sessions open and close the device many times. Keeping it open here keeps its driver set up in between: the
+   * simulator's pseudo terminal then keeps its name, and a USB device its connection. */
   const int kept = open(device, O_RDWR | O_NOCTTY | O_NONBLOCK);
   const int code = tide_exchange(&board);
   if (kept >= 0) (void)close(kept);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A user-space sporadic server: see tide/budget_posix.h. One mutex guards all lanes; `changed` wakes the supervisor
- * when it must look earlier than it meant to. */
+ * when it must check earlier than planned. */
 #define _GNU_SOURCE
 #include "tide/budget_posix.h"
 
@@ -11,8 +11,8 @@
 #include "tide/status.h"
 
 #define NANOSECONDS INT64_C(1000000000)
-/* No earlier look than this, so that a rest of a microsecond does not become a look each microsecond; doubled for a
- * lane that does not get to run. */
+/* Shortest delay of a check, so that a remaining microsecond does not cause a check each microsecond; doubled for a
+ * lane that does not get the processor. */
 #define GRAIN_NS INT64_C(50000)
 #define GRAIN_DOUBLINGS 4u
 
@@ -54,7 +54,7 @@ static int64_t take_consumed(tide_posix_budget_t *lane) {
   return consumed_ns;
 }
 
-/* Somebody who made no progress since the last look did not have the processor. */
+/* A lane without progress since the last check did not have the processor. */
 static void account(tide_posix_budget_t *lane) {
   const int64_t now_ns = read_clock(CLOCK_MONOTONIC), consumed_ns = take_consumed(lane);
   if (consumed_ns == 0) {
@@ -91,7 +91,7 @@ static void wait_until(tide_posix_budgets_t *budgets, int64_t time_ns) {
     const struct timespec time = {.tv_sec = (time_t)(time_ns / NANOSECONDS), .tv_nsec = (long)(time_ns % NANOSECONDS)};
     (void)pthread_cond_timedwait(&budgets->changed, &budgets->mutex, &time);
   }
-  budgets->wake_ns = INT64_MIN; /* awake: it looks at everything before it sleeps */
+  budgets->wake_ns = INT64_MIN; /* awake: it checks all lanes before it sleeps */
 }
 
 static void *supervise(void *context) {
@@ -202,7 +202,7 @@ static bool is_valid(const tide_posix_budgets_t *budgets, const tide_budget_conf
          (config->low_priority == 0 || is_real_time_priority(config->low_priority));
 }
 
-/* What it had, and its clock; then its new priority. */
+/* Saves the thread's scheduling and clock, then sets its new priority. */
 static int adopt(tide_posix_budget_t *lane) {
   struct sched_param before;
   if (pthread_getcpuclockid(lane->thread, &lane->clock) != 0 ||
@@ -222,7 +222,7 @@ int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t 
   if (!is_valid(budgets, config)) return TIDE_ERROR_ARGUMENT;
   (void)pthread_mutex_lock(&budgets->mutex);
   int status =
-      __atomic_load_n(&lane->owner, __ATOMIC_ACQUIRE) ? TIDE_ERROR_EXISTS : TIDE_OK; /* zeroed before, or detached */
+      __atomic_load_n(&lane->owner, __ATOMIC_ACQUIRE) ? TIDE_ERROR_EXISTS : TIDE_OK; /* must be zeroed or detached */
   if (status == TIDE_OK) {
     const int64_t now_ns = read_clock(CLOCK_MONOTONIC);
     lane->thread = thread;
@@ -242,7 +242,7 @@ int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t 
   return status;
 }
 
-/* Its owner, locked; null: not attached, or not any more. */
+/* Locks and returns the lane's owner; null: not attached (any more). */
 static tide_posix_budgets_t *lock_owner(tide_posix_budget_t *lane) {
   tide_posix_budgets_t *const budgets = lane ? __atomic_load_n(&lane->owner, __ATOMIC_ACQUIRE) : NULL;
   if (!budgets) return NULL;
@@ -265,7 +265,7 @@ int tide_posix_budget_detach(tide_posix_budget_t *lane) {
   return TIDE_OK;
 }
 
-/* ---- what a lane says ---- */
+/* ---- calls by lanes ---- */
 
 void tide_posix_budget_ready(tide_posix_budget_t *lane) {
   tide_posix_budgets_t *const budgets = lock_owner(lane);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tries the board it runs on: see tide_exchange.h. */
+/* Soak-tests the board it runs on: see tide_exchange.h. */
 #include <tide_exchange.h>
 #include <zephyr/kernel.h>
 #ifndef CONFIG_TIDE_LINK_UART_ASYNC

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport that Kconfig chose, under the names that micro-ROS programs for Zephyr use:
+/* The transport chosen in Kconfig, under the names that micro-ROS programs for Zephyr use:
  *
  *   rmw_uros_set_custom_transport(MICRO_ROS_FRAMING_REQUIRED, &default_params, zephyr_transport_open,
  *                                 zephyr_transport_close, zephyr_transport_write, zephyr_transport_read);
  *
- * With CONFIG_TIDE_LINK_UART_ASYNC there is nothing to set: the runtime has the line. */
+ * With CONFIG_TIDE_LINK_UART_ASYNC nothing has to be set: the runtime drives the line itself. */
 #ifndef TIDE_ZEPHYR_MICROROS_TRANSPORTS_H
 #define TIDE_ZEPHYR_MICROROS_TRANSPORTS_H
 
@@ -17,18 +17,18 @@ extern "C" {
 #ifdef CONFIG_TIDE_LINK_UDP
 #define MICRO_ROS_FRAMING_REQUIRED false
 typedef struct zephyr_transport_params {
-  const char *ip; /* of the agent; the texts outlive the session */
+  const char *ip; /* address of the agent; must outlive the session */
   uint16_t port;
 } zephyr_transport_params_t;
 #else
 #define MICRO_ROS_FRAMING_REQUIRED true
 struct device;
 typedef struct zephyr_transport_params {
-  const struct device *uart_dev; /* a UART with interrupts, or USB CDC ACM when the host has opened it */
+  const struct device *uart_dev; /* a UART with interrupts, or USB CDC ACM once the host has opened it */
 } zephyr_transport_params_t;
 #endif
 
-extern zephyr_transport_params_t default_params; /* what Kconfig and the chosen node tide,uart say */
+extern zephyr_transport_params_t default_params; /* from Kconfig and the chosen node tide,uart */
 
 bool zephyr_transport_open(struct uxrCustomTransport *transport);
 bool zephyr_transport_close(struct uxrCustomTransport *transport);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runtime/port/rtos/rtos.h asks of Zephyr, which counts priorities downwards: zephyr.c converts them. */
+/* Zephyr's definitions for runtime/port/rtos/rtos.h. Zephyr counts priorities downwards: zephyr.c converts them. */
 #ifndef TIDE_KERNEL_H
 #define TIDE_KERNEL_H
 
@@ -9,7 +9,7 @@
 #define TIDE_KERNEL_ONE_SET 1
 #define TIDE_KERNEL_SETS_PRIORITY 1
 #define TIDE_KERNEL_HAS_SPORADIC 0
-#define TIDE_KERNEL_SWITCHES 0 /* nobody tells who is switched to, but the cycles of each thread are counted */
+#define TIDE_KERNEL_SWITCHES 0 /* switches are not reported, but the cycles of each thread are counted */
 #define TIDE_KERNEL_ARMS_IN_SWITCH 0
 #define TIDE_KERNEL_LINK_STACK_BYTES CONFIG_TIDE_LINK_STACK_BYTES
 #ifdef CONFIG_SMP
@@ -23,9 +23,9 @@
 #else
 #define TIDE_KERNEL_BUDGETS 0
 #endif
-/* With several processors no wait has a time limit of the kernel's: its end may be on its way on one processor while
- * the thread is woken on another one and waits again, and then ends that wait and leaves the thread among the waits (an
- * assertion in Zephyr 4.3). So they all have one timer, and budgets have it, too. */
+/* With several processors waits do not use the kernel's timeouts: one may be expiring on one processor while the thread
+ * is woken on another and waits again. It then ends that wait and leaves the thread queued (an assertion in Zephyr
+ * 4.3). So all waits share one timer, as do budgets. */
 #define TIDE_KERNEL_ALARM (!TIDE_KERNEL_LANES_LOCK || TIDE_KERNEL_BUDGETS)
 
 /* 1 is the least urgent preemptible priority: a lane is never as low as the idle thread. Above MOST are cooperative
@@ -38,7 +38,7 @@
 #define TIDE_KERNEL_PRIORITY_BUDGET TIDE_KERNEL_PRIORITY_MOST
 
 typedef k_tid_t tide_kernel_task_t;
-typedef int64_t tide_kernel_stamp_t; /* of the thread's time: what the budget knows of */
+typedef int64_t tide_kernel_stamp_t; /* thread time charged to the budget so far */
 #define tide_kernel_prepare_budgets() TIDE_OK
 
 #endif

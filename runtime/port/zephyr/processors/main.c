@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tries the processors that it runs on: see tide_processors.h. */
+/* Tests the processors on which it runs: see tide_processors.h. */
 #include <stdio.h>
 #include <tide_processors.h>
 #include <zephyr/kernel.h>
