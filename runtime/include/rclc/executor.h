@@ -83,8 +83,8 @@ rcl_ret_t rclc_executor_remove_service(rclc_executor_t *executor, const rcl_serv
 rcl_ret_t rclc_executor_remove_client(rclc_executor_t *executor, const rcl_client_t *client);
 rcl_ret_t rclc_executor_remove_guard_condition(rclc_executor_t *executor, const rcl_guard_condition_t *gc);
 
-/* Waits at most timeout_ns for something to do, then runs what is ready, at most as many callbacks as there are
- * handles, and returns RCL_RET_OK (on a time-out too, as programs expect of the stock library). RCL_RET_ERROR: a
+/* Waits at most timeout_ns for a ready callback, then runs the ready ones, at most as many as there are handles, and
+ * returns RCL_RET_OK (on a time-out too, as programs expect of the stock library). RCL_RET_ERROR: a
  * message was dropped that does not fit the memory of the program's message; the other callbacks have run. Of the calls
  * below only that of a single period returns it, too. */
 rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns);

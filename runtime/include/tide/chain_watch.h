@@ -8,14 +8,13 @@
  *   watch.on_violation = stop_the_motor;             optional
  *   tide_chain_watch(&watch, &brake, tide_rclc_timer_callback(&timer), tide_rclc_subscription_callback(&command));
  *
- * An instance begins at the nominal expiry of the timer, or when the first callback became ready, and ends when the
- * last callback has run. One instance is under way at a time: one whose end has not come by the next beginning is
- * missing, and an end that comes later counts for the next instance. So a chain that is late by more than a period in
- * every instance shows as one that is missing. Both callbacks run on this machine; what is between them may be
- * elsewhere.
+ * An instance begins at the timer's nominal expiry, or when the first callback becomes ready, and ends when the last
+ * callback has run. Instances do not overlap: one that has not ended when the next begins is missing, and a later end
+ * counts for the next instance. So a chain whose every instance is late by more than a period shows as missing. First
+ * and last callback run on this machine; those between them may run elsewhere.
  *
- * What is late or missing stands in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with tide_rclc_diagnostics,
- * as a warning on /diagnostics.
+ * Late and missing instances are reported in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with
+ * tide_rclc_diagnostics, as a warning on /diagnostics.
  *
  * Cost: two comparisons a run while no chain is watched; otherwise less than 40 instructions an instance and no lock.
  * Memory: the program's. Not in a lean runtime. */

@@ -5,8 +5,8 @@
  *
  *   TIDE_PROFILE=0               full (the default): everything
  *   TIDE_RELIABLE_STREAMS=0      with any profile: best effort only
- *   TIDE_PROFILE=1               lean: for programs that run until power-off, with a configuration that was accepted
- * once TIDE_PROFILE=2               bare: lean, called from one context only
+ *   TIDE_PROFILE=1               lean: for programs that run until power-off, with a configuration accepted once
+ *   TIDE_PROFILE=2               bare: lean, called from one context only
  *
  * A program built with other options than the runtime does not link, because the entry points carry the options in
  * their names. */

@@ -12,7 +12,8 @@
  * divided by the number of statuses.
  *
  * A status is a warning for ten reports after messages were refused, dropped or lost, an instance of a watched chain
- * (tide/chain_watch.h) was late or missing, or a lane had more to replenish than places for it. That a lane used up its budget is none: budgets are there for it. */
+ * (tide/chain_watch.h) was late or missing, or a lane had more outstanding replenishments than it has room for. A lane
+ * that uses up its budget is no reason for a warning. */
 #ifndef TIDE_RCLC_DIAGNOSTICS_H
 #define TIDE_RCLC_DIAGNOSTICS_H
 
