@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user can set right and no command has to catch: `tide` prints it and ends with 2."""
+"""Errors that a user can correct and no command needs to catch: `tide` prints them and ends with 2."""
 
 from __future__ import annotations
 

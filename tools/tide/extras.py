@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is only there where an extra of the package was installed: `tide` alone checks, simulates and optimises."""
+"""Commands that need an extra of the package: `tide` alone checks, simulates and optimises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OF_MODULES = {
 }
 
 
-_WITH_ROS = ("doctor", "exchange", "run", "trace", "watch")  # which need messages and more
+_WITH_ROS = ("doctor", "exchange", "run", "trace", "watch")  # these need messages and more
 
 
 def install_of(extra: str) -> str:
@@ -19,7 +19,7 @@ def install_of(extra: str) -> str:
 
 
 def extra_of(module: str | None, command: str = "") -> str | None:
-    """The extra that a command needs which did not find a module; None: it is in none."""
+    """The extra that contains a missing module; None: it is in none."""
     root = (module or "").partition(".")[0]
     if root.startswith("rosidl_") or root.endswith(("_msgs", "_srvs", "_interfaces")):
         return "run" if command in _WITH_ROS else "messages"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and SIGTERM: both end the work in order, at any moment but one that must not be cut in two, and never go lost.
+"""Ctrl-C and SIGTERM: both end the work in order, except within shielded blocks, and are never lost.
 
-A command that has nothing to tidy up keeps the system's own way, which is to end at once."""
+A command without clean-up keeps the system's default, which ends it at once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _State:
-    shields = 0  # how many blocks that must not be cut are open
-    waiting = False  # an interruption came while one was open
+    shields = 0  # number of open shielded blocks
+    waiting = False  # an interruption arrived within one
     raised = False  # an interruption was raised since the outermost block began
 
 
@@ -33,8 +33,8 @@ def _interrupt(*_: object) -> None:
 
 
 def _is_ending() -> bool:
-    """Whether an earlier interruption is on its way: a second one in the middle of what that tidies up, as a condition
-    that takes its lock back, would break it and come out as another error."""
+    """Whether an earlier interruption is being handled: a second one during its clean-up (a condition that retakes its
+    lock) would break it and appear as another error."""
     error = sys.exc_info()[1]
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
@@ -46,7 +46,8 @@ def _is_ours() -> bool:
 
 
 def _is_caused_by_interruption(error: BaseException | None) -> bool:
-    """What C code makes of an interruption, such as a SystemError. An error while things are tidied up has no cause."""
+    """Whether C code turned an interruption into another error, such as a SystemError. An error during clean-up has no
+    cause."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return _State.raised
@@ -57,9 +58,9 @@ def _is_caused_by_interruption(error: BaseException | None) -> bool:
 @contextmanager
 def interruptible() -> Iterator[None]:
     """SIGINT and SIGTERM raise KeyboardInterrupt in this block. One that a finalizer or a library swallowed is raised
-    again, at the end of the block at the latest. One that a library made an error of its own of is raised in its place.
-    A signal that was ignored before stays ignored, as nohup wants. Other threads than the main one cannot change this,
-    and need not: signals reach the main one."""
+    again, at the end of the block at the latest. One that a library turned into its own error replaces that error. A
+    signal that was ignored before stays ignored, as for nohup. Only the main thread can set this, and only it receives
+    signals."""
     if threading.current_thread() is not threading.main_thread() or _is_ours():
         yield
         return
@@ -68,7 +69,9 @@ def interruptible() -> Iterator[None]:
 
     def again(unraisable: Any) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            threading.Timer(_AGAIN_S, _thread.interrupt_main).start()  # not in here, where it would be swallowed too
+            threading.Timer(
+                _AGAIN_S, _thread.interrupt_main
+            ).start()  # not raised here, where it would be swallowed, too
         else:
             hook(unraisable)
 
@@ -92,8 +95,8 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """An interruption in this block is raised at its end. For what must be whole: a child process and its entry in the
-    list of those to end, the end of all children, several files that belong together."""
+    """An interruption in this block is raised at its end. For atomic steps: starting a child and listing it, ending all
+    children, writing several files that belong together."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

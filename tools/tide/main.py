@@ -40,12 +40,12 @@ _RENAMED = {
     "measured": ("trace", "times"),
     "init": ("new", "system"),
 }
-_WordsError: Any = typer.BadParameter.__mro__[1]  # of all that is wrong with words of a command
+_WordsError: Any = typer.BadParameter.__mro__[1]  # base class of all errors in a command's arguments
 
 
 @cache
 def _folders(package: str = "tide") -> dict[str, Path]:
-    """The folder of each sub-command of a package, by its name; none where the package is not installed."""
+    """The folder of each sub-command of a package, by its name; none if the package is not installed."""
     spec = importlib.util.find_spec(package)
     roots = [Path(root) for root in (spec.submodule_search_locations or ())] if spec else []
     found = {file.parent.name.replace("_", "-"): file.parent for root in roots for file in root.glob("*/command.py")}
@@ -71,14 +71,15 @@ def load_command(name: str, package: str = "tide") -> Any:
     if folder.name == LABORATORY:
         return _Laboratory(name=name, help=_summary(folder), no_args_is_help=True)
     module = importlib.import_module(f"{package}.{folder.name}.command")
-    module.app._add_completion = False  # it is an option of `tide`, once
+    module.app._add_completion = False  # it is an option of `tide` only
     command = typer.main.get_command(module.app)
     command.name = name
     return _readable(command)
 
 
 def _readable(command: Any) -> Any:
-    """Help that fits a terminal of any width: a paragraph of the source is one of the help, and a flag has no value."""
+    """Help that fits a terminal of any width: a paragraph of the source is a paragraph of the help, and a flag shows no
+    value."""
     if command.help:
         command.help = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(command.help))
     for option in command.params:
@@ -90,11 +91,11 @@ def _readable(command: Any) -> Any:
 
 
 def _print_error(error: Any) -> None:
-    if error.ctx is not None and not error.format_message():  # no words at all: the help
+    if error.ctx is not None and not error.format_message():  # no arguments at all: show the help
         error.show()
         return
     path = error.ctx.command_path if error.ctx else "tide"
-    message = error.format_message().rstrip(".").replace("Value error, ", "")  # a word of the library's
+    message = error.format_message().rstrip(".").replace("Value error, ", "")  # wording of the library
     hint = "" if "did you mean" in message.lower() or "there are" in message else f"; see {path} --help"
     typer.echo(f"{path}: {message[:1].lower()}{message[1:]}{hint}", err=True)
 
@@ -142,7 +143,7 @@ class _Root(_Folders):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """As the library's, but what is wrong with the words of a command is a line, as every other error is."""
+        """As the library's, but an error in the arguments is printed in one line, like every other error."""
         common = (args, prog_name, complete_var)
         if not standalone_mode:
             return super().main(*common, False, windows_expand_args, **extra)
@@ -156,7 +157,7 @@ class _Root(_Folders):
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
-        """What any command may end with, in the same words from each."""
+        """Common endings of all commands, with the same wording."""
         try:
             with interruptible():
                 return super().invoke(ctx)
@@ -186,7 +187,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        told = Path(tide.__file__).parent / "_tree" / "commit.txt"  # of a wheel
+        told = Path(tide.__file__).parent / "_tree" / "commit.txt"  # in a wheel
         commit = f" ({told.read_text(encoding='utf-8').strip()})" if told.exists() else ""
         typer.echo(f"tide {tide.__version__}{commit}")
         raise typer.Exit()

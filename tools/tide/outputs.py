@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that a command writes. They are tried before any work is done. What is written stands beside its
-place until it is whole, so a failure or an interruption leaves there what was there before."""
+"""Files and folders that a command writes. They are tried before any work is done. Output is written to a temporary
+name until it is complete, so a failure or an interruption leaves the previous file unchanged."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _OF_THE_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO
 
 
 class OutputError(UsageError):
-    """A place that cannot be written: which, why, what to do."""
+    """A path that cannot be written: which, why, what to do."""
 
 
 def require_file(path: Path | None) -> None:
-    """OutputError if the file cannot be written; nothing stays behind. None: there is nothing to write."""
+    """OutputError if the file cannot be written; leaves no file behind. None: nothing to write."""
     if path is None or str(path) == "-":
         return
     with _told(path):
@@ -57,9 +57,9 @@ def require_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
-    """A name beside `path`, with the same ending, to write to; when the block ends well the file takes its place.
-    A device or a pipe has no place beside it and is written as it is. synchronise: wait for the disk, which may tell
-    only then that it is full. OutputError."""
+    """Yields a temporary name next to `path`, with the same suffix; if the block succeeds the file replaces `path`. A
+    device or pipe is written directly. synchronise: wait for the disk, which may report only then that it is full.
+    OutputError."""
     if _is_special(path):
         with _told(path):
             yield path
@@ -90,10 +90,10 @@ def write_text(path: Path, text: str) -> None:
 def results_folder(
     folder: Path, replaces: Collection[str] = (), keep: tuple[type[Exception], ...] = ()
 ) -> Iterator[Path]:
-    """A folder for the results of one command: what the block leaves in it takes its place in `folder` when the block
-    ends well (typer.Exit is well, too: a status), all at once. replaces: names or patterns of what an older run may
-    have left, which goes then. keep: after these errors what there is stays in `folder`/unfinished, with the logs that
-    say why, until the next run. Only one command at a time writes to a folder. OutputError."""
+    """A folder for the results of one command: if the block succeeds (typer.Exit, a status, counts as success), its
+    contents move into `folder` all at once. replaces: names or patterns of an older run's files, which are then
+    removed. keep: after these errors the partial results stay in `folder`/unfinished, with the logs that explain the
+    error, until the next run. Only one command at a time writes to a folder. OutputError."""
     with interruptible(), contextlib.ExitStack() as stack:
         with _told(folder):
             made = _make_folders(folder)
@@ -123,7 +123,7 @@ def results_folder(
 
 @contextlib.contextmanager
 def growing_folder(folder: Path) -> Iterator[None]:
-    """A folder for files that grow there while the block runs, which no other command writes to. OutputError."""
+    """A folder for files that grow while the block runs; no other command may write to it. OutputError."""
     with interruptible(), contextlib.ExitStack() as stack:
         with _told(folder):
             made = _make_folders(folder)
@@ -134,7 +134,7 @@ def growing_folder(folder: Path) -> Iterator[None]:
 
 
 class GrowingFile:
-    """Whole pieces alone: each is with the system when `append` returns, and one that fails is cut off again.
+    """Appends only whole pieces: each has reached the system when `append` returns, and a failed one is truncated.
     OutputError."""
 
     def __init__(self, path: Path) -> None:
@@ -156,7 +156,7 @@ class GrowingFile:
             self.size += len(piece)
 
     def close(self) -> None:
-        """Some file systems tell only here that there is no room."""
+        """Some file systems report a full disk only here."""
         with _told(self.path), self._file:
             os.fsync(self._file.fileno())
 
@@ -185,7 +185,7 @@ def _take_place(place: Path, folder: Path, replaces: Collection[str]) -> None:
 
 
 def _lock(folder: Path, stack: contextlib.ExitStack) -> None:
-    """Held until the stack ends; the system gives it back after a crash. A file system without locks has none."""
+    """A lock held until the stack ends; the system releases it after a crash. None on a file system without locks."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     stack.callback(os.close, descriptor)
     try:
@@ -199,7 +199,7 @@ def _lock(folder: Path, stack: contextlib.ExitStack) -> None:
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Those that were missing, the innermost first."""
+    """Creates missing folders and returns them, the innermost first."""
     missing: list[Path] = []
     at = folder
     while not at.exists() and at != at.parent:
@@ -225,7 +225,7 @@ def _remove_empty(folders: list[Path]) -> None:
 
 
 def _probe(folder: Path) -> None:
-    """OSError if a file cannot be made here and hold something."""
+    """OSError if no file can be created and written here."""
     probe = folder / f".probe.{os.getpid()}"
     try:
         probe.write_bytes(_PROBE)
@@ -236,7 +236,7 @@ def _probe(folder: Path) -> None:
 
 
 def _synchronise(path: Path) -> None:
-    """Some file systems tell only here that there is no room."""
+    """Some file systems report a full disk only here."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -245,7 +245,7 @@ def _synchronise(path: Path) -> None:
 
 
 def _target(path: Path) -> Path:
-    """Behind symbolic links. OSError if something is there that may not be replaced."""
+    """Follows symbolic links. OSError if the existing target may not be replaced."""
     target = path.resolve()
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -269,7 +269,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _is_of(error: OSError, place: Path) -> bool:
-    """Whether an error inside the work is about the place of the results."""
+    """Whether an error of the work concerns the output path."""
     name = error.filename if isinstance(error.filename, str | os.PathLike) else ""
     return error.errno in _OF_THE_PLACE or Path(name).is_relative_to(place)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first and the last thing that `tide` does: quiet while it loads and when it is over, whatever interrupts it."""
+"""Start and end of `tide`: silent on interruptions while it loads and ends."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ import sys  # noqa: E402
 
 
 def main() -> None:
-    """Until a command has something to tidy up, and after it has, Ctrl-C ends the process as it ends any other: a
-    KeyboardInterrupt in the middle of an import would only print where that was."""
+    """Before a command needs clean-up, and after it, Ctrl-C ends the process at once: a KeyboardInterrupt during an
+    import would only print a traceback."""
     _end_at_once()
     status: object = 1
     try:
@@ -44,7 +44,7 @@ def main() -> None:
         _flush(status)
 
 
-DEFECT = 70  # EX_SOFTWARE: no verdict has it
+DEFECT = 70  # EX_SOFTWARE: used by no verdict
 
 
 def _tell_defect() -> int:
@@ -57,7 +57,7 @@ _OF_THE_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _flush(status: object) -> None:
-    """What could not be printed is an error too, which Python would tell as an ignored exception."""
+    """Output that could not be printed is an error, too, which Python would report as an ignored exception."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

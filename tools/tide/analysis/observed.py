@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs and simulations measured beside the bounds: one line for each chain of each run.
+"""Measurements of runs and simulations next to the bounds: one line for each chain of each run.
 
 Both count from the nominal expiry of the chain's timer."""
 
@@ -27,13 +27,13 @@ _EXECUTORS = {
 
 
 class ObservationError(Exception):
-    """Results that cannot be held against this system; one line that says why and what to do."""
+    """Results that cannot be compared with this system's bounds; one line that says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One chain of one run. bound_ns None: there is none; worst_ns None: nothing was completed. excluded: what happened
-    in the run that the bound does not speak of, so that nothing above it is a violation."""
+    """One chain of one run. bound_ns None: there is none; worst_ns None: nothing was completed. excluded: events of the
+    run that the bound does not cover, so that exceeding it is no violation."""
 
     run: str
     chain: str
@@ -53,11 +53,11 @@ class Observation:
 
     @property
     def is_above(self) -> bool:
-        """The bound is wrong, or something that it takes for granted."""
+        """True if the bound or one of its premises is wrong."""
         return self.is_longer and not self.excluded
 
     def verdict(self) -> str:
-        """What to say when it is longer."""
+        """The message if it is longer."""
         worst_ns, bound_ns = self.worst_ns or 0, self.bound_ns or 0
         how = f"; replay: {self.replay}" if self.replay else ""
         if self.excluded:
@@ -86,7 +86,7 @@ def read_results(path: Path) -> dict[str, Any]:
 
 
 def executor_of(run: dict[str, Any]) -> str | None:
-    """The executor whose bounds are meant; none where there is no analysis."""
+    """The executor whose bounds apply; none without an analysis."""
     name, send = str(run.get("executor")), str(run.get("send", "asynchronous"))
     return _EXECUTORS.get((name, send), name if name in ("default", "priority", DESCRIBED) else None)
 
@@ -94,8 +94,8 @@ def executor_of(run: dict[str, Any]) -> str | None:
 def observations(
     system: System, results: dict[str, Any], losses: int = 0, whatever_was_lost: bool = False
 ) -> list[Observation]:
-    """All chains of all runs that have an analysis. Bounds are those of the reliability that the run had.
-    whatever_was_lost: also where frames were lost on purpose; then the observations are marked as excluded."""
+    """All chains of all runs that have an analysis. Bounds assume the reliability of the run. whatever_was_lost:
+    include runs in which frames were lost on purpose; then the observations are marked as excluded."""
     return [
         one
         for run, bounds in bounded_runs(system, results, losses, whatever_was_lost)
@@ -130,7 +130,7 @@ def _count(run: dict[str, Any], part: str, *names: str) -> int:
 
 
 def _lost(run: dict[str, Any]) -> tuple[int, int]:
-    """Frames that were damaged, and that were sent again."""
+    """Numbers of damaged and of repeated frames."""
     damaged = _count(run, "receiver", "checksum_errors") + _count(run, "agent", "checksum_errors")
     return damaged, _count(run, "transmitter", "retransmissions")
 
@@ -140,8 +140,8 @@ def _pool_full(run: dict[str, Any]) -> int:
 
 
 def excluded(run: dict[str, Any], losses: int) -> str:
-    """What may have made an instance longer than any bound with so many losses says; empty: nothing. Which instance
-    lost a frame is not known, so that one may have lost all of them."""
+    """What may have made an instance longer than a bound for this many losses; empty: nothing. It is not known which
+    instance lost a frame, so one may have lost all of them."""
     damaged, again = _lost(run)
     if max(damaged, again) > losses:
         most = f"more than {losses}" if losses else "some"
@@ -152,7 +152,7 @@ def excluded(run: dict[str, Any], losses: int) -> str:
 
 
 def beyond(results: dict[str, Any], losses: int = 0) -> list[str]:
-    """What happened in the runs although the bounds take it not to; a line each."""
+    """Events of the runs that contradict the premises of the bounds; a line each."""
     lines = []
     for run in results["runs"]:
         damaged, again = _lost(run)
@@ -188,7 +188,7 @@ def _bound(bounds: Bounds, chain: dict[str, Any]) -> int | None:
 
 
 def longer(every: Sequence[Observation]) -> list[Observation]:
-    """Above their bounds, be it that these say nothing of them."""
+    """Chains above their bounds, even if the bound does not cover the run."""
     return [one for one in every if one.is_longer]
 
 
@@ -197,7 +197,7 @@ def above(every: Sequence[Observation]) -> list[Observation]:
 
 
 def as_run(system: System, run: dict[str, Any]) -> System:
-    """With as many chains, and as reliable, as the run had them."""
+    """The system with the run's number of chains and reliability."""
     from tide.system.variants import PlanError, with_chain_count
 
     names = [one["name"] for one in run["chains"]]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The premises of bounds: who answers for each, its name in a few words, and which chains rest on it. `tide check`
-prints them, `tide run` says of each whether it held. Their texts come from the analysis that needs them; those that
-every bound needs stand here."""
+"""The premises of bounds: who is responsible for each, its short name, and which chains depend on it. `tide check`
+prints them, `tide run` reports whether each held. Their texts come from the analysis that needs them; those of every
+bound are here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MACHINE: Group = "the machine"
 GROUPS = (YOURS, TIDE, MACHINE)
 OF_CODE = ("model", "work_conserving")  # properties of an executor's code: proved, hunted, not observable in a run
 
-# The executors that a premise is about, where it names none itself. machine: all that there is. paths: no chain.
+# The executors that a premise concerns if it names none itself. machine: everything. paths: no chain.
 About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
 
 _KNOWN: dict[str, tuple[Group, str, About]] = {
@@ -69,7 +69,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
 
 @dataclass(frozen=True)
 class Origins:
-    """Where the times of a description are from. least_runs, most_margin: of those that were measured."""
+    """Sources of the times of a description. least_runs, most_margin: of the measured ones."""
 
     count: int
     measured: int
@@ -108,7 +108,7 @@ def origins_of(system: System) -> Origins:
 
 
 def of_every_bound(system: System) -> list[tuple[str, str]]:
-    """Id and text of what no analysis asks for, because each takes it for granted."""
+    """Id and text of premises that no analysis states, because all assume them."""
     events = [
         f"{one.name} {one.period_ms:g} ms"
         + (f" ({one.burst} may come at once, {one.burst} in {one.burst * one.period_ms:g} ms)" if one.burst > 1 else "")
@@ -146,8 +146,8 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
 
 
 _HEARTBEAT = re.compile("the (client|agent) asks about .* after (.*) at the earliest, and every (.* ms) again")
-# The analysis of a link knows bytes and times; the words for its premises are here.
-_WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # what it says, on a serial line, on a network
+# The analysis of a link only handles bytes and times; the texts of its premises are here.
+_WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # pattern, text for a serial line, text for a network
     "digestion": (
         re.compile("to take over a frame takes (.*) at most"),
         r"taking over a received frame costs a board \1 at most (process_ms)",
@@ -208,12 +208,12 @@ def group_of(premise: str) -> Group:
 
 
 def _known(premise: str) -> tuple[Group, str, About]:
-    """A new one of an analysis has its own name until it gets a better one here (a test looks)."""
+    """A new premise of an analysis has its own name until it gets a better one here (a test checks)."""
     return _KNOWN.get(premise, (YOURS, premise.replace("_", " "), "machine"))
 
 
 def of_executors(bounds: Bounds) -> list[str]:
-    """The order that the bounds take for granted of each executor; those of one order together."""
+    """The order that the bounds assume for each executor, grouped by order."""
     alike: dict[str, list[str]] = {}
     for model in bounds.models:
         alike.setdefault(model.text, []).append(model.executor)
@@ -225,11 +225,11 @@ def of_executors(bounds: Bounds) -> list[str]:
     ]
 
 
-# ---- which chains rest on a premise ----
+# ---- which chains depend on a premise ----
 
 
 def places_of(system: System, premise: str, named: Iterable[str] = ()) -> frozenset[str] | None:
-    """The executors that a premise is about; None: it is about all that there is. named: the boards that it names."""
+    """The executors that a premise concerns; None: everything. named: the boards that it names."""
     about = _known(premise)[2]
     if about == "machine":
         return None
@@ -249,8 +249,8 @@ def _users_of(system: System, lock_name: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Reach:
-    """What the bound of a chain rests on: the chains whose bounds it uses, itself among them, and all executors that
-    one of these visits or shares a lock with. What happens elsewhere occurs in no term of the bound."""
+    """What the bound of a chain depends on: the chains whose bounds it uses, including itself, and all executors that
+    one of these visits or shares a lock with. Nothing else occurs in a term of the bound."""
 
     chains: frozenset[str]
     executors: frozenset[str]
@@ -271,7 +271,8 @@ def reaches_of(system: System, bounds: Bounds) -> dict[str, Reach]:
 
 
 def _before(system: System, chain: Chain) -> set[str]:
-    """The chains that it branches from or joins, and those of its timer with it, whose callbacks it may share."""
+    """The chains that it branches from or joins, and with them the others of its timer, whose callbacks it may
+    share."""
     timer = system.timer_of(chain)
     return {one.name for one in system.chains if system.timer_of(one) is timer}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the analysis finds: bounds, what they are made of and take for granted, and why there is none."""
+"""Results of the analysis: bounds, their parts and premises, and reasons for missing bounds."""
 
 from __future__ import annotations
 
@@ -19,25 +19,23 @@ if TYPE_CHECKING:
     from tide.analysis.native import LinkChainAnswer, Shortfall
 
 
-# ---- names that are not the user's ----
-# Names in documents that are not the user's. They contain a character which none of the user's may.
+# ---- internal names ---- Internal names in documents contain a character that user names must not.
 
 
 NUMBER, ITSELF = "#", "!"
 
 
 def alternative_name(chain: str, number: int) -> str:
-    """Of a chain that stands for one of a join's inputs."""
+    """Name of a chain that represents one of a join's inputs."""
     return f"{chain}{NUMBER}by{number}"
 
 
 def chain_of(stretch: str) -> str:
-    """The user's name of the chain that a name in a document belongs to."""
+    """The user's chain name for a name in a document."""
     return stretch.partition(NUMBER)[0]
 
 
-# ---- parts ----
-# What bounds are made of.
+# ---- parts ---- Labels of the parts of bounds.
 
 
 LABELS = {
@@ -69,7 +67,7 @@ LABELS = {
 
 
 class Part(NamedTuple):
-    """A share of a bound; `chain` names whose interference it is, `executor` where it is, if the chain has several."""
+    """A share of a bound; `chain`: the interfering chain; `executor`: where, if the chain has several."""
 
     kind: str
     value_ns: int
@@ -83,14 +81,13 @@ def label(part: Part) -> str:
     return f"{text}, on {part.executor}" if part.executor else text
 
 
-# ---- reasons ----
-# Why a chain has no bound: the first thing that fails, what was reached, the limit, and what most of it is made of.
+# ---- reasons ---- Why a chain has no bound: what fails first, the value reached, the limit, and the largest part.
 
 
 @dataclass(frozen=True)
 class Root:
     """What fails first. kind: overload, too_long, unsettled, effort, starvation or, over a line, link. path: the entry
-    of the description. part: the largest one of what was reached."""
+    of the description. part: the largest part of the value reached."""
 
     kind: str
     path: Path
@@ -102,7 +99,7 @@ class Root:
     part: Part | None = None
 
     def reason(self, chain: str) -> str:
-        """Of this chain."""
+        """The reason, for this chain."""
         if self.chain is None or self.chain == chain:
             return self.what
         return f"it depends on chain '{self.chain}', which has none: {self.what}"
@@ -218,8 +215,8 @@ def link_root(system: System, told: LinkChainAnswer) -> Root:
 
 
 class Assumption(NamedTuple):
-    """What bounds take for granted: `id` tells a run which of its counters answers it, `values` are the limits. places:
-    the boards or links that it names; empty: tide.analysis.premises knows what it is about."""
+    """An assumption of bounds: a run selects the counter by `id`; `values` are the limits. places: the boards or links
+    that it names; empty: see tide.analysis.premises."""
 
     id: str
     text: str
@@ -230,13 +227,13 @@ class Assumption(NamedTuple):
         return self._asdict()
 
 
-# A part, as the analysis tells it: kind, time, the chain whose it is, the executor where it is.
+# A part as the analysis returns it: kind, time, interfering chain, executor.
 Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
 
 
 @dataclass(frozen=True)
 class Model:
-    """What the bounds suppose of an executor of the host."""
+    """What the bounds assume about an executor of the host."""
 
     executor: str
     model: str
@@ -265,7 +262,7 @@ class PathBound:
 
     @property
     def slack(self) -> float:
-        """The smallest, as a share of its limit; infinite without a limit."""
+        """The smallest slack as a share of its limit; infinite without a limit."""
         pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
         shares = (-inf if bound is None else (limit - bound) / limit for bound, limit in pairs if limit is not None)
         return min(shares, default=inf)
@@ -285,9 +282,9 @@ class PathBound:
 
 @dataclass(frozen=True)
 class ChainBound:
-    """The bound of one chain. It holds whether or not the deadline is met. None: there is none, and `root` says what
-    fails first. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns from a change at its
-    input, or from the event that begins it. holds_for: the policies of the executors that it is proved for
+    """The bound of one chain. It holds whether or not the deadline is met. bound_ns None: there is none, and `root`
+    says what fails first. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns from a
+    change at its input, or from the event that begins it. holds_for: the executor policies for which it is proved
     (tide.analysis.lower)."""
 
     name: str
@@ -308,12 +305,13 @@ class ChainBound:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """They add up to the bound. Made when they are asked for: 100 chains over a line have 10,000."""
+        """The parts add up to the bound. Computed on request: 100 chains over a line have 10,000."""
         return tuple(starmap(Part, self.find_parts()))
 
     @cached_property
     def sections(self) -> tuple[tuple[str, int | None], ...]:
-        """Of a chain over several boards: by board the bound until it leaves it; the last is that of the chain."""
+        """For a chain over several boards: by board, the bound until the chain leaves it; the last is that of the
+        chain."""
         return self.find_sections()
 
     @cached_property
@@ -335,8 +333,7 @@ def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None
 
 @dataclass(frozen=True)
 class Bounds:
-    """All chains of a system under one executor, most urgent first. models: what is supposed of executors
-    of the host."""
+    """All chains of a system under one executor, most urgent first. models: assumptions about executors of the host."""
 
     system: str
     executor: str
@@ -345,7 +342,7 @@ class Bounds:
     assumptions: tuple[Assumption, ...] = field(default=())
     models: tuple[Model, ...] = field(default=())
     paths: tuple[PathBound, ...] = field(default=())
-    uses: tuple[tuple[str, str, Use], ...] = field(default=())  # by chain or way of one, and board
+    uses: tuple[tuple[str, str, Use], ...] = field(default=())  # by chain (or one of its ways) and board
     uses_of_chains: Uses = field(default_factory=dict)
     needs: tuple[Need, ...] = field(default=())  # by board that has a link
 

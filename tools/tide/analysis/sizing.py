@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a description asks of the pools of a board (tide/pools.h) and of its agent (agent/core/limits.h), and of the
-runtime (tide/options.h). One place computes it: `tide check` holds it against what there is, `tide footprint` writes
-it, `tide simulate` and the hunts play with it."""
+"""Requirements of a description on a board's pools (tide/pools.h), its agent (agent/core/limits.h) and the runtime
+(tide/options.h). They are computed here only: `tide check` compares them with the actual sizes, `tide footprint` writes
+them, `tide simulate` and the hunts use them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NUMBER_BYTES = 4  # TIDE_REPLY_HEADER_BYTES there
 
 
 def up_bytes(sender: Callback, taker: Callback | None) -> int:
-    """Of what a callback of a board sends for that one, to the agent. 0: nothing."""
+    """Size of the message that a board's callback sends to the agent for `taker`. 0: none."""
     return _payload(sender, taker) + (_IDENTITY_BYTES if sender.replies else 0)
 
 
 def down_bytes(sender: Callback, taker: Callback | None) -> int:
-    """Of what any callback sends, from the agent to the board that takes it. 0: nothing."""
+    """Size of a callback's message from the agent to the receiving board. 0: none."""
     header = _IDENTITY_BYTES if sender.requests else _NUMBER_BYTES if sender.replies else 0
     return _payload(sender, taker) + header
 
@@ -35,27 +35,27 @@ def _payload(sender: Callback, taker: Callback | None) -> int:
     return (sent.payload_bytes or 0) if sent is not None else 0
 
 
-_WRITE_HEADER_BYTES = 8  # of the submessage, and the two ids
+_WRITE_HEADER_BYTES = 8  # of the submessage, plus two ids
 _FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
-_CREATE_OVERHEAD_BYTES = 48  # of a CREATE, beside its texts
+_CREATE_OVERHEAD_BYTES = 48  # of a CREATE, without its texts
 _TEXT_OVERHEAD_BYTES = 8  # of each further text: its length, and padding
 _ENCAPSULATION_BYTES = 4
 _SMALL_BYTES = 128
-_SUBMESSAGE_BYTES = 12  # of a message in a node of the agent: header, request, and what a service may add
-_SPARE_NODES = 2  # of what is created at the start, and for what no chain sends
-_SPARE_SLOTS = 2  # one is kept for the frame that arrives, one for frames without a reader
-_ANY_INSTANCES = 2  # of a chain whose instances nobody can count, as it has no bound
+_SUBMESSAGE_BYTES = 12  # of a message in a node of the agent: header, request, and a service's header
+_SPARE_NODES = 2  # for creations at the start, and for messages of no chain
+_SPARE_SLOTS = 2  # one for the arriving frame, one for frames without a reader
+_ANY_INSTANCES = 2  # of a chain without a bound, whose instances cannot be counted
 
 
 class Use(NamedTuple):
-    """Instances of a chain whose messages are queued, under way or not yet acknowledged at the same time, at most:
-    those that its board sends, and those that it takes. None: the chain has no bound."""
+    """Maximum number of instances of a chain with messages queued, in transit or unacknowledged at the same time:
+    messages that its board sends, and those that it receives. None: the chain has no bound."""
 
     sent: int | None
     taken: int | None
 
 
-Uses = Mapping[tuple[str, str], Use]  # by chain, as it is described, and board
+Uses = Mapping[tuple[str, str], Use]  # by described chain, and board
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Endpoint:
     dds_type: str
     payload_bytes: int
     level: int
-    header_bytes: int = 0  # what a service adds in front of it
+    header_bytes: int = 0  # bytes that a service adds before the payload
     reliability: Reliability | None = None  # None: that of the chain
 
     @property
@@ -78,7 +78,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ServiceEnd:
-    """A service that the microcontroller asks or serves: what it sends, and what it takes."""
+    """A service that the microcontroller calls or serves: what it sends and receives."""
 
     service: str
     package: str
@@ -110,7 +110,7 @@ class Client:
 
     @property
     def served(self) -> tuple[ServiceEnd, ...]:
-        """One of each service, whoever asks: that of the longest reply."""
+        """One end for each service, whatever the client: that with the longest reply."""
         found: dict[str, ServiceEnd] = {}
         for one in self.services:
             if one.is_client:
@@ -122,7 +122,7 @@ class Client:
 
     @property
     def askers(self) -> int:
-        """Of one service, at most. Each has one request that waits."""
+        """Largest number of chains that call one service. Each has one waiting request."""
         counts = Counter(one.service.lstrip("/") for one in self.services if not one.is_client)
         return max(counts.values(), default=1)
 
@@ -141,7 +141,8 @@ def _dds_type(message: str) -> str:
 
 
 def _steps(system: System, chain: Chain) -> Iterator[tuple[tuple[Callback, ...], Callback]]:
-    """Each callback, and whose messages start it: of other chains where this one branches off or joins."""
+    """Each callback and the callbacks whose messages start it, also of other chains if this one branches off or
+    joins."""
     before = system.inputs(chain)
     for callback in chain.callbacks:
         yield before, callback
@@ -149,7 +150,7 @@ def _steps(system: System, chain: Chain) -> Iterator[tuple[tuple[Callback, ...],
 
 
 def only_board(system: System, board: str | None) -> System:
-    """With this board alone; all others are hosts to it. UsageError where nobody says which of several."""
+    """The system with this board only; all others count as hosts. UsageError if there are several and none is named."""
     names = [one.name for one in system.boards()]
     if board is None and len(names) > 1:
         raise UsageError(f"'{system.name}' has {len(names)} boards; say which by --board: {', '.join(names)}")
@@ -167,7 +168,7 @@ def only_board(system: System, board: str | None) -> System:
 
 
 def client_of(system: System, uses: Uses | None = None) -> Client:
-    """uses: how many messages are under way; absent: two of each writer."""
+    """uses: number of messages in transit; absent: two of each writer."""
     executors = tuple(executor for executor in system.executors if executor.where == "mcu")
     names = {executor.name for executor in executors}
     every = levels_of_boards(system)
@@ -214,7 +215,7 @@ def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -
 
 
 def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, level: int) -> ServiceEnd:
-    """way: who asks, and who serves."""
+    """way: the calling and the serving callback."""
     asks, serves = way
     assert asks.requests is not None and serves.replies is not None
     package, _, name = asks.requests.type.split("/")
@@ -230,7 +231,7 @@ def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, leve
 
 
 def _created_bytes(end: ServiceEnd) -> int:
-    """Of the message that has the agent make it, beside what every one has: its name, and two topics and types."""
+    """Size of the CREATE message beyond the common overhead: its name, and two topics and types."""
     topics = 2 * (len(end.service) + len("rq/") + len("Request") + _TEXT_OVERHEAD_BYTES)
     return len(end.service) + topics + len(end.sends.dds_type) + len(end.takes.dds_type)
 
@@ -249,10 +250,10 @@ def _is_fragmented(endpoint: Endpoint, mtu_bytes: int) -> bool:
 
 
 def pools(client: Client) -> dict[str, int]:
-    """The macros of tide/pools.h, so large that none of them runs full while chains keep to their bounds. A node is in
+    """The macros of tide/pools.h, large enough that no pool runs full while chains keep to their bounds. A node is in
     use until its message has left or is acknowledged, a slot until the executor has taken its frame, a reassembly until
-    the callback has run. At least two messages of each writer and two frames of each reader have a place. A chain that
-    ends before its next release has one request open; there is a place for one more, whose reply was lost with an
+    the callback has run. At least two messages of each writer and two frames of each reader have room. A chain that
+    ends before its next release has one open request; there is room for one more, whose reply was lost with an
     agent."""
     ends = (*client.publications, *client.subscriptions)
     creations = [len(end.topic) + len(end.dds_type) + _CREATE_OVERHEAD_BYTES for end in ends]
@@ -305,14 +306,14 @@ def _instances(client: Client, end: Endpoint) -> int:
 
 
 def _frames(client: Client, end: Endpoint) -> int:
-    from tide.analysis.native import frames  # what only names pools does not need it
+    from tide.analysis.native import frames  # not needed to name pools
 
     return frames(client.mtu_bytes, False, end.payload_bytes + end.header_bytes)
 
 
-# ---- what there is, and what is too little ----
+# ---- existing sizes, and those that are too small ----
 
-WINDOW = 16  # TIDE_TRANSMITTER_WINDOW_DEFAULT, and the most that a sequence of the protocol has room for
+WINDOW = 16  # TIDE_TRANSMITTER_WINDOW_DEFAULT, and the protocol's maximum
 _MACROS = {
     "small_nodes": "TIDE_SMALL_NODES",
     "small_node_bytes": "TIDE_SMALL_NODE_BYTES",
@@ -322,7 +323,7 @@ _MACROS = {
     "reassemblies": "TIDE_REASSEMBLIES",
     "reassembly_bytes": "TIDE_REASSEMBLY_BYTES",
 }
-# Of tide/pools.h, for a program that defines none of them; a test reads that header.
+# Defaults of tide/pools.h; a test compares them with that header.
 DEFAULTS = {
     "small_nodes": 12,
     "small_node_bytes": 256,
@@ -333,27 +334,28 @@ DEFAULTS = {
     "reassembly_bytes": 2048,
     "window": WINDOW,
 }
-# Of Limits::nodes in agent/core/limits.h: bytes of a node, and how many of them a client has; what is kept from data.
+# Limits::nodes of agent/core/limits.h: bytes of a node and nodes of a client; nodes that data cannot use.
 AGENT_NODES = ((128, 160), (1024, 64), (8192, 8), (65540, 2))
 AGENT_RESERVED_NODES = 8
 
 
 @dataclass(frozen=True)
 class Need:
-    """Of one board. sizes: by keys of system.toml what its pools have; lacking: those that are too small, in words,
-    each with its remedy. agent: the same of nodes of the agent."""
+    """Pools of one board. sizes: by key of system.toml; lacking: those that are too small, as sentences with the
+    remedy. agent: the same for nodes of the agent."""
 
     board: Executor
     sizes: dict[str, int]
     is_stated: bool
     lacking: tuple[str, ...]
     agent: tuple[str, ...]
-    unbounded: tuple[str, ...]  # chains of this board whose messages nobody can count
-    above_defaults: tuple[str, ...]  # what the runtime's defaults have too little of
+    unbounded: tuple[str, ...]  # chains of this board whose messages cannot be counted
+    above_defaults: tuple[str, ...]  # pools for which the runtime's defaults are too small
 
 
 def _of_board(system: System, board: Executor) -> System:
-    """With the chains that come to it alone, and all where some branch, as these share what they do elsewhere."""
+    """The system with only the chains that visit the board; with all if some branch, as branches share their work
+    elsewhere."""
     if any(chain.branches_from is not None for chain in system.chains):
         return system
     coming = [one for one in system.chains if any(each.executor == board.name for each in one.callbacks)]
@@ -381,7 +383,7 @@ def need_of(system: System, board: Executor, uses: Uses) -> Need:
 
 
 def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Key, and what is too little of it. A message is in the smallest node that holds it."""
+    """Yields a key and the reason why its size is too small. A message is in the smallest node that holds it."""
     small = [end for end in client.writes if _node_bytes(end) <= sizes["small_node_bytes"]]
     large = [end for end in client.writes if _node_bytes(end) > sizes["small_node_bytes"]]
     for key, members, spare in (("small_nodes", small, _SPARE_NODES), ("large_nodes", large, 0)):
@@ -403,7 +405,7 @@ def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, st
 
 
 def _lacking_of_agent(client: Client) -> Iterator[str]:
-    """A message that no free node of its class holds takes one of the next larger class."""
+    """A message that finds no free node in its class takes one of the next larger class."""
     board = client.executors[0]
     waiting = [
         (end.payload_bytes + end.header_bytes + _SUBMESSAGE_BYTES, max(1, _use(client, end).taken or 1))
@@ -429,7 +431,7 @@ def _lacking_of_agent(client: Client) -> Iterator[str]:
 
 
 def options(client: Client) -> list[str]:
-    """Definitions of tide/options.h: a lean runtime, and what the description needs beyond it."""
+    """Definitions of tide/options.h: a lean runtime plus the options that the description needs."""
     ends = (*client.writes, *client.reads)
     definitions = ["TIDE_PROFILE=1", "TIDE_CONTROL_PLACES=3"]
     if not any(end.reliable for end in ends):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finished blocks of a campaign on disk, one line each, so that an interrupted one goes on where it was."""
+"""Finished blocks of a campaign on disk, one line each, so that an interrupted one resumes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class OtherCampaignError(Exception):
 
 
 class Checkpoint(Generic[Block]):
-    """Append-only. A last line that was cut off is dropped; `finish` removes the file.
+    """Append-only. A truncated last line is dropped; `finish` removes the file.
 
-    `block`: a dataclass of plain values. `settings`: what two campaigns must share for the blocks of one to serve the
-    other, as JSON has it. Not for several processes.
+    `block`: a dataclass of plain values. `settings`: settings, as JSON, that two campaigns must share for blocks of one
+    to be valid for the other. Not for several processes.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any], block: type[Block], restart: bool = False) -> None:
@@ -59,7 +59,7 @@ class Checkpoint(Generic[Block]):
         self._file.close()
 
     def finish(self) -> None:
-        """Nothing is left to do."""
+        """Called when all blocks are done."""
         self.close()
         self._path.unlink()
 

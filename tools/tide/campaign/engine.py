@@ -18,8 +18,8 @@ LOCAL = "local"
 HELP = "Place where blocks run: this machine, or the workers of a Dask cluster. Default: local."
 METAVAR = "local|dask://HOST:PORT"
 _SCHEME = "dask://"
-ANSWER_LIMIT = "10s"  # of the scheduler, which may be far away
-# Blocks for each thread of the cluster: a worker that has finished one finds the next.
+ANSWER_LIMIT = "10s"  # for the scheduler, which may be remote
+# Blocks for each thread of the cluster: so that a worker that has finished one finds the next.
 _AHEAD = 3
 
 
@@ -28,7 +28,7 @@ class EngineError(Exception):
 
 
 def require_engine(engine: str) -> None:
-    """EngineError for a word that names none. Nothing is connected."""
+    """EngineError for an invalid name. Does not connect."""
     if engine != LOCAL and not (engine.startswith(_SCHEME) and ":" in engine.removeprefix(_SCHEME)):
         raise EngineError(f"--engine does not take '{engine}'; write local or dask://HOST:PORT")
 
@@ -40,10 +40,10 @@ def each(
     remote: Callable[[Block], Answer],
     blocks: Iterable[Block],
 ) -> Iterator[tuple[Block, Answer]]:
-    """All blocks with their answers, in the order in which they finish.
+    """All blocks with their results, in the order in which they finish.
 
     `local` runs in threads of this process, with programs started by `simulator`, which an interruption ends. `remote`
-    does the same work in a worker of the cluster: it can be pickled, and a block runs again where its worker died.
+    does the same in a worker of the cluster: it can be pickled, and a block runs again if its worker died.
     """
     require_engine(engine)
     if engine == LOCAL:

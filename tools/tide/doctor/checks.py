@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tide needs of a machine, one function for each thing. A function returns what it found and what to do."""
+"""Requirements on a machine, one function for each. A function returns its finding and what to do."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def real_time() -> Finding:
 
 
 def processors() -> Finding:
-    """Whether they are there when somebody is to run, which measurements take for granted."""
+    """Whether processors are available when a thread is ready, as measurements assume."""
     what = "pauses of the processors"
     try:
         told = watch_pauses(_WATCH_S)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The computer's side of runtime/port/exchange: a ROS 2 node that counts what comes up and sends numbers down, an agent
-that is killed and started again, and the words that tell the board what to do next."""
+"""The computer's side of runtime/port/exchange: a ROS 2 node that counts the board's messages and sends numbers to it,
+an agent that is killed and restarted, and the commands that control the board."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ CHAINS = ("low", "middle", "high")
 _NAME = "board_exchange"
 _DIGITS, _LETTERS_MAXIMUM = 6, 60  # runtime/port/exchange/tide_exchange.c
 _STUCK_S, _STEP_S, _REPEAT_S = 60.0, 0.02, 1.0
-_BYES = 5  # a word that is not acknowledged to us
-_AHEAD = 8  # messages down that may be sent before as many came up
+_BYES = 5  # sent repeatedly, as this command is not acknowledged
+_AHEAD = 8  # messages to the board that may be ahead of those from it
 
-WINDOW = 32  # numbers of a chain that are under way down; what its writer keeps for an agent that comes later
+WINDOW = 32  # numbers of a chain in transit to the board; its writer keeps them for a restarted agent
 GONE_S = 1.0  # how long the agent is away
 
-Report = Callable[[int], None]  # messages that came, both ways
+Report = Callable[[int], None]  # messages received, in both directions
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of the board and of the agent. image: of a board in QEMU, whose line the agent gets in addition."""
+    """The task of board and agent. image: of a board in QEMU, whose line is added to the agent's arguments."""
 
-    link: tuple[str, ...]  # words of the agent
+    link: tuple[str, ...]  # arguments of the agent
     each: int  # messages of each chain each way
     restarts: int
     rounds: int
@@ -64,7 +64,7 @@ class Way:
 
     @property
     def disordered(self) -> int:
-        """Numbers that came first after a higher one."""
+        """Numbers first received after a higher one."""
         first = list(dict.fromkeys(self.received))
         highest = itertools.accumulate(first, max)
         return sum(number < before for before, number in zip(highest, first[1:], strict=False))
@@ -72,23 +72,23 @@ class Way:
 
 @dataclass
 class Found:
-    """What was counted on both sides."""
+    """Counters of both sides."""
 
     up: list[Way]
     sent_down: list[int]
-    state: dict[str, Any] = field(default_factory=dict)  # what the board said last of the messages
-    result: dict[str, Any] = field(default_factory=dict)  # and of the rest
+    state: dict[str, Any] = field(default_factory=dict)  # the board's last report about messages
+    result: dict[str, Any] = field(default_factory=dict)  # and about everything else
     gone_s: list[float] = field(default_factory=list)
     duration_s: float = 0.0
 
     @property
     def lost_down(self) -> int:
-        """Numbers that the board has not seen, or saw after a higher one."""
+        """Numbers that the board has not received, or received after a higher one."""
         return int(sum(self.sent_down) - sum(self.state["next"]) + self.state["missing"])
 
     @property
     def grown(self) -> int:
-        """Bytes of the board's heap from the first round to the last."""
+        """Growth of the board's heap in bytes from the first round to the last."""
         first, last = self.result["memory"]
         return max(0, int(last) - int(first))
 
@@ -131,7 +131,7 @@ def text_down(number: int) -> str:
 
 
 def read_up(text: str) -> tuple[int, int]:
-    """The number and the one that the board expects next; -1: not as the board makes it."""
+    """The number and the one that the board expects next; -1: malformed."""
     first, second = text[:_DIGITS], text[_DIGITS : 2 * _DIGITS]
     if len(second) != _DIGITS or not (text.isascii() and (first + second).isdecimal()):
         return -1, -1
@@ -168,7 +168,7 @@ class Host:
             self._down.append(self.node.create_publisher(String, f"{_NAME}/{name}/down", kept))
             hear = self._hearing(index)
             self._heard.append(self.node.create_subscription(String, f"{_NAME}/{name}/up", hear, 1000))
-        self._later = [  # an agent that was started again waits for somebody who reads them
+        self._later = [  # a restarted agent waits for a reader of these
             self.node.create_subscription(String, f"{_NAME}/{name}", lambda _: None, 10) for name in ("burst", "opened")
         ]
         self._words = self.node.create_publisher(String, f"{_NAME}/word", 10)
@@ -205,7 +205,7 @@ class Host:
                 self.up[index].sent = int(said["sent"][index])
 
     def say(self, word: str) -> None:
-        """Again and again, until the board does it."""
+        """Repeats the command until the board executes it."""
         if time.monotonic() >= self._next_word_s:
             self._words.publish(self._kind(data=word))
             self._next_word_s = time.monotonic() + _REPEAT_S
@@ -215,7 +215,7 @@ class Host:
         return all(count > 0 for count in down + [one.get_publisher_count() for one in self._heard])
 
     def send(self, quiet: bool) -> None:
-        """The next numbers down: no more than WINDOW ahead of what the board has, which is what the writer keeps."""
+        """Sends the next numbers: at most WINDOW ahead of the board, as many as the writer keeps."""
         for index, publisher in enumerate(self._down):
             came = len(self.up[index].received)
             while (
@@ -229,7 +229,7 @@ class Host:
                     break
 
     def missing(self) -> str:
-        """The first numbers that have not come up."""
+        """The first numbers not received from the board."""
         gone = {way.chain: sorted(set(range(way.sent)) - set(way.received))[:5] for way in self.up}
         return "".join(f"; {chain} has no {', '.join(map(str, some))}" for chain, some in gone.items() if some)
 
@@ -243,7 +243,7 @@ class Host:
 
 
 class Trial:
-    """One run: the parts, and the order of what happens to them."""
+    """One run: its processes, and the sequence of events."""
 
     def __init__(self, task: Task, children: Children, report: Report) -> None:
         self.task, self.children, self.report = task, children, report
@@ -325,7 +325,7 @@ class Trial:
 
 
 def try_board(task: Task, report: Report) -> Found:
-    """RunError when the board does not come, or stops answering."""
+    """RunError if the board does not appear, or stops answering."""
     with Children() as children:
         trial = Trial(task, children, report)
         try:

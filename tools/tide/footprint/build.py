@@ -15,7 +15,7 @@ from tide.analysis.sizing import Client
 from tide.footprint.program import header, program
 from tide.programs.binaries import ROOT
 
-# ---- what the tools of the compiler tell of an image ----
+# ---- sizes of an image, from the compiler's tools ----
 
 _SECTIONS = (".text", ".rodata", ".data", ".bss", ".stack", ".ARM.exidx")
 GROWTH_PREFIX = "tide_growth_"
@@ -47,13 +47,13 @@ def ram_of(sizes: dict[str, int]) -> int:
 
 
 def symbols(file: Path) -> dict[str, int]:
-    """Bytes of each symbol that has a size."""
+    """Sizes of all symbols that have one."""
     rows = [line.split() for line in run("arm-none-eabi-nm", "-S", str(file))]
     return {row[3]: int(row[1], 16) for row in rows if len(row) == 4}
 
 
 def growth_of(file: Path) -> dict[str, int]:
-    """RAM of one more of each thing: tests/images/footprint/growth.c holds an array of that size for each."""
+    """RAM of one more object of each kind: tests/images/footprint/growth.c has an array of that size for each."""
     found = symbols(file).items()
     return {name.removeprefix(GROWTH_PREFIX): size for name, size in found if name.startswith(GROWTH_PREFIX)}
 
@@ -67,19 +67,19 @@ CORES = {
 }
 _FLAGS = ("-mthumb", "-Os", "-std=c11", "-ffunction-sections", "-fdata-sections", "-fno-common", "-ffreestanding")
 _INCLUDES = ("runtime/include", "runtime/port/cortex_m", "sim/mps2")
-_NOT_OF_A_CLIENT = {"utilities", "action"}  # what no description can say
+_NOT_OF_A_CLIENT = {"utilities", "action"}  # modules that no description can require
 _MESSAGES = re.compile(r"tide_message_memory|message_\d+")
 
 
 class BuildError(Exception):
-    """The compiler is missing, or did not like what it got."""
+    """The compiler is missing or reported an error."""
 
 
 @dataclass(frozen=True)
 class Sizes:
     flash: int
-    ram: int  # of the runtime
-    message_memory: int  # of the application's messages, in the pools and its own
+    ram: int  # RAM of the runtime
+    message_memory: int  # memory of the application's messages, in the pools and elsewhere
 
 
 def _run(arguments: list[str]) -> None:
@@ -116,19 +116,19 @@ def _compile(core: str, options: list[str], folder: Path, extra: list[Path], gra
         try:
             for job in jobs:
                 job.result()
-        except BaseException:  # what has not begun need not
+        except BaseException:  # unstarted jobs are dropped
             workers.shutdown(cancel_futures=True)
             raise
     return objects
 
 
 def build(client: Client, core: str, options: list[str], folder: Path, graph: bool = False) -> Path:
-    """The image; with `graph` the compiler's call graph lies beside the objects."""
+    """Builds the image; with `graph` the compiler writes its call graph next to the objects."""
     (folder / "system_pools.h").write_text(header(client, "the description"), encoding="utf-8")
     main = folder / "program.c"
     main.write_text(program(client), encoding="utf-8")
     objects = _compile(core, options, folder, [main], graph)
-    # Of an archive only what is needed is taken: a driver's weak handlers stay out.
+    # Only needed members of an archive are linked, so a driver's weak handlers stay out.
     library = folder / "libruntime.a"
     library.unlink(missing_ok=True)
     parts = [file for file in objects if file.stem not in ("mps2_startup", f"{folder.name}_program")]
@@ -148,8 +148,8 @@ def measure(image: Path) -> Sizes:
 
 
 def features(core: str) -> dict[str, dict[str, int]]:
-    """What one feature more adds to a board that publishes: flash, ram and message_memory, as scripts/sizes.py has
-    recorded it; none without a record."""
+    """Cost of each feature on a board that publishes: flash, ram and message_memory, as recorded by scripts/sizes.py;
+    empty without a record."""
     record = Path(__file__).with_name("sizes.json")
     if not record.is_file():
         return {}
@@ -158,7 +158,7 @@ def features(core: str) -> dict[str, dict[str, int]]:
 
 
 def growth(core: str, options: list[str], folder: Path) -> dict[str, int]:
-    """RAM of one more of each thing."""
+    """RAM of one more object of each kind."""
     target = folder / "growth.o"
     flags = [*CORES[core], *_FLAGS, *(f"-I{ROOT / name}" for name in _INCLUDES), *(f"-D{option}" for option in options)]
     source = ROOT / "tests" / "images" / "footprint" / "growth.c"

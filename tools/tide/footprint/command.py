@@ -53,7 +53,8 @@ def _with_stacks(client: Client, core: str, definitions: list[str]) -> tuple[Siz
 
 
 def _whole_stack(client: Client, stacks: dict[str, int]) -> int:
-    """All on one stack: the program, a frame and a lane for each lane that preempts it, and one interrupt."""
+    """The single stack: the program, an exception frame and the stack of each lane that preempts it, and one
+    interrupt."""
     main, lane, *interrupts = stacks.values()
     lanes = client.lanes * (lane + EXCEPTION_FRAME_BYTES) if client.lanes > 1 else 0
     return main + lanes + max(interrupts) + EXCEPTION_FRAME_BYTES

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C of a description's client: the header that sizes its pools, and a program that uses all of them. Its messages
-are octets and its callbacks empty: those are the application's."""
+"""C code of a description's client: the header that sizes its pools, and a program that uses all of them. Messages are
+octets and callbacks are empty, since those belong to the application."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tide.analysis.sizing import Client, Endpoint, pools
 
 
 def header(client: Client, source: str) -> str:
-    """Sizes of the pools, and what tide_chain_init is told: in the source these numbers would stand a second time."""
+    """Sizes of the pools, and the arguments of tide_chain_init, which would otherwise be repeated in the source."""
     lines = [f"#define {name} {value}" for name, value in pools(client).items()]
     for chain in client.chains:
         name = f"CHAIN_{chain.name.upper()}"

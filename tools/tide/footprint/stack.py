@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bound on the stack below a function, from the compiler's own call graph (-fcallgraph-info=su).
 
-A call through a pointer goes to every function that some source assigns to a member of that name. Functions that may
-call each other in a circle are counted once each: the runtime hands work to itself through such pointers (a session
-that is kicked while it runs returns at once), but never enters a function twice in one circle."""
+A call through a pointer may reach every function that any source assigns to a member of that name. Functions that may
+call each other in a cycle are counted once each: the runtime calls itself through such pointers (a session that is
+kicked while it runs returns at once), but never enters a function twice in one cycle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"(?: lab
 _INDIRECT = "__indirect_call"
 _CALLEE = re.compile(r"(\w+)(?:\[\w+\])?\(")
 _ASSIGNMENT = re.compile(r"[.>](\w+)(?:\[\w+\])? = &?(\w+)\b")
-# What reaches its member as an argument.
+# Functions that reach a member as an argument.
 _HANDED_OVER: dict[str, set[str]] = {
     "callback": {"on_timer"},
     "subscription_callback": {"on_message"},
@@ -33,7 +33,7 @@ _HANDED_OVER: dict[str, set[str]] = {
     "end": {"end_round"},
     "take": {"tide_receiver_take_most_urgent_of", "tide_receiver_take_oldest_of"},
     "is": {"is_welcome"},
-    "tell": set(),  # the program's function for errors
+    "tell": set(),  # the program's error callback
     "keep": {"keep"},
     "step": {"begin_long", "flush_long", "poll_long"},
     "send_pieces": {"send_in_pieces", "refuse_pieces"},
@@ -46,16 +46,16 @@ _HANDED_OVER: dict[str, set[str]] = {
 class Graph:
     frames: dict[str, int] = field(default_factory=dict)
     calls: dict[str, set[str]] = field(default_factory=dict)
-    unresolved: set[str] = field(default_factory=set)  # names called through pointers that nothing is assigned to
+    unresolved: set[str] = field(default_factory=set)  # names called through pointers without any assignment
 
 
 def _plain(title: str) -> str:
-    """The function's name: without the file, and without what the compiler adds to copies of it."""
+    """The function's name: without the file and the compiler's suffixes of copies."""
     return title.rsplit(":", 1)[-1].split(".")[0]
 
 
 def _key(title: str) -> str:
-    """The same with the file of a static function: several files have one of that name."""
+    """The same, with the file of a static function, since several files may use the name."""
     file, colon, name = title.rpartition(":")
     return f"{Path(file).name}{colon}{name.split('.')[0]}"
 
@@ -75,7 +75,7 @@ def _closing(text: str, opening: int) -> int:
 
 
 def _called(file: str, line: int, column: int) -> str:
-    """The last name of the expression that is called: on_expiry of timer_of(callback)->on_expiry(...)."""
+    """The last name of the called expression: on_expiry of timer_of(callback)->on_expiry(...)."""
     text = _lines(file)[line - 1][column - 1 :]
     match = _CALLEE.search(text)
     while match is not None:
@@ -87,7 +87,7 @@ def _called(file: str, line: int, column: int) -> str:
 
 
 def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]]:
-    """Functions by the member that they are assigned to."""
+    """Functions by the member to which they are assigned."""
     found: dict[str, set[str]] = {}
     for source in sources:
         for member, function in _ASSIGNMENT.findall(source.read_text(encoding="utf-8")):
@@ -97,7 +97,8 @@ def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]
 
 
 def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) -> set[str]:
-    """Members first; then what has the pointer's name (initialisers without one), then parameters (put: put_create)."""
+    """Members first; then functions with the pointer's name (initialisers without one), then parameters (put:
+    put_create)."""
     assigned = targets.get(name, set()) | (_HANDED_OVER.get(name, {name}) & functions)
     if name in _HANDED_OVER:
         return assigned
@@ -105,13 +106,13 @@ def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) ->
 
 
 def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] | None = None) -> Graph:
-    """linked: the image's symbols. What it does not have is called through no pointer. None: all may be."""
+    """linked: the image's symbols; others cannot be called through pointers. None: any may be."""
     graph = Graph()
     edges: list[tuple[str, str, str]] = []
     for file in graphs:
         text = file.read_text(encoding="utf-8")
         for title, size in _NODE.findall(text):
-            # of copies the largest: a bound
+            # the largest of all copies, as a bound
             graph.frames[_key(title)] = max(int(size), graph.frames.get(_key(title), 0))
         for source, target, place, line, column in _EDGE.findall(text):
             indirect = target == _INDIRECT
@@ -128,7 +129,7 @@ def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] 
             graph.calls.setdefault(caller, set()).update({called} & graph.frames.keys())
             continue
         to = _candidates(called, targets, functions)
-        if not to and called not in _HANDED_OVER:  # else those that it names are not linked
+        if not to and called not in _HANDED_OVER:  # otherwise its targets are not linked
             graph.unresolved.add(called)
         if there is not None:
             to = to & there
@@ -175,7 +176,7 @@ def _components(graph: Graph, roots: Iterable[str]) -> list[list[str]]:
 @dataclass(frozen=True)
 class Bound:
     bytes: int
-    deepest: tuple[str, ...]  # the path that needs so much; functions of a circle stand together
+    deepest: tuple[str, ...]  # the deepest path; functions of a cycle are listed together
 
 
 def bound(graph: Graph, root: str) -> Bound:

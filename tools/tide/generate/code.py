@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tide.generate.model import PRIMITIVES, Constant, Field, Message, Primitive, Shape, TypeId, Value
 from tide.generate.wire import Capacities, Wire
 
-# ---- values as C writes them ----
+# ---- values in C ----
 
 _INT32 = range(-(2**31), 2**31)
 
@@ -29,7 +29,7 @@ def c_integer(value: int, kind: str) -> str:
 
 
 def c_literal(value: Value, kind: str) -> str:
-    """A basic value as C writes it."""
+    """A basic value as a C literal."""
     if kind == "bool":
         return "true" if value else "false"
     if kind in ("float32", "float64"):
@@ -82,7 +82,7 @@ class MessageCode:
     def __post_init__(self) -> None:
         self.codes[self.message.id] = self
 
-    # What the headers show.
+    # Contents of the headers.
 
     @property
     def name(self) -> str:
@@ -111,7 +111,7 @@ class MessageCode:
 
     @property
     def bounds(self) -> list[str]:
-        """Names that rosidl gives to upper bounds."""
+        """rosidl's names for upper bounds."""
         result = []
         for member in self.message.fields:
             if member.shape == Shape.SEQUENCE and member.bound:
@@ -320,7 +320,8 @@ class MessageCode:
     # Coding.
 
     def _runs(self) -> Iterator[tuple[list[Field], tuple[int, int] | None]]:
-        """Fields in order; neighbours that memory and wire both hold as one array of equal elements come together."""
+        """Fields in order; adjacent fields that form one array of equal elements in memory and on the wire are
+        grouped."""
         run: list[Field] = []
         size = total = 0
         for member in self.message.fields:

@@ -22,7 +22,7 @@ _STAMP = "tide_generate.json"
 
 @dataclass
 class Result:
-    """What a run did. written is empty when everything was up to date."""
+    """Result of a run. written is empty if everything was up to date."""
 
     interfaces: int = 0
     written: list[str] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Result:
 def generate(
     library: Library, wanted: list[TypeId], capacities: Capacities, out: Path, *, registry: bool = False
 ) -> Result:
-    """Writes the wanted interfaces and all they contain below out, with a CMake list of the sources."""
+    """Writes the wanted interfaces and all that they contain into `out`, with a CMake list of the sources."""
     stamp = _read_stamp(out)
     request = _digest(_own_sources(), [str(w) for w in sorted(set(wanted))], _capacity_key(capacities), registry)
     if stamp.get("request") == request and _inputs_unchanged(library, stamp) and _outputs_exist(out, stamp):
@@ -55,7 +55,7 @@ def generate(
 
 
 def render(interfaces: list[Interface], capacities: Capacities, *, registry: bool = False) -> dict[str, str]:
-    """Path below the output folder to content, of every file."""
+    """Contents of every file, by its path below the output folder."""
     messages: dict[TypeId, Message] = {m.id: m for i in interfaces for m in i.messages}
     wire = Wire(messages, capacities)
     codes: dict[TypeId, MessageCode] = {}
@@ -102,7 +102,7 @@ def _includes(interface: Interface) -> list[str]:
 
 
 def _action_parts(interface: Interface) -> dict[str, object]:
-    """What the type support of an action points to, by the names that its fields have."""
+    """Members of an action's type support, by field name."""
     if not interface.is_action:
         return {}
     services = [(part, service.id) for part, service in zip(("goal", "result"), interface.services, strict=True)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces that are written as OMG IDL (.idl), as far as ROS 2 has them. Parsing is rosidl_parser's.
+"""Interfaces written in OMG IDL (.idl), as far as ROS 2 supports it. rosidl_parser parses them.
 
-A member with `@key` is a member as any other: ROS 2 Jazzy's topics have no keys, whatever their types say, nor have the
-agent's, so both match each other."""
+A member with `@key` is treated like any other: topics of ROS 2 Jazzy have no keys, whatever their types declare, nor
+have the agent's, so both match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rosidl_parser.parser import parse_idl_string
 
 from tide.generate.model import PRIMITIVES, Constant, Field, GenerateError, Message, Primitive, Shape, TypeId, Value
 
-_NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # others have one name
+_NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # all others have one name
 _CHAR = Primitive("signed char", "char", "I8", 1, "u8", "uint8_t")  # "char" of a .msg file is uint8
 _RANGES = {"octet": (0, 255), "char": (-128, 127)} | {
     f"{sign}int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if not sign else (0, 2**bits - 1)
@@ -27,8 +27,8 @@ _ELEMENTS = ((idl.Message, "msg"), (idl.Service, "srv"), (idl.Action, "action"))
 
 
 def idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
-    """The interface that has the file's name, and the messages that it is written with: request and response of a
-    service; goal, result and feedback of an action."""
+    """The interface with the file's name and its messages: request and response of a service; goal, result and feedback
+    of an action."""
     try:
         content = parse_idl_string(text)
     except Exception as error:
@@ -136,7 +136,7 @@ def _check_default(name: str, kind: Any, shape: Shape, bound: int, default: Valu
 
 
 def _refusal(kind: Any, value: object) -> str:
-    """What a default of this type has to be, or nothing when this one is."""
+    """The expected form of a default of this type; empty if the given one is valid."""
     if isinstance(kind, idl.AbstractGenericString):
         length = kind.maximum_size if kind.has_maximum_size() else None
         if not isinstance(value, str):

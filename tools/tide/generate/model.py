@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces as the generator sees them: names and types in C terms, independent of the parser."""
+"""The generator's model of interfaces: names and types in C terms, independent of the parser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias, Union
 
 
 class GenerateError(Exception):
-    """Its text is one line for a person."""
+    """Its text is one readable line."""
 
     def __init__(self, problem: str, file: Path | None = None, line: int | None = None) -> None:
         where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
@@ -22,7 +22,7 @@ Value: TypeAlias = Union[bool, int, float, str, list["Value"]]  # noqa: UP007
 
 @dataclass(frozen=True)
 class Primitive:
-    """A basic type: how C, rosidl's sequences, tide's field table and CDR call it."""
+    """A basic type: its names in C, rosidl's sequences, tide's field table and CDR."""
 
     c_type: str
     sequence: str
@@ -101,14 +101,14 @@ class Message:
 
 @dataclass(frozen=True)
 class Service:
-    """The request and response of one service: their places in the messages of the interface."""
+    """The request and response of one service: their indices in the interface's messages."""
 
     id: TypeId
     request: int
     response: int
 
 
-# What an action is made of. Goal, result and feedback are in its file; the others contain them.
+# Messages of an action. Goal, result and feedback are in its file; the others contain them.
 ACTION_PARTS = ("_Goal", "_Result", "_Feedback")
 ACTION_MESSAGES = (
     *ACTION_PARTS,
@@ -126,7 +126,7 @@ GOAL_STATUS_ARRAY = TypeId("action_msgs", "msg", "GoalStatusArray")
 
 @dataclass(frozen=True)
 class Interface:
-    """What one file defines: a message, the request and response of a service, or all messages of an action."""
+    """Contents of one file: a message, the request and response of a service, or all messages of an action."""
 
     id: TypeId
     file: Path

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and reads interface definitions: installed ROS 2 packages, packages given by folder, single files. Parsing is
-rosidl_adapter's, of .idl files rosidl_parser's."""
+"""Finds and reads interface definitions: installed ROS 2 packages, packages given by folder, single files.
+rosidl_adapter parses them, rosidl_parser the .idl files."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _package_name(folder: Path) -> str | None:
 
 @dataclass
 class Library:
-    """All interfaces that can be found, read at most once each."""
+    """All available interfaces, each read at most once."""
 
     search: list[Path] = field(default_factory=list)
     _folders: dict[str, Path] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Library:
     _interfaces: dict[TypeId, Interface] = field(default_factory=dict)
 
     def expand(self, wanted: str) -> list[TypeId]:
-        """What a word of the command line stands for: a package, an interface (std_msgs/String), a folder, a file."""
+        """Interfaces named by a command-line argument: a package, an interface (std_msgs/String), a folder, a file."""
         path = Path(wanted)
         if path.suffix.lstrip(".") in (*KINDS, "idl"):
             return [self._add_file(path)]
@@ -137,7 +137,7 @@ class Library:
         return self._interfaces[wanted]
 
     def closure(self, wanted: Iterable[TypeId]) -> list[Interface]:
-        """The interfaces and everything they contain, each after what it contains; the order depends on names only."""
+        """The interfaces and everything they contain, contained ones first; the order depends on names only."""
         ordered: dict[TypeId, Interface] = {}
         for item in sorted(set(wanted)):
             self._visit(item, ordered, ())
@@ -230,7 +230,7 @@ def _fails(parse: Callable[[], object]) -> bool:
 
 
 def _first_bad_line(wanted: TypeId, text: str) -> int | None:
-    """Every line of a definition stands for itself, so the first prefix that does not parse ends with the culprit."""
+    """Lines of a definition are independent, so the first prefix that does not parse ends with the faulty line."""
     message = TypeId(wanted.package, "msg", wanted.name)
     lines = ["" if line.strip() == "---" else line for line in text.splitlines()]
     for count in range(1, len(lines) + 1):
@@ -250,7 +250,7 @@ def _text_of(file: Path) -> str:
 
 
 def _idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
-    """Its parser takes a fifth of a second to come, which the others need not wait for."""
+    """Imported late: its parser takes a fifth of a second to load."""
     try:
         from tide.generate.idl import idl_interface
     except ImportError as error:
@@ -292,7 +292,7 @@ def _read(wanted: TypeId, file: Path) -> Interface:
 
 
 def _around_action(action: TypeId) -> tuple[Message, ...]:
-    """The messages of the two services and the feedback topic, as rosidl makes them of every action."""
+    """The messages of the two services and the feedback topic that rosidl derives from an action."""
     parts = [TypeId(action.package, "action", action.name + suffix) for suffix in ACTION_MESSAGES]
     goal, result, feedback = parts[:3]
     goal_id = Field("goal_id", Shape.ONE, 0, message=UUID)

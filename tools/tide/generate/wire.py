@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a message takes on the wire: least and most bytes, and whether it is one run of equal elements."""
+"""Wire format of a message: minimum and maximum size, and whether it is one run of equal elements."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _LIMIT = 2**31 - 1
 
 @dataclass
 class Capacities:
-    """string: characters with the NUL; sequence: elements. rules: `std_msgs/msg/String.data` to its capacity; of a
-    sequence or array of strings, `sensor_msgs/msg/JointState.name` is the elements and
+    """string: characters with the NUL; sequence: elements. rules: `std_msgs/msg/String.data` to its capacity; for a
+    sequence or array of strings, `sensor_msgs/msg/JointState.name` sets the elements and
     `sensor_msgs/msg/JointState.name.string` the characters of each."""
 
     string: int = 64
@@ -50,7 +50,7 @@ class Capacities:
         return self.rules.get(name)
 
     def check_used(self, messages: Iterable[Message]) -> None:
-        """A rule for a generated message that names no string or sequence is a mistake of the user."""
+        """Error if a rule for a generated message names no string or sequence."""
         generated = {str(m.id) for m in messages}
         for rule in sorted(set(self.rules) - self.used):
             if rule.split(".")[0] in generated:
@@ -90,7 +90,7 @@ def read_file(path: Path) -> Capacities:
 
 
 def combine(file: Path | None, string: int | None, sequence: int | None, rules: list[str]) -> Capacities:
-    """The file's capacities, with those of the command line over them."""
+    """The file's capacities, overridden by those of the command line."""
     result = read_file(file) if file is not None else Capacities()
     if string is not None:
         result.string = _checked("string", string)
@@ -109,7 +109,7 @@ def combine(file: Path | None, string: int | None, sequence: int | None, rules: 
 
 @dataclass
 class Wire:
-    """Sizes of all messages in the table, without storage (unbounded members have no largest size) and with it."""
+    """Sizes of all messages in the table, without storage (unbounded members then have no maximum) and with it."""
 
     messages: dict[TypeId, Message]
     capacities: Capacities
@@ -140,7 +140,7 @@ class Wire:
         return member.primitive.bytes, 1
 
     def least(self, message: TypeId) -> int:
-        """Bytes of the shortest message, padding not counted: at least one."""
+        """Size of the shortest message without padding, at least one byte."""
         if message not in self._least:
             self._least[message] = sum(self._least_field(f) for f in self.messages[message].fields)
         return self._least[message]
@@ -155,12 +155,12 @@ class Wire:
         return one * (member.bound if member.shape == Shape.ARRAY else 1)
 
     def most(self, message: TypeId, stored: bool) -> int | None:
-        """Bytes of the longest message from alignment 0; stored: of those that fit the message's storage. Padding never
-        turns an earlier position into a later one, so the longest message is that with the longest members."""
+        """Size of the longest message from alignment 0; stored: of those that fit the message's storage. Padding is
+        monotonic, so the longest message has the longest members."""
         return self._message(message, stored, 0)
 
     def shortest(self, message: TypeId, start: int = 0) -> int:
-        """Where the shortest message ends that begins at `start`: texts and sequences without a limit are empty."""
+        """End of the shortest message that begins at `start`: unbounded texts and sequences are empty."""
         position = start
         for member in self.messages[message].fields:
             count = member.bound if member.shape == Shape.ARRAY else 1

@@ -95,7 +95,7 @@ def system(
     text = draft(wanted)
     try:
         parse(text, str(file))
-    except SystemFileError as error:  # the same name twice
+    except SystemFileError as error:  # a duplicate name
         raise UsageError(error.lines[0].partition(": ")[2]) from None
     write_text(file, text)
     typer.echo(f"{file}; next: tide check {file}, tide simulate {file}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new firmware project: first what is particular to each board, then the files, which are templates, generated
-messages, and a copy of the runtime."""
+"""A new firmware project: first the properties of each board, then the files: templates, generated messages, and a copy
+of the runtime."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Board:
     name: str
     text: str
     toolchain: str = ""  # within tide/cmake
-    folders: tuple[tuple[str, str], ...] = ()  # of tide's tree, and their location in the project
+    folders: tuple[tuple[str, str], ...] = ()  # folders of tide's tree, and their location in the project
     sources: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
@@ -35,9 +35,16 @@ class Board:
     process_ms: float = 0.5
     dispatch_ms: float = 0.1
     runtime: str = "tide"  # the runtime's location in the project
-    messages: str = "messages"  # that of the messages
-    files: tuple[tuple[str, str], ...] = ()  # as folders; they replace what is there
-    parts: tuple[str, ...] = ("CMakeLists.txt", "cmake", "include", "port", "src", "README.md")  # of the runtime
+    messages: str = "messages"  # the messages' location
+    files: tuple[tuple[str, str], ...] = ()  # as folders; they replace existing files
+    parts: tuple[str, ...] = (
+        "CMakeLists.txt",
+        "cmake",
+        "include",
+        "port",
+        "src",
+        "README.md",
+    )  # parts of the runtime that are copied
     needs: str = ""  # prerequisite of its build
     build: str = ""  # command that builds it; empty: CMake alone
 
@@ -141,7 +148,7 @@ _SHARED = ("README.md.j2", "main.c.j2", "node.py.j2", "system.toml.j2", "Makefil
 
 
 def require_name(name: str) -> None:
-    """A name that CMake, C and ROS 2 all take."""
+    """Checks that CMake, C and ROS 2 all accept the name."""
     if not _NAME.fullmatch(name) or name.endswith("_") or "__" in name:
         raise UsageError(
             f"'{name}' names no project: lowercase letters, digits and single _, a letter first; for example my_robot"
@@ -151,7 +158,7 @@ def require_name(name: str) -> None:
 
 
 def make_project(folder: Path, name: str, board: Board) -> None:
-    """All of it or nothing: it is made beside its place and moved there."""
+    """Creates all of it or nothing: it is made in a temporary folder and then moved."""
     place = folder / name
     if place.exists():
         raise UsageError(f"{place} exists; choose another name, or remove it")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a system may change without changing what it does."""
+"""What may be changed in a system without changing its function."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def is_ordered(system: System, choice: Choice) -> bool:
 
 
 def only(system: System, names: Collection[str]) -> System:
-    """The system with some of its chains. One that branches from another that is not among them begins with the
-    callbacks that it shared, whose names get the other chain's in front where they would be there twice."""
+    """The system with some of its chains. A chain that branches from a missing one begins with the shared callbacks;
+    their names get the other chain's as a prefix if they would be duplicates."""
     chains = []
     for chain in system.chains:
         if chain.name not in names:
@@ -101,7 +101,7 @@ def only(system: System, names: Collection[str]) -> System:
 
 
 def _sending_alone(callback: Callback, after: Callback) -> Callback:
-    """With what that one takes as its only message, in each run."""
+    """The callback with only the message for `after`, sent in each run."""
     sent = callback.sends_to(after)
     if not isinstance(sent, Publication) or not callback.publishes_apart:
         return callback
@@ -109,7 +109,7 @@ def _sending_alone(callback: Callback, after: Callback) -> Callback:
 
 
 def cores_of(system: System, choice: Choice) -> float:
-    """Processors that the host's executors may use up: a lane counts as one, or as the share that its budget is."""
+    """Processors used by the host's executors: a lane counts as one, or as its budget's share."""
     return sum(
         lanes * _share(executor, budget_ns)
         for executor, lanes, budget_ns in zip(system.executors, choice.lanes, choice.budgets_ns, strict=True)
@@ -121,8 +121,7 @@ def _share(executor: Executor, budget_ns: int) -> float:
     return budget_ns / nanoseconds(executor.budget_period_ms) if budget_ns else 1.0
 
 
-# ---- moves ----
-# Choices that differ from one in one thing.
+# ---- moves ---- Choices that differ from a given one in one value.
 
 
 Value = TypeVar("Value")
@@ -131,8 +130,8 @@ BUDGET_STEPS = (8, 32)  # of a lane's period
 
 
 class Moves:
-    """cores: processors of the host, which its executors may use up, lanes and budgets together. What the description
-    asks for already counts as there: it may be meant for another machine. None: as many as this machine has."""
+    """cores: processors of the host, which limit the lanes and budgets of its executors together. The description's own
+    demand is always allowed, as it may be meant for another machine. None: as many as this machine has."""
 
     def __init__(
         self,
@@ -151,11 +150,11 @@ class Moves:
         self._limit = max(workers(), cores_of(system, present(system))) if cores is None else cores
 
     def around(self, choice: Choice) -> list[Choice]:
-        """All, the order of chains among them unless it is to be kept."""
+        """All moves, including the order of chains unless it is kept."""
         return [*([] if self.keep_order else self._allowed(choice, self._exchanges(choice))), *self.values(choice)]
 
     def values(self, choice: Choice) -> list[Choice]:
-        """Those that leave the order of the chains as it is."""
+        """Moves that keep the order of the chains."""
         kinds = (self._lanes(choice), self._quanta(choice), self._places(choice), self._budgets(choice))
         return [other for kind in kinds for other in self._allowed(choice, kind)]
 
@@ -170,7 +169,7 @@ class Moves:
         return is_ordered(self._system, choice)
 
     def _has_work(self, choice: Choice) -> bool:
-        """More lanes than an executor has callbacks would have nothing to run; what the description says may stay."""
+        """An executor needs no more lanes than it has callbacks; the description's own number may stay."""
         count = Counter(place for places in choice.places for place in places)
         names = [executor.name for executor in self._system.executors]
         entries = zip(names, choice.lanes, self._lanes_now, strict=True)
@@ -180,7 +179,7 @@ class Moves:
         return cores_of(self._system, choice) <= self._limit + 1e-9
 
     def _less(self, choice: Choice, other: Choice) -> bool:
-        """From a description that asks for too much there is a way down."""
+        """From a description that needs too many processors, moves that reduce the number are allowed."""
         return cores_of(self._system, other) < cores_of(self._system, choice)
 
     def _exchanges(self, choice: Choice) -> Iterator[Choice]:
@@ -191,7 +190,7 @@ class Moves:
                 yield replace(choice, priorities=tuple(priorities))
 
     def _lanes(self, choice: Choice) -> Iterator[Choice]:
-        """On the microcontroller there is one lane, or one for each priority."""
+        """A microcontroller has one lane, or one for each priority."""
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
             executor = self._system.executors[index]
             on_mcu = executor.where == "mcu"
@@ -210,7 +209,7 @@ class Moves:
                     yield replace(choice, quanta=_with(choice.quanta, index, option))
 
     def _fragments(self, link: SerialLink, quantum: int) -> bool:
-        """A message may not need more frames than a window holds."""
+        """A message must not need more frames than a window holds."""
         largest = max(
             (
                 max(sent.payload_bytes or 0, up_bytes(one, None), down_bytes(one, None))
@@ -224,7 +223,7 @@ class Moves:
         return quantum == 0 or (quantum <= link.mtu_bytes and largest + 8 <= 15 * (quantum - 8))
 
     def _places(self, choice: Choice) -> Iterator[Choice]:
-        """A callback, or a chain from one callback on, to another executor of the host."""
+        """Moves a callback, or a chain from one callback on, to another executor of the host."""
         if self._keep_places:
             return
         hosts = [executor.name for executor in self._system.executors if executor.where == "host"]
@@ -241,14 +240,15 @@ class Moves:
                         yield replace(choice, places=_with(choice.places, index, moved))
 
     def _movable(self, chain: Chain, callback: Callback) -> bool:
-        """What shares a group stays with it, and so does what another chain branches from or joins."""
+        """Callbacks that share a group stay together, and so do those from which another chain branches or which it
+        joins."""
         this = (chain.name, callback.name)
         branched = any(this in (other.branches_from, *other.joins) for other in self._system.chains)
         exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in self._system.groups)
         return self._system.where(callback) == "host" and not exclusive and not branched
 
     def _budgets(self, choice: Choice) -> Iterator[Choice]:
-        """One budget more or less, or a step from one executor to another."""
+        """Adds or removes a budget, or moves a budget step between executors."""
         with_budget = [index for index, budget_ns in enumerate(choice.budgets_ns) if budget_ns]
         for part in BUDGET_STEPS:
             for index in with_budget:
@@ -278,12 +278,11 @@ def _with(values: tuple[Value, ...], index: int, value: Value) -> tuple[Value, .
     return (*values[:index], value, *values[index + 1 :])
 
 
-# ---- the description with a choice ----
-# The description with what the search chose, comments and order kept.
+# ---- the description with a choice ---- The description with the chosen values, keeping comments and order.
 
 
 def rewritten(text: str, system: System, choice: Choice) -> str:
-    """`text` is the description of `system`; a key that is missing is added behind the entry's name."""
+    """`text` is the description of `system`; a missing key is added after the entry's name."""
     before = present(system)
     edits: list[tuple[Path, str, int | str]] = []
     for index, value in enumerate(choice.priorities):

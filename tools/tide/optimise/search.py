@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A search for the largest margin over what a system may change without changing what it does: the order of its
-chains, the lanes and budgets of its executors, who runs which callback, the quantum of its line. Bounds depend on each
-other's lateness, so no order is known to be the best one without trying; the search starts at deadline-monotonic and
-the present order and climbs by single changes, then from shaken choices, by the seed."""
+"""A search for the largest margin by changes that keep a system's function: the order of its chains, lanes and budgets
+of its executors, the executor of each callback, the quantum of its line. Bounds depend on each other's lateness, so the
+best order is not known without trying. The search starts with the deadline-monotonic and the present order and climbs
+by single changes, then from random variations, by the seed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tide.system.model import System
 
 @dataclass(frozen=True)
 class Score:
-    """Larger is better: fewer chains without a bound, fewer that are late, then the smallest slack in deadlines, then
-    fewer lanes. With no bound at all the smallest slack is minus infinity."""
+    """Larger is better: fewer chains without a bound, fewer late ones, then a larger smallest slack relative to the
+    deadline, then fewer lanes. Without any bound the smallest slack is minus infinity."""
 
     unbounded: int
     late: int
     margin: float
     lanes: int
-    fits: bool = True  # it asks for no more processors than there are
+    fits: bool = True  # it needs no more processors than available
 
     def key(self) -> tuple[float, ...]:
         return (self.fits, -self.unbounded, -self.late, self.margin, -self.lanes)
@@ -86,7 +86,9 @@ class Search:
             if self._left <= 0 or (until_feasible and best.score.feasible):
                 return best
         assert best is not None
-        while self._left > 0:  # exhausted neighbourhoods cost nothing, so the tries bound this only while there are new
+        while (
+            self._left > 0
+        ):  # exhausted neighbourhoods cost no tries, so the tries limit this loop only while there are new choices
             before = self.tried
             best = self._climb(self._shaken(best.choice), best, report, until_feasible)
             if self.tried == before or (until_feasible and best.score.feasible):
@@ -159,9 +161,9 @@ class Search:
 
 
 def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable[[System], Moves] = Moves) -> list[str]:
-    """Chains that cannot be met together although any of them could be left out: each is taken away in turn, and stays
-    away if the rest still cannot be met. By the same search, so a core is what the search found, not a proof, except
-    where it is a single chain."""
+    """Chains that cannot be met together although any of them could be left out: each is removed in turn, and stays
+    removed if the rest still cannot be met. By the same search, so a core is a result of the search, not a proof,
+    unless it is a single chain."""
     kept = [chain.name for chain in system.chains]
     for chain in sorted(system.chains, key=lambda one: one.priority):
         rest = [name for name in kept if name != chain.name]
@@ -173,18 +175,17 @@ def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable
     return kept
 
 
-# ---- as few changes as possible ----
-# The choice that meets every deadline and is nearest to the description. The order of the chains is the user's: it
-# changes last and least. In turn are tried: the description as it is; other values in the same order, breadth
-# first; other orders with the same values, the nearest first; both together. Then every change that is not needed
-# is taken back, one after the other, so that none of those that are left could be left out alone.
+# ---- as few changes as possible ---- Finds the choice that meets every deadline and is closest to the description. The
+# order of the chains is the user's: it changes last and least. Tried in turn: the description as it is; other values in
+# the same order, breadth first; other orders with the same values, the nearest first; both together. Then unnecessary
+# changes are undone one by one, so that none of the remaining ones can be omitted alone.
 
 
-_BEAM = 6  # choices of each number of changes that are followed further
+_BEAM = 6  # choices for each number of changes that are pursued
 
 
 def distance(choice: Choice, origin: Choice) -> tuple[int, int, int]:
-    """Smaller is nearer: pairs of chains in another order, values that are not the same, lanes more than before."""
+    """Smaller is closer: exchanged pairs of chains, changed values, additional lanes."""
     pairs = [(left, right) for left in range(len(origin.priorities)) for right in range(left)]
     exchanged = sum(
         (origin.priorities[left] > origin.priorities[right]) != (choice.priorities[left] > choice.priorities[right])
@@ -196,7 +197,7 @@ def distance(choice: Choice, origin: Choice) -> tuple[int, int, int]:
 
 
 def undone(choice: Choice, origin: Choice) -> Iterator[Choice]:
-    """The choice without each one of its changes, the order of chains aside."""
+    """Yields the choice with each single change undone, except the order of chains."""
     for index, places in enumerate(origin.places):
         for position, place in enumerate(places):
             if choice.places[index][position] != place:
@@ -217,7 +218,7 @@ def undone(choice: Choice, origin: Choice) -> Iterator[Choice]:
 def nearest_orders(
     priorities: tuple[int, ...], most: int, allowed: Callable[[tuple[int, ...]], bool] = lambda _: True
 ) -> Iterator[tuple[int, ...]]:
-    """At most so many other orders of the same values, those with the fewest exchanged pairs first."""
+    """At most `limit` other orders of the same values, fewest exchanged pairs first."""
     seen = {priorities}
     level = [priorities]
     while level and len(seen) <= most:
@@ -233,7 +234,8 @@ def nearest_orders(
 
 
 def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Two chains that follow each other change places. Those with the same priority do not meet; each may."""
+    """Exchanges two chains adjacent in the order. Chains of equal priority do not meet, so each of them may be
+    exchanged."""
     of_value: dict[int, list[int]] = {}
     for index, value in enumerate(priorities):
         of_value.setdefault(value, []).append(index)
@@ -256,7 +258,7 @@ class FewestChanges:
         self._allowance = search.left
 
     def run(self) -> Found:
-        """What it found, or what came nearest to meeting every deadline."""
+        """The choice found, or the one that came closest to meeting every deadline."""
         now = self._look(self._origin)
         if now.score.feasible:
             return now
@@ -281,7 +283,7 @@ class FewestChanges:
         return found
 
     def _values(self) -> Found | None:
-        """One change, two changes ... of all but the order, while something comes nearer to the deadlines."""
+        """One change, two changes ... except of the order, while a choice comes closer to the deadlines."""
         share = self._allowance if self._moves.keep_order else self._allowance // 3
         stop = self._search.left - share
         beam = [self._look(self._origin)]
@@ -304,7 +306,7 @@ class FewestChanges:
         return None
 
     def _orders(self) -> Found | None:
-        """Of the orders with the fewest exchanged pairs that do, the one with the largest margin."""
+        """Among the orders with the fewest exchanged pairs that meet all deadlines, the one with the largest margin."""
         met: Found | None = None
         pairs = 0
         for priorities in nearest_orders(self._origin.priorities, self._search.left // 2, self._is_order):
@@ -327,7 +329,7 @@ class FewestChanges:
         return distance(found.choice, self._origin), tuple(-value for value in found.score.key())
 
     def _reduced(self, found: Found) -> Found:
-        """Nearer and nearer to the description, as long as every deadline is met."""
+        """Moves closer to the description while every deadline is met."""
         while True:
             choice = found.choice
             nearer = [replace(choice, priorities=self._origin.priorities)]
@@ -345,7 +347,7 @@ class FewestChanges:
                 return found
 
     def _renumbered(self, found: Found) -> Found:
-        """The same order with the fewest new priorities: a chain that changes its place gets a free number there."""
+        """The same order with the fewest new priorities: a moved chain gets a free number."""
         priorities = fewest_numbers(found.choice.priorities, self._origin.priorities)
         if priorities == found.choice.priorities:
             return found
@@ -354,14 +356,14 @@ class FewestChanges:
 
 
 def fewest_numbers(wanted: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
-    """Priorities in the order of `wanted` of which as many as possible are those of `before`; `wanted` where there are
-    too few free numbers between those, or chains have the same one."""
+    """Priorities in the order of `wanted` that keep as many as possible of `before`; `wanted` if there are too few free
+    numbers in between, or chains share one."""
     if len(set(wanted)) < len(wanted):
         return wanted
     ranked = sorted(range(len(wanted)), key=lambda index: wanted[index])
     kept = _longest_rising([before[index] for index in ranked])
     values: dict[int, int] = {ranked[place]: before[ranked[place]] for place in kept}
-    most = max(LEVEL_MAXIMUM, *before)  # so that what was a level stays one
+    most = max(LEVEL_MAXIMUM, *before)  # so that levels stay levels
     place = 0
     while place < len(ranked):
         if ranked[place] in values:
@@ -382,7 +384,7 @@ def fewest_numbers(wanted: tuple[int, ...], before: tuple[int, ...]) -> tuple[in
 
 
 def _longest_rising(values: list[int]) -> list[int]:
-    """Places of a longest subsequence that rises."""
+    """Indices of a longest increasing subsequence."""
     best: list[list[int]] = []
     for place, value in enumerate(values):
         before = max(
@@ -392,8 +394,7 @@ def _longest_rising(values: list[int]) -> list[int]:
     return max(best, key=len)
 
 
-# ---- what was changed, and why ----
-# What a choice changes in a description, and why: what would be if it stayed as it is.
+# ---- changes and their reasons ---- Changes of a choice to a description, each with the effect of omitting it.
 
 
 Evaluate = Callable[[Choice], Found]
@@ -401,7 +402,7 @@ Evaluate = Callable[[Choice], Found]
 
 @dataclass(frozen=True)
 class Change:
-    """before and after as they are written in the description; no reason where not every deadline is met anyway."""
+    """before and after as written in the description; no reason if not every deadline is met anyway."""
 
     what: str
     before: str
@@ -424,7 +425,7 @@ def changes(system: System, found: Found, evaluate: Evaluate) -> list[Change]:
 
 
 def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, str, str, Choice]]:
-    """What, before, after, and the choice without it."""
+    """Yields the name, the values before and after, and the choice without the change."""
     for index, executor in enumerate(system.executors):
         if choice.lanes[index] != now.lanes[index]:
             back = replace(choice, lanes=_with_value(choice.lanes, index, now.lanes[index]))
@@ -441,7 +442,7 @@ def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, 
         if choice.priorities[index] != now.priorities[index]:
             one_back = _with_value(choice.priorities, index, now.priorities[index])
             back = replace(choice, priorities=one_back)
-            if not is_ordered(system, back):  # two exchanged theirs, and go back together
+            if not is_ordered(system, back):  # two chains exchanged priorities and are restored together
                 back = replace(choice, priorities=now.priorities)
             before, after = str(now.priorities[index]), str(choice.priorities[index])
             yield f"priority of {chain.name}", before, after, back

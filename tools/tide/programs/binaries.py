@@ -7,7 +7,9 @@ import os
 from pathlib import Path
 
 _SOURCES = Path(__file__).resolve().parents[3]
-_INSTALLED = Path(__file__).resolve().parents[1] / "_tree"  # what setup.py puts into a wheel, laid out as the sources
+_INSTALLED = (
+    Path(__file__).resolve().parents[1] / "_tree"
+)  # files that setup.py puts into a wheel, laid out like the sources
 ROOT = _INSTALLED if _INSTALLED.exists() else _SOURCES
 
 
@@ -16,7 +18,7 @@ class MissingBinaryError(Exception):
 
 
 def _advice(name: str) -> str:
-    is_of_campaigns = name in ("budget_pong", "host_chains")  # the target of this name in CMakeLists.txt
+    is_of_campaigns = name in ("budget_pong", "host_chains")  # built by the target `campaigns` of CMakeLists.txt
     command = "scripts/build.sh release campaigns" if is_of_campaigns else "make build"
     return f"run `{command}`, or set TIDE_BUILD_DIR to a build"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes of a run: each with a log file, its standard output read as it comes, and an end that is certain."""
+"""Child processes of a run: each with a log file, its standard output read continuously, and a guaranteed end."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from typing import IO, Any
 from tide.interrupts import shielded
 from tide.programs.patience import Patience
 
-_LOOK_S = 0.2  # between looks at what else may have ended a wait
+_LOOK_S = 0.2  # between checks for other ends of a wait
 
 
 class RunError(Exception):
-    """A step of the run that failed, with what is known about it."""
+    """A failed step of the run, with the known cause."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Scheduling:
 
 @contextlib.contextmanager
 def _scheduled(scheduling: Scheduling) -> Iterator[None]:
-    """The calling thread for a moment as the child shall be: a child inherits it, before its first instruction."""
+    """Gives the calling thread the child's scheduling for a moment, so that the child inherits it before its first
+    instruction."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     cpus = os.sched_getaffinity(0)
     try:
@@ -70,7 +71,7 @@ class Child:
     log: Path
     process: subprocess.Popen[str]
     lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
-    log_failure: OSError | None = None  # why the log is not whole
+    log_failure: OSError | None = None  # why the log is incomplete
     reader: threading.Thread | None = None
     is_group: bool = False  # it may start children of its own, which end with it
 
@@ -113,7 +114,7 @@ class Child:
     def _read(self) -> None:
         assert self.process.stdout is not None
         log: IO[str] | None = None
-        for line in self.process.stdout:  # to its end, or the child would wait for us
+        for line in self.process.stdout:  # read to the end, or the child would block
             try:
                 if self.log_failure is None:
                     log = log or self.log.open("a", encoding="utf-8")
@@ -128,7 +129,7 @@ class Child:
         self.lines.put(None)
 
     def next_line(self, patience: Patience) -> str | None:
-        """The next line, or null when the child has closed its output. RunError when the patience is over, OSError when
+        """The next line, or None if the child has closed its output. RunError when the patience has ended, OSError when
         the log cannot be written any more."""
         while True:
             if self.log_failure is not None:
@@ -139,7 +140,7 @@ class Child:
                 raise RunError(f"{self.name} said nothing in time\n{self.tail()}") from None
 
     def wait_line(self, accept: Callable[[str], bool], limit_s: float, what: str) -> str:
-        """The first line that is accepted; those before it are passed over. The limit is of a Patience."""
+        """The first accepted line; earlier ones are skipped. The limit is that of a Patience."""
         patience = Patience(limit_s)
         while True:
             try:
@@ -172,7 +173,7 @@ class Child:
         return RunError(f"{self.name} ended in the middle of the run ({self.ending()})\n{self.tail()}")
 
     def ends(self, limit_s: float) -> bool:
-        """Whether it has ended; waits for that, with patience."""
+        """Waits for its end, with patience; returns whether it has ended."""
         patience = Patience(limit_s)
         while not patience.is_over():
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -192,7 +193,7 @@ class Child:
         return "\n".join([f"--- end of {self.log} ---", *lines])
 
     def stop(self, limit_s: float = 3.0) -> None:
-        """SIGTERM, and SIGKILL when that is not enough."""
+        """Sends SIGTERM, then SIGKILL if necessary."""
         if self.is_group:
             self._stop_group(limit_s)
         elif self.process.poll() is None:
@@ -205,12 +206,12 @@ class Child:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
         if self.reader is not None:
-            patience = Patience(limit_s)  # what the child said last is in its log
+            patience = Patience(limit_s)  # the child's last output is in its log
             while self.reader.is_alive() and not patience.is_over():
                 self.reader.join(_LOOK_S)
 
     def _stop_group(self, limit_s: float) -> None:
-        """SIGINT as Ctrl-C would, which launch files pass on in order; then what is left of the group."""
+        """SIGINT as Ctrl-C would, which launch files pass on in order; then ends the rest of the group."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if self.process.poll() is None:
                 self._signal_group(number)
@@ -224,7 +225,7 @@ class Child:
 
 
 def json_line(line: str) -> dict[str, Any]:
-    """The object on the line; an empty one when the line is something else."""
+    """The object on the line; an empty one if the line is not JSON."""
     try:
         message = json.loads(line)
     except ValueError:
@@ -233,7 +234,7 @@ def json_line(line: str) -> dict[str, Any]:
 
 
 class Children:
-    """The children of one run; all of them end with it, the last started first."""
+    """The children of one run; all end with it, in reverse order of start."""
 
     def __init__(self) -> None:
         self._children: list[Child] = []
@@ -242,7 +243,7 @@ class Children:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with shielded():  # a second Ctrl-C must not leave the rest of them running, and must not go lost
+        with shielded():  # a second Ctrl-C must neither leave children running nor be lost
             for child in reversed(self._children):
                 child.stop()
 
@@ -253,7 +254,7 @@ class Children:
         return child
 
     def require_alive(self, but: Child | None = None) -> None:
-        """All, or all but one, which may have ended while its last lines are still being read."""
+        """Checks all children, or all but one that may have ended while its last lines are still being read."""
         for child in self._children:
             if child is not but:
                 child.require_alive()

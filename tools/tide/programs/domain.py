@@ -7,11 +7,11 @@ import os
 
 from tide.errors import UsageError
 
-DOMAIN_MAXIMUM = 232  # above it the ports of DDS end
+DOMAIN_MAXIMUM = 232  # DDS has no ports for larger numbers
 
 
 def ros_domain(given: int | None = None, otherwise: int | None = None) -> int:
-    """The given one, that of ROS_DOMAIN_ID, or `otherwise`; None: one by which two commands at a time do not meet.
+    """The given one, that of ROS_DOMAIN_ID, or `otherwise`; None: one that keeps concurrent commands apart.
     UsageError."""
     if given is not None:
         return given

@@ -14,17 +14,17 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Patience:
-    """A limit on the time that this process and its descendants had for something.
+    """A limit on the time available to this process and its descendants.
 
-    Time in which one of their threads was ready to run but had no processor does not count, unless they computed in it.
-    So a busy machine does not use up the limit, and neither sleeping nor an endless loop escapes it. On an idle machine
-    this is wall time. Costs one look at /proc every quarter of a second."""
+    Time in which one of their threads was ready but had no processor does not count, unless another of them was
+    computing. So a busy machine does not use up the limit, and neither sleeping nor an endless loop escapes it. On an
+    idle machine this is wall time. Costs one look at /proc every quarter of a second."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self._used_s = 0.0
         self._seen_s = time.monotonic()
-        self._before: tuple[float, dict[str, float]] | None = None  # read at the first look: most waits end before it
+        self._before: tuple[float, dict[str, float]] | None = None  # read at the first check: most waits end before it
 
     def renew(self) -> None:
         """After progress: the whole limit again."""
@@ -43,13 +43,14 @@ class Patience:
 
 
 def _times() -> tuple[float, dict[str, float]]:
-    """Seconds that the whole family has computed, and that each of its threads has waited for a processor."""
+    """Processor seconds of the process and its descendants, and seconds that each of their threads has waited for a
+    processor."""
     parents, computed_s = {}, {}
     for process, words in _statistics():
         parents[process] = int(words[1])
-        computed_s[process] = sum(map(int, words[11:15])) / _TICKS_PER_S  # children that were waited for included
+        computed_s[process] = sum(map(int, words[11:15])) / _TICKS_PER_S  # including reaped children
     family = [os.getpid()]
-    for process in family:  # grows meanwhile
+    for process in family:  # the list grows in the loop
         family += [child for child, parent in parents.items() if parent == process]
     waited_s = {}
     for process in family:
@@ -60,7 +61,7 @@ def _times() -> tuple[float, dict[str, float]]:
 
 
 def _statistics() -> Iterator[tuple[int, list[str]]]:
-    """The words of /proc/PID/stat after the name, which may have spaces: state, parent, ..."""
+    """The fields of /proc/PID/stat after the name, which may have spaces: state, parent, ..."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             with suppress(OSError):

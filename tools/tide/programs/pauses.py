@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tide-pauses tells: when processors of this machine stood still."""
+"""Results of tide-pauses: times at which processors of this machine paused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _START_S = 30.0
 
 
 def watch_pauses(seconds: float) -> dict[str, Any]:
-    """Of all processors for so long. MissingBinaryError, or OSError when the program may not or cannot do it."""
+    """Measures all processors for this long. MissingBinaryError; OSError if the program lacks permission or fails."""
     command = [find_binary("tide-pauses")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -32,7 +32,8 @@ def watch_pauses(seconds: float) -> dict[str, Any]:
 
 
 def start_pauses(children: Children, log: Path) -> Child:
-    """Before all others, and above them: it tells whether the machine was there. Needs real-time priorities."""
+    """Started before all other programs with a higher priority, to detect pauses of the machine. Needs real-time
+    priorities."""
     watch: Child = children.start("tide-pauses", [str(find_binary("tide-pauses"))], log)
     watch.wait_event("watching", _START_S)
     return watch
@@ -44,13 +45,13 @@ def end_pauses(watch: Child, limit_s: float) -> dict[str, Any]:
 
 
 def pauses_of(told: dict[str, Any] | None) -> list[Span]:
-    """Of all processors, in order of time."""
+    """Pauses of all processors, in order of time."""
     every = [one["pauses"] for one in told["processors"]] if told else []
     return sorted((int(from_ns), int(until_ns)) for pauses in every for from_ns, until_ns in pauses)
 
 
 def pauses_told(told: dict[str, Any], from_ns: int, until_ns: int) -> dict[str, Any]:
-    """For results.json: how many pauses of a processor there were in this time, and how long."""
+    """For results.json: number and lengths of processor pauses in this time."""
     lengths = [after - before for before, after in pauses_of(told) if after > from_ns and before < until_ns]
     share = sum(lengths) / max(1, (until_ns - from_ns) * len(told["processors"]))
     return {

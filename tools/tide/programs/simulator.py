@@ -21,14 +21,14 @@ Answer = TypeVar("Answer")
 
 
 class SimulationError(Exception):
-    """tide-sim refused its arguments (status 2) or failed (status 1); the text is what it said."""
+    """tide-sim refused its arguments (status 2) or failed (status 1); the text is its message."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
         self.status = status
 
     def __reduce__(self) -> tuple[type[SimulationError], tuple[str, int]]:
-        return SimulationError, (str(self), self.status)  # it comes back from workers of a cluster
+        return SimulationError, (str(self), self.status)  # needed to pickle it in a cluster's worker
 
 
 def workers() -> int:
@@ -37,8 +37,8 @@ def workers() -> int:
 
 
 class Simulator:
-    """Starts a program of the build, whose first words may follow its name, or one by its path; `stop`, and the end of
-    a `with`, ends all that run and lets no more start."""
+    """Starts a program of the build, given by name (first arguments may follow) or by path; `stop`, and the end of a
+    `with`, end all running ones and prevent further starts."""
 
     def __init__(self, program: str | Path = "tide-sim") -> None:
         name, *words = program.split() if isinstance(program, str) else (program,)
@@ -65,7 +65,7 @@ class Simulator:
                     stderr=subprocess.PIPE,
                     text=True,
                     errors="replace",
-                    start_new_session=True,  # Ctrl-C is ours to handle; a child it ends would look like a crash
+                    start_new_session=True,  # this process handles Ctrl-C; a child ended by it would look crashed
                 )
                 self._running.add(child)
         try:
@@ -80,7 +80,7 @@ class Simulator:
         return subprocess.CompletedProcess(words, child.returncode, output, errors)
 
     def results(self, words: Sequence[str]) -> dict[str, Any]:
-        """What one call measured, broken rules among it."""
+        """Results of one call, including broken rules."""
         done = self.call(words)
         if done.returncode not in (0, 1) or not done.stdout.strip():
             raise SimulationError(_reason(done), 2 if done.returncode == 2 else 1)
@@ -99,7 +99,7 @@ class Simulator:
                 child.kill()
 
     def each(self, work: Callable[[Task], Answer], tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
-        """`work` on all tasks, as many at a time as there are processors; answers in the order they finish."""
+        """`work` on all tasks, as many at a time as there are processors; results in the order in which they finish."""
         remaining = iter(tasks)
         pending: dict[Future[Answer], Task] = {}
         with ThreadPoolExecutor(workers()) as pool:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign of seeds, run or taken up again, in slices. A slice whose process dies is halved until the seed is found
-that kills it."""
+"""A campaign of seeds in slices, new or resumed. A slice whose process dies is halved until the fatal seed is found."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ from tide.programs.simulator import SimulationError, Simulator, how_it_ended
 
 RESULTS = "campaign.json"
 CHECKPOINT = "checkpoint.jsonl"
-MODES = ("host", "overload", "actions")  # of tide-sim, which the options of these names choose
-# The same on every machine: what one machine did serves a campaign that goes on upon another.
+MODES = ("host", "overload", "actions")  # modes of tide-sim, selected by options of the same names
+# The same on every machine, so that a campaign can resume on another one.
 _LEAST_SLICES = 64
 LARGEST_SEED = 2**64 - 1
 _FAILURE = re.compile(r"seed (\d+): (.*?)(?:; replay: .*)?$")
@@ -87,7 +86,7 @@ def run_slice(simulator: Simulator, piece: Slice) -> SliceResult:
 
 @dataclass
 class Campaign:
-    """Seeds `first` to `first + count - 1` of a program. `failed`: what is wrong, by seed."""
+    """Seeds `first` to `first + count - 1` of a program. `failed`: errors by seed."""
 
     program: str
     first: int
@@ -109,7 +108,7 @@ class Campaign:
 def run_campaign(
     console: Console, simulator: Simulator, campaign: Campaign, engine: str, out: Path | None, restart: bool
 ) -> None:
-    """Prints failures as they are found. out: a folder; an interrupted campaign with the same one goes on."""
+    """Prints failures as they are found. out: a folder; an interrupted campaign with the same folder resumes."""
     with _checkpoint(campaign, out, restart) as checkpoint:
         start = time.monotonic()
         _run(console, simulator, campaign, engine, checkpoint)

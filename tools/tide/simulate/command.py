@@ -224,7 +224,7 @@ def _refuse(text: str) -> None:
 
 
 def _replay_board(console: Console, simulator: Simulator, seed: int) -> bool:
-    """Prints what the program says of this seed; true: a promise was broken."""
+    """Prints the program's result for this seed; True: a promise was broken."""
     done = simulator.call(["--seed", str(seed)])
     if done.returncode not in (0, 1):
         raise SimulationError(done.stderr.strip() or f"tide-sim ended with status {done.returncode}", 1)
@@ -233,7 +233,7 @@ def _replay_board(console: Console, simulator: Simulator, seed: int) -> bool:
 
 
 def _replay_host(console: Console, simulator: Simulator, words: list[str]) -> bool:
-    """Prints its chains; true: it broke a rule."""
+    """Prints its chains; True: it broke a rule."""
     done = simulator.call(words)
     try:
         data: dict[str, Any] = json.loads(done.stdout)
@@ -271,7 +271,7 @@ def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:
 
 
 def bounded(data: dict[str, Any]) -> list[Observation]:
-    """What has a bound, beside it; tide-sim knows the bounds of its plans."""
+    """Observations with their bounds; tide-sim computes the bounds of its plans."""
     return [
         Observation(run["executor"], chain["name"], chain["bound_ns"], chain.get("max_ns"), chain["samples"])
         for run in data["runs"]

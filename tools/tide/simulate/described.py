@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description on the shipped runtime in virtual time: many runs, each drawn from a seed, beside the bounds."""
+"""A description on the shipped runtime in virtual time: many runs, each drawn from a seed, compared with the bounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tide.system.model import System
 from tide.terminal.style import empty_table, print_whole, print_wrapped
 from tide.trace.step import Step
 
-# Events of one instant may be taken in either order, and bounds are in whole nanoseconds.
+# Simultaneous events may be processed in any order, and bounds are whole nanoseconds.
 INSTANT_NS = 1000
 
 
@@ -41,7 +41,7 @@ class _Player(Protocol):
 
 @dataclass
 class _Worst:
-    """The worst of all runs, and the plan that shows it. limit_ns: deadline of a chain, or what a path may take."""
+    """The worst of all runs, and the plan that shows it. limit_ns: deadline of a chain, or limit of a path."""
 
     bound_ns: int | None
     limit_ns: int | None
@@ -62,12 +62,12 @@ class _Worst:
 
     @property
     def wrong(self) -> str:
-        """What the runs showed to be wrong; empty: nothing."""
+        """The error that the runs revealed; empty: none."""
         return "above its bound" if self.is_above else "late" if self.is_late else ""
 
     @property
     def verdict(self) -> str:
-        """Without green, which is for `tide run`: it sees a robot and its premises."""
+        """Never green, which is reserved for `tide run`, as that observes a robot and its premises."""
         if self.wrong:
             return f"[red]{self.wrong}[/]"
         if self.limit_ns is None:
@@ -90,7 +90,7 @@ class _Worst:
 
 @dataclass
 class SeenPath(_Worst):
-    """Of a path: its reaction time or data age."""
+    """Observations of a path's reaction time or data age."""
 
     path: str
     what: str  # reaction or age
@@ -109,7 +109,7 @@ class SeenPath(_Worst):
 
 @dataclass
 class Seen(_Worst):
-    """Of a chain, or of its way until it leaves a board."""
+    """Observations of a chain, or of its part until it leaves a board."""
 
     chain: str
     until: str | None
@@ -141,19 +141,19 @@ class Outcome:
     program: str
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
-    full: list[str] = field(default_factory=list)  # pools that bounds suppose and that did not suffice
-    recording: list[Step] = field(default_factory=list)  # of the run that came nearest to a bound
+    full: list[str] = field(default_factory=list)  # pools assumed by the bounds that ran full
+    recording: list[Step] = field(default_factory=list)  # of the run that came closest to a bound
     paths: list[SeenPath] = field(default_factory=list)
 
     @property
     def bad(self) -> list[str]:
-        """What was late, lost or above its bound."""
+        """Chains and paths that were late, lost or above their bound."""
         every: tuple[Seen | SeenPath, ...] = (*self.seen, *self.paths)
         return [f"{one.name} ({one.wrong})" for one in every if one.wrong]
 
     @property
     def is_broken(self) -> bool:
-        """A promise of tide: a bound, its pools or a rule of the runtime."""
+        """Whether a promise of tide was broken: a bound, its pools or a rule of the runtime."""
         above = any(one.is_above for one in (*self.seen, *self.paths))
         return bool(self.violations or self.full or above)
 
@@ -174,8 +174,8 @@ class Outcome:
 
 
 def simulate_description(system: System, executor: str | None, runs: int, first: int, search: bool) -> Outcome:
-    """Runs of the seeds from `first` on. search: as many again for each chain, that bring it nearer to its bound.
-    NoBoundError and UnplayableError when it is not analysed, or cannot be played."""
+    """Runs the seeds from `first` on. search: as many runs again for each chain, to bring it closer to its bound.
+    NoBoundError, UnplayableError: it cannot be analysed or simulated."""
     bounds = bounds_of(system, executor)
     program = HOST_PROGRAM if is_on_host(system) else BOARD_PROGRAM
     server = Server(program)
@@ -189,7 +189,7 @@ class _Trial:
     def __init__(self, system: System, bounds: Bounds, server: Server, program: str) -> None:
         self._system, self._bounds, self._server = system, bounds, server
         self._seen = _rows(system, bounds)
-        self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)  # else messages pile up
+        self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)  # otherwise messages pile up
         self._paths = [
             SeenPath(bound_ns, limit_ns, path.name, what)
             for path in bounds.paths
@@ -235,14 +235,14 @@ class _Trial:
         return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
 
     def _play(self, player: _Player, run: Any) -> tuple[int, ...]:
-        """The worst of each chain; nothing, if the run says nothing of bounds."""
+        """The worst of each chain; nothing if the run is no evidence about bounds."""
         plan = player.recording(player.words(run)) if self._paths else player.words(run)
         played = self._server.play(plan)
         self._outcome.runs += 1
         self._outcome.violations += [f"{rule}; plan: {plan}" for rule in played.violations[:1]]
         if played.full and self._has_bounds:
             self._outcome.full += [f"{pool}; plan: {plan}" for pool in played.full]
-        is_outside = bool(played.full) and not self._has_bounds  # of what bounds suppose of pools
+        is_outside = bool(played.full) and not self._has_bounds  # outside the bounds' assumptions about pools
         told = player.of_chains(played)
         chains = {name: place for place, name in enumerate(player.chain_names)}
         until = player.until(played) if isinstance(player, BoardsPlayer) else {}
@@ -277,7 +277,7 @@ def _rows(system: System, bounds: Bounds) -> list[Seen]:
 
 
 def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
-    """Of chains that say when they begin; the other ones begin whenever it is drawn."""
+    """Offsets of chains that specify them; the others are drawn."""
     said = {
         place: chain.offset_ns for place, chain in enumerate(system.chains) if "offset_ms" in chain.model_fields_set
     }

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tables, text and plots look; knows no other package of tide."""
+"""Appearance of tables, text and plots; uses no other package of tide."""

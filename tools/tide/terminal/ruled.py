@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table as `empty_table` draws it, of plain texts that fit: rich measures and wraps each cell, which for a hundred
-rows takes longer than to compute what is in them."""
+"""A table as `empty_table` draws it, for plain texts that fit: rich measures and wraps each cell, which for a hundred
+rows takes longer than computing their contents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Cell(NamedTuple):
 
 
 class RuledTable:
-    """Print it with print_whole. Where it is wider than the console, rich's own table takes its place."""
+    """Print it with print_whole. If it is wider than the console, rich's own table is used."""
 
     def __init__(self, columns: Sequence[Column], title: str | None = None) -> None:
         self.columns = columns

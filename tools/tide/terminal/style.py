@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every table and paragraph of the command looks."""
+"""Style of every table and paragraph of the command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.text import Text
 
 
 def empty_table(title: str | None = None, gap: int = 1) -> Table:
-    """A table without rows; gap: spaces behind a column, beside the one of the ruled line."""
+    """A table without rows; gap: spaces after a column, in addition to the one of the ruled line."""
     return Table(
         box=box.SIMPLE_HEAD,
         header_style="bold",
@@ -26,8 +26,8 @@ def empty_table(title: str | None = None, gap: int = 1) -> Table:
 
 
 def whole(console: Console, table: Table) -> Table:
-    """The table so that no figure and no word is cut off: where the console is too narrow for them, lines are
-    longer than it is wide. Print it without cropping."""
+    """The table with no figure or word cut off: in a narrow console, lines exceed its width. Print it without
+    cropping."""
     options = console.options.update(width=10_000)
     width = Measurement.get(console, options, table).maximum
     for column in table.columns:
@@ -41,7 +41,7 @@ def whole(console: Console, table: Table) -> Table:
 
 
 def print_wrapped(console: Console, text: str, first: str = "", rest: str | None = None, style: str = "") -> None:
-    """A paragraph that breaks at words; first and rest: what its first line and the others begin with."""
+    """A paragraph that breaks at words; first and rest: prefixes of its first line and of the others."""
     indent = first if rest is None else rest
     lines = textwrap.wrap(text, console.width, initial_indent=first, subsequent_indent=indent, **_AT_SPACES)
     console.print(Text("\n".join(lines), style=style, no_wrap=True, overflow="ignore"), crop=False)

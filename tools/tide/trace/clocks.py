@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The relation of a board's clock to the host's: a straight line, fitted to limits.
 
-A limit is a time of the board and an offset that the host's clock had at most, or at least, at that time. Limits come
+A limit is a time of the board and an upper or lower limit of the host clock's offset at that time. Limits come
 from messages (received after they were made), from the agent's wall clock, and, most exactly, from frames that both the
 board and its agent recorded: a frame is received after it was sent, at both ends."""
 
@@ -21,16 +21,16 @@ from tide.trace.format import CLIENT, DIGESTED, FRAME, RECEIVED, SUBMIT, WIRE_EN
 
 Limit = tuple[int, int]  # time of the board, offset: both in nanoseconds
 Means = Literal["wall", "received", "records", "frames"]
-_RATE_MOST = 0.02  # of an oscillator without a crystal
-_FEW = 20  # limits, which chance tilts more than a clock does
-_TURNS = 50  # of the search, each of which leaves two thirds
+_RATE_MOST = 0.02  # largest rate error, for an oscillator without a crystal
+_FEW = 20  # with fewer limits, chance affects the slope more than the clock does
+_TURNS = 50  # iterations of the search, each of which leaves two thirds
 _PARTS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class Clock:
     """host = board + offset_ns + (board - at_ns) * rate_ppb / 10^9. by: source of the limits: the wall clock that the
-    agent gave the board, the arrival of messages, records alone (no message had the board's time), or frames at both
+    agent gave the board, the arrival of messages, records only (no message had the board's time), or frames at both
     ends. spread_ns: possible error either way; None: nothing limits the offset from below."""
 
     at_ns: int
@@ -44,10 +44,9 @@ class Clock:
 
 
 def fitted(most: Iterable[Limit], least: Iterable[Limit], by: Means) -> Clock | None:
-    """The line with the most room between both kinds of limits, in the middle of it. With one kind alone it is the
-    nearest line that keeps them all. A rate has to earn itself: of two lines that are about as good the flatter one is
-    taken, and a flat one where limits are few, because chance tilts a line, too. None: no line keeps all limits, or
-    there are none."""
+    """The line in the middle of the largest gap between both kinds of limits. With only one kind it is the closest line
+    that satisfies them all. Among lines of similar quality the flatter one is used, and a flat one if limits are few,
+    because chance can tilt a line. None: no line satisfies all limits, or there are none."""
     most, least = list(most), list(least)
     if not most and not least:
         return None
@@ -83,7 +82,7 @@ def _numbers(values: Iterable[int]) -> npt.NDArray[Any]:
 
 
 def _best(room: Callable[[float], float]) -> float:
-    """The rate at which a concave function is greatest, by ternary search; 0 if it is as good."""
+    """The rate that maximises a concave function, by ternary search; 0 if it is as good."""
     least, most = -_RATE_MOST, _RATE_MOST
     for _ in range(_TURNS):
         third = (most - least) / 3
@@ -96,7 +95,7 @@ def _best(room: Callable[[float], float]) -> float:
 
 
 def within(clock: Clock, most: Iterable[Limit], least: Iterable[Limit]) -> Clock:
-    """The clock, moved as little as keeps limits of one kind."""
+    """The clock, moved as little as necessary to satisfy limits of one kind."""
     moved_ns = 0
     for time_ns, offset_ns in most:
         moved_ns = min(moved_ns, offset_ns - (clock.host_ns(time_ns) - time_ns))
@@ -105,7 +104,7 @@ def within(clock: Clock, most: Iterable[Limit], least: Iterable[Limit]) -> Clock
     return Clock(clock.at_ns, clock.offset_ns + moved_ns, clock.rate_ppb, clock.by, clock.spread_ns)
 
 
-# ---- frames, as the agent recorded them ----
+# ---- frames recorded by the agent ----
 
 Frame = tuple[int, int]  # stream, sequence number
 Reader = tuple[int, int]  # kind of an object, and its number among those of the kind, from 1
@@ -123,8 +122,8 @@ class Sent:
 
 @dataclass
 class Agent:
-    """What the agent recorded of one client, on its machine's clock. up: for each frame when it was received and when
-    its message was given to DDS."""
+    """The agent's records of one client, on its machine's clock. up: for each frame the times of its reception and of
+    its message's delivery to DDS."""
 
     up: dict[Frame, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     down: list[Sent] = field(default_factory=list)
@@ -135,7 +134,7 @@ def frame_of(record: Any) -> Frame:
 
 
 def agents_of(trace: Trace) -> dict[int, Agent]:
-    """By client key. A client that connected again has several rings."""
+    """Records by client key. A client that reconnected has several rings."""
     rings: dict[int, list[Any]] = defaultdict(list)
     for record in trace.records:
         rings[int(record["source"])].append(record)
@@ -161,16 +160,16 @@ def agents_of(trace: Trace) -> dict[int, Agent]:
     return dict(found)
 
 
-# ---- frames, as the board recorded them ----
+# ---- frames recorded by the board ----
 
-_DAEMON = 0  # the ring of a board that has frames
-_NEAR_NS = 1_000_000_000  # a frame of the same number that is further away is another frame
-_ALIKE = 0.8  # of the frames of the client that fits best
+_DAEMON = 0  # number of a board's ring with frames
+_NEAR_NS = 1_000_000_000  # a frame with the same number at a larger distance is another frame
+_ALIKE = 0.8  # share of frames that must match a client's
 
 
 @dataclass(frozen=True)
 class SentFrame:
-    """instance and priority: of its message."""
+    """instance, priority: those of its message."""
 
     frame: Frame
     start_ns: int
@@ -181,7 +180,7 @@ class SentFrame:
 
 @dataclass
 class BoardFrames:
-    """On the board's clock. key: of the client, if the board recorded it."""
+    """Frames on the board's clock. key: of the client, if the board recorded it."""
 
     sent: list[SentFrame] = field(default_factory=list)
     came: list[tuple[Frame, int]] = field(default_factory=list)
@@ -214,12 +213,12 @@ def frames_of(trace: Trace) -> BoardFrames:
     return found
 
 
-# ---- both together ----
+# ---- both combined ----
 
 
 def _pairs(before: Iterable[tuple[Frame, int]], behind: Iterable[tuple[Frame, int]]) -> Iterator[tuple[int, int]]:
-    """Times at which the same frame was sent and received, both on about one clock. Of a frame that was sent again the
-    first time counts, so that whatever was received came later."""
+    """Times at which the same frame was sent and received, on roughly the same clock. For a repeated frame the first
+    transmission counts, so that every reception is later."""
     starts: dict[Frame, list[int]] = defaultdict(list)
     for frame, time_ns in sorted(before):
         starts[frame].append(time_ns)
@@ -231,7 +230,7 @@ def _pairs(before: Iterable[tuple[Frame, int]], behind: Iterable[tuple[Frame, in
 
 
 def _limits(frames: BoardFrames, agent: Agent, clock: Clock) -> tuple[list[Limit], list[Limit]]:
-    """What the offset was at most, by frames to the agent, and at least, by frames to the board."""
+    """Upper limits of the offset from frames to the agent, and lower limits from frames to the board."""
     board_ns = {clock.host_ns(one.start_ns): one.start_ns for one in frames.sent}
     board_ns |= {clock.host_ns(time_ns): time_ns for _, time_ns in frames.came}
     sent = ((one.frame, clock.host_ns(one.start_ns)) for one in frames.sent)
@@ -244,8 +243,8 @@ def _limits(frames: BoardFrames, agent: Agent, clock: Clock) -> tuple[list[Limit
 
 
 def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], taken: Iterable[int] = ()) -> int | None:
-    """Key of the board's client: the one it recorded, else the client with the same frames. taken: clients of other
-    boards. Where the numbers of several fit, the nearest in time."""
+    """Key of the board's client: the recorded one, else the client with the same frames. taken: clients of other
+    boards. If several match, the nearest in time."""
     if frames.key is not None:
         return frames.key if frames.key in agents else None
     counts: dict[int, int] = {}
@@ -260,11 +259,11 @@ def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], ta
 
 
 def refined(frames: BoardFrames, clock: Clock, agent: Agent) -> Clock | None:
-    """In the middle of what frames of both directions leave. With one direction alone it is moved as little as that
-    needs. None: the two traces contradict each other.
+    """The clock in the middle of the range left by frames of both directions. With only one direction it is moved as
+    little as necessary. None: the two traces contradict each other.
 
-    A frame's beginning counts, not its end. The end is recorded when its waiter runs again, which may be after the
-    agent has the frame. And the time on the line, between a beginning and its arrival, is then in both directions, so
-    it does not move the middle."""
+    A frame's start counts, not its end. The end is recorded when its waiter runs again, possibly after the agent has
+    received the frame. And the time on the line is then included in both directions, so it does not shift the
+    middle."""
     most, least = _limits(frames, agent, clock)
     return fitted(most, least, "frames") if most and least else within(clock, most, least)

@@ -69,7 +69,7 @@ def record(
         recorder = Recorder(out, None if system is None else system.read_text(encoding="utf-8"))
         try:
             _record(recorder, found, seconds)
-        except UsageError:  # reported in one line; a recording that cannot be written cannot be ended either
+        except UsageError:  # reported in one line; a recording that cannot be written cannot be finished either
             with contextlib.suppress(UsageError):
                 recorder.close()
             raise

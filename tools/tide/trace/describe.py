@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A system.toml from a trace of ros2_tracing: which callback publishes what, and which callback receives it.
 
-Pointers mean something within one process only, so every one is looked up together with its process. Times are from
-the start of a callback to its end on the clock, preemption included; they get a margin, as the worst was not seen."""
+Pointers are valid only within one process, so each is looked up together with its process. Times run from the start of
+a callback to its end on the clock, including preemption; they get a margin, as the worst case was not observed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Event:
 
 
 def read_trace(path: Path) -> Iterator[Event]:
-    """In the order of time."""
+    """Events in order of time."""
     if path.is_dir():
         yield from parse(_converted(path))
         return
@@ -108,9 +108,9 @@ _OF_EVERY_NODE |= {"list_parameters", "set_parameters", "set_parameters_atomical
 class _Callback:
     process: int
     label: str
-    topic: str = ""  # of its subscription
-    period_ns: int = 0  # of its timer
-    service: str = ""  # that it serves
+    topic: str = ""  # topic of its subscription
+    period_ns: int = 0  # period of its timer
+    service: str = ""  # service that it serves
     is_reply: bool = False
     durations_ns: list[int] = field(default_factory=list)
     threads: set[int] = field(default_factory=set)
@@ -134,14 +134,14 @@ class _Reader:
         self.nodes: dict[_Key, str] = {}
         self.programs: dict[int, str] = {}
         self.periods: dict[_Key, int] = {}
-        self.topics: dict[_Key, tuple[str, str]] = {}  # of a publisher or subscription: node, topic
+        self.topics: dict[_Key, tuple[str, str]] = {}  # node and topic of a publisher or subscription
         self.subscriptions: dict[_Key, _Key] = {}
         self.callbacks: dict[_Key, _Callback] = {}
         self.running: dict[tuple[int, int], tuple[_Key, int]] = {}
         self.services: dict[_Key, tuple[str, str]] = {}  # node, name
         self.clients: dict[_Key, tuple[str, str]] = {}
-        self.replies: dict[tuple[int, str], _Callback] = {}  # takers of replies, by process and service
-        self.taking: dict[tuple[int, int], _Callback] = {}  # by process and thread, since it took a reply
+        self.replies: dict[tuple[int, str], _Callback] = {}  # callbacks that receive replies, by process and service
+        self.taking: dict[tuple[int, int], _Callback] = {}  # by process and thread, after it took a reply
 
     def take(self, event: Event) -> None:
         handler = getattr(self, "on_" + event.name.removeprefix("ros2:"), None)
@@ -199,7 +199,8 @@ class _Reader:
             callback.requests.append(service)
 
     def on_rmw_take_response(self, event: Event, process: int) -> None:
-        """No event names the callback that gets the reply: what its thread sends before the next callback is its."""
+        """No event names the callback that receives the reply: messages of its thread before the next callback are
+        attributed to it."""
         node, service = self.clients.get((process, event.number("rmw_client_handle")), ("", ""))
         if not service or not event.number("taken"):
             return
@@ -239,7 +240,7 @@ class _Reader:
             callback.publishes.append(topic)
 
 
-# ---- chains, along what is published ----
+# ---- chains, along published messages ----
 
 
 @dataclass
@@ -289,7 +290,7 @@ def _follow(
     chains: list[_Chain],
     notes: list[str],
 ) -> None:
-    """From one callback to the last that receives; where several receive a topic, further chains branch off."""
+    """From one callback to the last receiver; if several receive a topic, further chains branch off."""
     chain.name = _unique([*sorted(one.name for one in chains), start.name])[-1]
     chains.append(chain)
     branches: list[tuple[_Callback, str, list[_Callback]]] = []
@@ -336,7 +337,7 @@ def _served(
 
 
 def _unique(labels: Iterable[str]) -> list[str]:
-    """As names of a description: lower case, with a letter first, each once."""
+    """Valid names of a description: lower case, starting with a letter, unique."""
     taken: list[str] = []
     for text in labels:
         name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "unnamed"

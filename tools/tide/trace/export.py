@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded steps in the forms of other tools: CSV, a trace for the Perfetto UI, and MCAP (Foxglove)."""
+"""Recorded steps in the formats of other tools: CSV, a trace for the Perfetto UI, and MCAP (Foxglove)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tide.trace.step import Step
 
 
 def read_recording(path: Path) -> list[Step]:
-    """From a results.json of `tide simulate --out`, or the folder that holds one."""
+    """Steps from a results.json of `tide simulate --out`, or the folder that holds one."""
     file = path / "results.json" if path.is_dir() else path
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -48,7 +48,7 @@ def to_csv(steps: Iterable[Step]) -> str:
     return text.getvalue()
 
 
-# ---- Perfetto: tracks of a place are a group, one track for each chain, one flow for each instance ----
+# ---- Perfetto: a group of tracks for each place, a track for each chain, a flow for each instance ----
 #
 # The format is protobuf; the numbers are those of the fields in perfetto/trace.
 
@@ -83,11 +83,11 @@ def _fixed(number: int, value: int) -> bytes:
 
 def to_perfetto(steps: Sequence[Step]) -> bytes:
     tracks = _Tracks()
-    events: list[tuple[int, int, int, bytes]] = []  # an end before a beginning of the same time
+    events: list[tuple[int, int, int, bytes]] = []  # at equal times ends precede beginnings
     flows: dict[tuple[str, int], int] = {}
     ordered = sorted(steps, key=lambda one: (one.place, one.chain, one.start_ns, one.end_ns))
     for (place, chain), group in groupby(ordered, key=lambda one: (one.place, one.chain)):
-        free_ns: list[int] = []  # when each track of this chain is free; instances that overlap have several
+        free_ns: list[int] = []  # when each track of this chain becomes free; overlapping instances need several
         for one in group:
             lane = next((number for number, until_ns in enumerate(free_ns) if until_ns <= one.start_ns), len(free_ns))
             free_ns[lane : lane + 1] = [one.end_ns]
@@ -105,7 +105,7 @@ def to_perfetto(steps: Sequence[Step]) -> bytes:
 
 
 class _Tracks:
-    """Numbers of places and, below them, of their chains' tracks."""
+    """Track numbers of places and of their chains."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -138,8 +138,8 @@ def topic_of(step: Step) -> str:
 
 
 def to_mcap(steps: Sequence[Step]) -> bytes:
-    """Times of MCAP are unsigned: a clock that begins below 0 is moved to begin there, in log_time alone."""
-    from mcap.writer import Writer  # of an extra
+    """Times of MCAP are unsigned: a clock that begins below 0 is shifted to 0, in log_time only."""
+    from mcap.writer import Writer  # in an extra
 
     octets = io.BytesIO()
     writer = Writer(octets)

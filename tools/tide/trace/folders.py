@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders of traces. `tide trace record` writes a file for each board and record.json, which relates their clocks to
-the host's. `tide run` writes traces.json: which board wrote which trace, and what the numbers in it mean; all its times
-are of one machine's monotonic clock, except those of the user's boards, whose clocks are in it as well."""
+the host's. `tide run` writes traces.json: the board of each trace and the meaning of its numbers. All its times are on
+one machine's monotonic clock, except those of the user's boards, whose clocks it also contains."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RecordedSegment:
-    """Part of a file, from this byte to where the next segment begins. first_block: of its rings; -1: the first one
-    that is there, because the board was already running."""
+    """Part of a file, from this byte to the next segment. first_block: number of the first block in its rings; -1: the
+    first received one, because the board was already running."""
 
     from_byte: int
     first_block: int
@@ -49,7 +49,7 @@ class RecordedBoard:
 
 @dataclass(frozen=True)
 class Record:
-    """begun_ns: on the host's monotonic clock, as all times of the recording; begun_wall_ns: on its wall clock."""
+    """begun_ns: on the host's monotonic clock, like all times of the recording; begun_wall_ns: on its wall clock."""
 
     begun_ns: int
     begun_wall_ns: int
@@ -59,8 +59,8 @@ class Record:
 
 @dataclass(frozen=True)
 class TracedCallback:
-    """role: what starts it; a client is started by the reply to what the callback before it requested. service: the one
-    that it serves; a board's callbacks with the same service share its object."""
+    """role: what starts it; a client is started by the reply to the preceding callback's request. service: the one that
+    it serves; a board's callbacks with the same service share its object."""
 
     name: str
     role: Role
@@ -95,8 +95,8 @@ class TracedHost:
 
 @dataclass(frozen=True)
 class TracedGiven:
-    """A board of the user that published its trace over its own link. levels: of its chains. begins: chains that begin
-    there."""
+    """A board of the user that published its trace over its own link. levels: levels of its chains. begins: chains that
+    begin there."""
 
     name: str
     levels: dict[str, int]
@@ -128,12 +128,12 @@ def is_record(folder: Path) -> bool:
 
 
 def write_record(record: Record, folder: Path) -> None:
-    """OutputError."""
+    """Raises OutputError."""
     write_text(folder / RECORD, json.dumps(asdict(record), indent=1) + "\n")
 
 
 def read_record(folder: Path) -> Record:
-    """UsageError."""
+    """Raises UsageError."""
     file = folder / RECORD
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -151,7 +151,7 @@ def write_traces(traces: Traces, folder: Path) -> None:
 
 
 def read_traces(folder: Path) -> Traces | None:
-    """None if there is none, or one of another version."""
+    """None if there is none, or it has another version."""
     try:
         data = json.loads((folder / TRACES).read_text(encoding="utf-8"))
         return _of_json(Traces, data) if data["version"] == TRACES_VERSION else None
@@ -160,7 +160,7 @@ def read_traces(folder: Path) -> Traces | None:
 
 
 def _of_json(kind: type[T], data: Any) -> T:
-    """An object of the dataclass from what asdict made of it. ValueError, KeyError or TypeError if it does not fit; a
+    """The inverse of asdict. ValueError, KeyError or TypeError if it does not fit; a
     member with a default may be missing."""
     return typing.cast(T, _value(kind, data))
 

@@ -22,7 +22,7 @@ MAGIC = b"TDTR"
 VERSION = 1
 RELEASE, READY, START, END, PREEMPTION, SUBMIT, WIRE_START, WIRE_END, RECEIVED, DIGESTED, LOST, BUDGET = range(1, 13)
 FRAME, CLIENT, CLOCK, DEADLINE = range(13, 17)
-LATE = 0  # detail of DEADLINE; else missing
+LATE = 0  # detail of DEADLINE: late; otherwise missing
 NOT_RECEIVED = 254  # detail of LOST
 _HEADER = struct.Struct("<4sBBHHHIII")
 _ROW = struct.Struct("<qIHBB")
@@ -30,7 +30,7 @@ _STORED = np.dtype(
     [("time_ns", "<i8"), ("instance", "<u4"), ("priority", "<u2"), ("kind", "u1"), ("detail", "u1")],
 )
 RECORD = np.dtype([*_STORED.descr, ("place", "<u2"), ("source", "<u2")])
-_LOOKED_AT_BYTES = 65_536  # for the first block of a file
+_LOOKED_AT_BYTES = 65_536  # searched for the first block of a file
 
 
 # ---- blocks and records ----
@@ -62,10 +62,10 @@ class Block:
 @dataclass(frozen=True)
 class Trace:
     records: npt.NDArray[Any]  # of RECORD; those of a ring in the order in which they were made
-    dropped: Mapping[tuple[int, int], int]  # by place and source: records for which the ring had no room
+    dropped: Mapping[tuple[int, int], int]  # by place and source: records dropped by a full ring
     missing_blocks: int
     damaged_bytes: int
-    other_version: int | None  # of blocks that this reader does not know
+    other_version: int | None  # version of blocks that this reader does not support
     gaps: frozenset[int] = frozenset()  # indices of records before which blocks of their ring are missing
 
     def problems(self) -> list[str]:
@@ -102,8 +102,8 @@ def read_trace(path: Path) -> Trace:
 
 
 def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
-    """live_from: number of the first block of each ring in a trace that came over a link, where blocks may come late;
-    -1: a ring begins with the first block that is there."""
+    """live_from: number of the first block of each ring in a trace received over a link, where blocks may be late; -1:
+    a ring begins with the first received block."""
     blocks = list(blocks_of(octets))
     known = [one for one in blocks if one.version == VERSION]
     if live_from is not None:
@@ -135,13 +135,14 @@ def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
 
 
 def blocks_of(octets: bytes) -> Iterator[Block]:
-    """The whole blocks, in order. Where none begins the search goes on at the next byte, so damage costs one block."""
+    """The whole blocks, in order. If no block begins at a byte, the search continues at the next, so damage costs one
+    block."""
     at = 0
     while 0 <= (at := octets.find(MAGIC, at)) <= len(octets) - _HEADER.size:
         _, version, record_bytes, count, place, source, dropped, number, checksum = _HEADER.unpack_from(octets, at)
         size = _HEADER.size + count * record_bytes
         is_known = version != VERSION or record_bytes == _STORED.itemsize
-        counted = octets[at : at + 20] + bytes(4) + octets[at + 24 : at + size]  # the checksum counts as zeros
+        counted = octets[at : at + 20] + bytes(4) + octets[at + 24 : at + size]  # the checksum field counts as zeros
         if not is_known or len(octets) - at < size or zlib.adler32(counted) != checksum:
             at += 1
             continue
@@ -154,9 +155,9 @@ def blocks_of(octets: bytes) -> Iterator[Block]:
 
 
 def steps_of(trace: Trace, chains: Mapping[int, str], board: str | None = None) -> list[Step]:
-    """One step for each callback and each frame of a message, and one without length for each instance that the program
-    saw late or missing. chains: names by level; a level without a name keeps its
-    number. board: name of the board that wrote all of it; None: places keep their numbers."""
+    """One step for each callback and each frame of a message, and one of zero length for each instance that the program
+    reported late or missing. chains: names by level; a level without a name keeps its number. board: name of the board
+    that wrote the trace; None: places keep their numbers."""
     released: dict[tuple[int, int, int], int] = {}
     by_ring: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for index, record in enumerate(trace.records):
@@ -191,7 +192,7 @@ def level_name(level: int, chains: Mapping[int, str], board: str | None = None) 
 
 
 def _pairs(records: list[Any], released: dict[tuple[int, int, int], int]) -> Iterator[tuple[Any, Any]]:
-    """A start without its end, before or behind missing blocks (None), is left out."""
+    """A start and an end separated by missing blocks (None) are omitted."""
     open_start: Any = None
     release: Any = None
     for record in records:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every instance of a chain, as steps on one clock: from what boards published of themselves (a folder of `tide trace
-record`), and from what a run left (a folder of `tide run`, in which the user's boards may have published theirs, too).
+"""Every instance of a chain, as steps on one clock: from traces published by boards (a folder of `tide trace record`),
+and from a run (a folder of `tide run`, which may also contain traces published by the user's boards).
 
-A frame of a board and the agent's record of it are joined by stream and sequence number. What the two sources share is
-first, then one section for each, then how instances that two sides count are brought together."""
+A frame of a board and the agent's record of it are matched by stream and sequence number. Shared functions come first,
+then a section for each source, then the matching of instance numbers of two sides."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ from tide.trace.step import Step
 
 AGENT = "agent"  # a place
 _FIRST_LANE, _FIRST_BUDGET = 1, 33  # rings of a board
-_LATE_NS = 1_000_000_000  # a frame that was received later is another one
+_LATE_NS = 1_000_000_000  # a frame received later than this is another one
 
-# ---- what both sources share ----
+# ---- shared by both sources ----
 
 
 def _bytes(file: Path, lines: list[str]) -> bytes:
@@ -80,7 +80,7 @@ def _reported(trace: Trace, file: Path, lines: list[str]) -> Trace:
 
 
 def _without_budget(trace: Trace) -> Iterator[tuple[int, int, int, int]]:
-    """Lane from 1, number, start and end of each time for which a lane had no budget left."""
+    """Lane (from 1), number, start and end of each interval in which a lane had no budget."""
     since: dict[int, int] = {}
     counts: dict[int, int] = Counter()
     for record in trace.records:
@@ -99,8 +99,8 @@ def _without_budget(trace: Trace) -> Iterator[tuple[int, int, int, int]]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of one board, and what its numbers mean. name: of its places. chains: by level; begins: those that begin
-    on it."""
+    """A file of one board, and the meaning of its numbers. name: of its places. chains: by level; begins: those that
+    begin on it."""
 
     file: Path
     name: str
@@ -111,7 +111,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class _Part:
-    """A segment as it was read. number: of the board's starts."""
+    """A segment as read. number: index of the board's start."""
 
     recorded: Recorded
     number: int
@@ -120,12 +120,12 @@ class _Part:
     clock: Clock
 
     def chain(self, name: str) -> str:
-        """A restarted board counts its instances anew, so they belong to another chain."""
+        """A restarted board counts instances from 0 again, so they are shown as another chain."""
         return f"{name}, start {self.number + 1}" if self.number else name
 
 
 def read_recorded(folder: Path, system: System | None, agent_trace: Path | None) -> tuple[list[Step], list[str]]:
-    """All boards of a folder, and a line for everything that is missing. UsageError if nothing was recorded."""
+    """All boards of a folder, and a line for each gap. UsageError if nothing was recorded."""
     record = read_record(folder)
     lines: list[str] = []
     beside = folder / AGENT_TRACE
@@ -135,7 +135,7 @@ def read_recorded(folder: Path, system: System | None, agent_trace: Path | None)
     boards = []
     for one in record.boards:
         # The board of the description that has the node's name, or the only one of both. Otherwise only levels that
-        # mean the same chain everywhere have names.
+        # denote the same chain everywhere have names.
         own = next((name for name in (one.name, one.name.rpartition("/")[2]) if name in described), None)
         own = described[0] if own is None and len(described) == len(record.boards) == 1 else own
         begins = () if system is None else [chain.name for chain in system.chains if chain.callbacks[0].executor == own]
@@ -148,7 +148,7 @@ def read_recorded(folder: Path, system: System | None, agent_trace: Path | None)
 
 
 def steps_of_boards(boards: Sequence[Recorded], agents: Mapping[int, Agent], lines: list[str]) -> list[BoardSteps]:
-    """On the host's clock. lines: extended by what is missing."""
+    """Steps on the host's clock. Appends a line to `lines` for each gap."""
     found: dict[str, list[Step]] = {one.name: [] for one in boards}
     parts = []
     for one in boards:
@@ -159,7 +159,7 @@ def steps_of_boards(boards: Sequence[Recorded], agents: Mapping[int, Agent], lin
             trace = parse_trace(octets[segment.from_byte : end], segment.first_block)
             parts.append(_Part(one, number, _reported(trace, one.file, lines), frames_of(trace), segment.clock))
     owners: dict[int, str] = {}
-    # The longest first: they can be told apart best.
+    # The longest first, as they are the easiest to identify.
     for part in sorted(parts, key=lambda one: -len(one.frames.sent) - len(one.frames.came)):
         taken = [key for key, name in owners.items() if name != part.recorded.name]
         key = client_of(part.frames, part.clock, agents, taken) if agents else None
@@ -191,7 +191,7 @@ def _part_steps(part: _Part, agent: Agent | None) -> Iterator[Step]:
         yield Step(chain, number, start_ns, host_ns(until_ns), board, "without budget", start_ns)
     if agent is None:
         return
-    # At the agent: from when a frame of a message arrived to when the message was given to ROS 2.
+    # At the agent: from the arrival of a message's frame to the message's delivery to ROS 2.
     taken: set[tuple[Frame, int]] = set()
     for sent in part.frames.sent:
         times_ns = agent.up.get(sent.frame, [])
@@ -208,7 +208,7 @@ def _part_steps(part: _Part, agent: Agent | None) -> Iterator[Step]:
         yield Step(chain, sent.instance, came_ns, given_ns, AGENT, "to ROS 2", release_ns)
 
 
-# ---- what a run left ----
+# ---- results of a run ----
 
 _CHAIN_SHIFT = 24  # TRACE_INSTANCE of sim/workloads/three_chains/chain_client.c
 _INDEX_MASK = (1 << _CHAIN_SHIFT) - 1
@@ -218,14 +218,15 @@ Instance = tuple[str, int]
 
 
 def run_folders(path: Path) -> list[Path]:
-    """Of each executor that was run, or of a whole description; the folder itself if it is one executor's."""
+    """Folders of each executor that was run, or of a whole description; the folder itself if it belongs to one
+    executor."""
     if (path / TRACES).is_file():
         return [path]
     return sorted(file.parent for file in path.glob(f"*/{TRACES}")) if path.is_dir() else []
 
 
 def read_run(path: Path) -> tuple[list[Step], list[str]]:
-    """Of one executor, and a line for everything that is missing. UsageError names the folders if there are several."""
+    """Steps of one executor, and a line for each gap. UsageError names the folders if there are several."""
     folders = run_folders(path)
     if len(folders) != 1:
         raise UsageError(f"{path}: has runs of {len(folders)} executors; give one: {', '.join(map(str, folders))}")
@@ -288,7 +289,7 @@ def _host_steps(file: Path, host: TracedHost) -> Iterator[_Found]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Of a callback. reader: object whose messages it takes; null: a timer's."""
+    """A run of a callback. reader: object whose messages it takes; None for a timer."""
 
     instance: Instance
     start_ns: int
@@ -337,7 +338,7 @@ def _board_steps(file: Path, board: TracedBoard, agent: Agent, link: str, lines:
 
 
 def _runs(lanes: Mapping[int, list[Any]], board: TracedBoard) -> Iterator[_Run]:
-    """A board's callbacks of a chain run in their order, so those of one role do, too."""
+    """A board runs a chain's callbacks in order, and so those of one role."""
     readers = _readers(board)
     callbacks = {chain.name: chain.callbacks for chain in board.chains}
     begun: dict[tuple[Instance, Role], int] = Counter()
@@ -360,9 +361,8 @@ def _runs(lanes: Mapping[int, list[Any]], board: TracedBoard) -> Iterator[_Run]:
 
 
 def _readers(board: TracedBoard) -> dict[tuple[str, int], Reader]:
-    """By chain and index of the callback in it. Boards create their objects in the order of the plan, and each kind has
-    numbers of its own. A client is created with the callback that requests, since none before it on its board does. A
-    service is one object for all chains."""
+    """Readers by chain and callback index. Boards create their objects in the order of the plan, numbered separately by
+    kind. A client is created with its requesting callback. A service is one object for all chains."""
     counts: dict[Role, int] = Counter()
     found: dict[tuple[str, int], Reader] = {}
     services: dict[str, Reader] = {}
@@ -386,8 +386,7 @@ def _first_between(times: Sequence[int], since_ns: int, until_ns: float) -> int 
 
 
 def _until_next(frames: Iterable[SentFrame | Sent]) -> list[float]:
-    """For each frame when the next one of the same stream and number begins: it was sent again, or the numbers have
-    wrapped around."""
+    """For each frame the start of the next one with the same stream and number: a repeat, or wrapped numbers."""
     later: dict[Frame, float] = {}
     found: list[float] = []
     for one in reversed(list(frames)):
@@ -397,7 +396,7 @@ def _until_next(frames: Iterable[SentFrame | Sent]) -> list[float]:
 
 
 def _up(sent: Sequence[tuple[Instance, SentFrame]], agent: Agent, place: str) -> Iterator[_Found]:
-    """A message in fragments is given to DDS with the last of them."""
+    """A fragmented message is delivered to DDS with its last fragment."""
     limits_ns = _until_next(one for _, one in sent)
     for (instance, one), until_ns in zip(sent, limits_ns, strict=True):
         times = agent.up.get(one.frame, [])
@@ -438,9 +437,8 @@ def _owners(
     runs: Sequence[_Run], digested: Sequence[tuple[int, Frame]], arrived: Sequence[tuple[Sent, int | None]]
 ) -> dict[tuple[Frame, int], Instance]:
     """The instance of a message to the board, by the message's frame and the time at which the agent took it: that of
-    the callback which took it. The agent recorded the reader by its object's id. A reader runs its callback with the
-    message that was given to it last. If several chains request one service, requests queue and the oldest is taken
-    first."""
+    the callback that took it. The agent's record names the reader by its object id. A reader runs its callback with the
+    last message delivered to it. If several chains call one service, requests queue and the oldest is taken first."""
     chains: dict[Reader, set[str]] = defaultdict(set)
     for run in runs:
         if run.reader is not None:
@@ -470,7 +468,7 @@ def _owners(
     return owners
 
 
-# ---- instances that two sides count ----
+# ---- instances counted by two sides ----
 
 
 @dataclass(frozen=True)
@@ -483,9 +481,9 @@ class BoardSteps:
 
 
 def numbered_alike(played: Sequence[Step], boards: Sequence[BoardSteps]) -> Iterator[Step]:
-    """All steps of one chain's instance under one number, although a board of the user counts from its start and what
-    tide plays from the start of the run: the number of the board on which the chain begins, else of the first board. If
-    a board's numbers cannot be related to those, its part becomes a chain of its own."""
+    """Gives all steps of one instance the same number, although a user's board counts from its start and simulated
+    parts count from the start of the run: the number of the board on which the chain begins, else of the first board.
+    If a board's numbers cannot be related to that, its part becomes a separate chain."""
     plays = _by_chain(played)
     sides: dict[str, list[tuple[BoardSteps, list[Step]]]] = defaultdict(list)
     for board in boards:
@@ -535,9 +533,9 @@ def _by_chain(steps: Sequence[Step]) -> dict[str, list[Step]]:
 
 
 def _late_ns(own: Sequence[Step]) -> int:
-    """By how much a board's steps are shown too late, at most: if no frames made its clock exact, by the shortest
-    transit of a message. Taken for a quarter of the time between two instances. A chain that begins on the host is
-    shown later by that, which changes nothing."""
+    """Upper limit of how much too late a board's steps are shown: without frames to correct its clock, by the shortest
+    transit of a message. Assumed to be a quarter of the time between two instances. A chain that begins on the host is
+    merely shown later."""
     if any(one.place == AGENT for one in own):
         return 0
     starts = sorted({one.instance: one.start_ns for one in own}.values())
@@ -545,8 +543,8 @@ def _late_ns(own: Sequence[Step]) -> int:
 
 
 def _shift(leading: Sequence[Step], following: Sequence[Step], late_ns: int) -> int | None:
-    """How much more the leading side counts than the other: an instance continues, on the other side, what ended last
-    before it. The most frequent difference, if it is so for half of the instances."""
+    """Difference of instance numbers between the leading and the other side: an instance continues the one that ended
+    last before it on the leading side. The most frequent difference, if it holds for half of the instances."""
     ends = sorted((one.end_ns, one.instance) for one in leading)
     begun: dict[int, int] = {}
     for one in following:

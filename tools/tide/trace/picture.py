@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One instance as a picture: a row for each place, in the order in which the instance arrives there. Other chains'
-steps are grey."""
+"""One instance as a picture: a row for each place, in the order of arrival. Other chains' steps are grey."""
 
 from __future__ import annotations
 
@@ -12,11 +11,11 @@ from tide.report.charts import BOUND, COLOURS, Picture, Title
 from tide.trace.step import Step
 
 _OWN, _LOST = COLOURS[0], "#B00020"
-_NARROW = 14  # percent of the picture; what is narrower has its words beside it
+_NARROW = 14  # percent of the picture; narrower steps have their label next to them
 
 
 def median_instance(steps: Sequence[Step], chain: str) -> int:
-    """That of the median latency, from release to its last step."""
+    """The instance of median latency, from release to its last step."""
     ends: dict[int, int] = {}
     for one in steps:
         if one.chain == chain:
@@ -54,7 +53,7 @@ def to_svg(steps: Sequence[Step], chain: str, instance: int) -> bytes:
         text = f"{one.what}, {took_ms:.1f} ms" if took_ms >= 0.05 else one.what
         is_wide = drawn.width_of(took_ms) >= _NARROW
         bar(one, _LOST if one.what.startswith("lost") else _OWN, text if is_wide else "")
-        if not is_wide:  # on the side where there is more room
+        if not is_wide:  # on the side with more room
             is_last = one is [other for other in own if other.place == one.place][-1]
             at_ns = one.end_ns if is_last else one.start_ns
             drawn.words(places.index(one.place), (at_ns - release_ns) / 1e6, text, before=not is_last)

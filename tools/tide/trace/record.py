@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorder of `tide trace record`: blocks that boards publish go into one file a board as they arrive.
 
-On the way blocks are lost, late, damaged or duplicated, and a board may restart. Then its numbers start at 0, its clock
-may start anew, and what follows is a new segment. record.json beside the files says what is needed to read them and is
-always whole."""
+Blocks may be lost, late, damaged or duplicated, and a board may restart. Then its numbers start at 0, its clock may
+start again, and a new segment begins. record.json next to the files contains what is needed to read them and is always
+complete."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ if TYPE_CHECKING:
 
 _TWICE = 256  # blocks of a ring in which duplicates are recognised
 _LATE = 16  # blocks by which one may be late
-_BACK_NS = 100_000_000  # a clock that goes back by so much has started anew
-_LATE_NS = 10_000_000  # records of a ring are not exactly in the order of their times
+_BACK_NS = 100_000_000  # a clock that goes back by this much has restarted
+_LATE_NS = 10_000_000  # records of a ring are only roughly in order of time
 _NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # they have the time of an earlier event
 
 
 class Place(Enum):
-    """Of a block in its ring."""
+    """Position of a block in its ring."""
 
     NEXT = "next"
     LATE = "late"
     TWICE = "twice"
-    ANEW = "anew"  # of a board that has restarted
+    ANEW = "anew"  # from a restarted board
 
 
 def _latest_ns(block: Block) -> int | None:
-    """Among the times that grow in a ring."""
+    """The latest of the times that increase in a ring."""
     return max((time_ns for time_ns, _, _, kind, _ in block.rows() if kind not in _NOT_IN_ORDER), default=None)
 
 
 @dataclass
 class _Ring:
-    """lowest, next: number of the first block of all, and behind the last one; count: of those received between. seen:
-    the last ones by number, with checksum and latest time."""
+    """lowest, next: numbers of the first block and after the last one; count: blocks received between. seen: the last
+    blocks by number, with checksum and latest time."""
 
     lowest: int
     next: int
@@ -100,7 +100,7 @@ class _Ring:
 
 @dataclass(frozen=True)
 class Received:
-    """When a message arrived: on this machine's monotonic clock, and by how much that is ahead of its wall clock."""
+    """When a message arrived: on this machine's monotonic clock, and that clock's offset from its wall clock."""
 
     at_ns: int
     less_wall_ns: int
@@ -117,7 +117,7 @@ class Segment:
     wall_misfits: bool = False
     _rings: dict[tuple[int, int], _Ring] = field(default_factory=dict)
     _received: list[Limit] = field(default_factory=list)
-    _wall: tuple[list[Limit], list[Limit]] = field(default_factory=lambda: ([], []))  # at most, at least
+    _wall: tuple[list[Limit], list[Limit]] = field(default_factory=lambda: ([], []))  # upper and lower limits
     _wall_offset_ns: int | None = None
     _records: Limit | None = None
 
@@ -130,7 +130,7 @@ class Segment:
         return any(ring is not None and ring.place_of(one) is Place.ANEW for ring, one in rings)
 
     def take(self, blocks: Sequence[Block], received: Received) -> list[Block]:
-        """The blocks that are kept: all but duplicates."""
+        """The blocks to keep: all except duplicates."""
         kept = []
         for block in blocks:
             if block.version != VERSION:
@@ -152,11 +152,14 @@ class Segment:
             board_ns: int | None = None
             for time_ns, instance, _, kind, detail in block.rows():
                 if kind == CLOCK and detail == 1:
-                    # The board extrapolates from the last synchronisation of its session, so only a new offset is news.
+                    # The board extrapolates from the last synchronisation of its session, so only a changed offset is
+                    # new information.
                     if board_ns is not None and time_ns - board_ns != self._wall_offset_ns:
                         self._wall_offset_ns = time_ns - board_ns
                         offset_ns = time_ns + received.less_wall_ns - board_ns
-                        half_ns = (instance * 1000 + 1) // 2  # of the round trip, which the record has in microseconds
+                        half_ns = (
+                            instance * 1000 + 1
+                        ) // 2  # half of the round trip, which is recorded in microseconds
                         self._wall[0].append((board_ns, offset_ns + half_ns))
                         self._wall[1].append((board_ns, offset_ns - half_ns))
                     continue
@@ -169,7 +172,7 @@ class Segment:
             self._records = min(limit, self._records or limit, key=lambda one: one[1])
 
     def clock(self) -> Clock | None:
-        """None: no whole block arrived. A message arrives after it was made, which limits the wall clock, too."""
+        """None: no whole block arrived. A message arrives after it was made, which also limits the wall clock."""
         most, least = self._wall
         if least:
             found = fitted([*most, *self._received], least, "wall")
@@ -183,7 +186,7 @@ class Segment:
 
 # ---- files ----
 
-TOPIC = "/tide_trace"  # behind the name of a node
+TOPIC = "/tide_trace"  # after the name of a node
 _OF_OTHERS = ("agent",)  # names of other traces in the same folder
 _KEEP_S = 5.0  # between two versions of record.json, for a recorder that is killed
 
@@ -199,7 +202,7 @@ class _Board:
     node: str
     file: GrowingFile
     messages: int = 0
-    segments: list[tuple[int, Segment]] = field(default_factory=list)  # from which byte
+    segments: list[tuple[int, Segment]] = field(default_factory=list)  # with their first byte
 
     def take(self, octets: bytes, received: Received) -> None:
         blocks = list(blocks_of(octets))
@@ -223,7 +226,7 @@ class _Board:
         return RecordedBoard(self.node, self.file.path.name, found)
 
     def lines(self) -> list[str]:
-        """What arrived, and what did not."""
+        """Counts of received and missing blocks."""
         every = [segment for _, segment in self.segments]
         blocks = sum(one.blocks for one in every)
         starts = "" if len(every) < 2 else f", {len(every) - 1} restart{'s' if len(every) > 2 else ''}"
@@ -246,8 +249,8 @@ class _Board:
 
 
 class Recorder:
-    """UsageError if the folder already holds a recording; OutputError from what writes. description: a text that is
-    kept beside the traces. If nothing is recorded nothing stays behind."""
+    """UsageError if the folder already holds a recording; OutputError from writing. description: a text stored next to
+    the traces. If nothing is recorded no file is left."""
 
     def __init__(self, folder: Path, description: str | None = None) -> None:
         if is_record(folder):
@@ -261,7 +264,7 @@ class Recorder:
             write_text(folder / SYSTEM, description)
 
     def take(self, topic: str, octets: bytes, received: Received) -> bool:
-        """Whether the board is new."""
+        """Returns whether the board is new."""
         node = topic.removesuffix(TOPIC)
         is_new = node not in self.boards
         if is_new:
@@ -270,7 +273,7 @@ class Recorder:
         return is_new
 
     def step(self) -> None:
-        """To be called now and then."""
+        """Call it periodically."""
         if time.monotonic() - self._kept_s >= _KEEP_S:
             self._kept_s = time.monotonic()
             self._write()
@@ -302,7 +305,7 @@ _DEPTH = 1000
 
 class TraceTopics:
     """The topics on which boards publish traces: discovered in the graph, received with best effort by one ROS 2 node
-    without services of its own. ROS 2 is imported here, as the rest of this module does without it."""
+    without services. ROS 2 is imported here, as the rest of this module does not need it."""
 
     def __init__(self, domain: int) -> None:
         import rclpy
@@ -324,7 +327,8 @@ class TraceTopics:
             self._context.shutdown()
 
     def look(self) -> list[str]:
-        """Subscribes to new topics, now and then. Lines, each once: topics that cannot be recorded as they should."""
+        """Periodically subscribes to new topics. Yields a line, once, for each topic that cannot be recorded
+        properly."""
         from rclpy.qos import QoSProfile, ReliabilityPolicy
         from std_msgs.msg import UInt8MultiArray
 
@@ -356,12 +360,12 @@ class TraceTopics:
         return new
 
     def received(self) -> Iterator[tuple[str, bytes, Received]]:
-        """All that has arrived, without an executor, which would wake up for each message."""
+        """Takes all received messages without an executor, which would wake up for each one."""
         for name, subscription in self._subscriptions.items():
             with subscription.handle:
                 while (got := subscription.handle.take_message(subscription.msg_type, False)) is not None:
                     message, info = got
-                    # The middleware stamps arrivals by the wall clock; 0: it does not.
+                    # The middleware stamps arrivals by the wall clock; 0: unsupported.
                     stamp_ns, now_ns = info["received_timestamp"], time.monotonic_ns()
                     less_wall_ns = now_ns - time.time_ns()
                     at_ns = min(stamp_ns + less_wall_ns, now_ns) if stamp_ns else now_ns

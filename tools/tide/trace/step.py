@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all recordings consist of; apart from their readers, which need numpy."""
+"""The element of all recordings; separate from their readers, which need numpy."""
 
 from __future__ import annotations
 

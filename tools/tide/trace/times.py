@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution times from a log into a description: the lines of tide_measurement_line (tide/measure.h). The description
-stays text, so that its comments survive."""
+"""Writes execution times from a log (lines of tide_measurement_line, tide/measure.h) into a description. The
+description is edited as text, so that its comments survive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAYED = "# played by tide: times of its busy loops in place of your callbacks"
 
 @dataclass(frozen=True)
 class Measured:
-    """Of one callback, over all lines about it."""
+    """Times of one callback, over all lines about it."""
 
     count: int
     minimum_ns: int
@@ -41,7 +41,7 @@ Times = dict[tuple[str, str], Measured]  # by chain and callback
 
 
 def read(lines: Iterable[str]) -> Times:
-    """Callbacks that never ran are left out: they measured nothing."""
+    """Callbacks that never ran are omitted: they have no measurement."""
     found: Times = {}
     for line in lines:
         match = _LINE.search(line)
@@ -61,7 +61,7 @@ def milliseconds(time_ns: int, percent_more: float = 0.0) -> str:
 
 
 def rewrite(text: str, system: System, times: Times, percent_more: float) -> str:
-    """The description with execution_ms (longest, and some more) and least_ms (shortest) of the measured callbacks."""
+    """The description with execution_ms (longest plus margin) and least_ms (shortest) of the measured callbacks."""
     edits: list[Edit] = []
     today = datetime.now(timezone.utc).date()
     for index, chain in enumerate(system.chains):
@@ -71,14 +71,14 @@ def rewrite(text: str, system: System, times: Times, percent_more: float) -> str
                 entry = ("chains", index, "callbacks", position)
                 edits.append((entry, "execution_ms", milliseconds(one.maximum_ns, percent_more), "name"))
                 edits.append((entry, "least_ms", milliseconds(one.minimum_ns), "execution_ms"))
-                # The form is that of tide.system.fields.Source.
+                # In the format of tide.system.fields.Source.
                 source = f'"measured {one.count} times on {today}, margin {percent_more:.10g} %"'
                 edits.append((entry, "source", source, "execution_ms"))
     return edited(text, edits)
 
 
 class MeasurementError(UsageError):
-    """Lines that do not fit the description, or none; one line that says so."""
+    """Lines that do not match the description, or no lines; the text is one line."""
 
 
 def read_log(file: Path, system: System, log: Path) -> Times:
