@@ -98,7 +98,7 @@ def check(
         typer.Option(
             metavar="RESULTS",
             help="File results.json of tide run, or its folder: show every observation, each of its parts and every "
-            "assumption beside the bounds. With --plot as a picture. Ends with 3 if one is above its bound.",
+            "premise beside the bounds. With --plot as a picture. Ends with 3 if one is above its bound.",
         ),
     ] = None,
     measured: Annotated[

@@ -294,10 +294,12 @@ def print_answers(console: Console, run: Run, several: bool = False) -> None:
     print_wrapped(console, f"Premises{f' of {run.label}' if several else ''}, and what this run says of them")
     for group, of_it in _grouped(run.answers, lambda one: one.id):
         console.print(f"  {group}")
+        before = ""
         for one in of_it:
             margin = "" if one.margin is None or one.verdict != "held" else f", {one.margin * 100:.0f} % left"
             of = f" [{', '.join(one.chains)}]" if one.chains and one.verdict != "held" else ""
-            text = f"{one.verdict}{margin}: {one.text} ({one.counter}){of}"
+            said = "the same, elsewhere" if one.text == before else one.text
+            text, before = f"{one.verdict}{margin}: {said} ({one.counter}){of}", one.text
             print_wrapped(console, text, "  - ", "    ", style=_COLOURS[one.verdict])
 
 

@@ -172,7 +172,7 @@ def run(
 
     Starts lines, the agent, real ROS 2 nodes and the boards. Plays each board and host executor for which the
     description has no command, image or attach; starts those it has, and measures them by their topics. Prints each
-    chain and part beside its bound. Says of every assumption of the bounds whether it held.
+    chain and part beside its bound. Says of every premise of the bounds whether it held.
 
     One board on a serial line, with chains of std_msgs/String to a node and back, is run once for each executor, to
     compare them. That also writes latency.svg (with bounds and deadlines) and timeline.svg.

@@ -328,7 +328,7 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
     lines += [f"{name} was longer than its bound{why}" for name in outcome.longer]
     lines += [
         f"{name} was longer than its bound in an instance that nothing was seen to disturb: a bound is wrong, or an "
-        "assumption that nothing here observes"
+        "premise that nothing here observes"
         for name in outcome.run.refuted
     ]
     return [re.sub(r"\s+", " ", line) for line in lines] + outcome.notes
