@@ -54,8 +54,7 @@ def verdict_rows(results: Results) -> list[list[str]]:
     for position in range(len(results.runs[0].chains)):
         for run in results.runs:
             chain = run.chains[position]
-            bound = "none" if chain.bound_ns is None else milliseconds(chain.bound_ns)
-            times = (milliseconds(chain.p50_ns), milliseconds(chain.max_ns), bound, milliseconds(chain.deadline_ns))
+            times = map(_three_places, (chain.p50_ns, chain.max_ns, chain.bound_ns, chain.deadline_ns))
             found.append([chain.name, run.label, *times, run.verdict(chain).state.value])
     return found
 
