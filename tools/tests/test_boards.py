@@ -369,3 +369,29 @@ def test_a_load_that_takes_the_line_has_bounds_with_publishes_that_do_not_wait()
 def test_loads_that_cannot_be_are_named(text: str, line_of: str, what: str) -> None:
     with pytest.raises(SystemFileError, match=what):
         parse(text)
+
+
+def test_usb_has_a_measured_rate_and_polls() -> None:
+    """A message waits for the poll and then goes as over a line of as many bytes a second; an acknowledgment, too."""
+    ends = (board("m"), host("h"), chain("c", 2, ("m", 1), ("h", 1), ("m", 1), reliability="reliable"))
+    fields = {"escaped_bytes": 0, "agent_ms": 1, "return_ms": 1}
+    serial = found(*ends, line("l", baud=5_000_000, **fields))
+    usb = {
+        poll_ms: found(*ends, entry("links", name="l", kind="usb_cdc", bytes_per_s=500_000, poll_ms=poll_ms, **fields))
+        for poll_ms in (0, 1)
+    }
+    assert bound_ns(usb[0], "c") == bound_ns(serial, "c")
+    assert bound_ns(usb[1], "c") == bound_ns(serial, "c") + 2 * MS
+    with pytest.raises(SystemFileError, match="of its 1000 bytes/s to the host"):
+        found(ends[0], ends[1], chain("c", 2, ("m", 1), ("h", 1), payload=400, period_ms=300),
+              entry("links", name="l", kind="usb_cdc", bytes_per_s=1000, **fields))  # fmt: skip
+    with pytest.raises(SystemFileError, match=r"'udp' or 'tcp'; .* no CAN FD"):
+        found(*ends, entry("links", name="l", kind="can_fd"))
+
+
+def test_tcp_is_a_network_whose_delays_are_given() -> None:
+    ends = (board("m"), host("h"), chain("c", 2, ("m", 1), ("h", 1)))
+    udp, tcp = (found(*ends, entry("links", name="l", kind=kind, agent_ms=5, return_ms=5)) for kind in ("udp", "tcp"))
+    assert bound_ns(udp, "c") == bound_ns(tcp, "c")
+    with pytest.raises(NoBoundError, match="whose delay has no bound of its own"):
+        found(*ends, entry("links", name="l", kind="tcp"))

@@ -67,7 +67,7 @@ from tide.system.finding import Finding
 from tide.system.levels import too_many_levels
 from tide.system.locate import Path
 from tide.system.model import Chain, DataPath, System
-from tide.system.places import Executor, SerialLink
+from tide.system.places import Executor, Line
 from tide.system.servers import servers_of, with_servers
 
 if TYPE_CHECKING:
@@ -1116,11 +1116,11 @@ def _boards_of(system: System, link: str) -> list[str]:
     return [one.name for one in system.boards() if (found := system.link_of_board(one)) and found.name == link]
 
 
-def _used_lines(system: System) -> list[SerialLink]:
+def _used_lines(system: System) -> list[Line]:
     """Boards have them; a single one may leave open which."""
     every = [system.link_of_board(board) for board in system.boards()]
     known = {one.name for one in every if one is not None}
-    return [link for link in system.links if isinstance(link, SerialLink) and (link.name in known or None in every)]
+    return [link for link in system.links if isinstance(link, Line) and (link.name in known or None in every)]
 
 
 def _by_urgency(chains: list[ChainBound]) -> tuple[ChainBound, ...]:

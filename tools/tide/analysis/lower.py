@@ -18,7 +18,7 @@ from tide.system.levels import levels as levels_on
 from tide.system.levels import shared_priorities, tree_priorities
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Publication, System, nanoseconds
-from tide.system.places import Executor, SerialLink, UdpLink
+from tide.system.places import Executor, Line, UdpLink
 from tide.system.servers import service_of_group, serving_several
 
 # ---- sections of a chain ----
@@ -244,7 +244,7 @@ def _callback_findings(system: System, callback: Callback, path: Path) -> list[F
     return findings
 
 
-def _too_long(entry: Callback | Executor | SerialLink | UdpLink, path: Path, keys: tuple[str, ...]) -> list[Finding]:
+def _too_long(entry: Callback | Executor | Line | UdpLink, path: Path, keys: tuple[str, ...]) -> list[Finding]:
     return [
         Finding(
             (*path, key),
@@ -314,7 +314,7 @@ def _shared_lines(system: System) -> list[Finding]:
     findings = []
     for index, one in enumerate(system.executors):
         link = system.link_of_board(one) if one.where == "mcu" else None
-        if not isinstance(link, SerialLink):
+        if not isinstance(link, Line):
             continue
         first = owners.setdefault(link.name, one.name)
         if first != one.name:
@@ -375,7 +375,7 @@ def _line_findings(system: System) -> list[Finding]:
             findings.append(
                 Finding(
                     (*path, "kind"),
-                    f"link '{link.name}' is UDP, whose delay has no bound of its own",
+                    f"link '{link.name}' is {link.kind.upper()}, whose delay has no bound of its own",
                     "give it agent_ms and return_ms, the longest that you take for granted, or use a serial link",
                 )
             )
@@ -867,17 +867,18 @@ _UDP_FLOOR_NS = 2_000_000  # of a measured delay where the link names none (DELA
 _UDP_BAUD = 1_000_000_000  # the fastest there is: what a network takes is in agent_ms and return_ms
 
 
-def _line(system: System, line: SerialLink | UdpLink) -> Document:
+def _line(system: System, line: Line | UdpLink) -> Document:
     document: Document = {"mtu_bytes": line.mtu_bytes, "quantum_bytes": line.quantum_bytes}
     agent_ns, return_ns = nanoseconds(line.agent_ms or Decimal(0)), nanoseconds(line.return_ms or Decimal(0))
-    if isinstance(line, SerialLink):
+    if isinstance(line, Line):
         return {
-            "baud": line.baud,
+            "baud": line.rate,
             **document,
             "exact_sizes": line.exact_sizes,
             "escaped_bytes": line.escaped_bytes,
-            "agent_ns": agent_ns,
-            "return_ns": return_ns,
+            "agent_ns": agent_ns + line.poll_ns,
+            "turn_ns": agent_ns + 2 * line.poll_ns,  # the acknowledgment waits for a poll, too
+            "return_ns": return_ns + line.poll_ns,
         }
     return {
         "baud": _UDP_BAUD,

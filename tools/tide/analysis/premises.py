@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tide.system.fields import MEASURED
+from tide.system.places import Line
 
 if TYPE_CHECKING:
     from tide.analysis.result import Bounds
@@ -140,7 +141,7 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
     if boards:
         text = f"interrupts take no time on {', '.join(boards)}: the description gives no interrupt_ms"
         found.append(("interrupts", text))
-    if any(link.kind == "serial" for link in system.links):
+    if any(isinstance(link, Line) for link in system.links):
         found.append(("line_on_time", "the kernel and the driver of the serial line pass bytes on as they arrive"))
     return found
 
@@ -196,7 +197,7 @@ def worded(system: System, premise: str, text: str) -> str:
     if premise not in _WORDS:
         return text
     said, on_line, on_network = _WORDS[premise]
-    return said.sub(on_line if any(link.kind == "serial" for link in system.links) else on_network, text)
+    return said.sub(on_line if any(isinstance(link, Line) for link in system.links) else on_network, text)
 
 
 def short(premise: str) -> str:

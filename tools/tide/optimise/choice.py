@@ -17,7 +17,7 @@ from tide.system.edit import edited
 from tide.system.levels import check_levels
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Publication, System, nanoseconds
-from tide.system.places import Executor, SerialLink
+from tide.system.places import Executor, Line
 
 
 @dataclass(frozen=True)
@@ -205,10 +205,10 @@ class Moves:
         for index, quantum in enumerate(choice.quanta):
             link = self._system.links[index]
             for option in QUANTA:
-                if isinstance(link, SerialLink) and option != quantum and self._fragments(link, option):
+                if isinstance(link, Line) and option != quantum and self._fragments(link, option):
                     yield replace(choice, quanta=_with(choice.quanta, index, option))
 
-    def _fragments(self, link: SerialLink, quantum: int) -> bool:
+    def _fragments(self, link: Line, quantum: int) -> bool:
         """A message must not need more frames than a window holds."""
         largest = max(
             (

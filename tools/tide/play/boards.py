@@ -18,7 +18,7 @@ from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, Chain, System, nanoseconds
-from tide.system.places import Executor, SerialLink, UdpLink
+from tide.system.places import Executor, Line, UdpLink
 from tide.system.servers import servers_of
 
 PROGRAM = "tide-sim"
@@ -149,7 +149,7 @@ class BoardsPlayer:
     def _message_of(self, callback: Callback) -> str:
         return f"{self._names[id(callback)]}m"
 
-    def _link_of(self, board: Executor) -> SerialLink | UdpLink:
+    def _link_of(self, board: Executor) -> Line | UdpLink:
         link = self._system.link_of_board(board)
         if link is None:
             raise UnplayableError(f"board '{board.name}' has no link: add link = \"NAME\" to it")
@@ -164,7 +164,7 @@ class BoardsPlayer:
         """Of a chain that crosses lines of which one has exact sizes."""
         boards = {one.executor for one in self._chains[place].callbacks}
         return any(
-            isinstance(link, SerialLink) and link.exact_sizes
+            isinstance(link, Line) and link.exact_sizes
             for board, link in zip(self._boards, self._links, strict=True)
             if board.name in boards
         )
@@ -301,9 +301,9 @@ class BoardsPlayer:
         boards = (self._board_words(number, run) for number in range(len(self._boards)))
         return ";".join((*settings, *boards, *self._graph(run), *self._paths, *self._until.values()))
 
-    def _transit(self, link: SerialLink | UdpLink) -> int:
+    def _transit(self, link: Line | UdpLink) -> int:
         """All that is sent, one after the other: a chain without a bound may ask more of the line than it can carry."""
-        baud = link.baud if isinstance(link, SerialLink) else _UDP_BAUD
+        baud = link.rate if isinstance(link, Line) else _UDP_BAUD
         octets, played_ns = 0, horizon_ns(self._system)
         for chain in self._chains:
             instances = -(-played_ns // chain.period_ns)
@@ -323,7 +323,7 @@ class BoardsPlayer:
             "policy": "batch" if batch == "batch" else "tide",
             "send": send or "asynchronous",
             "lanes": 2 if executor == "lanes" else 1,
-            "baud": link.baud if isinstance(link, SerialLink) else _UDP_BAUD,
+            "baud": link.rate if isinstance(link, Line) else _UDP_BAUD,
             "mtu": link.mtu_bytes,
             "agent_least_us": run.agent_ns[number][0] // MICROSECOND,
             "agent_most_us": run.agent_ns[number][1] // MICROSECOND,

@@ -330,7 +330,7 @@ class _Run:
             self._variant(one, self.system, place / one.folder, one.label if len(variants) > 1 else "")
             for one in variants
         ]
-        results = self._results(machine, outcomes, f"{serial_link(self.system).baud} baud")
+        results = self._results(machine, outcomes, f"{serial_link(self.system).rate} baud")
         results = results.model_copy(update={"judged": described_label(self.system)})
         more = {
             outcome.run.label: sentences(variant.of(self.system), outcome)
@@ -413,7 +413,7 @@ class _Run:
             on="qemu",
             seed=settings.seed,
             command=_command_line(),
-            link=f"{serial_link(system).baud} baud",
+            link=f"{serial_link(system).rate} baud",
             machine=describe(may_use_fifo()),
             runs=runs,
             judged=described_label(system),

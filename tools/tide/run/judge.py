@@ -22,7 +22,7 @@ from tide.analysis.result import Assumption, Bounds, ChainBound
 from tide.report.results import Answer, ChainResult, Results, Run
 from tide.run.plan import limit_ns
 from tide.system.model import Callback, Chain, System, nanoseconds
-from tide.system.places import Executor, SerialLink
+from tide.system.places import Executor, Line
 
 Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
@@ -383,7 +383,7 @@ class _Judge:
 
     def serial_boards(self) -> list[str]:
         boards = [board for board in self.system.boards() if board.name in self.at]
-        return [board.name for board in boards if isinstance(self.system.link_of_board(board), SerialLink)]
+        return [board.name for board in boards if isinstance(self.system.link_of_board(board), Line)]
 
     def lines(self) -> list[dict[str, Any]]:
         """What the emulated lines of the boards that are asked about counted."""
@@ -585,7 +585,7 @@ def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
     if not bound.hidden:
         found |= {"wire_wait": sum(by_kind.get(kind, 0) for kind in _WIRE_WAIT), "wire": by_kind.get("line", 0)}
     link = system.link_of(chain)
-    if isinstance(link, SerialLink):
+    if isinstance(link, Line):
         hosts = [callback for callback in chain.callbacks if system.where(callback) == "host"]
         made_ns = {one.name: nanoseconds(one.submit_ms) for one in system.executors}
         found |= {

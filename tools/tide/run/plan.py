@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tide.run.messages import MessageError, Number, Sample, sample_of
 from tide.system.levels import levels
 from tide.system.model import Callback, Chain, Publication, System, nanoseconds
-from tide.system.places import Executor, SerialLink, UdpLink
+from tide.system.places import Executor, Line, UdpLink
 from tide.system.servers import servers_of
 from tide.system.variants import PlanError
 from tide.trace.folders import AGENT_TRACE, Role, Timing, TracedBoard, TracedCallback, TracedChain, TracedHost, Traces
@@ -79,11 +79,13 @@ def may_wait(executor: Executor) -> bool:
     return budget_of(executor) is None and (executor.where == "host" or executor.lanes == 1)
 
 
-def link_of(system: System, board: Executor) -> SerialLink | UdpLink:
+def link_of(system: System, board: Executor) -> Line | UdpLink:
     """PlanError when the board has none that can be played."""
     link = system.link_of_board(board)
     if link is None:
         raise PlanError(f"board '{board.name}' has no link; name one by link = \"...\"")
+    if link.kind == "tcp":
+        raise PlanError(f"link '{link.name}' is TCP, over which a run reaches no board; use udp for the run")
     if is_given(board):
         return link
     if link.mtu_bytes > BOARD_MTU_BYTES:
@@ -197,12 +199,12 @@ def _run_chain(system: System, chain: Chain) -> RunChain:
     return RunChain(chain, sample, decide, act, request, reply, level)
 
 
-def serial_link(system: System) -> SerialLink:
+def serial_link(system: System) -> Line:
     links = {link.name: link for chain in system.chains if (link := system.link_of(chain)) is not None}
     if len(links) != 1:
         raise PlanError(f"the chains use {len(links)} links; a comparison of executors needs exactly one")
     (link,) = links.values()
-    if not isinstance(link, SerialLink):
+    if not isinstance(link, Line):
         raise PlanError(f"link '{link.name}' is {link.kind}; a comparison of executors needs a serial one")
     return link
 

@@ -29,7 +29,7 @@ from tide.run.results import in_time, write_times
 from tide.run.robot import SETTLE_S, START_LIMIT_S, Settings, agent_options, ros_environment
 from tide.system.levels import levels_of_boards
 from tide.system.model import System
-from tide.system.places import SerialLink
+from tide.system.places import Line
 from tide.system.variants import PlanError
 
 LIVE_PERIODS = 10
@@ -69,7 +69,7 @@ def board_plan(system: System, variant: Variant, settings: Settings) -> str:
         f"system = {system.name}",
         f"periods = {settings.periods}",
         f"seed = {settings.seed}",
-        f"baud = {link.baud}",
+        f"baud = {link.rate}",
         f"heartbeat_delay_us = {link.heartbeat_delay_ns // 1000}",
         f"agent_least_us = {AGENT_LEAST_US}",
         f"agent_most_us = {AGENT_MOST_US}",
@@ -167,11 +167,11 @@ class Exchange:
 
 
 def live_plan(
-    chains: tuple[RunChain, ...], link: SerialLink, periods: int, lanes: bool, budget: tuple[int, int] | None = None
+    chains: tuple[RunChain, ...], link: Line, periods: int, lanes: bool, budget: tuple[int, int] | None = None
 ) -> str:
     """As sim/workloads/three_chains/mps2/plan.c reads it."""
     lines = [
-        f"lockstep 0 marks 0 instruction_ns {1 << _SHIFT} baud {link.baud} periods {periods} lanes {int(lanes)} "
+        f"lockstep 0 marks 0 instruction_ns {1 << _SHIFT} baud {link.rate} periods {periods} lanes {int(lanes)} "
         f"executor tide send asynchronous heartbeat_delay_ns {link.heartbeat_delay_ns} batch_waits 1 "
         f"budget_ns {budget[0] if budget else 0} budget_period_ns {budget[1] if budget else 0} "
         f"chains {len(chains)}"

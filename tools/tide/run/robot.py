@@ -46,7 +46,7 @@ from tide.run.plan import (
 )
 from tide.system.levels import levels, names_by_level
 from tide.system.model import System
-from tide.system.places import Executor, SerialLink, UdpLink
+from tide.system.places import Executor, Line, UdpLink
 from tide.system.variants import PlanError
 from tide.trace.folders import AGENT_TRACE, TRACES, TracedGiven, is_record, read_record, write_traces
 
@@ -109,11 +109,11 @@ def ros_environment(domain: int) -> dict[str, str]:
     return {"ROS_DOMAIN_ID": str(domain), "ROS_LOCALHOST_ONLY": "1"}
 
 
-def agent_options(link: SerialLink) -> list[str]:
-    return ["--baud", str(link.baud), "--heartbeat-delay", str(link.agent_heartbeat_ms)]
+def agent_options(link: Line) -> list[str]:
+    return ["--baud", str(link.device_baud), "--heartbeat-delay", str(link.agent_heartbeat_ms)]
 
 
-def client_options(system: System, board: Executor, link: SerialLink | UdpLink) -> list[str]:
+def client_options(system: System, board: Executor, link: Line | UdpLink) -> list[str]:
     """What the description says of a board, to the program that plays it."""
     policy, _, send = (board.policy or "tide").partition("_")
     policy = "tide-preemptive" if policy == "tide" and board.lanes > 1 else policy
@@ -193,7 +193,7 @@ class Robot:
 
     def _has_line(self, board: Executor) -> bool:
         """It is emulated here."""
-        return isinstance(self.links[board.name], SerialLink) and not (board.image or board.attach)
+        return isinstance(self.links[board.name], Line) and not (board.image or board.attach)
 
     # ---- the run ----
 
@@ -254,7 +254,7 @@ class Robot:
         networks: list[UdpLink] = []
         for number, board in enumerate(self.boards):
             link = self.links[board.name]
-            if isinstance(link, SerialLink):
+            if isinstance(link, Line):
                 words += ["--serial", self._agent_end(children, board, link, number), *agent_options(link)]
             elif link not in networks:
                 networks.append(link)
@@ -280,13 +280,13 @@ class Robot:
         child: Child = children.start(name, command, self.out / log, scheduling, self.environment)
         return child
 
-    def _agent_end(self, children: Children, board: Executor, link: SerialLink, number: int) -> str:
+    def _agent_end(self, children: Children, board: Executor, link: Line, number: int) -> str:
         """The agent's end of the board's line."""
         if board.attach is not None:
             return board.attach
         if board.image is not None:
             return start_image(children, role_of(board), self.folder / board.image, self.out / f"{board.name}.log")
-        command = [self.binaries["tide-line"], "--baud", str(link.baud), "--seed", str(self.settings.seed + number)]
+        command = [self.binaries["tide-line"], "--baud", str(link.rate), "--seed", str(self.settings.seed + number)]
         command += ["--priority", str(_LINE_PRIORITY), "--exit-on-eof"]
         log = self.out / (_FRAMES if self.logs_frames else f"{board.name}_{_FRAMES}")
         log.unlink(missing_ok=True)
@@ -348,7 +348,7 @@ class Robot:
         if board.command is not None:
             values = {"domain": str(self.settings.domain)}
             values["device"] = self.devices.get(board.name, "")
-            values["baud"] = str(link.baud) if isinstance(link, SerialLink) else ""
+            values["baud"] = str(link.device_baud) if isinstance(link, Line) else ""
             values["port"] = str(self.ports.get(link.name, ""))
             start_command(children, board, self.folder, log, values, self.environment)
         if is_given(board):
@@ -358,8 +358,8 @@ class Robot:
         words = [self.binaries["chain_client"], "--plan", str(plan), "--domain", str(self.settings.domain)]
         words += ["--key", str(FIRST_KEY + number), "--wait-for-start", "--mtu", str(link.mtu_bytes)]
         words += ["--trace", str(self.out / f"{board.name}.trace")]
-        if isinstance(link, SerialLink):
-            words += ["--device", self.devices[board.name], "--baud", str(link.baud)]
+        if isinstance(link, Line):
+            words += ["--device", self.devices[board.name], "--baud", str(link.device_baud)]
         else:
             words += ["--udp", str(self.ports[link.name])]
         words += client_options(self.system, board, link)

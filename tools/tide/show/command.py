@@ -14,7 +14,7 @@ from tide.outputs import write_text
 from tide.system.levels import levels, levels_of_boards
 from tide.system.load import load
 from tide.system.model import Publication, System
-from tide.system.places import SerialLink
+from tide.system.places import Line, rate_of
 from tide.terminal.style import empty_table, print_whole
 
 app = typer.Typer()
@@ -119,7 +119,7 @@ def _print_chains(system: System) -> None:
     console = Console(emoji=False)
     console.print(f"[bold]{system.name}[/bold] {system.system.description}")
     for link in system.links:
-        detail = f"serial, {link.baud} baud" if isinstance(link, SerialLink) else f"UDP, port {link.port}"
+        detail = f"{link.kind}, {rate_of(link)}" if isinstance(link, Line) else f"{link.kind.upper()}, port {link.port}"
         console.print(f"link {link.name}: {detail}, MTU {link.mtu_bytes} B")
     table = empty_table()
     for heading in ("chain", "callback", "on"):

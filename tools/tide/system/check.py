@@ -14,7 +14,7 @@ from tide.system.finding import Finding
 from tide.system.levels import check_levels
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Lock, Publication, Reply, Request, System, nanoseconds
-from tide.system.places import Executor, SerialLink, UdpLink
+from tide.system.places import Executor, Line, UdpLink, rate_of
 from tide.system.servers import servers_of
 
 # ---- names, chains ----
@@ -812,7 +812,7 @@ def _programs(system: System) -> Iterator[Finding]:
                 yield from _misfit(executor, system.link_of_board(executor), ("executors", index, key))
 
 
-def _misfit(board: Executor, link: SerialLink | UdpLink | None, path: tuple[str | int, ...]) -> Iterator[Finding]:
+def _misfit(board: Executor, link: Line | UdpLink | None, path: tuple[str | int, ...]) -> Iterator[Finding]:
     key = path[-1]
     if link is None:
         yield Finding(path, f"board '{board.name}' has a program and no link", 'name one by link = "..."')
@@ -824,7 +824,7 @@ def _misfit(board: Executor, link: SerialLink | UdpLink | None, path: tuple[str 
             f"board '{board.name}' is to be found at '{board.attach}', link '{link.name}' has port {link.port}",
             f'write attach = "{link.port}"',
         )
-    elif key == "attach" and link.kind == "serial" and not str(board.attach).startswith("/"):
+    elif key == "attach" and isinstance(link, Line) and not str(board.attach).startswith("/"):
         yield Finding(path, f"board '{board.name}' is at '{board.attach}'", "write the whole path of a serial device")
 
 
@@ -885,14 +885,14 @@ def _link_load(system: System) -> Iterator[Finding]:
                 period_ns = sent.period_ns(period_ns)
             crossings[way] = crossings.get(way, Fraction(0)) + Fraction(sent.payload_bytes or 0, period_ns)
     for index, link in enumerate(system.links):
-        if not isinstance(link, SerialLink):
+        if not isinstance(link, Line):
             continue
         for source, direction in (("mcu", "to the host"), ("host", "to the microcontroller")):
             load = crossings.get((link.name, source), Fraction(0)) * link.byte_ns
             if load > 1:
                 yield Finding(
                     ("links", index),
-                    f"link '{link.name}' is asked for {_percent(load)} of its {link.baud} baud {direction}, payload "
+                    f"link '{link.name}' is asked for {_percent(load)} of its {rate_of(link)} {direction}, payload "
                     "alone",
                     "raise baud, shorten payload_bytes or lengthen periods",
                 )
@@ -901,7 +901,7 @@ def _link_load(system: System) -> Iterator[Finding]:
 def _crossings(
     system: System,
     chain: Chain,
-    links: Mapping[str, SerialLink | UdpLink | None],
+    links: Mapping[str, Line | UdpLink | None],
     seen: set[tuple[int, tuple[str, str]]],
 ) -> Iterator[tuple[tuple[str, str], Publication | Request | Reply]]:
     """What crosses a link, by link and the side that it comes from; links are those of boards. seen: messages to the

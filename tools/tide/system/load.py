@@ -164,7 +164,8 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
     if kind == "missing":
         return path, f"{_place(path).removeprefix(' in ') or 'the file'} lacks '{key}'", f"add {_written(path)}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return path, "a link's kind must be 'serial' or 'udp'", 'write kind = "serial" or kind = "udp"'
+        what = "a link's kind must be 'serial', 'usb_cdc', 'udp' or 'tcp'"
+        return path, what, 'write kind = "serial", for example; the agent speaks no CAN FD'
     if kind == "literal_error":
         return path, f"'{key}' is {_shown(details['input'])}", f"write {context['expected']}"
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):

@@ -31,7 +31,7 @@ from tide.system.fields import Where as Where
 from tide.system.fields import branch_of as _branch
 from tide.system.fields import branches_of as _joins
 from tide.system.fields import nanoseconds as nanoseconds
-from tide.system.places import Executor, Link, SerialLink, UdpLink
+from tide.system.places import Executor, Line, Link, UdpLink
 
 
 def _listed(value: Any) -> Any:
@@ -413,7 +413,7 @@ class System(_Entry):
                 return executor
         raise KeyError(name)
 
-    def link(self, name: str) -> SerialLink | UdpLink:
+    def link(self, name: str) -> Line | UdpLink:
         return next(link for link in self.links if link.name == name)
 
     def where(self, callback: Callback) -> Where:
@@ -423,7 +423,7 @@ class System(_Entry):
         """Executors of microcontrollers, each a board of its own."""
         return tuple(one for one in self.executors if one.where == "mcu")
 
-    def link_of_board(self, board: Executor) -> SerialLink | UdpLink | None:
+    def link_of_board(self, board: Executor) -> Line | UdpLink | None:
         """The one it names; else the one that its chains name, if they touch no other board; else the only one. None:
         nobody says which."""
         if board.link is not None:
@@ -438,7 +438,7 @@ class System(_Entry):
                 named.add(chain.link)
         return self.link(named.pop()) if len(named) == 1 else None
 
-    def link_of(self, chain: Chain) -> SerialLink | UdpLink | None:
+    def link_of(self, chain: Chain) -> Line | UdpLink | None:
         """The link that the chain crosses; null for a chain that stays on one side. Of one over several boards it is
         that of the first."""
         if len({self.executor(name).where for name in {callback.executor for callback in chain.callbacks}}) == 1:

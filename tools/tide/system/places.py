@@ -144,12 +144,11 @@ class Executor(_Entry):
     ] = None
 
 
-class SerialLink(_Entry):
-    """A serial line with 8N1 framing, ten bit times a byte, full duplex, between the microcontroller and the agent."""
+class Line(_Entry):
+    """What carries the bytes of one board to the agent, one after the other, and back."""
 
     name: Name
-    kind: Literal["serial"]
-    baud: Annotated[int, Field(ge=1200, le=20_000_000)]
+    kind: Literal["serial", "usb_cdc"]
     mtu_bytes: Annotated[
         int, Field(ge=MTU_MINIMUM, le=65535, description="Largest message; longer ones go in fragments.")
     ] = 512
@@ -198,14 +197,72 @@ class SerialLink(_Entry):
     @property
     def byte_ns(self) -> int:
         """Wire time of one byte, rounded up."""
-        return -(-10 * 1_000_000_000 // self.baud)
+        return -(-10 * 1_000_000_000 // self.rate)
+
+    @property
+    def rate(self) -> int:
+        """Tenths of a byte a second, as the baud rate of 8N1."""
+        raise NotImplementedError
+
+    @property
+    def device_baud(self) -> int:
+        """With which its device is opened; of a USB device it means nothing."""
+        return 115_200
+
+    @property
+    def poll_ns(self) -> int:
+        """How long a frame waits on an idle line until its first byte can go."""
+        return 0
+
+
+class SerialLink(Line):
+    """A serial line with 8N1 framing, ten bit times a byte, full duplex, between the microcontroller and the agent."""
+
+    kind: Literal["serial"]
+    baud: Annotated[int, Field(ge=1200, le=20_000_000)]
+
+    @property
+    def rate(self) -> int:
+        return self.baud
+
+    @property
+    def device_baud(self) -> int:
+        return self.baud
+
+
+class UsbLink(Line):
+    """A serial port over USB (CDC ACM) between the microcontroller and the agent. It has no baud rate: what it carries
+    is measured. A frame waits for the host to poll, and then goes in packets at that rate."""
+
+    kind: Literal["usb_cdc"]
+    bytes_per_s: Annotated[
+        int,
+        Field(
+            ge=1000,
+            le=50_000_000,
+            description="What it carries in the slower direction, measured with messages as long as the chains'.",
+        ),
+    ]
+    poll_ms: Annotated[
+        MillisecondsOrZero,
+        Field(description="From a frame that is ready to its first packet, at most: a frame of USB at full speed."),
+    ] = Decimal(1)
+
+    @property
+    def rate(self) -> int:
+        return 10 * self.bytes_per_s
+
+    @property
+    def poll_ns(self) -> int:
+        return nanoseconds(self.poll_ms)
 
 
 class UdpLink(_Entry):
-    """UDP on IPv4 between one or several microcontrollers and the agent. Bounds take its delays as they are given."""
+    """UDP or TCP on IPv4 between one or several microcontrollers and the agent. Bounds take its delays as they are
+    given."""
 
     name: Name
-    kind: Literal["udp"]
+    kind: Literal["udp", "tcp"]
     port: Annotated[int, Field(ge=1, le=65535)] = 8888
     mtu_bytes: Annotated[int, Field(ge=MTU_MINIMUM, le=65535)] = 512
     quantum_bytes: Annotated[int, Field(ge=0, le=65535)] = 0
@@ -235,4 +292,9 @@ class UdpLink(_Entry):
         return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
 
 
-Link = Annotated[SerialLink | UdpLink, Field(discriminator="kind")]
+def rate_of(link: Line) -> str:
+    """In words."""
+    return f"{link.bytes_per_s} bytes/s" if isinstance(link, UsbLink) else f"{link.rate} baud"
+
+
+Link = Annotated[SerialLink | UsbLink | UdpLink, Field(discriminator="kind")]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tide.system.fields import PUBLICATIONS_MAXIMUM, Entry
 from tide.system.model import System
+from tide.system.places import Line
 
 HINT = "#:schema ./system.schema.json"  # what editors look for in the first line of a TOML file
 _NAME = "Lower case letters, digits and _, a letter first; at most 64."
@@ -30,7 +31,9 @@ _DESCRIPTIONS = {
     "SerialLink.kind": "A serial line: 8N1, full duplex.",
     "SerialLink.baud": "Bits per second; a byte takes ten.",
     "UdpLink.name": f"By which chains say what they cross. {_NAME}",
-    "UdpLink.kind": "UDP on IPv4. Networks have no bound; with agent_ms and return_ms what is given is taken.",
+    "UsbLink.name": f"By which chains say what they cross. {_NAME}",
+    "UsbLink.kind": "A serial port over USB, CDC ACM.",
+    "UdpLink.kind": "UDP or TCP on IPv4. Networks have no bound; with agent_ms and return_ms what is given is taken.",
     "UdpLink.port": "UDP port of the agent.",
     "UdpLink.mtu_bytes": "Largest message; longer ones go in fragments.",
     "UdpLink.quantum_bytes": "Largest piece before an urgent frame may pass. 0: the MTU.",
@@ -63,8 +66,10 @@ _DESCRIPTIONS = {
 
 def json_schema() -> dict[str, Any]:
     schema = System.model_json_schema()
-    models: set[type[Entry]] = {System, *Entry.__subclasses__()}
+    models: list[type[Entry]] = [System, *Entry.__subclasses__(), *Line.__subclasses__()]
     for model in models:
+        if model is Line:  # what its kinds have in common
+            continue
         definition = schema if model is System else schema["$defs"][model.__name__]
         for key, entry in definition["properties"].items():
             for limit in model.model_fields[key].metadata:
@@ -115,7 +120,8 @@ _TABLES = (
     ("Load", "[[executors.loads]]"),
     ("PoolSizes", "pools of [[executors]]"),
     ("SerialLink", '[[links]], kind = "serial"'),
-    ("UdpLink", '[[links]], kind = "udp"'),
+    ("UsbLink", '[[links]], kind = "usb_cdc"'),
+    ("UdpLink", '[[links]], kind = "udp" or "tcp"'),
     ("Group", "[[groups]]"),
     ("Chain", "[[chains]]"),
     ("Callback", "[[chains.callbacks]]"),

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from tide.system.fields import LEVEL_MAXIMUM
 from tide.system.model import Chain, Publication, Reliability, System
-from tide.system.places import SerialLink
+from tide.system.places import Line
 
 
 class PlanError(Exception):
@@ -28,7 +28,7 @@ def with_hold(system: System, hold: bool) -> System:
 def with_heartbeat_delay(system: System, delay_ms: Decimal | None) -> System:
     """For every serial link; null: measured."""
     links = tuple(
-        link.model_copy(update={"heartbeat_delay_ms": delay_ms}) if isinstance(link, SerialLink) else link
+        link.model_copy(update={"heartbeat_delay_ms": delay_ms}) if isinstance(link, Line) else link
         for link in system.links
     )
     return system.model_copy(update={"links": links})

@@ -19,7 +19,7 @@ from tide.analysis.result import Bounds
 from tide.programs.binaries import MissingBinaryError
 from tide.report.verdict import Completeness, Observation, Premises, State, Verdict, not_published, verdict
 from tide.system.model import System
-from tide.system.places import SerialLink, UdpLink
+from tide.system.places import Line, UdpLink
 from tide.watch.agents import OWN, Agents, AgentTold, LinkTold, Replies, ServiceTold, read_array, services_told
 from tide.watch.chains import Answers, ChainPoints, Latencies, points_of
 from tide.watch.screen import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
@@ -380,7 +380,7 @@ def described_link(system: System, name: str, all_names: list[str]) -> str:
         attached = [board for board in system.boards() if board.attach == device]
         links = [system.link_of_board(board) for board in attached]
         found = {one.name for one in links if one is not None}
-        lines = [one.name for one in system.links if isinstance(one, SerialLink)]
+        lines = [one.name for one in system.links if isinstance(one, Line)]
         if not attached and len(lines) == 1 and sum(one.startswith("serial ") for one in all_names) == 1:
             found = set(lines)
     else:
