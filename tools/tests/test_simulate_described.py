@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,28 @@ def test_an_example_meets_its_deadlines_and_keeps_to_its_bounds(file: Path, tmp_
         assert one["bound_ns"] == (bound.bound_ns if one["until"] is None else dict(bound.sections)[one["until"]])
         assert 0 < one["max_ns"] <= one["bound_ns"], one
         assert one["ratio"] > 0.1 and one["lost"] == 0 and one["samples"] > 30, one
+
+
+ROBOTS = sorted((ROOT / "examples/systems/robots").glob("*.toml"))
+SIMULATED = {"autoware_reference", "yahboom_car"}  # the others have what `not_played` names
+WITH_BOUNDS = {"autoware_reference": 10, "linorobot2": 3, "px4_offboard": 3, "yahboom_car": 5}  # at least so many
+
+
+@pytest.mark.parametrize("file", ROBOTS, ids=lambda file: file.stem)
+def test_a_public_robot_is_described_as_it_is(file: Path, tmp_path: Path) -> None:
+    system = load(file)
+    bounds = bounds_of(system)
+    assert sum(one.bound_ns is not None for one in bounds.chains) >= WITH_BOUNDS.get(file.stem, 0)
+    assert all(one.bound_ns is not None or one.reason for one in bounds.chains)
+    assert run("show", file)[0] == 0
+    out = tmp_path / "out"
+    status, output = run("simulate", file, "--runs", "4", "--search", "--first", str(SEED), "--out", out)
+    if file.stem not in SIMULATED:
+        assert status == 2 and re.search(rf"{file.name}:\d+: .* not played yet; use tide check", output), output
+        return
+    assert status == 0, output
+    told = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert told["observed"] and all(0 < one["max_ns"] <= one["bound_ns"] + 1000 for one in told["observed"])
 
 
 EIGHT = '"std_msgs/msg/Float64", payload_bytes = 8 }'
