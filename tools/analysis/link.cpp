@@ -122,6 +122,7 @@ class Checker {
     time("client", "dispatch_ns", client.dispatch_ns);
     time("client", "interrupt_receive_ns", client.interrupt_receive_ns);
     time("client", "interrupt_complete_ns", client.interrupt_complete_ns);
+    if (client.processors < 1) error("client", "'processors' must be 1 or more");
     for (const ClientLoad &load : client.loads) {
       time("client", "period_ns", load.period_ns, 1, kMostPeriodNs);
       time("client", "execution_ns", load.execution_ns);
@@ -1111,7 +1112,8 @@ class LinkModel {
   // they come at least, and how long they are at most. Apart by 0: as near as they like.
   Spacing message_spacing() const {
     const Client &client = system_.client;
-    if (client.policy == ClientPolicy::lanes || !alive_ || !windows_suffice_ || loads_reach_line()) return {};
+    if (client.policy == ClientPolicy::lanes || client.processors > 1) return {};
+    if (!alive_ || !windows_suffice_ || loads_reach_line()) return {};
     const time_ns costs_ns = client.fixed_costs ? client.dispatch_ns + client.submit_ns : 0;
     Spacing spacing{kNeverNs, 0};
     for (size_t chain = 0; chain < size(); chain++) {
@@ -1594,7 +1596,9 @@ class LinkModel {
     const Linear generic = base + result.remote + client;
     // A section that is interrupted goes on between the visits of more urgent chains, which the lemmas of pairs
     // exclude. They say nothing of chains that are as urgent.
-    if (!self.pair || is_batch() || parts.lock_blocking_ns > 0 || system_.chains[chain].shares_level) {
+    const bool one_processor = system_.client.processors == 1;
+    if (!self.pair || is_batch() || parts.lock_blocking_ns > 0 || system_.chains[chain].shares_level ||
+        !one_processor) {
       result.cases = {generic};
       return result;
     }

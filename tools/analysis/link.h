@@ -49,6 +49,8 @@ struct Client {
   time_ns interrupt_receive_ns = 0, interrupt_complete_ns = 0;
   std::string name = "client";  // of its executor
   std::vector<ClientLoad> loads = {};
+  // Processors that its callbacks are bound to, of which nobody says which: each counts as if all were on one.
+  int64_t processors = 1;
 };
 
 struct Line {

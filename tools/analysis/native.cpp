@@ -271,6 +271,7 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("dispatch_ns", client.dispatch_ns);
       of.take("interrupt_receive_ns", client.interrupt_receive_ns);
       of.take("interrupt_complete_ns", client.interrupt_complete_ns);
+      of.take("processors", client.processors);
       of.each("loads", "load", [&client](Fields &one) {
         ClientLoad &load = client.loads.emplace_back();
         one.take("execution_ns", load.execution_ns);

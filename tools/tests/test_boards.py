@@ -395,3 +395,24 @@ def test_tcp_is_a_network_whose_delays_are_given() -> None:
     assert bound_ns(udp, "c") == bound_ns(tcp, "c")
     with pytest.raises(NoBoundError, match="whose delay has no bound of its own"):
         found(*ends, entry("links", name="l", kind="tcp"))
+
+
+def test_cores_of_a_board_share_its_link_and_wait_no_longer_than_on_one() -> None:
+    def two(of_first: str | None, of_second: str | None, link: str | None = None) -> str:
+        parts = (board("m", board=of_first), board("n", board=of_second), host("h"))
+        chains = (chain("a", 2, ("m", 1), ("h", 1), ("m", 1)), chain("b", 1, ("n", 2), ("h", 1)))
+        return described(*parts, line("l", escaped_bytes=0, agent_ms=1, return_ms=1), *chains)
+
+    bounds = bounds_of(parse(two("esp32", "esp32")))
+    alone = bounds_of(parse(two("esp32", "esp32").replace('executor = "n"', 'executor = "m"')))
+    for name in ("a", "b"):
+        assert bound_ns(bounds, name) >= bound_ns(alone, name)
+    assert {one.executor for one in bounds.models} == {"m", "n", "h"}
+    assert any(one.id == "cores" and one.places == ("m", "n") for one in bounds.assumptions)
+    with pytest.raises(NoBoundError, match="two microcontrollers on the serial link"):
+        bounds_of(parse(two(None, None)))
+    with pytest.raises(SystemFileError, match="differ in policy or lanes"):
+        parse(two("esp32", "esp32").replace('name = "n"\n', 'name = "n"\nlanes = 2\n', 1))
+    same = two("esp32", "esp32").replace("priority = 1", "priority = 2")
+    with pytest.raises(SystemFileError, match="both have priority 2"):  # they meet on the link
+        parse(same)

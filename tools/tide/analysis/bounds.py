@@ -68,7 +68,7 @@ from tide.system.levels import too_many_levels
 from tide.system.locate import Path
 from tide.system.model import Chain, DataPath, System
 from tide.system.places import Executor, Line
-from tide.system.servers import servers_of, with_servers
+from tide.system.servers import cores_of_boards, on_one_core, servers_of, with_servers
 
 if TYPE_CHECKING:
     from tide.analysis.native import Assumption as NativeAssumption
@@ -686,6 +686,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     """NoBoundError or AnalysisError when there is no analysis for it. executor: of the client, or the policy of the
     host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
     default."""
+    if cores := cores_of_boards(system):
+        return _with_cores(bounds_of(on_one_core(system), executor, losses), cores)
     bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
@@ -696,6 +698,19 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     )
     told = (one._replace(text=worded(system, one.id, one.text)) for one in bounds.assumptions)
     return replace(bounds, chains=chains, assumptions=(*told, *always))
+
+
+def _with_cores(bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
+    """What is said of the first core of a board is said of all."""
+    told = [
+        one._replace(places=tuple(name for place in one.places for name in cores.get(place, (place,))))
+        for one in bounds.assumptions
+    ]
+    models = [replace(one, executor=name) for one in bounds.models for name in cores.get(one.executor, (one.executor,))]
+    names = "; ".join(", ".join(several) for several in cores.values())
+    text = f"cores of one board, each with an executor of its own, are bounded as if they were one: {names}"
+    every = tuple(name for several in cores.values() for name in several)
+    return replace(bounds, assumptions=(*told, Assumption("cores", text, {}, every)), models=tuple(models))
 
 
 def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption]:

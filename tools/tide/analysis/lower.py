@@ -323,7 +323,7 @@ def _shared_lines(system: System) -> list[Finding]:
                     ("executors", index),
                     f"executors '{first}' and '{one.name}' are two microcontrollers on the serial link '{link.name}', "
                     "which has one",
-                    'give each a [[links]] entry and link = "NAME", or put the callbacks on one executor',
+                    'give each a [[links]] entry and link = "NAME", or the same board = "NAME" to cores of one board',
                 )
             )
     return findings
@@ -795,6 +795,7 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
         for name in ("submit", "process", "dispatch"):
             document["client"][f"{name}_ns"] = int(getattr(client, f"{name}_ms") * 1_000_000)
         interrupt_ns = int(client.interrupt_ms * 1_000_000)
+        document["client"]["processors"] = 1 if client.board is None else 2
         document["client"]["loads"] = [
             {
                 "execution_ns": one.execution_ns,

@@ -42,6 +42,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "sizes": (YOURS, "message sizes", "boards"),
     "losses": (YOURS, "lost frames", "boards"),
     "line_alone": (YOURS, "nobody else on the line", "boards"),
+    "cores": (YOURS, "cores of a board", "boards"),
     "loads": (YOURS, "loads of boards", "boards"),
     "interrupts": (YOURS, "time of interrupts", "boards"),
     "undescribed": (YOURS, "nothing undescribed runs", "executors"),

@@ -20,6 +20,7 @@ from tide.footprint.program import header
 from tide.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
 from tide.outputs import require_file, write_text
 from tide.system.load import SystemFileError, load
+from tide.system.servers import on_one_core
 from tide.terminal.style import print_whole
 
 app = typer.Typer()
@@ -126,7 +127,7 @@ def footprint(
     image with its start-up code. RAM leaves out the memory of messages, which is printed beside it."""
     require_file(header_file)
     try:
-        system = load(file)
+        system = on_one_core(load(file))
         client = client_of(only_board(system, board), uses_of(system))
     except SystemFileError as error:
         typer.echo(str(error), err=True)

@@ -17,7 +17,7 @@ from tide.analysis.sizing import Need
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import levels_of_boards
-from tide.system.model import Callback, Chain, System, nanoseconds
+from tide.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
 from tide.system.places import Executor, Line, UdpLink
 from tide.system.servers import servers_of
 
@@ -111,6 +111,13 @@ class BoardsPlayer:
             for place, chain in enumerate(system.chains)
             for position, callback in enumerate(chain.callbacks)
         }
+        self._names_of_sent = {
+            id(sent): f"{self._names[id(callback)]}m{place or ''}"
+            for chain in system.chains
+            for callback in chain.callbacks
+            for place, sent in enumerate(_sent_by(callback))
+        }
+        self._taken = system.taken()
         self._servers = _servers(system)
         self._receivers = self._connected()
         self._paths = [self._path_of(f"c{place}", system.path(chain)) for place, chain in enumerate(system.chains)]
@@ -125,29 +132,34 @@ class BoardsPlayer:
             self._marks_ns += [times_ns[0], times_ns[0] + times_ns[-1], sum(times_ns)]
 
     def _connected(self) -> dict[int, list[Callback]]:
-        """By callback who takes what it sends: chains that it starts beside its own, then the one behind it."""
+        """By what is sent who takes it: chains that it starts beside its own, then the callback behind the sender."""
         found: dict[int, list[Callback]] = {}
         for chain in self._chains:
             for before in self._system.inputs(chain):
-                found.setdefault(id(before), []).append(chain.callbacks[0])
+                found.setdefault(id(before.sends_to(chain.callbacks[0])), []).append(chain.callbacks[0])
         for chain in self._chains:
             for before, after in itertools.pairwise(chain.callbacks):
-                found.setdefault(id(before), []).append(after)
+                found.setdefault(id(before.sends_to(after)), []).append(after)
         return found
 
     def _path_of(self, name: str, callbacks: Sequence[Callback], section: Section | None = None) -> str:
         """What is measured. section: at whose end it leaves a board, which it has done when its message is at ROS 2."""
         fields = {"name": name, "callbacks": ",".join(self._names[id(one)] for one in callbacks)}
         if section is not None and self._system.where(section.last) == "mcu":
-            fields["until"] = self._message_of(section.last)
+            whole = section.chain.callbacks
+            after = whole[whole.index(section.last) + 1 :]
+            fields["until"] = self._message_of(section.last, next(iter(after), None))
         return _line("path", fields)
 
     def _until_end(self, chain: Chain, section: Section) -> Sequence[Callback]:
         whole = self._system.path(chain)
         return whole[: 1 + next(n for n, one in enumerate(whole) if one is section.last)]
 
-    def _message_of(self, callback: Callback) -> str:
-        return f"{self._names[id(callback)]}m"
+    def _message_of(self, callback: Callback, after: Callback | None = None) -> str:
+        """Of several the one that this takes; None: the first."""
+        sent = callback.sends_to(after)
+        place = next((place for place, one in enumerate(callback.publishes) if one is sent), 0)
+        return f"{self._names[id(callback)]}m{place or ''}"
 
     def _link_of(self, board: Executor) -> Line | UdpLink:
         link = self._system.link_of_board(board)
@@ -268,7 +280,8 @@ class BoardsPlayer:
             releases = {release_ns for release_ns, *_ in recorded}
             path = self._system.path(chain)
             begun = runs[self._names[id(path[0])]]
-            numbers = dict(zip(sorted(begun), sorted(releases), strict=False))
+            apart = chain.period_ns // self._system.timer_of(chain).period_ns
+            numbers = dict(zip(sorted(begun)[:: max(apart, 1)], sorted(releases), strict=False))
             for at, callback in enumerate(path[len(path) - len(chain.callbacks) :], len(path) - len(chain.callbacks)):
                 own = runs[self._names[id(callback)]]
                 before = path[at - 1] if at > 0 else None
@@ -276,11 +289,12 @@ class BoardsPlayer:
                     start_ns, end_ns = own.get(instance, (-1, -1))
                     said: list[tuple[str, str, int, int]] = []
                     if before is not None and before.sends and callback.executor in links:
-                        sent_ns = crossed[self._message_of(before)].get(instance, -1)
+                        sent_ns = crossed[self._message_of(before, callback)].get(instance, -1)
                         said.append((f"{links[callback.executor]}, to the board", _what(before), sent_ns, start_ns))
                     said.append((callback.executor, callback.name, start_ns, end_ns))
                     if callback.sends and callback.executor in links:
-                        sent_ns = crossed[self._message_of(callback)].get(instance, -1)
+                        after = path[at + 1] if at + 1 < len(path) else None
+                        sent_ns = crossed[self._message_of(callback, after)].get(instance, -1)
                         said.append((f"{links[callback.executor]}, to the host", _what(callback), end_ns, sent_ns))
                     for place, what, from_ns, to_ns in said:
                         if 0 <= from_ns <= to_ns:
@@ -308,9 +322,10 @@ class BoardsPlayer:
         for chain in self._chains:
             instances = -(-played_ns // chain.period_ns)
             for callback in chain.callbacks:
-                if callback.sends:
-                    frames = callback.sent_bytes // (link.mtu_bytes // 2) + 1
-                    octets += instances * 2 * (callback.sent_bytes + frames * FRAME_BYTES)
+                for sent in _sent_by(callback):
+                    sent_bytes = sent.payload_bytes or 0
+                    frames = sent_bytes // (link.mtu_bytes // 2) + 1
+                    octets += instances * 2 * (sent_bytes + frames * FRAME_BYTES)
         return (1 + self._losses) * octets * 10 * 1_000_000_000 // baud
 
     def _board_words(self, number: int, run: BoardsRun) -> str:
@@ -352,8 +367,11 @@ class BoardsPlayer:
                 yield self._callback(chain, callback, execution_ns, run.phases_ns[place])
         for place, chain in enumerate(self._chains):
             for position, callback in enumerate(chain.callbacks):
-                if callback.sends is not None:
-                    yield self._message(chain, position, run.payload_bytes[place][position], run)
+                for sent in _sent_by(callback):
+                    sent_bytes = sent.payload_bytes or 0
+                    if sent is callback.sends:
+                        sent_bytes = run.payload_bytes[place][position]
+                    yield self._message(chain, position, sent, sent_bytes, run)
 
     def _callback(self, chain: Chain, callback: Callback, execution_ns: int, phase_ns: int) -> str:
         fields: dict[str, object] = {
@@ -378,17 +396,21 @@ class BoardsPlayer:
                     fields["burst"] = chain.burst
         return _line("callback", fields)
 
-    def _message(self, chain: Chain, position: int, sent_bytes: int, run: BoardsRun) -> str:
+    def _message(
+        self, chain: Chain, position: int, sent: Publication | Request | Reply, sent_bytes: int, run: BoardsRun
+    ) -> str:
         callback = chain.callbacks[position]
-        receivers = self._receivers.get(id(callback), [])
+        receivers = self._receivers.get(id(sent), [])
         fields: dict[str, object] = {
-            "name": self._message_of(callback),
+            "name": self._names_of_sent[id(sent)],
             "from": self._names[id(callback)],
             "to": ",".join(self._names[id(one)] for one in receivers),
             "bytes": sent_bytes,
-            "reliable": str(chain.reliability == "reliable").lower(),
+            "reliable": str(self._reliability(chain, sent) == "reliable").lower(),
             "hold": str(self._holds(self._system.timer_of(chain))).lower(),
         }
+        if isinstance(sent, Publication) and sent.is_occasional:
+            fields["every"] = -(-sent.period_ns(chain.period_ns) // chain.period_ns)
         if callback.requests:
             fields["carry"] = "request"
         elif callback.replies:
@@ -401,7 +423,12 @@ class BoardsPlayer:
 
     def _message_names(self) -> list[str]:
         """In the order of the plan."""
-        return [self._message_of(one) for chain in self._chains for one in chain.callbacks if one.sends]
+        return list(self._names_of_sent.values())
+
+    def _reliability(self, chain: Chain, sent: Publication | Request | Reply) -> str:
+        """As the publication says, else as a chain that takes it, which is its callback's where none does."""
+        own = sent.reliability if isinstance(sent, Publication) else None
+        return own or next((one.reliability for one in self._taken.get(id(sent), ())), chain.reliability)
 
     def _locks_of(self, chain: Chain, callback: Callback) -> str:
         return ",".join(
@@ -422,6 +449,10 @@ class BoardsPlayer:
 
 def _line(what: str, fields: Mapping[str, object]) -> str:
     return f"{what}=" + " ".join(f"{name}={value}" for name, value in fields.items())
+
+
+def _sent_by(callback: Callback) -> list[Publication | Request | Reply]:
+    return [*callback.publishes, *(one for one in (callback.requests, callback.replies) if one is not None)]
 
 
 def _what(sender: Callback) -> str:

@@ -51,7 +51,7 @@ def _within(value: int, limit: int, counter: str) -> Verdict:
 _NS = 1_000_000  # of a millisecond
 _BY_EXECUTOR = {
     *("execution", "shortest_execution", "release_jitter", "agent", "return", "losses", "pools", "line_on_time"),
-    *("undescribed", "interrupts", "loads", "events"),
+    *("undescribed", "interrupts", "loads", "cores", "events"),
 }
 
 

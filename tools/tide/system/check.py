@@ -651,6 +651,8 @@ def _boards(system: System) -> Iterator[Finding]:
                     f"executor '{executor.name}' is on the host, which has no {key} of its own",
                     "remove it" if key == "link" else "remove it, and choose by --executor",
                 )
+        if executor.board is not None:
+            yield from _cores(system, executor, ("executors", index))
         names: set[str] = set()
         for place, load in enumerate(executor.loads):
             at: Path = ("executors", index, "loads", place)
@@ -687,6 +689,21 @@ def _boards(system: System) -> Iterator[Finding]:
             f"chain '{chain.name}' touches no board on link '{chain.link}'",
             f"use one of: {', '.join(sorted(known))}, or leave it out",
         )
+
+
+def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
+    """Executors of one board have one link and take callbacks in one way."""
+    first = next(one for one in system.executors if one.board == executor.board)
+    if executor.where == "host":
+        yield Finding((*path, "board"), f"executor '{executor.name}' is on the host, which is no board", "remove it")
+    elif first is executor:
+        return
+    elif system.link_of_board(executor) is not system.link_of_board(first):
+        what = f"'{first.name}' and '{executor.name}' are on board '{executor.board}' and name different links"
+        yield Finding((*path, "board"), what, "name the same link, or boards of their own")
+    elif (executor.policy, executor.lanes > 1) != (first.policy, first.lanes > 1):
+        what = f"'{first.name}' and '{executor.name}' are on board '{executor.board}' and differ in policy or lanes"
+        yield Finding((*path, "board"), what, "give both the same policy, and lanes to both or none")
 
 
 # ---- locks ----
@@ -931,15 +948,21 @@ def _percent(load: Fraction) -> str:
 # ---- what is described and analysed, and not played ----
 
 
-def not_played(system: System, given: Collection[str] = ()) -> Iterator[Finding]:
-    """What the programs that play boards and nodes cannot be yet. given: executors that are programs of the user."""
+def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:
+    """What the programs that play boards and nodes cannot be yet. given: executors that are programs of the user, in a
+    run; None: of the simulator, which plays several topics where there is a board."""
     for index, executor in enumerate(system.executors):
-        if executor.loads and executor.name not in given:
+        if executor.board is not None:
+            what = f"'{executor.name}' is a core of board '{executor.board}', which has bounds and is not played yet"
+            yield Finding(("executors", index, "board"), what, "use tide check")
+        if executor.loads and executor.name not in (given or ()):
             what = (
                 f"board '{executor.name}' has loads beside its callbacks, which count in bounds and are not played yet"
             )
             yield Finding(("executors", index, "loads"), what, "use tide check, or a program of your own for tide run")
-    for path, callback in _callbacks(system, lambda one: one.publishes_apart and one.executor not in given):
+    if given is None and system.boards():
+        return
+    for path, callback in _callbacks(system, lambda one: one.publishes_apart and one.executor not in (given or ())):
         yield Finding(
             (*path, "publishes"),
             f"'{callback.name}' publishes several topics, or not at each run, which has bounds and is not played yet",

@@ -20,13 +20,17 @@ class LevelError(UsageError):
 
 
 def meetings(system: System) -> dict[str, list[Chain]]:
-    """By executor the chains that come there, those that begin with callbacks of another chain with them. Linear in the
-    callbacks."""
+    """By executor the chains that come there, or to another core of its board, those that begin with callbacks of
+    another chain with them. Linear in the callbacks."""
     chains = {chain.name: chain for chain in system.chains}
     found: dict[str, list[Chain]] = {executor.name: [] for executor in system.executors}
     for chain in system.chains:
         for executor in dict.fromkeys(_executors(chains, chain)):
             found[executor].append(chain)
+    for board in {one.board for one in system.executors if one.board is not None}:
+        cores = [one.name for one in system.executors if one.board == board]
+        coming = {chain.name for name in cores for chain in found[name]}
+        found |= {name: [one for one in system.chains if one.name in coming] for name in cores}  # one link, one session
     return found
 
 

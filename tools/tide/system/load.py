@@ -83,8 +83,9 @@ def _read(text: str, name: str) -> System:
         raise _report(name, locate(text), problems) from None
 
 
-def require_played(file: str | FilePath, system: System, given: Collection[str] = ()) -> None:
-    """SystemFileError for what is described and cannot be played. given: executors that are programs of the user."""
+def require_played(file: str | FilePath, system: System, given: Collection[str] | None = None) -> None:
+    """SystemFileError for what is described and cannot be played. given: executors that are programs of the user, in a
+    run; None: in the simulator."""
     if problems := [(one.path, one.what, one.remedy) for one in not_played(system, given)]:
         raise SystemFileError(problem_lines(file, problems))
 

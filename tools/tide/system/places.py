@@ -71,14 +71,22 @@ class Load(_Entry):
 
 
 class Executor(_Entry):
-    """Who runs callbacks. Each executor of a microcontroller is a board of its own, with its own link. The policy and
-    the way of sending may be chosen at the run, so that one description serves the comparison."""
+    """Who runs callbacks. Each executor of a microcontroller is a board of its own, with its own link, unless several
+    name one board. The policy and the way of sending may be chosen at the run, so that one description serves the
+    comparison."""
 
     name: Name
     where: Where
     link: Annotated[
         Name | None,
         Field(description="Of a board: name of its link. Absent: that of its chains, or the only one."),
+    ] = None
+    board: Annotated[
+        Name | None,
+        Field(
+            description="Of executors on several cores of one board: the same name. They have one session, one link "
+            "and one set of pools, and each has a core of its own. Absent: a board of its own."
+        ),
     ] = None
     policy: Annotated[
         BoardPolicy | None,

@@ -2,11 +2,12 @@
 """Servers that several chains ask (docs/analysis/services.md): one callback, which takes one request at a time in order
 of arrival, whoever asks. On the host bounds take each place that it has in a chain as a callback of one exclusive
 group, on an executor that takes what is ready in whatever order. On a board the chains that ask have one level
-(tide.system.levels)."""
+(tide.system.levels). And executors that share one board."""
 
 from __future__ import annotations
 
 from tide.system.model import Callback, Group, System
+from tide.system.places import Executor
 
 _MARK = ":"  # no name of the user has it
 
@@ -52,6 +53,51 @@ def with_servers(system: System) -> System:
         for chain in system.chains
     )
     return system.model_copy(update={"groups": (*system.groups, *groups), "chains": chains})
+
+
+def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
+    """By the first executor of a board the names of all, where it has several."""
+    boards: dict[str, list[str]] = {}
+    for one in system.executors:
+        if one.board is not None:
+            boards.setdefault(one.board, []).append(one.name)
+    return {names[0]: tuple(names) for names in boards.values() if len(names) > 1}
+
+
+def on_one_core(system: System) -> System:
+    """The same with all callbacks of a board on its first executor: what there is to wait for on one core is less than
+    on one for all (docs/analysis/boards.md, Several cores). The others stay in their places, as hosts of nothing."""
+    cores = cores_of_boards(system)
+    if not cores:
+        return system
+    first = {name: names[0] for names in cores.values() for name in names}
+
+    def whole(one: Executor) -> Executor:
+        if one.name not in first:
+            return one
+        if one.name not in cores:
+            alone = {"where": "host", "link": None, "policy": None, "pools": None, "loads": (), "board": None}
+            return one.model_copy(update=alone)
+        every = [system.executor(name) for name in cores[one.name]]
+        costs = ("submit_ms", "process_ms", "dispatch_ms", "interrupt_ms")
+        changed = {key: max(getattr(each, key) for each in every) for key in costs}
+        lanes = sum(each.lanes for each in every) if one.lanes > 1 else 1
+        loads = tuple(load for each in every for load in each.loads)
+        pools = next((each.pools for each in every if each.pools is not None), None)
+        return one.model_copy(update=changed | {"lanes": lanes, "loads": loads, "pools": pools})
+
+    chains = tuple(
+        chain.model_copy(
+            update={
+                "callbacks": tuple(
+                    one.model_copy(update={"executor": first[one.executor]}) if one.executor in first else one
+                    for one in chain.callbacks
+                )
+            }
+        )
+        for chain in system.chains
+    )
+    return system.model_copy(update={"executors": tuple(map(whole, system.executors)), "chains": chains})
 
 
 def service_of_group(group: str) -> str:
