@@ -7,6 +7,7 @@ The first two are exact: QEMU counts instructions as time, and in lockstep bytes
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import subprocess
@@ -35,6 +36,8 @@ VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
 PROCESSOR_LIMIT_S = 120  # of one program, which is ended by the system when it has used that up
 DOMAIN = domain()
+PICO_NEEDS = ("PICO_SDK_PATH", "RP2040JS", "RP2040_BOOTROM")  # test_pico.py
+PICO_IS_GIVEN = all(os.environ.get(name) for name in PICO_NEEDS)
 
 
 def image(core: str, name: str) -> Path:

@@ -103,7 +103,7 @@ def test_registers_of_the_stm32f405_are_the_vendors(tmp_path: Path) -> None:
     if not headers:
         pytest.skip("STM32_HEADERS names no folders of stm32f405xx.h and core_cm4.h")
     run([ROOT / ".venv/bin/tide", "new", "firmware", "my_chip", "--board", "stm32f405", "--in", tmp_path], tmp_path)
-    run(["make", "all", f"VENDOR_HEADERS={headers}", "UART_DMA=ON"], tmp_path / "my_chip")
+    run(["make", "all", f"OPTIONS=-DVENDOR_HEADERS='{headers}' -DUART_DMA=ON"], tmp_path / "my_chip")
 
 
 def test_an_image_with_freertos_needs_a_kernel_and_is_answered_with_one(tmp_path: Path, children: Children) -> None:

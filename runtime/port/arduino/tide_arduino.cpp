@@ -7,7 +7,7 @@ extern "C" {
 
 uint32_t tide_bare_clock_us(void) { return (uint32_t)micros(); }
 
-void tide_bare_idle(void) { yield(); }
+void tide_bare_idle(uint32_t) { yield(); }
 
 #if defined(__arm__)
 uintptr_t tide_bare_mask(void) {

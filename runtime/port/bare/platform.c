@@ -54,12 +54,14 @@ static bool take(void *context, tide_event_t *event) {
   return set;
 }
 
+#define IDLE_MAXIMUM_NS INT64_C(1000000000)
+
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   for (;;) {
-    const bool late = deadline_ns != TIDE_FOREVER && now_ns(context) >= deadline_ns;
+    const int64_t left_ns = deadline_ns == TIDE_FOREVER ? IDLE_MAXIMUM_NS : deadline_ns - now_ns(context);
     if (take(context, event)) return 1;
-    if (late) return 0;
-    tide_bare_idle();
+    if (left_ns <= 0) return 0;
+    tide_bare_idle((uint32_t)(left_ns < IDLE_MAXIMUM_NS ? left_ns : IDLE_MAXIMUM_NS) / 1000u + 1u);
   }
 }
 

@@ -6,15 +6,19 @@
 #include "pico_uart_transports.h"
 
 uint32_t tide_bare_clock_us(void) { return time_us_32(); }
-void tide_bare_idle(void) { tight_loop_contents(); }
+void tide_bare_idle(uint32_t most_us) { (void)best_effort_wfe_or_timeout(make_timeout_time_us(most_us)); }
 uintptr_t tide_bare_mask(void) { return save_and_disable_interrupts(); }
 void tide_bare_unmask(uintptr_t state) { restore_interrupts((uint32_t)state); }
+
+/* Its interrupt ends WFE; the byte is read by whoever slept. */
+static void on_chars(void *context) { (void)context; }
 
 bool pico_serial_transport_open(struct uxrCustomTransport *transport) {
   static bool ready;
   (void)transport;
   if (!ready) (void)stdio_init_all();
   ready = true;
+  stdio_set_chars_available_callback(on_chars, NULL);
   return true;
 }
 
@@ -38,12 +42,13 @@ size_t pico_serial_transport_read(struct uxrCustomTransport *transport, uint8_t 
   (void)transport;
   *error = 0u;
   size_t got = 0u;
-  uint32_t wait_us = timeout_ms > 0 ? (uint32_t)timeout_ms * 1000u : 0u;
+  const absolute_time_t end = make_timeout_time_ms(timeout_ms > 0 ? (uint32_t)timeout_ms : 0u);
   while (got < count) {
-    const int octet = getchar_timeout_us(wait_us);
-    if (octet < 0) break; /* PICO_ERROR_TIMEOUT */
-    bytes[got++] = (uint8_t)octet;
-    wait_us = 0u;
+    const int octet = getchar_timeout_us(0u);
+    if (octet >= 0)
+      bytes[got++] = (uint8_t)octet;
+    else if (got > 0u || best_effort_wfe_or_timeout(end))
+      break; /* a byte since the look is an event: no WFE sleeps through it */
   }
   return got;
 }

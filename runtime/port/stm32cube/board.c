@@ -17,7 +17,7 @@ uint32_t tide_bare_clock_us(void) {
   return (ms + (waits ? 1u : 0u)) * 1000u + us;
 }
 
-void tide_bare_idle(void) {}
+void tide_bare_idle(uint32_t most_us) { (void)most_us; }
 
 uintptr_t tide_bare_mask(void) {
   const uint32_t state = __get_PRIMASK();

@@ -121,7 +121,7 @@ BOARDS = {
             files=(("runtime/port/pico/CMakeLists.txt", "tide_micro_ros/CMakeLists.txt"),),
             parts=_SOURCES,
             needs="the Pico SDK: export PICO_SDK_PATH=/path/to/pico-sdk",
-            build="cmake -S . -B build -G Ninja && cmake --build build",
+            build="cmake -S . -B build -G Ninja $(OPTIONS) && cmake --build build",
         ),
         Board(
             "zephyr",

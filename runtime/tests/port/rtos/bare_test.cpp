@@ -13,6 +13,7 @@ namespace {
 uint32_t clock_us;
 uint32_t step_us;  // that passes in each idle call
 int idle_calls;
+uint32_t longest_us;  // that a call may take
 tide_event_t *set_when_idle;
 int masked;
 
@@ -23,7 +24,8 @@ int64_t now_ns() { return platform().now_ns(platform().context); }
 
 extern "C" {
 uint32_t tide_bare_clock_us(void) { return clock_us; }
-void tide_bare_idle(void) {
+void tide_bare_idle(uint32_t most_us) {
+  longest_us = std::max(longest_us, most_us);
   EXPECT_EQ(masked, 0) << "nothing could come in";
   idle_calls++;
   clock_us += step_us;
@@ -42,6 +44,7 @@ class Bare : public testing::Test {
  protected:
   void SetUp() override {
     idle_calls = 0;
+    longest_us = 0;
     set_when_idle = nullptr;
     step_us = 100;
     platform().event_init(platform().context, &event);
@@ -90,6 +93,7 @@ TEST_F(Bare, AWaitNeverEndsBeforeItsDeadline) {
   EXPECT_EQ(platform().event_wait(platform().context, &event, start + 1'050'000), 0);
   EXPECT_GE(now_ns(), start + 1'050'000);
   EXPECT_EQ(idle_calls, 11);
+  EXPECT_EQ(longest_us, 1051u) << "no sleep beyond the deadline";
 }
 
 TEST_F(Bare, ASetEndsTheWaitAndIsKeptForTheNext) {

@@ -7,7 +7,11 @@
 #include <stdint.h>
 
 uint32_t time_us_32(void);
-void tight_loop_contents(void);
+typedef uint64_t absolute_time_t;
+absolute_time_t make_timeout_time_us(uint64_t us);
+absolute_time_t make_timeout_time_ms(uint32_t ms);
+bool best_effort_wfe_or_timeout(absolute_time_t end);
+void stdio_set_chars_available_callback(void (*call)(void *), void *context);
 bool stdio_init_all(void);
 void stdio_flush(void);
 int putchar_raw(int octet);

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Raspberry Pi Pico, with the vendor's SDK, in an emulator of the RP2040: the program of `tide new firmware` and its
+node. SDK and emulator are no parts of tide: PICO_SDK_PATH, RP2040JS (folder of that npm package) and RP2040_BOOTROM
+(demo/bootrom.ts of its repository) name them, PICO_OPTIONS are for CMake; without them there is nothing to test, which
+is said at the end of the run (conftest.py)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from board import DOMAIN, PICO_IS_GIVEN, ROOT
+
+from tide.programs.binaries import find_binary
+from tide.programs.child import Child, Children, json_line
+from tide_test_support import eventually
+
+pytestmark = pytest.mark.full
+
+LIMIT_S = 120.0
+ANSWERS, SLEPT = 10, 0.5
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    with Children() as all_of_them:
+        yield all_of_them
+
+
+def make(folder: Path) -> Path:
+    command = [sys.executable, "-m", "tide.main", "new", "firmware", "my_pico", "--board", "pico", "--in", str(folder)]
+    subprocess.run(command, check=True, capture_output=True)
+    options = f"OPTIONS=-DUART=ON -DPICO_NO_PICOTOOL=1 {os.environ.get('PICO_OPTIONS', '')}"
+    done = subprocess.run(["make", options], cwd=folder / "my_pico", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return folder / "my_pico"
+
+
+def start_agent(children: Children, terminal: str, log: Path) -> Child:
+    command = [str(find_binary("tide-agent")), "--serial", terminal, "--baud", "115200", "--domain", str(DOMAIN)]
+    agent: Child = children.start("tide-agent", [*command, "--json-stats"], log)
+    agent.wait_line(lambda line: line.startswith("ready"), LIMIT_S, "ready")
+    return agent
+
+
+def answered(agent: Child) -> int:
+    """Answers that the agent has sent to the board so far; both it and the answer's sample passed through it."""
+    agent.process.send_signal(signal.SIGUSR1)
+    lines = agent.log.read_text(errors="replace").splitlines()
+    return max((int(json_line(line).get("samples_to_client", 0)) for line in lines), default=0)
+
+
+@pytest.mark.skipif(not PICO_IS_GIVEN, reason="no SDK, or no emulator")
+def test_a_pico_is_answered_before_and_after_the_agent_was_killed(tmp_path: Path, children: Children) -> None:
+    """And sleeps by WFE while it waits."""
+    project = make(tmp_path)
+    cable = children.start("line", [str(find_binary("tide-line")), "--exit-on-eof"], tmp_path / "line.log")
+    ends = cable.wait_json("a", LIMIT_S, "laid")
+    words = [os.environ["RP2040JS"], os.environ["RP2040_BOOTROM"], str(project / "build/my_pico.hex"), ends["a"]]
+    pico = children.start("pico", ["node", str(ROOT / "scripts/pico.mjs"), *words], tmp_path / "pico.log")
+    environment = {"ROS_DOMAIN_ID": str(DOMAIN)}
+    children.start("node", [sys.executable, str(project / "node.py")], tmp_path / "node.log", None, environment)
+    for life in range(2):
+        agent = start_agent(children, ends["b"], tmp_path / f"agent{life}.log")
+        eventually(lambda: answered(agent) >= ANSWERS, f"{ANSWERS} answers", progress=lambda: answered(agent))  # noqa: B023
+        agent.process.kill()
+        agent.process.wait()
+    slept = [json_line(line).get("slept", 0.0) for line in pico.log.read_text().splitlines()]
+    print(f"asleep for {slept[-1]:.1%} of its time")
+    assert slept[-1] > SLEPT
