@@ -382,3 +382,46 @@ def test_a_simulation_is_held_against_its_bounds(tmp_path: Path) -> None:
         first = run_of["chains"][0]
         assert first["max_ns"] <= first["bound_ns"] < 2 * first["max_ns"], run_of["executor"]
     assert (tmp_path / "observed.svg").read_text(encoding="utf-8").startswith("<svg ")
+
+
+# ---- numbers that the firmware has, too ----
+
+FIRMWARE = """
+#include "system.h" /* tide_chain_init("old", 1, 2, 3) in a comment is none */
+#define BRAKE_LEVEL 3
+enum { PERIOD_MS = 500, };
+static void chains(void) {
+  tide_chain_init(&brake, "brake", BRAKE_LEVEL, RCL_MS_TO_NS(PERIOD_MS), RCL_MS_TO_NS(60));
+  if (tide_chain_init(&steer, "steer", CHAIN_STEER_LEVEL, CHAIN_STEER_PERIOD_NS, CHAIN_STEER_DEADLINE_NS) != 0) stop();
+  tide_chain_init(&battery, "battery", 1u, 500000000LL, RCL_US_TO_NS(500000));
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("", "", ""),
+        ("RCL_MS_TO_NS(60)", "RCL_MS_TO_NS(50)", ":6: chain 'brake': its deadline is 50 ms, the description has 60 ms"),
+        ("500000000LL", "400000000LL", ":8: chain 'battery': its period is 400 ms, the description has 500 ms"),
+        ("BRAKE_LEVEL 3", "BRAKE_LEVEL 2", ":6: chain 'brake': its level is 2, the description has 3"),
+        ("CHAIN_STEER_LEVEL", "CHAIN_BRAKE_LEVEL", ":7: chain 'steer': its level 'CHAIN_BRAKE_LEVEL' cannot be read"),
+        ("PERIOD_MS)", "period())", ":6: chain 'brake': its period 'RCL_MS_TO_NS(period())' cannot be read here"),
+        ('"battery"', '"lamp"', "main.c: chain 'battery' is not declared"),
+        ('"battery"', "name", ":8: the name of this chain is no string"),
+        ("tide_chain_init", "init", "main.c: no tide_chain_init"),
+    ],
+)
+def test_chains_of_a_firmware_are_those_of_the_description(
+    example: Path, tmp_path: Path, old: str, new: str, says: str
+) -> None:
+    source = tmp_path / "main.c"
+    source.write_text(FIRMWARE.replace(old, new) if old else FIRMWARE, encoding="utf-8")
+    status, output = run(example, "--firmware", source)
+    assert status == (1 if says else 0) and says in output, output
+    assert ("main.c" in output) == bool(says)
+
+
+def test_a_firmware_that_cannot_be_read_is_one_line(example: Path, tmp_path: Path) -> None:
+    status, output = run(example, "--firmware", tmp_path / "none.c")
+    assert status == 2 and output.splitlines()[-1].startswith(f"--firmware {tmp_path}/none.c: cannot be read: ")

@@ -19,6 +19,7 @@ from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
 from tide.analysis.premises import origins_of
 from tide.analysis.result import Bounds, Root
+from tide.check.firmware import differences
 from tide.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation
 from tide.outputs import require_file, written
 from tide.programs.binaries import MissingBinaryError
@@ -68,6 +69,7 @@ class _Wanted:
     every: bool = False
     details: bool = False
     require_measured: bool = False
+    firmware: Path | None = None
 
 
 @app.command()
@@ -123,6 +125,14 @@ def check(
     require_measured: Annotated[
         bool, typer.Option("--require-measured", help="End with 1 unless every time was measured. For a CI.")
     ] = False,
+    firmware: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="C source of a board: compare level, period and deadline of each tide_chain_init with the "
+            "description. Ends with 1 where they differ or cannot be read.",
+        ),
+    ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
 ) -> None:
     """Bound every chain of a system before it runs.
@@ -141,6 +151,8 @@ def check(
       tide check examples/three_chains/system.toml --observed results/three_chains --plot observed.svg
 
       tide check system.toml --measured firmware.log --margin 20
+
+      tide check system.toml --firmware main.c
     """
     console = Console(emoji=False)
 
@@ -159,6 +171,7 @@ def check(
                 every,
                 details,
                 require_measured,
+                firmware,
             )
             return _check(file, wanted, console)
         except _BadInputError as error:
@@ -224,7 +237,10 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     numbers = origins_of(system)
     invented = numbers.placeholders > 0  # by tide new system: nothing is guaranteed of them
     lacking = wanted.require_measured and numbers.measured < numbers.count
-    return MET if bounds.met and not invented and not lacking else NOT_MET
+    differing = [] if wanted.firmware is None else differences(system, wanted.firmware)
+    for line in differing:
+        typer.echo(line, err=True)
+    return MET if bounds.met and not (invented or lacking or differing) else NOT_MET
 
 
 def json_text(bounds: Bounds, compared: Sequence[Bounds] = (), explain: str | None = None) -> str:
