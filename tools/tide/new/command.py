@@ -98,4 +98,5 @@ def system(
     except SystemFileError as error:  # a duplicate name
         raise UsageError(error.lines[0].partition(": ")[2]) from None
     write_text(file, text)
-    typer.echo(f"{file}; next: tide check {file}, tide simulate {file}")
+    typer.echo(f"{file}: its times are placeholders, on which tide check guarantees nothing; replace them by yours")
+    typer.echo(f"next: tide check {file}, tide simulate {file}")

@@ -13,6 +13,7 @@ from rich.table import Table
 from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import Observation
+from tide.analysis.premises import origins_of
 from tide.campaign import engine as engines
 from tide.campaign.checkpoint import OtherCampaignError
 from tide.campaign.engine import EngineError
@@ -202,7 +203,7 @@ def _described(file: Path, runs: int, first: int, search: bool, out: Path | None
     except (AnalysisError, ServerError, MissingBinaryError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    print_outcome(outcome, console)
+    print_outcome(outcome, origins_of(system), console)
     if as_json:
         typer.echo(told)
     if outcome.is_broken or outcome.bad:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import is_on_host
+from tide.analysis.premises import Origins
 from tide.analysis.result import Bounds
 from tide.play.boards import PROGRAM as BOARD_PROGRAM
 from tide.play.boards import BoardsPlayer
@@ -287,11 +288,12 @@ def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
     return replace(run, phases_ns=phases)
 
 
-def print_outcome(outcome: Outcome, console: Console) -> None:
+def print_outcome(outcome: Outcome, numbers: Origins, console: Console) -> None:
     runs = f"in {outcome.runs} runs in virtual time"
     every = "every instance" if all(one.ended for one in outcome.seen) else "every instance that began"
     answer = f"not met {runs}: {', '.join(outcome.bad)}" if outcome.bad else f"{every} was in time {runs}"
     print_wrapped(console, answer, style="bold red" if outcome.bad else "bold")
+    print_wrapped(console, numbers.text)
     by_board = any(one.until is not None for one in outcome.seen)
     table = empty_table(f"{outcome.system}, executor {outcome.executor}: ms from the tick")
     for heading in ("chain", "until it leaves")[: 1 + by_board]:
