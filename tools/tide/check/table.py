@@ -30,7 +30,7 @@ def milliseconds(value_ns: int | None) -> str:
 
 MOST_CHAINS = 50  # of which a table shows all without being asked
 _SHOWN = 20  # of more than these
-_FEW = 3
+_NAMED, _FEW = 8, 3
 
 
 def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
@@ -141,7 +141,8 @@ def print_bounds(
     late += [f"path {path.name}" for path in bounds.paths if not path.met]
     answer, colour = "every deadline is guaranteed, if the premises below hold", "yellow"
     if late:
-        answer, colour = f"no guarantee for: {_first(late, most)}", "red"
+        is_all = len(late) == len(bounds.chains) > 1 and not bounds.paths
+        answer, colour = f"no guarantee for{' any chain' if is_all else f': {_first(late, _NAMED)}'}", "red"
     elif numbers is not None and numbers.placeholders:
         answer = "no guarantee yet: with the placeholders of tide new system every deadline would be met"
     elif numbers is not None and numbers.measured == numbers.count:

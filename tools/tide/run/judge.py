@@ -258,9 +258,11 @@ class _Judge:
         text = f"{_milliseconds(most_ns)} from an answer to its callback on a free processor"
         if most_ns <= frame_ns:
             return _within(most_ns, frame_ns, f"{text}, of {_milliseconds(frame_ns)}")
-        over = [count for count, value_ns in taken.items() if value_ns > int(count) * frame_ns]
-        if over:
-            return BROKEN, f"{text}, with {over[0]} frames{self.line_was_late()}", None
+        over = {count: value_ns - int(count) * frame_ns for count, value_ns in taken.items()}
+        count = max(over, key=lambda one: over[one])
+        if over[count] > 0:  # the log has the times at which bytes should have passed
+            frames = f"{text}, with {count} frame{'' if count == '1' else 's'}{self.line_was_late()}"
+            return (BROKEN if over[count] > self.line_late_ns() else UNSEEN), frames, None
         return UNSEEN, f"{text}, in which it took over more than one frame", None
 
     def release_jitter(self, values: dict[str, int]) -> Verdict:

@@ -266,18 +266,18 @@ def sections_table(outcome: Outcome) -> Table:
 def undisturbed_table(outcome: Outcome) -> Table:
     """What bounds speak of, where that is less than was seen."""
     table = empty_table("instances that nothing disturbed: observation beside bound in ms", gap=1)
-    for heading in ("chain", "until it leaves"):
+    by_board = any(len(chain.undisturbed) > 1 for chain in outcome.run.chains)
+    for heading in ("chain", "until it leaves")[: 1 + by_board]:
         table.add_column(heading, no_wrap=True)
     for heading in ("seen", "undisturbed", "worst", "bound", "worst/bound"):
         table.add_column(heading, justify="right", no_wrap=True)
     for chain in outcome.run.chains:
         for one in chain.undisturbed:
             ratio = _ratio(one.max_ns, one.bound_ns)
+            names = (chain.name, one.until)[: 1 + by_board]
             cells = (str(chain.samples), str(one.samples), _ms(one.max_ns), _ms(one.bound_ns))
-            ends = one is chain.undisturbed[-1]
-            table.add_row(
-                chain.name, one.until, *cells, f"[red]{ratio}[/]" if one.is_above else ratio, end_section=ends
-            )
+            ends = by_board and one is chain.undisturbed[-1]
+            table.add_row(*names, *cells, f"[red]{ratio}[/]" if one.is_above else ratio, end_section=ends)
     return table
 
 
@@ -390,7 +390,8 @@ def heading(system: System, settings: Settings) -> str:
             words.append(f"{count} {word}{'s' if count > 1 else ''}")
     words.append(f"{len(system.chains)} chain{'s' if len(system.chains) > 1 else ''}")
     seconds = length_ns(system, settings.periods) / 1e9
-    return f"[bold]{system.name}[/bold]: {', '.join(words)}; {seconds:.0f} s and the time to start"
+    length = f"{seconds:.{0 if seconds >= 10 else 1}f} s"
+    return f"[bold]{system.name}[/bold]: {', '.join(words)}; {length} and the time to start"
 
 
 def _counted(boards: list[Executor], hosts: list[Executor]) -> str:
@@ -420,7 +421,8 @@ def shared_lines(system: System, waits: bool) -> list[str]:
 
 
 def print_details(system: System, outcome: Outcome, console: Console) -> None:
-    print_whole(console, sections_table(outcome))
+    if any(one.sections for one in outcome.seen):
+        print_whole(console, sections_table(outcome))
     if outcome.is_disturbed:
         print_whole(console, undisturbed_table(outcome))
     if any(one.legs for one in outcome.seen):
