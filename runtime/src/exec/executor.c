@@ -698,9 +698,10 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
 }
 
 #if TIDE_TRACE
-static void trace_start(const tide_executor_t *executor, const tide_lane_t *lane, const tide_callback_t *callback,
-                        int64_t now_ns) {
-  if (lane->trace == NULL) return;
+/* Returns the priority that the start has, for trace_end: another thread may change it while the callback runs. */
+static tide_priority_t trace_start(const tide_executor_t *executor, const tide_lane_t *lane,
+                                   const tide_callback_t *callback, int64_t now_ns) {
+  if (lane->trace == NULL) return 0;
   /* with one lane for each band and one stack, a lane that starts while another is in a callback has preempted it */
   const tide_callback_t *preempted = NULL;
   const uintptr_t locked = lock_lists(executor);
@@ -715,12 +716,15 @@ static void trace_start(const tide_executor_t *executor, const tide_lane_t *lane
     (void)tide_trace_put(lane->trace, TIDE_TRACE_PREEMPTION, preempted->priority,
                          tide_trace_instance(lane->trace, preempted->priority), 0u, now_ns);
   }
-  unlock_lists(executor, locked);
+  const tide_priority_t priority = callback->priority;
   const uint32_t instance = (uint32_t)callback->runs;
+  const int64_t ready_ns = callback->ready_ns;
+  unlock_lists(executor, locked);
   const tide_trace_kind_t kind = callback->kind == TIDE_CALLBACK_TIMER ? TIDE_TRACE_RELEASE : TIDE_TRACE_READY;
-  tide_trace_set_instance(lane->trace, callback->priority, instance);
-  (void)tide_trace_put(lane->trace, kind, callback->priority, instance, 0u, callback->ready_ns);
-  (void)tide_trace_put(lane->trace, TIDE_TRACE_START, callback->priority, instance, (uint8_t)callback->kind, now_ns);
+  tide_trace_set_instance(lane->trace, priority, instance);
+  (void)tide_trace_put(lane->trace, kind, priority, instance, 0u, ready_ns);
+  (void)tide_trace_put(lane->trace, TIDE_TRACE_START, priority, instance, (uint8_t)callback->kind, now_ns);
+  return priority;
 }
 
 static void trace_end(const tide_lane_t *lane, tide_priority_t priority, int64_t now_ns) {
@@ -745,7 +749,7 @@ void tide_exec_trace_deadline(const tide_callback_t *runs, tide_priority_t prior
   (void)tide_trace_put(ring, TIDE_TRACE_DEADLINE, priority, instance, (uint8_t)violation, now_ns);
 }
 #else
-#define trace_start(executor, lane, callback, now_ns) ((void)0)
+#define trace_start(executor, lane, callback, now_ns) ((tide_priority_t)0)
 #define trace_end(lane, priority, now_ns) ((void)(priority))
 #endif
 
@@ -784,8 +788,7 @@ static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *c
   /* read now, as it may be removed while it runs */
   tide_measurement_t *measurement = !TIDE_LEAN && config->measure != NULL ? callback->measurement : NULL;
   tide_chain_watch_t *ends = TIDE_LEAN ? NULL : callback->ends;
-  const tide_priority_t priority = callback->priority;
-  trace_start(executor, lane, callback, start_ns);
+  const tide_priority_t priority = trace_start(executor, lane, callback, start_ns);
   if (!TIDE_LEAN && config->on_start != NULL) config->on_start(config->context, callback, start_ns);
   if (!TIDE_LEAN && callback->begins != NULL) callback->begins->begin(callback->begins, callback);
   if (measurement != NULL) {
