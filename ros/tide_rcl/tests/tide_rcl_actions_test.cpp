@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <thread>
 
 #include "engine_probe.h"
@@ -36,9 +37,12 @@ class Server {
   }
   Server(const Server &) = delete;
   Server &operator=(const Server &) = delete;
-  ~Server() { EXPECT_EQ(rcl_action_server_fini(server_.get(), &node_), RCL_RET_OK); }
+  ~Server() {
+    EXPECT_EQ(rcl_action_server_fini(server_.get(), &node_), RCL_RET_OK);
+    for (auto &[goal, handle] : handles_) EXPECT_EQ(rcl_action_goal_handle_fini(&handle), RCL_RET_OK);
+  }
 
-  // Accepted, executed and done.
+  // Accepted, executed and done. The server looks at its handle until the goal has expired.
   void finish_goal() {
     rcl_action_goal_info_t info = rcl_action_get_zero_initialized_goal_info();
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -46,19 +50,25 @@ class Server {
     std::memcpy(info.goal_id.uuid, &last_, sizeof last_);
     rcl_action_goal_handle_t *kept = rcl_action_accept_new_goal(server_.get(), &info);
     ASSERT_NE(kept, nullptr);
-    rcl_action_goal_handle_t handle = *kept;
+    rcl_action_goal_handle_t &handle = handles_[last_] = *kept;
     check(rcl_action_update_goal_state(&handle, GOAL_EVENT_EXECUTE), "execute");
     check(rcl_action_update_goal_state(&handle, GOAL_EVENT_SUCCEED), "succeed");
     check(rcl_action_notify_goal_done(server_.get()), "rcl_action_notify_goal_done");
-    check(rcl_action_goal_handle_fini(&handle), "rcl_action_goal_handle_fini");
   }
 
   // As rclcpp_action does it where a wait set finds the timer ready.
   void expire() {
     const std::lock_guard<std::mutex> lock(mutex_);
     rcl_action_goal_info_t expired[1];
-    std::size_t count = 1;
-    while (count > 0) check(rcl_action_expire_goals(server_.get(), expired, 1, &count), "rcl_action_expire_goals");
+    std::size_t count = 0;
+    for (;;) {
+      check(rcl_action_expire_goals(server_.get(), expired, 1, &count), "rcl_action_expire_goals");
+      if (count == 0) break;
+      std::uint64_t goal = 0;
+      std::memcpy(&goal, expired[0].goal_id.uuid, sizeof goal);
+      check(rcl_action_goal_handle_fini(&handles_.at(goal)), "rcl_action_goal_handle_fini");
+      handles_.erase(goal);
+    }
     serves++;
   }
 
@@ -83,6 +93,7 @@ class Server {
       std::make_shared<rcl_action_server_t>(rcl_action_get_zero_initialized_server());
   std::mutex mutex_;
   std::uint64_t last_ = 0;
+  std::map<std::uint64_t, rcl_action_goal_handle_t> handles_;  // of goals that have not expired
 };
 
 // Each goal goes before the next one comes, so a goal costs the same whether it is the first or the last.
