@@ -94,6 +94,8 @@ def table(arguments: argparse.Namespace) -> int:
     print("| instructions | stock | tide | tide of stock |\n|---|---|---|---|")
     dearer = False
     for kind, what in KINDS.items():
+        if not all(kind in record["instructions"] for record in (theirs, ours)):
+            continue
         stock, tide = (record["instructions"][kind]["median"] for record in (theirs, ours))
         dearer = dearer or tide > stock
         print(f"| {what} | {stock:,} | {tide:,} | {100 * tide / stock:.0f} % |")

@@ -343,6 +343,8 @@ struct tide_transmitter {
   uint32_t key;
   uint32_t fragment_bytes; /* payload of a full fragment */
   uint64_t submissions;
+  int64_t heartbeat_least_ns;                      /* no stream's HEARTBEAT is due before it */
+  bool answers_due;                                /* a stream's ACKNACK or HEARTBEAT may be */
   uint32_t round_trip_eighths, deviation_quarters; /* smoothed, in fractions of 1,024 ns; 0 before the first sample */
   tide_transmitter_config_t config;
   struct {

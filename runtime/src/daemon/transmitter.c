@@ -333,6 +333,8 @@ static void check(const tide_transmitter_t *t) {
     TIDE_INVARIANT(i < t->stream_places || stream->id == 0u);
     TIDE_INVARIANT(stream->id != 0u || stream->nodes == 0u);
     TIDE_INVARIANT(stream->queued <= stream->nodes);
+    TIDE_INVARIANT(t->answers_due || (!stream->acknack_due && !stream->heartbeat_due));
+    TIDE_INVARIANT(stream->heartbeat_at_ns >= t->heartbeat_least_ns);
     if (TIDE_STREAM_IS_RELIABLE(stream->id)) check_reliable(t, stream);
     of_streams += stream->nodes;
   }
@@ -611,6 +613,11 @@ static int64_t repeat_delay_ns(const tide_transmitter_t *t, const tide_output_st
   return doubled < delay ? doubled : delay;
 }
 
+static void ask_at(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t time_ns) {
+  stream->heartbeat_at_ns = time_ns;
+  if (time_ns < t->heartbeat_least_ns) t->heartbeat_least_ns = time_ns;
+}
+
 /* Call it after any change of a stream: queues the node that it could send, and sets the time of its HEARTBEAT, counted
  * from the end of the last frame. */
 static void refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
@@ -625,7 +632,7 @@ static void refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, 
   } else if (stream->queued > 0u || is_on_wire) {
     stream->heartbeat_at_ns = TIDE_FOREVER;
   } else if (!stream->heartbeat_due && stream->heartbeat_at_ns == TIDE_FOREVER) {
-    stream->heartbeat_at_ns = now_ns + heartbeat_delay_ns(t);
+    ask_at(t, stream, now_ns + heartbeat_delay_ns(t));
   }
 }
 
@@ -638,10 +645,11 @@ static int64_t mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
     if (stream->id == 0u) continue;
     if (stream->heartbeat_at_ns <= now_ns) {
       stream->heartbeat_at_ns = TIDE_FOREVER;
-      stream->heartbeat_due = true;
+      stream->heartbeat_due = t->answers_due = true;
     }
     if (stream->heartbeat_at_ns < next_ns) next_ns = stream->heartbeat_at_ns;
   }
+  t->heartbeat_least_ns = next_ns;
   return next_ns;
 }
 
@@ -759,7 +767,7 @@ int tide_transmitter_request_acknack(tide_transmitter_t *t, uint8_t id, uint16_t
   if (!stream) return TIDE_ERROR_CAPACITY_STREAMS;
   stream->acknack_first = first;
   stream->acknack_missing = missing;
-  stream->acknack_due = true;
+  stream->acknack_due = t->answers_due = true;
   return TIDE_OK;
 }
 
@@ -879,7 +887,13 @@ typedef struct choice {
   tide_node_t *node;
 } choice_t;
 
-static choice_t choose(const tide_transmitter_t *t) {
+/* Without it no level ever waits for an acknowledgment. */
+static bool may_hold(const tide_transmitter_t *t) {
+  const uint32_t *levels = t->config.hold_levels;
+  return t->config.hold_until_acknowledged || (levels[0] | levels[1] | levels[2] | levels[3]) != 0u;
+}
+
+static choice_t choose(tide_transmitter_t *t) {
   choice_t best = {.kind = FRAME_NONE, .priority = TIDE_PRIORITY_NONE};
   int32_t held = TIDE_PRIORITY_NONE; /* the most urgent level that keeps less urgent ones off the wire */
   for (size_t i = 0; i < t->control_count; ++i) {
@@ -889,7 +903,9 @@ static choice_t choose(const tide_transmitter_t *t) {
     best.control = i;
   }
   if (t->paused) return best;
-  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < t->stream_places; ++i) {
+  const bool looks = TIDE_RELIABLE_STREAMS && (t->answers_due || may_hold(t));
+  t->answers_due = false;
+  for (size_t i = 0; looks && i < t->stream_places; ++i) {
     tide_output_stream_t *stream = &t->config.streams[i];
     if (in_flight(stream) > 0u) {
       const uint8_t level = TIDE_STREAM_LEVEL(stream->id);
@@ -897,6 +913,7 @@ static choice_t choose(const tide_transmitter_t *t) {
       if (holds && level > held) held = level;
     }
     if (!stream->acknack_due && !stream->heartbeat_due) continue;
+    t->answers_due = true;
     const int32_t priority = priority_at(stream->id, 0xFF);
     if (priority <= best.priority) continue;
     /* A level has one stream with answers, whose ACKNACK goes before its HEARTBEAT. */
@@ -1025,7 +1042,8 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
 
 int tide_transmitter_next(tide_transmitter_t *t, int64_t now_ns, tide_frame_parts_t *frame) {
   if (t->busy) return 0;
-  (void)mark_due_heartbeats(t, now_ns);
+  if (now_ns >= t->heartbeat_least_ns) (void)mark_due_heartbeats(t, now_ns);
+  if (t->control_count == 0u && (t->paused || (t->execution_buffer.count == 0u && !t->answers_due))) return 0;
   const choice_t choice = choose(t);
   if (choice.kind == FRAME_NONE) return 0;
   t->busy = true;
@@ -1069,7 +1087,7 @@ static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tid
     const uint16_t given_up = (uint16_t)(node->next_fragment - window_base(node));
     move_window(stream, (uint16_t)(given_up + (sent_in_part ? 1u : 0u)));
     stream->skipped = true;
-    stream->heartbeat_due = true;
+    stream->heartbeat_due = t->answers_due = true;
     stream->heartbeat_at_ns = TIDE_FOREVER;
   }
   unlink_node(stream, node);
@@ -1118,7 +1136,7 @@ void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
     t->control_count--;
     for (size_t i = t->current_control; i < t->control_count; ++i) t->control[i] = t->control[i + 1u];
   } else if (TIDE_RELIABLE_STREAMS && t->current_kind == FRAME_HEARTBEAT) {
-    if (in_flight(stream) > 0u || has_skipped(stream)) stream->heartbeat_at_ns = now_ns + repeat_delay_ns(t, stream);
+    if (in_flight(stream) > 0u || has_skipped(stream)) ask_at(t, stream, now_ns + repeat_delay_ns(t, stream));
     refresh_stream(t, stream, now_ns);
   } else if (t->current_kind == FRAME_NODE && !is_reliable(node)) {
     stream->next_sequence++;
@@ -1149,6 +1167,7 @@ void tide_transmitter_cancel(tide_transmitter_t *t) {
   }
   if (t->current_kind == FRAME_ACKNACK) stream->acknack_due = true;
   if (t->current_kind == FRAME_HEARTBEAT) stream->heartbeat_due = true;
+  t->answers_due = true; /* perhaps */
   finish_returning(t, node);
 }
 
@@ -1383,6 +1402,7 @@ int tide_transmitter_init(tide_transmitter_t *t, const tide_transmitter_config_t
   if (t->config.window == 0u) t->config.window = TIDE_TRANSMITTER_WINDOW_DEFAULT;
   if (t->config.heartbeat_period_ns == 0) t->config.heartbeat_period_ns = PERIOD_DEFAULT_NS;
   t->session = DEFAULT_SESSION;
+  t->heartbeat_least_ns = TIDE_FOREVER;
   set_fragment_bytes(t);
   tide_queue_init(&t->execution_buffer, config->execution_storage, config->node_count);
   tide_queue_init(&t->pending_buffer, config->pending_storage, config->node_count);
