@@ -118,13 +118,13 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->default_str("domain");
   app.add_option(
          "--namespace", arguments.spaces,
-         "Namespace of all names of a client, /robot1, or WHO=/robot1 with WHO as for --allow; may be repeated. "
-         "/tf, /tf_static, /rosout, /clock, /diagnostics and /parameter_events stay")
+         "Put the names of clients into a namespace, /robot1; WHO=/robot1 for one client, WHO as for --allow; may be "
+         "repeated. /tf, /tf_static, /rosout, /clock, /diagnostics and /parameter_events keep their names")
       ->type_name("[WHO=]NAME");
   app.add_option(
          "--remap", arguments.remaps,
-         "Another name for a topic, service or action of clients, /scan:=/front/scan, or WHO=/scan:=/front/scan; "
-         "it goes before --namespace; may be repeated")
+         "Rename a topic, service or action of clients, /scan:=/front/scan; WHO=/scan:=/front/scan for one client; may "
+         "be repeated. --namespace does not apply to a remapped name")
       ->type_name("[WHO=]FROM:=TO");
   app.add_option("--client-timeout", arguments.client_timeout,
                  "Seconds of silence after which a client is asked for a sign of life, 30 as a rule; 0: never; "
@@ -336,7 +336,7 @@ void print_statistics(const Agent &agent, const Loop &loop) {
             << ", \"busy_polled_ns\": " << loop.busy_poll().polled_ns << "}" << std::endl;
 }
 
-// Of "WHO=VALUE" or "VALUE": the clients, unset: all; and the value. A remap has an = of its own, in ":=".
+// Splits "WHO=VALUE" or "VALUE" into the clients (unset: all) and the value. The = in a remap's ":=" does not count.
 std::pair<std::optional<Who>, std::string> who_and_value(const std::string &option, const std::string &text) {
   const size_t at = text.find('=');
   if (at == std::string::npos || (at != 0 && text[at - 1] == ':')) return {std::nullopt, text};
@@ -352,8 +352,8 @@ Time seconds_of(const std::string &text) {
   throw std::runtime_error("--client-timeout: '" + text + "' is not a number of seconds");
 }
 
-// Options for some clients. Of several rules that name a client the first is used, those for all clients last; remaps
-// of all its rules are used.
+// Options that apply to some clients. Where several rules match a client, the first specific one wins, then the first
+// general one; remaps of all matching rules are combined.
 class ClientOptions {
  public:
   explicit ClientOptions(const Arguments &arguments) {
@@ -373,7 +373,7 @@ class ClientOptions {
     return usual_ns;
   }
 
-  // Null: none. The same for each session of a client; valid as long as this object.
+  // Null: no renaming. Equal rules give the same pointer for every session; it is valid as long as this object.
   const Renaming *names(const Peer &peer, uint32_t key) {
     if (rules_.empty()) return nullptr;
     Renaming names;

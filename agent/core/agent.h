@@ -40,7 +40,7 @@ struct Options {
   std::function<Host(Endpoint)> host_of;             // unset: each endpoint is a host of its own
   std::function<bool(Endpoint)> may_be_forged;       // the sender's address; unset: no
   std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;  // unset: limits.client_timeout_ns
-  // Namespace and remaps of a client there; outlives the agent. Unset, or null: names stay.
+  // How to rename a client's topics, services and nodes; the result outlives the agent. Unset, or null: not at all.
   std::function<const Renaming *(Endpoint, uint32_t key)> names;
   std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: some client there; unset: all
   Wake wake;                                                          // poll is needed; from any thread

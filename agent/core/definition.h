@@ -32,17 +32,18 @@ bool is_node_name(std::string_view name);
 // For messages: what is not printable ASCII becomes \xNN, and a long text is cut.
 std::string quoted(std::string_view text);
 
-// Namespace and remaps of one client, so that one image serves many robots. Names as in ROS 2: /cmd_vel.
+// How the agent renames one client's topics, services, actions and nodes, so that one firmware image serves many
+// robots. Names are ROS 2 names: /cmd_vel.
 struct Renaming {
-  std::string space;                          // /robot1, before every name without a remap; empty: none
-  std::map<std::string, std::string> remaps;  // of topics, services and actions, whole names
+  std::string space;                          // prefix, /robot1, of every name that no remap changes; empty: none
+  std::map<std::string, std::string> remaps;  // fully qualified name to fully qualified name
 
-  // The new name of a topic in DDS (rt/cmd_vel, rq/sumRequest, rr/sumReply). Topics of plain DDS stay as they are, and
-  // a namespace leaves out those that all robots share (/tf, /tf_static, /rosout, /clock, /diagnostics,
-  // /parameter_events).
+  // The DDS topic (rt/cmd_vel, rq/sumRequest, rr/sumReply) after renaming. Topics without a ROS prefix keep their
+  // names, and the namespace is not applied to topics that all robots share (/tf, /tf_static, /rosout, /clock,
+  // /diagnostics, /parameter_events).
   std::string topic(const std::string &name) const;
   std::string node(const std::string &name) const;
-  // FROM:=TO, both /with/words. Returns what is wrong with it, as set_space does; empty: it was added.
+  // Add the remap FROM:=TO, both fully qualified. add and set_space return an error message; empty: success.
   std::string add(const std::string &remap);
   std::string set_space(const std::string &name);
   auto operator<=>(const Renaming &) const = default;
