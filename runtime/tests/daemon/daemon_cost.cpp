@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What receiving a frame costs over the number of slots, while all of them are in use: tide/receiver.h promises at most
-// linear, and it is paid within the critical section. Counted are the branches taken (the receiver is compiled with
-// -fsanitize-coverage=trace-pc), so that every run and every machine counts the same.
+// What a call costs over the number of slots, nodes and streams, while all of them are in use: tide/receiver.h and
+// tide/transmitter.h promise it, and it is paid within the critical section. Counted are the branches taken (the
+// daemon's halves are compiled with -fsanitize-coverage=trace-pc), so that every run and every machine counts the same.
 #include <gtest/gtest.h>
 
 #include "daemon_peer.h"
 
-namespace receiver_cost {
+namespace daemon_cost {
 namespace {
 
 using peer::Bytes;
@@ -152,9 +152,9 @@ TEST(ReceiverCost, EachStepOfProcessIsLinearInTheSlots) {
   });
 }
 
-// What is before an urgent frame in its stream becomes as urgent: each of these moves in the heap, where the library
-// of queues is not counted.
-TEST(ReceiverCost, PassingOnAnUrgencyIsLinearInTheSlots) {
+// What is before an urgent frame in its stream becomes as urgent: each of these moves in the heap, which takes
+// logarithmically many steps more.
+TEST(ReceiverCost, PassingOnAnUrgencyIsLinearInTheSlotsButForTheHeap) {
   expect_linear("each frame more urgent than the one before", [](size_t slots) {
     Receiver receiver(slots, 0);
     receiver.rising = true;
@@ -162,7 +162,116 @@ TEST(ReceiverCost, PassingOnAnUrgencyIsLinearInTheSlots) {
   });
 }
 
-}  // namespace
-}  // namespace receiver_cost
+// ---- the transmitter ----
 
-extern "C" void __sanitizer_cov_trace_pc() { receiver_cost::branches++; }
+constexpr uint8_t kBestEffort = TIDE_STREAM_BEST_EFFORT(1), kReliable = TIDE_STREAM_RELIABLE(1);
+constexpr tide_priority_t kPriority = TIDE_PRIORITY(1, 0);
+
+uint64_t cost_of(const std::function<void()> &call) {
+  const uint64_t before = branches;
+  call();
+  return branches - before;
+}
+
+Bytes sample_of(uint16_t writer) {
+  return peer::submessage(TIDE_XRCE_WRITE_DATA,
+                          {0, 0, static_cast<uint8_t>(writer >> 8), static_cast<uint8_t>(writer), 7, 7});
+}
+
+int submit(peer::Transmitter &t, uint8_t stream, uint16_t writer = 0x15) {
+  return t.submit(stream, sample_of(writer), TIDE_PRIORITY(TIDE_STREAM_LEVEL(stream), 0), 0, TIDE_FOREVER, nullptr,
+                  writer);
+}
+
+// Where the nodes double, a few steps more.
+void expect_logarithmic(const char *name, const std::function<uint64_t(size_t)> &cost) {
+  uint64_t before = cost(8);
+  EXPECT_GT(before, 0u) << name << ": nothing is counted";
+  for (size_t nodes = 16; nodes <= 512; nodes *= 2) {
+    const uint64_t now = cost(nodes);
+    EXPECT_LE(now, before + 12) << name << ": " << nodes << " nodes";
+    before = now;
+  }
+}
+
+TEST(TransmitterCost, SubmitNextAndSentAreLogarithmicInTheNodes) {
+  for (const uint8_t stream : {kBestEffort, kReliable}) {
+    expect_logarithmic("submit", [&](size_t nodes) {
+      peer::Transmitter t({{64, nodes}});
+      uint64_t cost = 0;
+      for (size_t i = 0; i < nodes; i++) cost = std::max(cost, cost_of([&] { submit(t, stream); }));
+      EXPECT_EQ(t.core.nodes_in_use, nodes);
+      return cost;
+    });
+    expect_logarithmic("next and sent", [&](size_t nodes) {
+      peer::Transmitter t({{64, nodes}});
+      for (size_t i = 0; i < nodes; i++) submit(t, stream);
+      return cost_of([&] { EXPECT_FALSE(t.send().empty()); });
+    });
+  }
+}
+
+TEST(TransmitterCost, AnAcknowledgmentIsLogarithmicInTheNodes) {
+  expect_logarithmic("acknack", [](size_t nodes) {
+    peer::Transmitter t({{64, nodes}});
+    for (size_t i = 0; i < nodes; i++) submit(t, kReliable);
+    t.send();
+    return cost_of([&] { t.acknack(kReliable, 1, 0); });
+  });
+}
+
+TEST(TransmitterCost, ACallIsLinearInTheStreamsInUse) {
+  expect_linear("submit, next and sent", [](size_t streams) {
+    const size_t used = std::min<size_t>(streams, 120);
+    peer::Transmitter t({{64, used + 1}}, {}, used);
+    for (size_t i = 0; i < used; i++) submit(t, static_cast<uint8_t>(TIDE_STREAM_RELIABLE(i)));
+    const auto last = static_cast<uint8_t>(TIDE_STREAM_RELIABLE(used - 1));
+    return cost_of([&] {
+      submit(t, last);
+      EXPECT_FALSE(t.send().empty());
+    });
+  });
+}
+
+TEST(TransmitterCost, AcquireIsConstantAndLinearWhereItReplaces) {
+  uint64_t first = 0;
+  for (size_t nodes = 8; nodes <= 512; nodes *= 2) {
+    peer::Transmitter t({{64, nodes}});
+    for (size_t i = 0; i < nodes / 2; i++) submit(t, kBestEffort);
+    tide_node_t *node = nullptr;
+    const uint64_t cost = cost_of([&] { tide_transmitter_acquire_for(&t.core, 12, kPriority, 0x25, &node); });
+    ASSERT_NE(node, nullptr);
+    EXPECT_LE(cost, first == 0 ? cost : first + 64) << nodes << " nodes";  // 64: the counts of levels and writers
+    first = first == 0 ? cost : first;
+  }
+  const auto full = [](size_t nodes, const std::function<int(peer::Transmitter &, tide_node_t **)> &acquire) {
+    peer::Transmitter t({{64, nodes}});
+    for (size_t i = 0; i < nodes; i++) submit(t, kBestEffort);
+    tide_node_t *node = nullptr;
+    const uint64_t cost = cost_of([&] { EXPECT_EQ(acquire(t, &node), TIDE_OK); });
+    EXPECT_EQ(t.core.counters.evicted, 1u);
+    return cost;
+  };
+  expect_linear("a more urgent message", [&](size_t nodes) {
+    return full(nodes, [](peer::Transmitter &t, tide_node_t **node) {
+      return tide_transmitter_acquire_for(&t.core, 12, TIDE_PRIORITY(2, 0), 0x25, node);
+    });
+  });
+  expect_linear("KEEP_LAST of depth 1", [](size_t nodes) {
+    peer::Transmitter t({{64, nodes}});
+    for (size_t i = 1; i < nodes; i++) submit(t, kBestEffort, static_cast<uint16_t>(i << 4 | 5));
+    tide_node_t *node = nullptr;
+    tide_transmitter_acquire_for(&t.core, 12, kPriority, 0x15, &node);
+    const Bytes bytes = sample_of(0x15);
+    std::copy(bytes.begin(), bytes.end(), node->bytes);
+    const uint64_t cost =
+        cost_of([&] { tide_transmitter_keep_last(&t.core, node, kBestEffort, 1, 3 * TIDE_BURST_NS); });
+    EXPECT_EQ(t.core.counters.evicted, 1u);
+    return cost;
+  });
+}
+
+}  // namespace
+}  // namespace daemon_cost
+
+extern "C" void __sanitizer_cov_trace_pc() { daemon_cost::branches++; }
