@@ -244,6 +244,7 @@ void visit(Settings &settings, Plan &plan) {
   settings.number("restarts", plan.restarts, 0u, 1000u);
   settings.time("outage_maximum_us", plan.outage_maximum);
   settings.time("settle_us", plan.settle);
+  settings.time("way_us", plan.way);
   settings.choice("latency_from", plan.latency_from, kLatencyFrom);
   settings.flag("trace", plan.trace);
   settings.flag("record", plan.record);

@@ -213,6 +213,7 @@ struct Plan {
   Time cut_maximum = 0, outage_maximum = 0;
   bool cut_unplugs = false;   // the client notices cuts
   Time settle = 2 * kSecond;  // after the last period, without faults
+  Time way = 0;               // how long instances may be under way behind it
 
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;

@@ -982,7 +982,7 @@ class Run {
     const Time noticed = plan_.restarts > 0 || plan_.cuts > 0 ? kNotice + plan_.outage_maximum : 0;
     Time longest = 0;
     for (const size_t root : graph_.roots) longest = std::max(longest, graph_.callbacks[root].period);
-    Time next = last_release + noticed + longest;
+    Time next = last_release + noticed + longest + plan_.way;
     const Time limit = next + plan_.settle;
     engine.run_until(next);
     // Best-effort messages and callbacks that are still under way hold places in the pools, so they are waited for,

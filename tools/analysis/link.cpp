@@ -299,6 +299,19 @@ struct Cut {
   std::vector<bool> callbacks;  // those that others count
 };
 
+// A callback, or a message on its way, in the order of a chain. At each of them its instances are served one after the
+// other, but for a delay, in which they overlap.
+struct Stage {
+  enum class Kind { client, up, down, host, delay } kind = Kind::delay;
+  size_t host = 0;
+  time_ns own_ns = 0, least_ns = 0;
+  time_ns others_ns = 0;              // what else of an instance the same processor or direction has to do
+  time_ns late_ns = 0, early_ns = 0;  // from the nominal expiry until an instance comes to it, at most and at least
+  time_ns behind_ns = 0;              // the same until it is behind it, at most
+  size_t index = 0;
+  bool is_at(const Stage &other) const { return kind == other.kind && host == other.host; }
+};
+
 // What one instance of a chain asks, as another one sees it.
 struct Seen {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0;
@@ -384,9 +397,12 @@ std::vector<SharedKey> ordered_keys(const LinkChain &chain) {
   return keys;
 }
 
+constexpr Stage kClient{Stage::Kind::client}, kUp{Stage::Kind::up}, kDown{Stage::Kind::down};
+
 constexpr int kMostBusyPasses = 64;
 
-constexpr int kMostPasses = 2000;
+constexpr int kMostPasses = 2000, kExactPasses = 40;
+constexpr int64_t kMostInstances = 100;  // of one chain: under way, or one behind the other without a gap
 constexpr int kMostSteps = 200'000;
 
 // To the microsecond, rounded up; what is shorter than that to the nanosecond.
@@ -407,6 +423,8 @@ class LinkModel {
         roots_(size(), 0),
         reached_(size(), 0),
         reached_parts_(size()),
+        why_(size()),
+        several_(size(), false),
         remotes_(size(), 0),
         loads_(size()) {
     // What is more urgent comes first: then one walk knows most of what the next would.
@@ -423,6 +441,9 @@ class LinkModel {
     load_span_ns_ = load_span_ns();
     gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
     for (const LinkChain &chain : system.chains) asked_.push_back(visit_load(chain));
+    for (size_t chain = 0; chain < size(); chain++) stages_.push_back(stages_of(chain));
+    for (size_t chain = 0; chain < size(); chain++)
+      is_plain_.push_back(!is_foreign(chain) && ordered_keys(system.chains[chain]).empty());
     find_shared();
   }
 
@@ -434,15 +455,19 @@ class LinkModel {
         if (responses_[chain] == kNeverNs || is_foreign(chain)) continue;
         time_ns reached_ns = 0;
         settled_ = settled_ && pass < kMostPasses;
-        const time_ns found_ns = settled_ ? solve(chain, reached_ns) : kNeverNs;
+        time_ns found_ns = settled_ ? solve(chain, reached_ns) : kNeverNs;
+        // What is enough for more is a bound, too, and is found sooner.
+        if (several_[chain] && pass > kExactPasses && found_ns > responses_[chain])
+          found_ns = std::min(add(found_ns, found_ns / 16), kNeverNs);
         if (found_ns == kNeverNs) fail(chain, reached_ns);
         const time_ns window_ns = found_ns - jitter(chain);
-        const time_ns remote_ns = found_ns == kNeverNs
+        const time_ns remote_ns = found_ns == kNeverNs || several_[chain]
                                       ? kNeverNs
                                       : add(demand(chain, window_ns).remote.value, interrupts(chain, window_ns).value);
         changed = changed || found_ns != responses_[chain] || remote_ns != remotes_[chain];
         responses_[chain] = found_ns;
         remotes_[chain] = remote_ns;
+        changed = (any_several_ && place_stages(chain)) || changed;
       }
       if (!changed) break;
     }
@@ -507,6 +532,11 @@ class LinkModel {
     }
     return found;
   }
+  // How long an instance is about, as far as it is known.
+  time_ns about_ns(size_t chain) const {
+    const bool longer = several_[chain] && responses_[chain] != kNeverNs;
+    return longer ? responses_[chain] : std::min(responses_[chain], period(chain));
+  }
   // Both are released by the same expiry of the same timer.
   bool one_release(size_t other, size_t chain) const {
     return roots_of_[other] != 0 && roots_of_[other] == roots_of_[chain];
@@ -526,6 +556,7 @@ class LinkModel {
 
   struct Shares {
     double up = 0, down = 0, plain_up = 0, plain_down = 0, client = 0;
+    std::vector<double> hosts;  // by executor of those that the chain visits, of each of its lanes
   };
 
   // ---- what one instance of each chain asks of the client, the line and the host ----
@@ -604,6 +635,62 @@ class LinkModel {
     load.pair = load.visits == 2 && chain.callbacks.front().place == kOnClient &&
                 chain.callbacks.back().place == kOnClient && chain.callbacks.back().payload_bytes == 0;
     return load;
+  }
+
+  std::vector<Stage> stages_of(size_t chain) const {
+    using Kind = Stage::Kind;
+    const Client &client = system_.client;
+    const Line &line = system_.line;
+    const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
+    const Load &load = asked_[chain];
+    std::vector<Stage> stages;
+    const auto delay = [&stages](time_ns most_ns, time_ns least_ns) {
+      if (most_ns > 0) stages.push_back({Kind::delay, 0, most_ns, least_ns, 0});
+    };
+    for (size_t index = 0; index < callbacks.size(); index++) {
+      const LinkCallback &callback = callbacks[index];
+      const LinkCallback *before = index > 0 ? &callbacks[index - 1] : nullptr;
+      const bool here = callback.place == kOnClient, was_here = before != nullptr && before->place == kOnClient;
+      if (before != nullptr && here) {
+        const Message taken = message(line, Direction::down, before->payload_bytes);
+        delay(line.return_ns, 0);
+        stages.push_back({Kind::down, 0, taken.total_ns, taken.least_ns, load.down.total_ns - taken.total_ns});
+      } else if (before != nullptr && !was_here) {
+        delay(callback.hop_ns.value_or(line.host_hop_ns), 0);
+      }
+      if (here) {
+        // What comes for a later instance is taken over first.
+        const time_ns taking_ns =
+            before == nullptr ? 0 : message(line, Direction::down, before->payload_bytes).frames * client.process_ns;
+        const time_ns own_ns = client.dispatch_ns + std::max<time_ns>(callback.execution_ns, 1) +
+                               (callback.payload_bytes > 0 ? client.submit_ns : 0) + taking_ns;
+        // A message may leave before the callback that publishes it has ended.
+        const time_ns least_ns = callback.payload_bytes > 0 ? 0 : callback.least_ns;
+        stages.push_back({Kind::client, 0, own_ns, least_ns, load.client_ns - own_ns + taking_ns});
+        if (callback.payload_bytes == 0) continue;
+        const Message sent = message(line, Direction::up, callback.payload_bytes);
+        const time_ns up_ns = sent.total_ns + sent.frames * gap_ns_;
+        stages.push_back({Kind::up, 0, up_ns, sent.least_ns, load.up.total_ns - up_ns});
+        if (index + 1 < callbacks.size()) delay(line.agent_ns, line.agent_least_ns);
+        continue;
+      }
+      const auto host = static_cast<size_t>(callback.place);
+      const time_ns least_ns = callback.payload_bytes > 0 ? 0 : callback.least_ns;
+      if (system_.hosts[host].own_cores) {
+        delay(callback.execution_ns, least_ns);
+        continue;
+      }
+      const time_ns own_ns = std::max<time_ns>(callback.execution_ns, 1);
+      const bool one_lane = system_.hosts[host].lanes == 1;
+      const time_ns others_ns = one_lane ? load.hosts_ns[host] - callback.execution_ns : 0;
+      stages.push_back({Kind::host, host, own_ns, least_ns, others_ns});
+    }
+    for (Stage &stage : stages) stage.late_ns = stage.behind_ns = jitter(chain);
+    for (size_t index = 1; index < stages.size(); index++) {
+      stages[index].index = index;
+      stages[index].early_ns = stages[index - 1].early_ns + stages[index - 1].least_ns;
+    }
+    return stages;
   }
 
   // Its end is on the way of the longer one, and what it sends there.
@@ -705,7 +792,7 @@ class LinkModel {
   Seen seen(size_t other, size_t chain) const {
     const Load &load = loads_[other];
     const Cut &cut = cut_for(other, chain);
-    const bool follows = one_release(other, chain) && begins_alike(other, chain);
+    const bool follows = !may_meet(other, chain) && begins_alike(other, chain);
     Seen seen;
     seen.client_ns = follows ? 0 : load.client_ns - cut.client_ns;
     seen.up_ns = follows ? 0 : load.up.total_ns - cut.up_ns;
@@ -723,12 +810,12 @@ class LinkModel {
   // By exclusive group; with an empty name what is in none.
   std::map<std::string, time_ns> seen_on_host(size_t other, size_t chain, size_t place) const {
     std::map<std::string, time_ns> found;
-    if (one_release(other, chain) && begins_alike(other, chain)) return found;
-    const std::vector<bool> &elsewhere = cut_for(other, chain).callbacks;
+    if (!may_meet(other, chain) && begins_alike(other, chain)) return found;
     const std::vector<LinkCallback> &callbacks = system_.chains[other].callbacks;
+    const std::vector<bool> *elsewhere = other == chain ? nullptr : &cut_for(other, chain).callbacks;
     for (size_t index = 0; index < callbacks.size(); index++) {
       const LinkCallback &callback = callbacks[index];
-      if (callback.place == static_cast<int>(place) && !elsewhere[index])
+      if (callback.place == static_cast<int>(place) && (elsewhere == nullptr || !(*elsewhere)[index]))
         found[callback.group] += callback.execution_ns;
     }
     return found;
@@ -741,11 +828,41 @@ class LinkModel {
     return latest_ns;
   }
 
-  // What another chain executes or sends in a window of this one. Of chains of one timer no other instance is about:
-  // each is over before the next expiry.
-  Linear within(size_t other, size_t chain, time_ns load_ns, time_ns window_ns) const {
-    if (one_release(other, chain) && system_.protocol.losses == 0) return constant(load_ns);
-    return share(load_ns, period(other), latest_ns(other), window_ns);
+  // In a window of this chain another instance of the other one may be about than that of the same expiry.
+  bool may_meet(size_t other, size_t chain) const {
+    return !one_release(other, chain) || several_[chain] || latest_ns(other) > period(other);
+  }
+
+  // From the nominal expiry until all of an instance that is charged there is over. Where several instances are under
+  // way, it is over at that stage long before it is over at all.
+  time_ns until_ns(size_t chain, const Stage &at) const {
+    if (!several_[chain] || !is_plain_[chain]) return latest_ns(chain);
+    time_ns behind_ns = 0;
+    for (const Stage &stage : stages_[chain]) {
+      if (stage.is_at(at)) behind_ns = std::max(behind_ns, stage.behind_ns);
+    }
+    return std::min(behind_ns, latest_ns(chain));
+  }
+
+  // What another chain executes or sends there in a window of this one. busy: the window begins when nothing waits
+  // there that goes before the least urgent of its work, so that what is done in it has also come in it.
+  Linear within(size_t other, size_t chain, const Stage &at, time_ns load_ns, time_ns window_ns, bool busy) const {
+    if (!may_meet(other, chain) && system_.protocol.losses == 0) return constant(load_ns);
+    const Linear executed = share(load_ns, period(other), std::max(until_ns(other, at), load_ns), window_ns);
+    return busy ? lesser(executed, arrived(other, at, window_ns), window_ns) : executed;
+  }
+
+  // What comes to that processor or direction in a window, from any nominal expiry on; kNeverNs: unknown. Work that
+  // waits for something else there, too, may have come before.
+  Linear arrived(size_t chain, const Stage &at, time_ns window_ns) const {
+    const Protocol &protocol = system_.protocol;
+    if (!is_plain_[chain] || !windows_suffice_ || protocol.hold || protocol.losses > 0) return constant(kNeverNs);
+    Linear sum;
+    for (const Stage &stage : stages_[chain]) {
+      if (!stage.is_at(at)) continue;
+      sum = sum + scale(stair(window_ns, stage.late_ns - stage.early_ns, period(chain)), stage.own_ns);
+    }
+    return sum;
   }
 
   // What the last callback sends leaves after the response, before that of the next instance at the latest.
@@ -775,7 +892,7 @@ class LinkModel {
   // happens once less a message than it has frames.
   int64_t beginnings(size_t chain, const Traffic &sent) const {
     const Protocol &protocol = system_.protocol;
-    if (is_batch() || system_.chains[chain].shares_level) return -1;
+    if (is_batch() || system_.chains[chain].shares_level || several_[chain]) return -1;
     const bool one_by_one =
         protocol.acknowledges == Acknowledges::always && protocol.losses == 0 && span_ns(chain) <= period(chain);
     return one_by_one ? sent.frames : 3 * (sent.frames + protocol.losses);
@@ -877,8 +994,7 @@ class LinkModel {
   // From the arrival of an answer until its callback begins, at most.
   time_ns taking_ns(size_t chain) const {
     const Load &self = loads_[chain];
-    const time_ns late_ns =
-        std::max<time_ns>(std::min(responses_[chain], period(chain)) - self.before_ns - self.behind_ns, 0);
+    const time_ns late_ns = std::max<time_ns>(about_ns(chain) - self.before_ns - self.behind_ns, 0);
     if (is_batch()) return late_ns;
     const time_ns own_ns = add(client_blocking(chain) + lock_blocking(chain), self.visit_ns);
     LinkParts parts;
@@ -887,6 +1003,8 @@ class LinkModel {
       window_ns = next_ns;
       next_ns =
           add(own_ns, add(client_interference(chain, window_ns, parts).value, interrupts(chain, window_ns).value));
+      if (several_[chain])
+        next_ns = add(next_ns, share(self.client_ns, period(chain), about_ns(chain), window_ns).value);
     }
     return std::min(next_ns, late_ns);
   }
@@ -932,11 +1050,18 @@ class LinkModel {
     const time_ns down_turn_ns = counted_down ? longest_frame_ns(Direction::down) + answer_ns_ : down_wait_ns;
     load.losses_ns = add(multiply(lost, add(turn_ns, add(2 * up_turn_ns, 2 * down_turn_ns))), own_ns);
     const time_ns repair_ns = add(multiply(lost, add(turn_ns, multiply(2, add(up_wait_ns, down_wait_ns)))), own_ns);
-    const time_ns late_ns = std::min(responses_[chain], period(chain));
+    const time_ns late_ns = about_ns(chain);
     const time_ns pending_ns = add(add(late_ns, load.settling_ns), tail_ns(chain));
     Traffic up = load.up, down = load.down;
     up.control = down.control = up.receipts = down.receipts = up.asks = down.asks = 0;
     const auto count = [&](const Questions &questions, const Traffic &sent, time_ns message_pending_ns) {
+      // Of several instances under way the frame that left last is asked about.
+      if (several_[chain]) {
+        const int64_t each = questions.delay_ns < 0
+                                 ? message_pending_ns / std::min(questions.floor_ns, questions.period_ns)
+                                 : heartbeats(questions, message_pending_ns);
+        return std::min(multiply(sent.frames, each), heartbeats_of_stream(questions, -1, pending_ns));
+      }
       const int64_t begun = questions.delay_ns < 0 ? sent.frames : sent.messages;
       return std::min(multiply(begun, heartbeats(questions, message_pending_ns)),
                       heartbeats_of_stream(questions, beginnings(chain, sent), pending_ns));
@@ -1077,7 +1202,7 @@ class LinkModel {
     const time_ns silence_ns = system_.protocol.silence_ns;
     time_ns late_ns = system_.line.acknowledges_ns();
     for (size_t chain = 0; is_batch() && chain < size(); chain++)
-      late_ns = std::max(late_ns, add(system_.line.acknowledges_ns(), std::min(responses_[chain], period(chain))));
+      late_ns = std::max(late_ns, add(system_.line.acknowledges_ns(), about_ns(chain)));
     return stair(window_ns, add(silence_ns, late_ns), silence_ns / 2);
   }
 
@@ -1201,6 +1326,7 @@ class LinkModel {
     hosts_keep_up_ = false;
     const std::vector<int64_t> instances = busy_instances(Direction::down);
     if (!alive_ || !windows_suffice_ || system_.protocol.losses > 0 || instances.empty() || loads_reach_line()) return;
+    if (any_several_) return;
     time_ns longest_ns = 0, unasked_ns = 0, host_ns = 0;
     for (size_t chain = 0; chain < size(); chain++) {
       const Load &load = loads_[chain];
@@ -1227,7 +1353,7 @@ class LinkModel {
     if (messages == 0 && !somebody_waits) return {};
     LinkParts by_level = parts;
     const Linear general = uplink_by_level(chain, messages, window_ns, by_level);
-    if (somebody_waits) {
+    if (somebody_waits || several_[chain]) {
       parts = by_level;
       return general;
     }
@@ -1246,7 +1372,7 @@ class LinkModel {
     return scale(signs_of_life(window_ns), frame_ns);
   }
 
-  Linear uplink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const {
+  Linear uplink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts, bool busy = false) const {
     const Load &self = loads_[chain];
     const time_ns control_ns = answer_ns_ + gap_ns_;
     Linear sum;
@@ -1266,19 +1392,23 @@ class LinkModel {
         frames = {};
       } else if (load.hold_ns > load.up.total_ns) {  // also for what others have counted, unless all of it is theirs
         frames = share(goes_on_[other] ? 0 : load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
-      } else if (one_release(other, chain)) {
-        frames = within(other, chain, part.up_ns, window_ns);
+      } else if (!may_meet(other, chain) || several_[other]) {
+        frames = within(other, chain, kUp, part.up_ns, window_ns, busy);
       } else {
         frames = share(part.up_ns, period(other), std::max(span, part.up_ns), window_ns);
+        if (busy) frames = lesser(frames, arrived(other, kUp, window_ns), window_ns);
       }
       const Linear control = share(part.up_control * control_ns, period(other), span, window_ns);
       parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
       parts.control_ns = add(parts.control_ns, control.value);
       sum = sum + frames + control;
     }
-    if (self.answers_first || add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain)) {
-      sum = sum + constant(self.up.control * control_ns);
-      parts.control_ns = add(parts.control_ns, self.up.control * control_ns);
+    if (several_[chain] || self.answers_first || add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain)) {
+      const time_ns own_ns = self.up.control * control_ns;
+      const Linear control =
+          several_[chain] ? share(own_ns, period(chain), span_ns(chain), window_ns) : constant(own_ns);
+      sum = sum + control;
+      parts.control_ns = add(parts.control_ns, control.value);
     }
     const Linear beside = loads_on_line(Direction::up, window_ns);
     parts.control_ns = add(parts.control_ns, beside.value);
@@ -1295,7 +1425,7 @@ class LinkModel {
   Linear downlink(size_t chain, time_ns window_ns, LinkParts &parts) const {
     if (loads_[chain].down.messages == 0) return {};
     LinkParts by_level = parts;
-    const Linear general = downlink_by_level(chain, window_ns, by_level);
+    const Linear general = downlink_by_level(chain, loads_[chain].down.messages, window_ns, by_level);
     const time_ns wait_ns = down_waits_[chain];
     if (wait_ns >= general.value) {
       parts = by_level;
@@ -1305,13 +1435,15 @@ class LinkModel {
     return lesser(general, constant(wait_ns), window_ns);
   }
 
-  Linear downlink_by_level(size_t chain, time_ns window_ns, LinkParts &parts) const {
+  Linear downlink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts,
+                           bool busy = false) const {
     const Load &self = loads_[chain];
     // Its own acknowledgments may stand before its answer, and those of the instance before.
     const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
-    const time_ns own_ns = self.down.control * answer_ns_ * (late_answer ? 2 : 1);
-    Linear sum = constant(own_ns);
-    parts.control_ns = add(parts.control_ns, own_ns);
+    const time_ns own_ns = self.down.control * answer_ns_;
+    Linear sum = several_[chain] ? share(own_ns, period(chain), span_ns(chain), window_ns)
+                                 : constant(own_ns * (late_answer ? 2 : 1));
+    parts.control_ns = add(parts.control_ns, sum.value);
     time_ns blocking_ns = 0;
     for (const size_t other : here_) {
       if (other == chain) continue;
@@ -1324,7 +1456,7 @@ class LinkModel {
       const Linear control = share(part.down_control * answer_ns_, period(other), span_ns(other), window_ns);
       parts.control_ns = add(parts.control_ns, control.value);
       sum = sum + control;
-      const Linear frames = within(other, chain, part.down_ns, window_ns);
+      const Linear frames = within(other, chain, kDown, part.down_ns, window_ns, busy);
       parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
       sum = sum + frames;
     }
@@ -1336,20 +1468,20 @@ class LinkModel {
       parts.control_ns = add(parts.control_ns, questions.value);
       sum = sum + questions;
     }
-    parts.line_blocking_ns += self.down.messages * blocking_ns;
-    return sum + constant(self.down.messages * blocking_ns);
+    parts.line_blocking_ns += messages * blocking_ns;
+    return sum + constant(messages * blocking_ns);
   }
 
   // ---- bounds: demand in a window, and the least window that it fits into ----
 
-  Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts) const {
+  Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts, bool busy = false) const {
     Linear sum;
     parts.client_interference_ns.assign(size(), 0);
     if (loads_[chain].visits == 0) return sum;  // it never waits there
     for (const size_t other : here_) {
       if (!goes_first(other, chain)) continue;
       const time_ns load_ns = seen(other, chain).client_ns;
-      const Linear executed = within(other, chain, load_ns, window_ns);
+      const Linear executed = within(other, chain, kClient, load_ns, window_ns, busy);
       parts.client_interference_ns[other] = executed.value;
       const time_ns punctual_ns = share(load_ns, period(other), load_ns, window_ns).value;
       if (!one_release(other, chain)) parts.lateness_ns = add(parts.lateness_ns, executed.value - punctual_ns);
@@ -1360,7 +1492,9 @@ class LinkModel {
 
   Linear interrupts(size_t chain, time_ns window_ns) const {
     if (loads_[chain].visits == 0) return {};
-    Linear sum = constant(2 * loads_[chain].interrupts_ns) + loads(window_ns, false);
+    Linear sum = constant(2 * loads_[chain].interrupts_ns);
+    if (several_[chain]) sum = scale(stair(window_ns, span_ns(chain), period(chain)), loads_[chain].interrupts_ns);
+    sum = sum + loads(window_ns, false);
     for (const size_t other : here_) {
       if (other == chain || loads_[other].interrupts_ns == 0) continue;
       const Seen load = seen(other, chain);
@@ -1387,11 +1521,15 @@ class LinkModel {
     }
     std::map<std::string, time_ns> of_group;
     std::vector<time_ns> units;
+    time_ns rest_ns = 0;  // of chains of which several instances run at a time, which are no unit
     for (size_t other = 0; other < size(); other++) {
-      if (other == chain || loads_[other].hosts_ns[place] == 0) continue;
+      if ((other == chain && !several_[chain]) || loads_[other].hosts_ns[place] == 0) continue;
       for (const auto &[group, load_ns] : seen_on_host(other, chain, place)) {
-        const time_ns executed_ns = within(other, chain, load_ns, window_ns).value;
-        if (group.empty()) {
+        const Stage at{Stage::Kind::host, place};
+        const time_ns executed_ns = within(other, chain, at, load_ns, window_ns, false).value;
+        if (group.empty() && latest_ns(other) > period(other)) {
+          rest_ns = add(rest_ns, executed_ns);
+        } else if (group.empty()) {
           units.push_back(executed_ns);
         } else {
           of_group[group] = add(of_group[group], executed_ns);
@@ -1405,7 +1543,7 @@ class LinkModel {
       if (own.count(group) == 0 || own.size() > 1) units.push_back(executed_ns);
     }
     std::sort(units.rbegin(), units.rend());
-    time_ns rest_ns = 0, busy_ns = kNeverNs;
+    time_ns busy_ns = kNeverNs;
     for (const time_ns unit_ns : units) rest_ns = add(rest_ns, unit_ns);
     for (size_t longest = 0; longest < static_cast<size_t>(system_.hosts[place].lanes); longest++) {
       const auto left = static_cast<time_ns>(static_cast<size_t>(system_.hosts[place].lanes) - longest);
@@ -1416,20 +1554,23 @@ class LinkModel {
     return {add(excluded_ns, busy_ns), 0, window_ns};
   }
 
+  Linear host_at(size_t chain, size_t place, time_ns window_ns, bool busy = false) const {
+    if (system_.hosts[place].lanes > 1) return lanes_wait(chain, place, window_ns);
+    Linear sum;
+    for (size_t other = 0; other < size(); other++) {
+      if (other == chain || loads_[other].hosts_ns[place] == 0) continue;
+      for (const auto &[group, load_ns] : seen_on_host(other, chain, place))
+        sum = sum + within(other, chain, {Stage::Kind::host, place}, load_ns, window_ns, busy);
+    }
+    return sum;
+  }
+
   Linear host(size_t chain, time_ns window_ns) const {
     Linear sum;
     if (hosts_keep_up_) return sum;
     for (size_t place = 0; place < system_.hosts.size(); place++) {
-      if (system_.hosts[place].own_cores || !loads_[chain].visits_host[place]) continue;
-      if (system_.hosts[place].lanes > 1) {
-        sum = sum + lanes_wait(chain, place, window_ns);
-        continue;
-      }
-      for (size_t other = 0; other < size(); other++) {
-        if (other == chain || loads_[other].hosts_ns[place] == 0) continue;
-        for (const auto &[group, load_ns] : seen_on_host(other, chain, place))
-          sum = sum + within(other, chain, load_ns, window_ns);
-      }
+      if (!system_.hosts[place].own_cores && loads_[chain].visits_host[place])
+        sum = sum + host_at(chain, place, window_ns);
     }
     return sum;
   }
@@ -1453,8 +1594,9 @@ class LinkModel {
       if (other != chain) count = up ? seen(other, chain).up_frames : seen(other, chain).down_frames;
       // Its own response may be longer than what is known of it so far.
       const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
-      const Linear instances =
-          other == chain ? stair(window_ns, own_ns, period(chain)) : constant(divide_up(span_ns(other), period(other)));
+      const bool by_window = other == chain && !several_[chain];
+      const Linear instances = by_window ? stair(window_ns, own_ns, period(chain))
+                                         : constant(std::max<int64_t>(divide_up(span_ns(other), period(other)), 1));
       frames = frames + scale(instances, count);
     }
     return frames;
@@ -1482,7 +1624,7 @@ class LinkModel {
   bool is_any_window_full() const {
     return std::any_of(here_.begin(), here_.end(), [this](size_t chain) {
       if (is_foreign(chain)) return false;
-      const time_ns window_ns = std::max<time_ns>(std::min(responses_[chain], period(chain)) - jitter(chain), 1);
+      const time_ns window_ns = std::max<time_ns>(about_ns(chain) - jitter(chain), 1);
       const Load &load = loads_[chain];
       return window_wait(chain, Direction::up, load.up.messages, window_ns).value > 0 ||
              window_wait(chain, Direction::down, load.down.messages, window_ns).value > 0;
@@ -1558,7 +1700,9 @@ class LinkModel {
     return true;
   }
 
-  Demand demand(size_t chain, time_ns window_ns, Until until = Until::sent) const {
+  // instances: of this chain, one behind the other without a gap, of which the window begins with the first; one where
+  // each is over before the next release.
+  Demand demand(size_t chain, time_ns window_ns, Until until = Until::sent, int64_t instances = 1) const {
     const Load &self = loads_[chain];
     const LinkChain &described = system_.chains[chain];
     const bool waited = waits_for_line(described) || waits_for_answer(described);
@@ -1596,6 +1740,12 @@ class LinkModel {
     const Linear generic = base + result.remote + client;
     // A section that is interrupted goes on between the visits of more urgent chains, which the lemmas of pairs
     // exclude. They say nothing of chains that are as urgent.
+    if (several_[chain]) {
+      const Linear own = own_instances(chain, until, instances, window_ns);
+      parts.own_ns = own.value;
+      result.cases = {generic + own};
+      return result;
+    }
     const bool one_processor = system_.client.processors == 1;
     if (!self.pair || is_batch() || parts.lock_blocking_ns > 0 || system_.chains[chain].shares_level ||
         !one_processor) {
@@ -1646,7 +1796,7 @@ class LinkModel {
     for (const size_t other : here_) {
       if (!goes_first(other, chain)) continue;
       const Load &load = loads_[other];
-      const Linear all = within(other, chain, seen(other, chain).client_ns, window_ns);
+      const Linear all = within(other, chain, kClient, seen(other, chain).client_ns, window_ns, false);
       const Linear count = stair(window_ns, responses_[other], period(other));
       once.sum = once.sum + (load.pair ? lesser(all, scale(count, load.visit_ns), window_ns) : all);
       if (!load.pair) continue;
@@ -1668,6 +1818,208 @@ class LinkModel {
     }
     if (found < size() && stair(window_ns, responses_[found], period(found)).value > 1) return size();
     return found;
+  }
+
+  // ---- several instances under way (docs/analysis/link.md, "Beyond the period") ----
+
+  // Why an instance of this chain must be over before the next one is released; empty: it need not.
+  std::string alone(size_t chain) const {
+    const LinkChain &self = system_.chains[chain];
+    const Protocol &protocol = system_.protocol;
+    if (!self.alone.empty()) return self.alone;
+    if (is_batch() && system_.client.send != Send::asynchronous)
+      return "publishing waits, and there is no bound for a sample that comes meanwhile and finds one before it";
+    if (!self.uplink_reliable && !self.downlink_reliable) return "";
+    if (protocol.losses > 0) return "there is no bound for the repair of several instances";
+    if (protocol.hold) return "there is no bound for several instances that hold the line";
+    if (protocol.acknowledges == Acknowledges::asked)
+      return "there is no bound for several instances that are acknowledged when they are asked about";
+    return "";
+  }
+
+  // What an instance goes through until then.
+  std::vector<Stage> stages_until(size_t chain, Until until) const {
+    std::vector<Stage> stages = stages_[chain];
+    if (until == Until::ended && loads_[chain].tail_line_ns > 0) stages.pop_back();
+    return stages;
+  }
+
+  // In the window of so many instances what the others of the chain add to one way through all of its stages. Where the
+  // chain has several stages, all that it does there counts; at each other one its instances come in order.
+  Linear own_instances(size_t chain, Until until, int64_t instances, time_ns window_ns) const {
+    using Kind = Stage::Kind;
+    const std::vector<Stage> stages = stages_until(chain, until);
+    Linear sum;
+    time_ns longest_ns = 0;
+    for (size_t index = 0; index < stages.size(); index++) {
+      const Stage &stage = stages[index];
+      if (stage.kind == Kind::delay) continue;
+      const auto is_alike = [&stage](const Stage &other) {
+        return other.kind == stage.kind && other.host == stage.host;
+      };
+      longest_ns = std::max(longest_ns, add(stage.own_ns, full_window_ns(chain, stage, window_ns)));
+      const auto here = stages.begin() + static_cast<ptrdiff_t>(index);
+      if (stage.others_ns == 0 || std::find_if(stages.begin(), here, is_alike) != here) continue;
+      const Linear others = share(stage.own_ns + stage.others_ns, period(chain), span_ns(chain), window_ns);
+      sum = sum + others;
+    }
+    return sum + constant(multiply(instances - 1, longest_ns));
+  }
+
+  // How long one of its messages waits there for its window.
+  time_ns full_window_ns(size_t chain, const Stage &stage, time_ns window_ns) const {
+    if (stage.kind != Stage::Kind::up && stage.kind != Stage::Kind::down) return 0;
+    const Direction direction = stage.kind == Stage::Kind::up ? Direction::up : Direction::down;
+    return window_wait(chain, direction, 1, window_ns).value;
+  }
+
+  // What its instances do there at other stages, and the taking over of what comes later.
+  Linear other_stages(size_t chain, const Stage &stage, time_ns window_ns) const {
+    const Linear executed = share(stage.others_ns, period(chain), span_ns(chain), window_ns);
+    if (stage.others_ns == 0 || !is_plain_[chain] || !windows_suffice_) return executed;
+    time_ns taking_ns = stage.others_ns;
+    Linear came;
+    for (const Stage &other : stages_[chain]) {
+      if (!other.is_at(stage) || other.index == stage.index) continue;
+      came = came + scale(stair(window_ns, other.late_ns - other.early_ns, period(chain)), other.own_ns);
+      taking_ns -= other.own_ns;
+    }
+    came = came + scale(stair(window_ns, stage.late_ns - stage.early_ns, period(chain)), taking_ns);
+    return lesser(executed, came, window_ns);
+  }
+
+  // So many instances at one stage, from a moment on in which nothing waits there that goes before them.
+  Demand demand_at(size_t chain, const Stage &stage, time_ns window_ns, int64_t instances) const {
+    using Kind = Stage::Kind;
+    Demand result;
+    LinkParts &parts = result.parts;
+    parts.client_interference_ns.assign(size(), 0);
+    parts.line_interference_ns.assign(size(), 0);
+    const Linear others = other_stages(chain, stage, window_ns);
+    const time_ns waiting_ns = full_window_ns(chain, stage, window_ns);
+    Linear sum = constant(add(stage.own_ns, multiply(instances, waiting_ns))) + others;
+    parts.window_ns = multiply(instances, waiting_ns);
+    parts.own_ns = add(others.value, multiply(instances - 1, stage.own_ns));
+    sum = sum + constant(multiply(instances - 1, stage.own_ns));
+    switch (stage.kind) {
+      case Kind::client: {
+        const Linear interrupt = interrupts(chain, window_ns);
+        parts.execution_ns = stage.own_ns;
+        parts.client_blocking_ns = client_blocking(chain);
+        parts.lock_blocking_ns = lock_blocking(chain);
+        parts.interrupts_ns = interrupt.value;
+        sum = sum + client_interference(chain, window_ns, parts, true) + interrupt;
+        sum = sum + constant(parts.client_blocking_ns + parts.lock_blocking_ns);
+        break;
+      }
+      case Kind::up:
+      case Kind::down: {
+        const Linear masked = loads(window_ns, true);
+        parts.line_ns = stage.own_ns;
+        parts.interrupts_ns = masked.value;
+        sum = sum + masked +
+              (stage.kind == Kind::up ? uplink_by_level(chain, 1, window_ns, parts, true)
+                                      : downlink_by_level(chain, 1, window_ns, parts, true));
+        break;
+      }
+      case Kind::host: {
+        const Linear waits = host_at(chain, stage.host, window_ns, true);
+        parts.host_ns = stage.own_ns;
+        parts.host_wait_ns = waits.value;
+        sum = sum + waits;
+        break;
+      }
+      case Kind::delay:
+        parts.host_ns = stage.own_ns;
+    }
+    result.cases = {sum};
+    return result;
+  }
+
+  // From the arrival at a stage, late_ns after a nominal expiry at most, until an instance is behind it, or kNeverNs.
+  // parts: what that is made of.
+  time_ns stage_ns(size_t chain, const Stage &stage, time_ns late_ns, LinkParts *parts) const {
+    if (stage.kind == Stage::Kind::delay) {
+      if (parts != nullptr) parts->host_ns += stage.own_ns;
+      return stage.own_ns;
+    }
+    time_ns longest_ns = 0, window_ns = 1, unused_ns = 0;
+    for (int64_t instances = 1; instances <= kMostInstances; instances++) {
+      const auto ask = [&](time_ns in_ns) { return demand_at(chain, stage, in_ns, instances).cases; };
+      window_ns = least_window(ask, window_ns, kLongestWaitNs, unused_ns);
+      if (window_ns == kNeverNs) return kNeverNs;
+      const time_ns earlier_ns = multiply(instances - 1, period(chain));
+      if (window_ns - earlier_ns > longest_ns) {
+        longest_ns = window_ns - earlier_ns;
+        if (parts != nullptr) *parts = demand_at(chain, stage, window_ns, instances).parts;
+      }
+      // The next one finds none of these there any more.
+      if (add(late_ns, window_ns) <= add(earlier_ns, period(chain)) + stage.early_ns) return longest_ns;
+    }
+    return kNeverNs;
+  }
+
+  // Stage by stage: what is before a stage makes its arrivals late, no more.
+  time_ns by_stages_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
+    time_ns late_ns = jitter(chain);
+    for (const Stage &stage : stages_until(chain, until)) {
+      LinkParts own;
+      const time_ns behind_ns = stage_ns(chain, stage, late_ns, parts == nullptr ? nullptr : &own);
+      if (behind_ns >= kLongestWaitNs - late_ns) return kNeverNs;
+      late_ns += behind_ns;
+      if (parts != nullptr) parts->include(own);
+    }
+    return late_ns;
+  }
+
+  // When instances come to each stage, for the windows of others. Whether something of that has changed.
+  bool place_stages(size_t chain) {
+    if (!is_plain_[chain]) return false;
+    bool changed = false;
+    time_ns late_ns = jitter(chain);
+    for (Stage &stage : stages_[chain]) {
+      const time_ns behind_ns = std::min(add(late_ns, stage_ns(chain, stage, late_ns, nullptr)), responses_[chain]);
+      changed = changed || late_ns > stage.late_ns || behind_ns > stage.behind_ns;
+      stage.late_ns = std::max(stage.late_ns, late_ns);
+      late_ns = stage.behind_ns = std::max(stage.behind_ns, behind_ns);
+    }
+    return changed;
+  }
+
+  // All stages in one window, which begins with the first of so many instances that follow each other without a gap.
+  time_ns by_window_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
+    time_ns longest_ns = 0, window_ns = 1, unused_ns = 0;
+    for (int64_t instances = 1; instances <= kMostInstances; instances++) {
+      const auto ask = [&](time_ns in_ns) { return demand(chain, in_ns, until, instances).cases; };
+      window_ns = least_window(ask, window_ns, kLongestWaitNs, unused_ns);
+      if (window_ns == kNeverNs) return kNeverNs;
+      const time_ns response_ns = add(jitter(chain), window_ns) - multiply(instances - 1, period(chain));
+      if (response_ns > longest_ns) {
+        longest_ns = response_ns;
+        if (parts != nullptr) *parts = demand(chain, window_ns, until, instances).parts;
+      }
+      if (response_ns <= period(chain)) return longest_ns;
+    }
+    return kNeverNs;
+  }
+
+  // Of a timer that is late by a period the executor skips an expiry.
+  bool timer_keeps_up(size_t chain) const {
+    const Stage &first = stages_[chain].front();
+    if (system_.chains[chain].sporadic || first.kind == Stage::Kind::delay) return true;
+    return add(jitter(chain), timer_ns(chain)) <= period(chain);
+  }
+
+  // From the release until the timer's callback has ended.
+  time_ns timer_ns(size_t chain) const {
+    time_ns unused_ns = 0;
+    const auto ask = [&](time_ns in_ns) { return demand_at(chain, stages_[chain].front(), in_ns, 1).cases; };
+    return least_window(ask, 1, kLongestWaitNs, unused_ns);
+  }
+
+  time_ns beyond_period_ns(size_t chain, Until until) const {
+    if (jitter(chain) >= kLongestWaitNs || overloaded(chain) || !timer_keeps_up(chain)) return kNeverNs;
+    return std::min(by_stages_ns(chain, until), by_window_ns(chain, until));
   }
 
   // ---- the solution ----
@@ -1700,27 +2052,37 @@ class LinkModel {
   }
 
   // reached_ns: if it is late by itself, what it would take at least.
-  time_ns solve(size_t chain, time_ns &reached_ns) const {
+  time_ns solve(size_t chain, time_ns &reached_ns) {
     if (!control_counted_ || loads_[chain].settling_ns >= kLongestWaitNs) return kNeverNs;
     for (const size_t other : dependences(chain)) {
       if (responses_[other] == kNeverNs) return kNeverNs;
     }
-    const time_ns from_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
-    const time_ns window_ns = least_window(chain, Until::sent, from_ns, period(chain) - jitter(chain), reached_ns);
-    return window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
+    if (!several_[chain]) {
+      const time_ns from_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
+      const auto ask = [&](time_ns window_ns) { return demand(chain, window_ns).cases; };
+      const time_ns window_ns = least_window(ask, from_ns, period(chain) - jitter(chain), reached_ns);
+      const time_ns found_ns = window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
+      if (!alone(chain).empty() || (!any_several_ && found_ns != kNeverNs)) return found_ns;
+      const time_ns least_ns = std::min(found_ns, staged_ns(chain, Until::sent));
+      if (least_ns <= period(chain)) return std::max(least_ns, responses_[chain]);
+      several_[chain] = any_several_ = true;
+    }
+    const time_ns found_ns = beyond_period_ns(chain, Until::sent);
+    return found_ns > multiply(kMostInstances, period(chain)) ? kNeverNs : std::max(found_ns, responses_[chain]);
   }
 
-  // The least window from here on that all of it fits into; kNeverNs: none up to most_ns.
-  time_ns least_window(size_t chain, Until until, time_ns from_ns, time_ns most_ns, time_ns &reached_ns) const {
+  // The least window from here on that all that is asked in it fits into; kNeverNs: none up to most_ns.
+  template <class Ask>
+  static time_ns least_window(const Ask &ask, time_ns from_ns, time_ns most_ns, time_ns &reached_ns) {
     time_ns window_ns = from_ns;
     for (int step = 0; step < kMostSteps && window_ns <= most_ns; step++) {
       time_ns next_ns = window_ns;
-      for (const Linear &each : demand(chain, window_ns, until).cases) {
+      for (const Linear &each : ask(window_ns)) {
         if (each.value <= window_ns) continue;
         const time_ns behind_ns = each.slope >= 1 ? each.until_ns + 1 : 0;
         next_ns = std::max({next_ns, each.value, std::min(behind_ns, add(most_ns, 1))});
       }
-      if (next_ns == window_ns) return settled(chain, until, window_ns);
+      if (next_ns == window_ns) return settled(ask, window_ns);
       reached_ns = window_ns = next_ns;
     }
     return kNeverNs;
@@ -1735,7 +2097,8 @@ class LinkModel {
       return;
     }
     const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
-    if (reached_ns <= window_ns) return;  // it was not looked at
+    if (several_[chain]) why_[chain] = why_beyond(chain);
+    if (several_[chain] || reached_ns <= window_ns) return;  // it was not looked at
     Demand made = demand(chain, window_ns);
     made.parts.jitter_ns = jitter(chain);
     for (const Linear &each : made.cases) reached_[chain] = std::max(reached_[chain], add(jitter(chain), each.value));
@@ -1743,10 +2106,11 @@ class LinkModel {
   }
 
   // A step behind a corner may go a little too far; whatever a window is enough for is itself a window that is enough.
-  time_ns settled(size_t chain, Until until, time_ns window_ns) const {
+  template <class Ask>
+  static time_ns settled(const Ask &ask, time_ns window_ns) {
     for (int step = 0; step < kMostSteps; step++) {
       time_ns least_ns = 1;
-      for (const Linear &each : demand(chain, window_ns, until).cases) least_ns = std::max(least_ns, each.value);
+      for (const Linear &each : ask(window_ns)) least_ns = std::max(least_ns, each.value);
       if (least_ns >= window_ns) break;
       window_ns = least_ns;
     }
@@ -1755,18 +2119,32 @@ class LinkModel {
 
   // Of a chain that has a bound: until its last callback has ended, whatever that sends.
   time_ns end_ns(size_t chain) const {
+    if (several_[chain]) return std::min(beyond_period_ns(chain, Until::ended), responses_[chain]);
     if (loads_[chain].tail_line_ns == 0) return responses_[chain];
+    return std::min({in_period_ns(chain, Until::ended), staged_ns(chain, Until::ended), responses_[chain]});
+  }
+
+  // By the window of one instance, where that is over before the next release; else kNeverNs.
+  time_ns in_period_ns(size_t chain, Until until) const {
     time_ns reached_ns = 0;
-    const time_ns most_ns = responses_[chain] - jitter(chain);
-    return add(jitter(chain), std::min(least_window(chain, Until::ended, 1, most_ns, reached_ns), most_ns));
+    const time_ns most_ns = period(chain) - jitter(chain);
+    const auto ask = [&](time_ns window_ns) { return demand(chain, window_ns, until).cases; };
+    const time_ns window_ns = least_window(ask, 1, most_ns, reached_ns);
+    return window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
+  }
+
+  // Where others have several instances under way, these fill a long window more than each of a chain's stages.
+  time_ns staged_ns(size_t chain, Until until) const {
+    return any_several_ && alone(chain).empty() ? by_stages_ns(chain, until) : kNeverNs;
   }
 
   // ---- what a bound is made of, and what it takes for granted ----
 
   // Shares of what this chain and all that go before it ask for, whoever waits for what: of the directions that it
-  // uses, with escapes as described and without any, and of the client.
+  // uses, with escapes as described and without any, of the client, and of each executor of the host that it visits.
   Shares asked(size_t chain) const {
     Shares shares;
+    shares.hosts.assign(system_.hosts.size() + 1, 0);  // the last is none
     const Load &self = asked_[chain];
     for (const ClientLoad &load : system_.client.loads) {
       const auto period_ns = static_cast<double>(load.period_ns);
@@ -1790,6 +2168,18 @@ class LinkModel {
       }
       shares.client += static_cast<double>(load.client_ns - cut.client_ns) / period_ns;
     }
+    for (size_t place = 0; place < system_.hosts.size(); place++) {
+      if (system_.hosts[place].own_cores || !self.visits_host[place]) continue;
+      for (size_t other = 0; other < size(); other++) {
+        time_ns load_ns = asked_[other].hosts_ns[place];
+        if (other != chain) {
+          load_ns = 0;
+          for (const auto &[group, own_ns] : seen_on_host(other, chain, place)) load_ns += own_ns;
+        }
+        shares.hosts[place] += static_cast<double>(load_ns) / static_cast<double>(period(other)) /
+                               static_cast<double>(system_.hosts[place].lanes);
+      }
+    }
     return shares;
   }
 
@@ -1798,7 +2188,8 @@ class LinkModel {
     for (const size_t other : order_) {
       if (other != chain && !goes_first(other, chain)) continue;
       const Shares shares = asked(other);
-      if (std::max({shares.up, shares.down, shares.client}) >= 1) return other;
+      const double host = *std::max_element(shares.hosts.begin(), shares.hosts.end());
+      if (std::max({shares.up, shares.down, shares.client, host}) >= 1) return other;
     }
     return std::nullopt;
   }
@@ -1828,8 +2219,14 @@ class LinkModel {
     const std::string who = is_batch() ? "all chains ask for "
                             : alone    ? "it asks for "
                                        : "it and the more urgent chains ask for ";
-    if (shares.up < 1 && shares.down < 1)
-      return shares.client < 1 ? "" : who + percent(shares.client) + " of the microcontroller";
+    if (shares.up < 1 && shares.down < 1) {
+      if (shares.client >= 1) return who + percent(shares.client) + " of the microcontroller";
+      const auto busiest = std::max_element(shares.hosts.begin(), shares.hosts.end());
+      if (*busiest < 1) return "";
+      const HostExecutor &host = system_.hosts[static_cast<size_t>(busiest - shares.hosts.begin())];
+      return "the callbacks of executor '" + host.name + "' ask for " + percent(*busiest) + " of " +
+             (host.lanes > 1 ? "its lanes" : "it") + "; lengthen periods or shorten executions";
+    }
     const bool up = shares.up >= shares.down;
     const double plain = up ? shares.plain_up : shares.plain_down;
     const std::string line = std::string(" of the line ") + (up ? "to" : "from") + " the agent at " +
@@ -1841,15 +2238,32 @@ class LinkModel {
     return who + percent(up ? shares.up : shares.down) + line + "; raise 'baud' or send less";
   }
 
+  // Of a chain that has no bound although several of its instances may be under way, as it fails.
+  std::string why_beyond(size_t chain) {
+    const bool is_late = !timer_keeps_up(chain);
+    const time_ns timer_late_ns = is_late ? add(jitter(chain), timer_ns(chain)) : 0;
+    if (is_late && timer_late_ns < kLongestWaitNs) {
+      reached_[chain] = timer_late_ns;
+      return "its timer's callback may end " + milliseconds(timer_late_ns) +
+             " after its expiry, beyond its period of " + milliseconds(period(chain)) +
+             ", and a timer that is late by a period skips an expiry";
+    }
+    if (const auto text = full_window(chain)) return *text;
+    return "its instances come faster than they are over, with all that may go before them";
+  }
+
   // Its stream needs more frames than a window holds, and the wait for it is what makes it late, or most of that.
   std::optional<std::string> full_window(size_t chain) const {
     const time_ns waiting_ns = reached_parts_[chain].window_ns;
     const time_ns rest_ns = reached_[chain] - waiting_ns;
-    if (waiting_ns == 0 || (rest_ns > period(chain) && rest_ns > waiting_ns)) return std::nullopt;
+    if (!several_[chain] && (waiting_ns == 0 || (rest_ns > period(chain) && rest_ns > waiting_ns))) return std::nullopt;
     const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
     const int64_t up = unacknowledged(chain, Direction::up, window_ns).value;
     const int64_t down = unacknowledged(chain, Direction::down, window_ns).value;
+    if (several_[chain] && std::max(up, down) > kMostInstances) return std::nullopt;  // nothing settles any more
     const bool to_agent = window_wait(chain, Direction::up, 1, window_ns).value > 0;
+    if (several_[chain] && !to_agent && window_wait(chain, Direction::down, 1, window_ns).value == 0)
+      return std::nullopt;
     bool shared = false;
     for (const size_t other : here_)
       shared = shared || (other != chain && in_one_stream(other, chain, to_agent ? Direction::up : Direction::down));
@@ -1858,8 +2272,11 @@ class LinkModel {
            (shared ? "the stream that it shares with others" : "its stream") + (to_agent ? " to" : " from") +
            " the agent may wait for an acknowledgment, which takes " +
            milliseconds(to_agent ? load.answer_ns : load.receipt_ns) + ", and a window holds " +
-           std::to_string(system_.protocol.window) + ": it may take " + milliseconds(reached_[chain]) +
-           ", beyond its period of " + milliseconds(period(chain)) + "; make it best_effort, " +
+           std::to_string(system_.protocol.window) +
+           (several_[chain] ? ", so that its instances come faster than they are over"
+                            : ": it may take " + milliseconds(reached_[chain]) + ", beyond its period of " +
+                                  milliseconds(period(chain))) +
+           "; make it best_effort, " +
            (shared ? "make its messages shorter or raise mtu_bytes" : "lengthen its period or lower mtu_bytes");
   }
 
@@ -1878,23 +2295,33 @@ class LinkModel {
              (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");
     }
     if (const auto text = full_window(chain)) return *text;
-    std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
-    if (self.deadline_ns > self.period_ns)
-      limit += ": bounds over a line know one instance at a time, so its deadline of " +
-               milliseconds(self.deadline_ns) + " does not help";
     if (loads_[chain].settling_ns >= kLongestWaitNs) return "its acknowledgments and HEARTBEATs have no end";
+    if (several_[chain]) return why_[chain];
+    std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
+    if (const std::string why = alone(chain); !why.empty()) limit += ": " + why;
     if (reached_[chain] > 0) return "it may take " + milliseconds(reached_[chain]) + " or more, beyond " + limit;
     return "its bound and those of others raise each other, and did not settle below " + limit;
   }
 
+  LinkParts parts_beyond(size_t chain) const {
+    LinkParts stages, window;
+    stages.client_interference_ns.assign(size(), 0);
+    stages.line_interference_ns.assign(size(), 0);
+    const time_ns staged_ns = by_stages_ns(chain, Until::ended, &stages);
+    if (!several_[chain]) return stages;
+    return staged_ns <= by_window_ns(chain, Until::ended, &window) ? stages : window;
+  }
+
   void explain(size_t chain, LinkResult &result) const {
     const time_ns response_ns = end_ns(chain);
-    Demand made = demand(chain, response_ns - jitter(chain), Until::ended);
+    const bool several = several_[chain] || in_period_ns(chain, Until::ended) > response_ns;
+    Demand made = several ? Demand() : demand(chain, response_ns - jitter(chain), Until::ended);
     LinkParts &parts = made.parts;
+    if (several) parts = parts_beyond(chain);
     parts.jitter_ns = jitter(chain);
     result.response_ns = response_ns;
     result.met = response_ns <= system_.chains[chain].deadline_ns;
-    result.hidden = made.cases.size() > 1 && made.cases[0].value >= response_ns - jitter(chain);
+    result.hidden = !several && made.cases.size() > 1 && made.cases[0].value >= response_ns - jitter(chain);
     if (result.hidden) {
       parts.line_ns = parts.host_ns = parts.line_blocking_ns = parts.control_ns = parts.window_ns = 0;
       parts.host_wait_ns = parts.losses_ns = 0;
@@ -1909,6 +2336,10 @@ class LinkModel {
     std::sort(order.begin(), order.end(), [this](size_t left, size_t right) {
       return system_.chains[left].priority < system_.chains[right].priority;
     });
+    // The instances before were released that much earlier.
+    const time_ns earlier_ns = std::clamp<time_ns>(surplus_ns, 0, parts.own_ns);
+    parts.own_ns -= earlier_ns;
+    surplus_ns -= earlier_ns;
     for (std::vector<time_ns> *shares : {&parts.client_interference_ns, &parts.line_interference_ns}) {
       for (const size_t other : order) {
         const time_ns taken_ns = std::clamp<time_ns>(surplus_ns, 0, (*shares)[other]);
@@ -1916,8 +2347,8 @@ class LinkModel {
         surplus_ns -= taken_ns;
       }
     }
-    for (time_ns *part :
-         {&parts.control_ns, &parts.window_ns, &parts.line_blocking_ns, &parts.line_ns, &parts.host_ns}) {
+    for (time_ns *part : {&parts.control_ns, &parts.window_ns, &parts.host_wait_ns, &parts.line_blocking_ns,
+                          &parts.interrupts_ns, &parts.line_ns, &parts.host_ns, &parts.execution_ns}) {
       const time_ns taken_ns = std::clamp<time_ns>(surplus_ns, 0, *part);
       *part -= taken_ns;
       surplus_ns -= taken_ns;
@@ -2022,10 +2453,15 @@ class LinkModel {
   std::vector<size_t> roots_;       // of those that are late, the chain that was late first
   std::vector<time_ns> reached_;    // and what was found of it then
   std::vector<LinkParts> reached_parts_;
+  std::vector<std::string> why_;  // of those of which several instances are under way
+  std::vector<bool> several_;     // an instance may be under way when the next one is released
+  bool any_several_ = false;
   bool settled_ = true;           // else bounds raised each other without end
   std::vector<time_ns> remotes_;  // from the end of the first visit until the answer is there
   std::vector<Load> loads_;
-  std::vector<Load> asked_;                          // the same of an idle system: nothing waits for anything
+  std::vector<Load> asked_;  // the same of an idle system: nothing waits for anything
+  std::vector<std::vector<Stage>> stages_;
+  std::vector<bool> is_plain_;                       // nothing of it is counted elsewhere, and it is bounded here
   std::vector<int64_t> roots_of_;                    // number of the first callback
   std::vector<bool> goes_on_;                        // there is a chain that begins with all of this one
   std::vector<Cut> outside_;                         // what others have counted already
@@ -2040,9 +2476,21 @@ class LinkModel {
 
 }  // namespace
 
+void LinkParts::include(const LinkParts &more) {
+  for (time_ns LinkParts::*part :
+       {&LinkParts::execution_ns, &LinkParts::line_ns, &LinkParts::host_ns, &LinkParts::client_blocking_ns,
+        &LinkParts::lock_blocking_ns, &LinkParts::line_blocking_ns, &LinkParts::control_ns, &LinkParts::window_ns,
+        &LinkParts::interrupts_ns, &LinkParts::host_wait_ns, &LinkParts::own_ns, &LinkParts::lateness_ns})
+    this->*part = add(this->*part, more.*part);
+  for (size_t chain = 0; chain < more.client_interference_ns.size(); chain++) {
+    client_interference_ns[chain] = add(client_interference_ns[chain], more.client_interference_ns[chain]);
+    line_interference_ns[chain] = add(line_interference_ns[chain], more.line_interference_ns[chain]);
+  }
+}
+
 time_ns LinkParts::total_ns() const {
-  time_ns sum = jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + new_data_ns + lock_blocking_ns +
-                line_blocking_ns + control_ns + window_ns + interrupts_ns + host_wait_ns + losses_ns;
+  time_ns sum = own_ns + jitter_ns + execution_ns + line_ns + host_ns + client_blocking_ns + new_data_ns +
+                lock_blocking_ns + line_blocking_ns + control_ns + window_ns + interrupts_ns + host_wait_ns + losses_ns;
   for (const time_ns part : client_interference_ns) sum += part;
   for (const time_ns part : line_interference_ns) sum += part;
   return sum;

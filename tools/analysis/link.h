@@ -84,7 +84,8 @@ struct Protocol {
   time_ns silence_ns = 1'000'000'000;  // then a client asks whether the agent is there; 0: there is no session
 };
 
-// own_cores: every callback has a processor of its own. Else `lanes` threads that take ready callbacks in any order.
+// own_cores: every callback has a processor of its own, and its instances may overlap: a delay. Else `lanes` threads
+// that take ready callbacks in any order.
 struct HostExecutor {
   std::string name;
   int64_t lanes = 1;
@@ -129,6 +130,7 @@ struct LinkChain {
   std::optional<time_ns> response_ns = std::nullopt;
   bool sporadic = false;      // begun by events: its period is the least time between two, and nothing has to come
   bool shares_level = false;  // with others of the same priority that say so, too: all have the same streams
+  std::string alone = {};     // why an instance must be over before the next one is released; empty: it need not
 };
 
 struct LinkSystem {
@@ -183,9 +185,11 @@ struct LinkParts {
   time_ns window_ns = 0;                        // until a full window of its stream takes its frames
   time_ns interrupts_ns = 0;
   time_ns host_wait_ns = 0;  // other callbacks of the host executors
+  time_ns own_ns = 0;        // its other instances
   time_ns losses_ns = 0;     // until what was lost has been sent again
   time_ns lateness_ns = 0;   // that part of the interference which is there because others may be late
   time_ns total_ns() const;
+  void include(const LinkParts &more);  // of another part of the way
 };
 
 // What one direction holds of a chain at the same time, at most: instances whose messages are queued, under way or not
@@ -206,7 +210,7 @@ struct LinkResult {
   time_ns reached_ns = 0, limit_ns = 0;
   LinkParts reached_parts;
   std::string reason;              // the same in words
-  std::vector<size_t> depends_on;  // chains that the bound needs to be over within their periods
+  std::vector<size_t> depends_on;  // chains whose bounds this one needs
 };
 
 // What the bounds take for granted, so that a run can answer it: `id` is one of those in docs/analysis/link.md, the

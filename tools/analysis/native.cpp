@@ -323,6 +323,7 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("downlink_reliable", chain.downlink_reliable);
       of.take("sporadic", chain.sporadic);
       of.take("shares_level", chain.shares_level);
+      of.take("alone", chain.alone);
       of.each("callbacks", "callback", [&](Fields &one) { read_callback(one, read, chain.callbacks.emplace_back()); });
     });
   }
@@ -487,6 +488,7 @@ std::vector<std::pair<Share, std::string>> named(const LinkSystem &system, const
   add_part("interrupts", parts.interrupts_ns);
   add_part("host_wait", parts.host_wait_ns);
   add_part("losses", parts.losses_ns);
+  add_part("own", parts.own_ns);
   return named;
 }
 

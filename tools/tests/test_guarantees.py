@@ -189,21 +189,22 @@ def test_a_ring_of_executors_ends_and_says_why(monkeypatch: pytest.MonkeyPatch) 
         ), output
 
 
-def test_a_deadline_beyond_the_period_does_not_help_over_a_line(tmp_path: Path) -> None:
-    """Bounds there know one instance at a time: none is beyond the period, and the reason names the deadline's line."""
-    text = EXAMPLE.read_text(encoding="utf-8")
-    text = re.sub(r"^deadline_ms = .*$", "deadline_ms = 900", text, flags=re.MULTILINE)
-    file = tmp_path / "system.toml"
-    for period_ms in (500, 130, 110):
-        file.write_text(re.sub(r"^period_ms = .*$", f"period_ms = {period_ms}", text, flags=re.MULTILINE))
-        bounds = bounds_of(load(file))
-        assert all(one.bound_ns is None or one.bound_ns <= period_ms * 1_000_000 for one in bounds.chains)
-        reasons = [line for line in told(file)[1].splitlines() if "has no bound" in line]
-        assert (len(reasons) == 0) == (period_ms == 500)
-        for line in reasons:
-            assert "so its deadline of 900 ms does not help" in line
-            (number,) = re.findall(r"system\.toml:(\d+): ", line)
-            assert file.read_text().splitlines()[int(number) - 1] == "deadline_ms = 900"
+def test_a_chain_over_a_line_may_be_longer_than_its_period() -> None:
+    """Several instances are under way then. What is still needed is that no timer is late by a period."""
+    text = re.sub(r"^deadline_ms = .*$", "deadline_ms = 900", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+    def at(period_ms: int) -> Bounds:
+        return bounds_of(parse(re.sub(r"^period_ms = .*$", f"period_ms = {period_ms}", text, flags=re.MULTILINE)))
+
+    bounds = {one.name: one.bound_ns or 0 for one in at(130).chains}
+    assert bounds["brake"] < 130_000_000 < bounds["steer"] < bounds["battery"] < 900_000_000
+    (depth,) = [one for one in at(130).assumptions if one.id == "depth"]
+    assert depth.values["brake"] == 1 and depth.values["steer"] == 2
+    reasons = {one.name: one.reason or "" for one in at(110).chains}
+    assert re.search(
+        r"timer's callback may end [\d.]+ ms after its expiry, beyond its period of 110 ms", reasons["battery"]
+    )
+    assert all("it depends on chain 'battery'" in reasons[name] for name in ("brake", "steer"))
 
 
 def test_a_large_system_of_several_executors_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,36 +331,29 @@ def test_a_chain_that_is_late_leaves_the_others_their_bounds() -> None:
         assert held(system, bounds, [*host_words(system, "readyset", 2, seed + 1), "spread_us=50000"]) == 3
 
 
-def test_the_reason_is_the_first_chain_that_fails() -> None:
-    file = DATA / "period_too_short_over_a_line.toml"
+def test_the_reason_is_the_first_chain_that_fails(tmp_path: Path) -> None:
+    file = tmp_path / "overload.toml"
+    before, mark, rest = (DATA / "period_too_short_over_a_line.toml").read_text().partition('name = "odom"')
+    file.write_text(before + mark + rest.replace("period_ms = 20", "period_ms = 6", 1))
     status, output = told(file)
     assert status == 1
     lines = {line.split(" has no bound: ")[0]: line for line in output.splitlines() if " has no bound: " in line}
     assert list(lines) == ["odom"] and "\nestop has none because of that\n" in output
-    why = f"{file}:31: "
-    assert f"has no bound: {why}it may take 23." in lines["odom"]
-    assert "beyond its period of 20 ms, within which it must be over; most of it: its own frames" in lines["odom"]
+    assert re.search(r":\d+: it and the more urgent chains ask for 1\d\d\.\d % of the line to the agent", lines["odom"])
     for chain in checked(file)["chains"]:
         assert (chain["bound_ns"], chain["slack_ns"], chain["root"]["chain"]) == (None, None, "odom")
-        assert chain["root"]["reached_ns"] > chain["root"]["limit_ns"] == 20_000_000
-        assert chain["root"]["part"]["kind"] == "line"
-    assert why in told(file, "--explain", "estop")[1].rsplit("estop has no bound", 1)[1]
+    assert "ask for 1" in told(file, "--explain", "estop")[1].rsplit("estop has no bound", 1)[1]
 
 
-def test_two_boards_without_a_bound_say_where_it_fails() -> None:
-    """Each on a line of its own: the arm's is too slow for its own frames, the base waits for the map on its host."""
-    file = DATA / "two_boards.toml"
-    status, output = told(file)
-    assert status == 1
-    roots = {chain["name"]: chain["root"] for chain in checked(file)["chains"]}
-    assert {name: root["chain"] for name, root in roots.items()} == {
-        "emergency_stop": "emergency_stop",
-        "arm_servo": "arm_servo",
-        "lidar": "emergency_stop",
-    }
-    assert (roots["arm_servo"]["part"]["kind"], roots["emergency_stop"]["part"]["kind"]) == ("line", "host_wait")
-    assert f"emergency_stop has no bound: {file}:32: it may take " in output
-    assert f"arm_servo has no bound: {file}:60: it may take " in output
+@pytest.mark.parametrize("name", ["period_too_short_over_a_line", "two_boards"])
+def test_chains_that_are_longer_than_their_periods_are_told_how_long(name: str) -> None:
+    """On one board, and on two with lines of their own whose chains meet on the host."""
+    status, output = told(DATA / f"{name}.toml")
+    chains = checked(DATA / f"{name}.toml")["chains"]
+    late = [one for one in chains if not one["met"]]
+    assert status == 1 and len(late) == 2 and "has no bound" not in output
+    assert all(one["bound_ns"] > one["deadline_ns"] for one in late)
+    assert all(sum(part["value_ns"] for part in one["parts"]) == one["bound_ns"] for one in chains)
 
 
 def test_the_model_is_named_and_stock_rclcpp_is_not_trusted() -> None:

@@ -190,16 +190,138 @@ TEST(LinkBound, EscapesThatDecideAreNamed) {
   EXPECT_NE(reason.find("give 'escaped_bytes'"), std::string::npos) << reason;
 }
 
-TEST(LinkBound, NoBoundBeyondThePeriod) {
+// What is less urgent takes no bound, however much it asks for.
+TEST(LinkBound, OverloadTakesTheBoundsOfWhatIsLessUrgent) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("late", 2, 300 * ms, 300 * ms));
   system.chains.push_back(round_trip("below", 1, 1 * ms, 1 * ms));
   const LinkResults results = bound_link(system);
-  EXPECT_FALSE(results.chains[0].response_ns);  // blocked for 600 ms, above its period
+  EXPECT_GT(results.chains[0].response_ns, 600 * ms);  // blocked for 300 ms twice, beyond its period
   EXPECT_FALSE(results.chains[1].response_ns);
+  EXPECT_EQ(results.chains[1].reason, "it and the more urgent chains ask for 124.0 % of the microcontroller");
   EXPECT_FALSE(results.chains[2].response_ns);
   EXPECT_EQ(results.chains[2].depends_on, (std::vector<size_t>{0, 1}));
   EXPECT_FALSE(results.met);
+}
+
+// ---- beyond the period ----
+
+LinkChain stream(const std::string &name, int64_t priority, time_ns period_ns, int64_t payload_bytes) {
+  return {name,
+          priority,
+          period_ns,
+          10 * period_ns,
+          false,
+          false,
+          {{"sample", kOnClient, 1 * ms, 0, payload_bytes}, {"filter", 0, 1 * ms, 0, 0}}};
+}
+
+// At 100,000 bits a second a byte of a frame takes 0.1 ms: 63 of them 6.3 ms (41 of payload, 3 of padding and 19).
+constexpr int64_t kBytes = 41;
+constexpr time_ns kFrame = 6'300'000;
+
+LinkSystem streams() {
+  LinkSystem system;
+  system.line.baud = 100'000;
+  system.line.escaped_bytes = 0;
+  system.line.agent_ns = 25 * ms;
+  system.protocol.silence_ns = 0;
+  system.hosts.push_back({"node", 1, false});
+  system.chains.push_back(stream("imu", 3, 10 * ms, kBytes));
+  return system;
+}
+
+// Instances that follow each other at a distance do not delay each other, however long their way is.
+TEST(BeyondThePeriod, ADelayIsNoLoad) {
+  EXPECT_EQ(message(streams().line, Direction::up, kBytes).total_ns, kFrame);
+  EXPECT_EQ(bound_of(streams()), 1 * ms + kFrame + 25 * ms + 1 * ms);
+  const LinkResult imu = bound_link(streams()).chains[0];
+  EXPECT_EQ(imu.up.instances, 4);
+  EXPECT_TRUE(imu.met);
+}
+
+// A more urgent message of 12.3 ms keeps the line from the first instance; the second one comes 10 ms later and waits
+// for what is left of both, 8.6 ms, which is less.
+TEST(BeyondThePeriod, AFrameInFrontDelaysSeveralInstances) {
+  LinkSystem system = streams();
+  system.chains.push_back(stream("wheels", 4, 100 * ms, 101));
+  EXPECT_EQ(message(system.line, Direction::up, 101).total_ns, 12 * ms + ms * 3 / 10);
+  const LinkResults results = bound_link(system);
+  // Callbacks of 1 ms: on the client the more urgent one, on the host that of one instance of the other.
+  const time_ns client_ns = 1 * ms + 1 * ms, host_ns = 1 * ms + 1 * ms;
+  EXPECT_EQ(results.chains[0].response_ns, client_ns + 12'300'000 + kFrame + 25 * ms + host_ns);
+  // With 6 ms between two the line is never idle, and each waits longer than the one before.
+  system.chains[0].period_ns = 6 * ms;
+  EXPECT_FALSE(bound_link(system).chains[0].response_ns);
+  EXPECT_NE(bound_link(system).chains[0].reason.find("of the line to the agent"), std::string::npos);
+}
+
+// Less urgent: two instances of the other may be in front, the second one because the first was late.
+TEST(BeyondThePeriod, InstancesOfOthersComeLateOneBehindTheOther) {
+  LinkSystem system = streams();
+  system.chains[0].jitter_ns = 8 * ms;
+  system.chains.push_back(stream("log", 1, 1000 * ms, kBytes));
+  const LinkResult log = bound_link(system).chains[1];
+  ASSERT_TRUE(log.response_ns);
+  EXPECT_GE(*log.response_ns, 1 * ms + 1 * ms + 2 * kFrame + kFrame + 25 * ms + 1 * ms);
+}
+
+// The timer's callback must begin before the next expiry, or that is skipped.
+TEST(BeyondThePeriod, ALateTimerSkipsExpiries) {
+  LinkSystem system = streams();
+  system.chains.push_back(stream("slow", 1, 1000 * ms, 8));
+  system.chains[1].callbacks[0].execution_ns = 9 * ms;
+  EXPECT_TRUE(bound_link(system).chains[0].response_ns);
+  system.chains[1].callbacks[0].execution_ns = 9 * ms + 1;
+  const LinkResult late = bound_link(system).chains[0];
+  EXPECT_FALSE(late.response_ns);
+  EXPECT_TRUE(late.reason.starts_with("its timer's callback may end 10.001 ms after its expiry")) << late.reason;
+  EXPECT_EQ(late.reached_ns, 10 * ms + 1);
+  system.client.policy = ClientPolicy::lanes;
+  EXPECT_TRUE(bound_link(system).chains[0].response_ns);
+  system.client.policy = ClientPolicy::tide;
+  system.chains[0].sporadic = true;  // events that meet run once for all
+  EXPECT_TRUE(bound_link(system).chains[0].response_ns);
+}
+
+// A processor with too much to do is named.
+TEST(BeyondThePeriod, AnExecutorOfTheHostMayBeOverloaded) {
+  LinkSystem system = streams();
+  system.chains[0].callbacks[1].execution_ns = 8 * ms;
+  EXPECT_EQ(bound_of(system), 1 * ms + kFrame + 25 * ms + 8 * ms);
+  system.chains[0].callbacks[1].execution_ns = 11 * ms;
+  const LinkResult late = bound_link(system).chains[0];
+  EXPECT_FALSE(late.response_ns);
+  EXPECT_TRUE(late.reason.starts_with("the callbacks of executor 'node' ask for 110.0 % of it")) << late.reason;
+}
+
+// On two lanes a second instance runs beside the first, so one chain may keep another one from both.
+TEST(BeyondThePeriod, InstancesOfOneChainTakeSeveralLanes) {
+  LinkSystem system = streams();
+  system.hosts[0].lanes = 2;
+  system.chains[0].callbacks[1].execution_ns = 3 * ms;
+  system.chains.push_back(stream("other", 4, 1000 * ms, 8));
+  const LinkResults results = bound_link(system);
+  ASSERT_TRUE(results.chains[1].response_ns);
+  EXPECT_GT(results.chains[1].parts.host_wait_ns, 0);
+  system.chains[0].period_ns = 1000 * ms;
+  EXPECT_EQ(bound_link(system).chains[1].parts.host_wait_ns, 0);
+}
+
+// What the bounds of one instance at a time need is said where it is missing.
+TEST(BeyondThePeriod, SomeMustBeOverBefore) {
+  LinkSystem system = streams();
+  system.chains[0].alone = "it asks a service";
+  EXPECT_TRUE(bound_link(system).chains[0].reason.ends_with(
+      " or more, beyond its period of 10 ms, within which it must be over: it asks a service"));
+  for (const auto change :
+       {+[](LinkSystem &of) { of.protocol.losses = 1; }, +[](LinkSystem &of) { of.protocol.hold = true; }}) {
+    system = streams();
+    change(system);
+    EXPECT_TRUE(bound_link(system).chains[0].response_ns);  // best effort repairs and holds nothing
+    system.chains[0].uplink_reliable = true;
+    EXPECT_FALSE(bound_link(system).chains[0].response_ns);
+  }
 }
 
 TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
@@ -303,7 +425,7 @@ TEST(LinkBound, NoBoundWhereTheCountOfQuestionsDoesNotSettle) {
 TEST(LinkBound, OnlyTheStarvedHaveNone) {
   LinkSystem system = back_and_forth(3, 3, 1'000 * ms);
   system.hosts[0].own_cores = true;
-  system.chains[1].period_ns = system.chains[1].deadline_ns = 12 * ms;
+  system.chains[1].period_ns = system.chains[1].deadline_ns = 10 * ms;
   system.chains[1].callbacks[0].payload_bytes = 450;
   const LinkResults results = bound_link(system);
   EXPECT_FALSE(results.chains[0].response_ns);
@@ -324,9 +446,11 @@ TEST(LinkBound, NoBoundSaysWhy) {
   const std::string needs = "it needs a bound of chain 'brake', which has none: ";
   EXPECT_EQ(bound_link(system).chains[1].reason, needs + "it asks for 122.0 % of the microcontroller");
   system.chains[0].callbacks[0].execution_ns = 480 * ms;
+  system.chains[0].alone = "because";
   const LinkResults late = bound_link(system);
   EXPECT_TRUE(late.chains[0].reason.starts_with("it may take 5")) << late.chains[0].reason;
-  EXPECT_TRUE(late.chains[0].reason.ends_with(" or more, beyond its period of 500 ms, within which it must be over"));
+  EXPECT_TRUE(
+      late.chains[0].reason.ends_with(" or more, beyond its period of 500 ms, within which it must be over: because"));
   EXPECT_EQ(late.chains[1].reason, needs + late.chains[0].reason);
   for (const LinkResult &one : late.chains) {
     EXPECT_EQ(one.root, 0U);

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -260,6 +260,7 @@ def _waits(system: System, chain: Chain) -> bool:
 
 _AWAY = "!away"  # a callback there, as long as the chain is on other boards
 _NEVER_NS = (2**63 - 1) // 4  # kNeverNs of tools/analysis/model.h: there is no bound
+_LONGEST_NS = 1_000_000_000_000  # kMostTimeNs of tools/analysis/link.cpp: what is as late has no bound
 _EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
 
 Ask = Callable[[Document], "LinkAnswer"]
@@ -280,15 +281,20 @@ class BoardsFound:
     assumptions: list[tuple[str, NativeAssumption]]  # by place
 
 
-def bound_boards(system: System, executor: ClientExecutor | None, losses: int, ask: Ask) -> BoardsFound:
-    """NoBoundError if there is an entry for which there is no analysis. executor: of all boards; None: as described."""
+def bound_boards(
+    system: System, executor: ClientExecutor | None, losses: int, ask: Ask, joined: Collection[str] = ()
+) -> BoardsFound:
+    """NoBoundError if there is an entry for which there is no analysis. executor: of all boards; None: as described.
+    joined: chains that wait for several messages."""
     refuse_link(system, executor, losses)
-    return _Composition(system, executor, losses, ask).run()
+    return _Composition(system, executor, losses, ask, joined).run()
 
 
 class _Composition:
-    def __init__(self, system: System, executor: ClientExecutor | None, losses: int, ask: Ask) -> None:
-        self._system, self._ask = system, ask
+    def __init__(
+        self, system: System, executor: ClientExecutor | None, losses: int, ask: Ask, joined: Collection[str]
+    ) -> None:
+        self._system, self._ask, self._joined = system, ask, joined
         self._sections = {chain.name: sections_of(system, chain) for chain in system.chains}
         every = [one for sections in self._sections.values() for one in all_of(sections)]
         self._every = {one.name: one for one in every}
@@ -367,7 +373,7 @@ class _Composition:
         system = self._system
         board = None if place == HOST else system.executor(place)
         own = [one for one in self._every.values() if one.place == place]
-        document = board_document(self._part(board, own), self._policy(board, executor), losses, system)
+        document = board_document(self._part(board, own), self._policy(board, executor), losses, system, self._joined)
         document["hosts"] = [one for one in hosts_of(system) if one["name"] != RELAY]
         document["hosts"].append({"name": RELAY, "own_cores": True})
         for section, chain in zip(own, document["chains"], strict=True):
@@ -436,7 +442,7 @@ class _Composition:
     def _answer(self, place: str) -> LinkAnswer:
         """With what is supposed of all others; that of the round before, if nothing of it has changed."""
         own, strangers = self._documents[place]["chains"], self._strangers[place]
-        jitters_ns = tuple(min(self._jitter_ns(one["name"]), one["period_ns"]) for one in own)
+        jitters_ns = tuple(min(self._jitter_ns(one["name"]), _LONGEST_NS) for one in own)
         aways_ns = tuple(self._aways_ns(one["name"]) for one in own)
         supposed_ns = tuple(self._supposed_ns[one["name"]] for one in strangers)
         asked = jitters_ns, aways_ns, supposed_ns
@@ -454,9 +460,7 @@ class _Composition:
 
     def _aways_ns(self, name: str) -> Times:
         """How long the chain is away, each time that it is."""
-        section = self._every[name]
-        longest_ns = section.chain.period_ns + 1  # beyond which it has no bound anyway
-        return tuple(min(self._away_ns(sections), longest_ns) for _, sections in section.away)
+        return tuple(min(self._away_ns(sections), _LONGEST_NS) for _, sections in self._every[name].away)
 
     def _away_ns(self, sections: Iterable[Section]) -> int:
         return sum(max(self._supposed_ns[one.name] - self._jitter_ns(one.name), 0) for one in sections)
@@ -641,7 +645,9 @@ def _bursts_together(uses: tuple[tuple[str, str, Use], ...]) -> tuple[tuple[str,
     for name, board, use in uses:
         key = _MEMBER.sub("", name), board
         before = found.get(key)
-        found[key] = use if before is None else Use(_sum(before.sent, use.sent), _sum(before.taken, use.taken))
+        if before is not None:
+            use = Use(_sum(before.sent, use.sent), _sum(before.taken, use.taken), before.depth + use.depth)
+        found[key] = use
     return tuple((name, board, use) for (name, board), use in found.items())
 
 
@@ -692,11 +698,12 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
     bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
+    assumed = [_under_way(system, bounds.chains, one) for one in bounds.assumptions]
     always = (*_queues(system, bounds.chains), *(Assumption(*one) for one in of_every_bound(system)))
     chains = tuple(
         _from_event(system.chain(one.name), system.timer_of(system.chain(one.name)), one) for one in bounds.chains
     )
-    told = (one._replace(text=worded(system, one.id, one.text)) for one in bounds.assumptions)
+    told = (one._replace(text=worded(system, one.id, one.text)) for one in assumed)
     return replace(bounds, chains=chains, assumptions=(*told, *always))
 
 
@@ -713,18 +720,35 @@ def _with_cores(bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
     return replace(bounds, assumptions=(*told, Assumption("cores", text, {}, every)), models=tuple(models))
 
 
+def _instances(system: System, bound: ChainBound) -> int:
+    """How many of one chain are under way at once, at most."""
+    return max(-(-(bound.bound_ns or 0) // system.chain(bound.name).period_ns), 1)
+
+
+def _under_way(system: System, chains: Sequence[ChainBound], assumption: Assumption) -> Assumption:
+    """Which chains may be longer than their periods, and by how much."""
+    if assumption.id != "over_in_time":
+        return assumption
+    several = {one.name: count for one in chains if (count := _instances(system, one)) > 1}
+    text = "a chain is over before its next release"
+    if several:
+        text += ", but for these, of which so many may be under way: "
+        text += ", ".join(f"{name} {count}" for name, count in several.items())
+    return assumption._replace(text=text, values=several)
+
+
 def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption]:
-    """What executors of the host must keep: instances of a chain that are under way at once, by its bound."""
+    """What subscriptions must keep: instances of a chain that are under way at once, by its bound."""
     waiting: dict[str, int] = {}
     for bound in chains:
-        chain = system.chain(bound.name)
-        if bound.bound_ns is not None and any(
-            one.kind == "subscription" and system.where(one) == "host" for one in chain.callbacks
-        ):
-            waiting[bound.name] = max(-(-bound.bound_ns // chain.period_ns), 1)
+        taken = [one for one in system.chain(bound.name).callbacks if one.kind == "subscription"]
+        count = _instances(system, bound)
+        # Of a board's subscriptions the depth is 1 at least; on the host somebody has to write it.
+        if bound.bound_ns is not None and taken and (count > 1 or any(system.where(one) == "host" for one in taken)):
+            waiting[bound.name] = count
     if waiting:
         several = ", ".join(f"{name} {count}" for name, count in waiting.items() if count > 1)
-        text = f"subscriptions of the host keep {'at least these messages' if several else 'one message at least'}"
+        text = f"subscriptions keep {'at least these messages' if several else 'one message at least'}"
         yield Assumption("depth", text + (f" (QoS depth): {several}, others 1" if several else " (QoS depth)"), waiting)
     late = [
         one.name
@@ -803,7 +827,7 @@ def uses_of(system: System) -> Uses:
 def _more(one: Use, other: Use) -> Use:
     if one.sent is None or one.taken is None or other.sent is None or other.taken is None:
         return Use(None, None)
-    return Use(max(one.sent, other.sent), max(one.taken, other.taken))
+    return Use(max(one.sent, other.sent), max(one.taken, other.taken), max(one.depth, other.depth))
 
 
 def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[ChainBound, ...]:
@@ -980,7 +1004,7 @@ def _together(boards_part: Bounds, host_part: Bounds) -> Bounds:
 def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
     refuse_link(system, asked, losses)  # by the entries of the description
     ways = ways_of(system)
-    bounds = _bounds_over_lines(ways.system, asked, losses)
+    bounds = _bounds_over_lines(ways.system, asked, losses, ways.joined)
     chains = _by_urgency(latest_ways(system, ways, bounds.chains))
     joining = (_JOINING,) if any(chain.joins for chain in system.chains) else ()
     assumptions = (*map(_by_chains, bounds.assumptions), *joining)
@@ -993,10 +1017,12 @@ def _by_chains(one: Assumption) -> Assumption:
     return one._replace(text=named(one.text), values={chain_of(name): value for name, value in one.values.items()})
 
 
-def _bounds_over_lines(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
+def _bounds_over_lines(
+    system: System, asked: ClientExecutor | None, losses: int, joined: Collection[str] = ()
+) -> Bounds:
     if len(system.boards()) > 1:
-        return _board_bounds(system, asked, losses)
-    answer = ask_link(link_document(system, asked, losses))
+        return _board_bounds(system, asked, losses, joined)
+    answer = ask_link(link_document(system, asked, losses, joined))
     return _link_bounds(system, asked or described_executor(system), answer)
 
 
@@ -1041,7 +1067,7 @@ def _link_bounds(system: System, executor: ClientExecutor, answer: LinkAnswer) -
     assumed = tuple(Assumption(one.id, one.text, dict(one.values)) for one in answer.assumptions)
     assumptions = (*_not_given(system), *assumed)
     uses = tuple(
-        (one.chain, board.name, _use(one, one.response_ns is not None))
+        (one.chain, board.name, _use(one, one.response_ns is not None, system.chain(one.chain).period_ns))
         for board in system.boards()
         if system.links
         for one in answer.chains
@@ -1051,8 +1077,10 @@ def _link_bounds(system: System, executor: ClientExecutor, answer: LinkAnswer) -
     return Bounds(system.name, executor, answer.met, _by_urgency(chains), assumptions, models, uses=uses)
 
 
-def _use(answer: LinkChainAnswer, has_bound: bool) -> Use:
-    return Use(answer.up[0], answer.down[0]) if has_bound else Use(None, None)
+def _use(answer: LinkChainAnswer, has_bound: bool, period_ns: int) -> Use:
+    if not has_bound or answer.response_ns is None:
+        return Use(None, None)
+    return Use(answer.up[0], answer.down[0], max(-(-answer.response_ns // period_ns), 1))
 
 
 def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBound:
@@ -1071,8 +1099,8 @@ def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBou
     )
 
 
-def _board_bounds(system: System, executor: ClientExecutor | None, losses: int) -> Bounds:
-    found = bound_boards(system, executor, losses, ask_link)
+def _board_bounds(system: System, executor: ClientExecutor | None, losses: int, joined: Collection[str]) -> Bounds:
+    found = bound_boards(system, executor, losses, ask_link, joined)
     chains = [_board_bound(chain, found) for chain in system.chains]
     assumed = tuple(starmap(Assumption, boards_premises(system, found)))
     used = {one.place for sections in found.sections.values() for one in sections}
@@ -1081,7 +1109,7 @@ def _board_bounds(system: System, executor: ClientExecutor | None, losses: int) 
     met = all(chain.met for chain in chains)
     models = line_models(system, executor)
     uses = tuple(
-        (one.name, one.place, _use(found.answers[one.name], one.name not in found.roots))
+        (one.name, one.place, _use(found.answers[one.name], one.name not in found.roots, one.chain.period_ns))
         for sections in found.sections.values()
         for one in all_of(sections)
         if one.place != HOST

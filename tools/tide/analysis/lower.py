@@ -406,10 +406,11 @@ Way = tuple[Callback, ...]
 @dataclass(frozen=True)
 class Ways:
     """system: without branches and joins. of_chain: by name of a chain as it is described those of `system` that it is
-    no later than."""
+    no later than. joined: those of them that wait for several messages."""
 
     system: System
     of_chain: Mapping[str, tuple[str, ...]]
+    joined: frozenset[str]
 
 
 def has_trees(system: System) -> bool:
@@ -434,7 +435,8 @@ def ways_of(system: System) -> Ways:
     executors = system.executors
     if any(one.callbacks[-1].executor == RELAY for one in chains):
         executors = (*executors, Executor.model_construct(name=RELAY, where="host"))
-    return Ways(system.model_copy(update={"chains": tuple(chains), "executors": executors}), of_chain)
+    joined = frozenset(name for chain in system.chains if _waits(system, chain) for name in of_chain[chain.name])
+    return Ways(system.model_copy(update={"chains": tuple(chains), "executors": executors}), of_chain, joined)
 
 
 class _Begun:
@@ -684,10 +686,13 @@ def executor_of_board(board: Executor) -> ClientExecutor:
     return board.policy
 
 
-def link_document(system: System, executor: ClientExecutor | None = None, losses: int = 0) -> Document:
-    """The form of tools/analysis/native.cpp, of a system with one board. executor: None: that of the description."""
+def link_document(
+    system: System, executor: ClientExecutor | None = None, losses: int = 0, joined: Collection[str] = ()
+) -> Document:
+    """The form of tools/analysis/native.cpp, of a system with one board. executor: None: that of the description.
+    joined: chains that wait for several messages."""
     refuse_link(system, executor, losses)
-    return board_document(system, executor or described_executor(system), losses)
+    return board_document(system, executor or described_executor(system), losses, joined=joined)
 
 
 def refuse_link(system: System, executor: ClientExecutor | None, losses: int) -> None:
@@ -761,7 +766,13 @@ def makes_of(system: System) -> dict[str, int]:
     return {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
 
 
-def board_document(system: System, executor: ClientExecutor, losses: int, whole: System | None = None) -> Document:
+def board_document(
+    system: System,
+    executor: ClientExecutor,
+    losses: int,
+    whole: System | None = None,
+    joined: Collection[str] = (),
+) -> Document:
     """Of the board of a system that has one at most. whole: what it is a part of, whose locks count."""
     policy, _, send = executor.partition("_")
     client = next(iter(system.boards()), None)
@@ -782,6 +793,9 @@ def board_document(system: System, executor: ClientExecutor, losses: int, whole:
             for chain in system.chains
         ],
     }
+    for chain, entry in zip(system.chains, document["chains"], strict=True):
+        if reason := _over_first(chain, joined):
+            entry["alone"] = reason
     if client is not None:
         _share_levels(document, shared_priorities(client.name, system.chains))
     if system.locks:
@@ -824,6 +838,15 @@ def hosts_of(system: System) -> list[Document]:
         for one in system.executors
         if one.where == "host"
     ]
+
+
+def _over_first(chain: Chain, joined: Collection[str]) -> str | None:
+    """Why an instance must be over before the next one. chain: of the system, or a section of one."""
+    if any(one.requests or one.replies for one in chain.callbacks):
+        return "there is no bound for a service that is called again before it has answered"
+    if chain.name in joined or chain.name.rpartition(NUMBER)[0] in joined:
+        return "it joins messages, of which there is one of each at a time"
+    return None
 
 
 def shared_callbacks(system: System) -> dict[int, int]:

@@ -49,10 +49,12 @@ _ANY_INSTANCES = 2  # of a chain without a bound, whose instances cannot be coun
 
 class Use(NamedTuple):
     """Maximum number of instances of a chain with messages queued, in transit or unacknowledged at the same time:
-    messages that its board sends, and those that it receives. None: the chain has no bound."""
+    messages that its board sends, and those that it receives. None: the chain has no bound. depth: how many of them
+    wait at a subscription at most."""
 
     sent: int | None
     taken: int | None
+    depth: int = 1
 
 
 Uses = Mapping[tuple[str, str], Use]  # by described chain, and board
@@ -277,14 +279,14 @@ def pools(client: Client) -> dict[str, int]:
         "TIDE_NAME_BYTES": _whole_words(
             max([len(end.topic) for end in (*client.writes, *client.reads)] + [12]) + len("rt/") + 1
         ),
-        "TIDE_SUBSCRIPTION_DEPTH": 1,
+        "TIDE_SUBSCRIPTION_DEPTH": max([_depth(client, end) for end in client.subscriptions] + [1]),
         "TIDE_SMALL_NODES": sum(count for size, count in nodes if size <= small) + _SPARE_NODES,
         "TIDE_SMALL_NODE_BYTES": small,
         "TIDE_LARGE_NODES": sum(count for _, count in large),
         "TIDE_LARGE_NODE_BYTES": _whole_words(max([small + 4, *(size for size, _ in nodes)])),
         "TIDE_MTU_BYTES": client.mtu_bytes,
-        "TIDE_SLOTS": sum(max(2, _frames(client, end)) for end in client.reads) + _SPARE_SLOTS,
-        "TIDE_REASSEMBLIES": len(reassembled),
+        "TIDE_SLOTS": sum(_slots(client, end) for end in client.reads) + _SPARE_SLOTS,
+        "TIDE_REASSEMBLIES": sum(_depth(client, end) for end in reassembled),
         "TIDE_REASSEMBLY_BYTES": _whole_words(
             max([end.payload_bytes + end.header_bytes for end in reassembled] + [48]) + 16
         ),
@@ -305,6 +307,15 @@ def _instances(client: Client, end: Endpoint) -> int:
     return max(_ANY_INSTANCES, _use(client, end).sent or 0)
 
 
+def _depth(client: Client, end: Endpoint) -> int:
+    return _use(client, end).depth
+
+
+def _slots(client: Client, end: Endpoint) -> int:
+    """Frames of what waits for its callback."""
+    return max(2, _frames(client, end) * _depth(client, end))
+
+
 def _frames(client: Client, end: Endpoint) -> int:
     from tide.analysis.native import frames  # not needed to name pools
 
@@ -322,6 +333,7 @@ _MACROS = {
     "slots": "TIDE_SLOTS",
     "reassemblies": "TIDE_REASSEMBLIES",
     "reassembly_bytes": "TIDE_REASSEMBLY_BYTES",
+    "subscription_depth": "TIDE_SUBSCRIPTION_DEPTH",
 }
 # Defaults of tide/pools.h; a test compares them with that header.
 DEFAULTS = {
@@ -332,6 +344,7 @@ DEFAULTS = {
     "slots": 16,
     "reassemblies": 2,
     "reassembly_bytes": 2048,
+    "subscription_depth": 4,
     "window": WINDOW,
 }
 # Limits::nodes of agent/core/limits.h: bytes of a node and nodes of a client; nodes that data cannot use.
@@ -393,12 +406,19 @@ def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, st
     longest = max((_node_bytes(end) for end in client.writes), default=0)
     if longest > max(sizes["small_node_bytes"], sizes["large_node_bytes"]):
         yield "large_node_bytes", f"a message needs a node of {longest} bytes"
-    slots = sum(max(2, _frames(client, end)) for end in client.reads) + _SPARE_SLOTS
+    slots = sum(_slots(client, end) for end in client.reads) + _SPARE_SLOTS
     if slots > sizes["slots"]:
         yield "slots", f"up to {slots} of {sizes['slots']} slots may be in use"
     fragmented = [end for end in client.reads if _is_fragmented(end, client.mtu_bytes)]
-    if len(fragmented) > sizes["reassemblies"]:
-        yield "reassemblies", f"up to {len(fragmented)} of {sizes['reassemblies']} reassemblies may be in use"
+    messages = sum(_depth(client, end) for end in fragmented)
+    if messages > sizes["reassemblies"]:
+        yield "reassemblies", f"up to {messages} of {sizes['reassemblies']} reassemblies may be in use"
+    deepest = max((_depth(client, end) for end in client.subscriptions), default=1)
+    if deepest > sizes["subscription_depth"]:
+        yield (
+            "subscription_depth",
+            f"up to {deepest} of {sizes['subscription_depth']} samples may wait at one subscription",
+        )
     size = max((end.payload_bytes + end.header_bytes + 16 for end in fragmented), default=0)
     if size > sizes["reassembly_bytes"]:
         yield "reassembly_bytes", f"a message needs a reassembly of {size} bytes"

@@ -80,7 +80,7 @@ def pool_words(need: Need) -> dict[str, object]:
         "slots": sizes["slots"],
         "reassemblies": sizes["reassemblies"],
         "window": sizes["window"],
-        "depth": 1,
+        "depth": sizes["subscription_depth"],
     }
 
 
@@ -308,12 +308,22 @@ class BoardsPlayer:
             "horizon_us": horizon_ns(self._system) // MICROSECOND,
             "hosts": ",".join(map(str, self._lanes)),
             "settle_us": (longest_ns + max(map(self._transit, self._links))) // MICROSECOND,
+            "way_us": self._way_ns() // MICROSECOND,
         }
         if self._losses:
             fields |= {"instance_losses": self._losses, "instance_loss": 0.3}
         settings = [f"{name}={value}" for name, value in fields.items() if value != ""]
         boards = (self._board_words(number, run) for number in range(len(self._boards)))
         return ";".join((*settings, *boards, *self._graph(run), *self._paths, *self._until.values()))
+
+    def _way_ns(self) -> int:
+        """Of the last instance, whose way may be longer than all periods: its delays and all executions meanwhile."""
+        links_ms = sum(((link.agent_ms or 0) + (link.return_ms or 0) for link in self._links), Decimal(0))
+        sent = max(len(chain.callbacks) for chain in self._chains)
+        every = [one for chain in self._chains for one in chain.callbacks]
+        hops_ms = sum((max(one.propagation_ms, self._system.system.propagation_ms) for one in every), Decimal(0))
+        executions_ms = sum((one.execution_ms for one in every), Decimal(0))
+        return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms)
 
     def _transit(self, link: Line | UdpLink) -> int:
         """All that is sent, one after the other: a chain without a bound may ask more of the line than it can carry."""

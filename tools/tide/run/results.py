@@ -137,7 +137,8 @@ def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
     over = {one for share_of, one in shares if share_of > 1} | {one.name for one in played if one.lost + one.skipped}
     missing = sum(one.lost + one.skipped for one in played)
     unseen = {one.name for one in system.chains} - {one.name for one in played}
-    told: dict[str, object] = {"share": share, "chain": name, "missing": missing}
+    shares_of = {one: max(share_of for share_of, of in shares if of == one) for one in {of for _, of in shares}}
+    told: dict[str, object] = {"share": share, "chain": name, "missing": missing, "shares": shares_of}
     return told | {"over": sorted(over), "unseen": sorted(unseen)}
 
 
