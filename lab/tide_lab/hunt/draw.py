@@ -437,6 +437,10 @@ class _Draw:
             link["heartbeat_delay_ms"] = self.random.randint(0, 60)
         if self.chance(0.5):
             link["agent_heartbeat_ms"] = self.random.randint(0, 120)
+        if self.of.fast:
+            link["baud"] = self.random.choice((460800, 921600, 921600, 2_000_000))
+            link["agent_ms"] = round(self.random.choice((2, 10, 30)) * self.random.random(), 2)
+            link["return_ms"] = round(self.random.choice((1, 10, 20)) * self.random.random(), 2)
         if self.of.wide:
             link["baud"] = self.random.choice((9600, 38400, 115200, 460800, 921600, 4_000_000, 20_000_000))
             link["mtu_bytes"] = self.random.choice((68, 96, 128, 512, 512, 1500, 4096, 16_000, 65_000))
@@ -477,10 +481,17 @@ class _Draw:
         times_ms = [
             round(self.random.uniform(0, min(most, period_ms / 20) if self.of.wide else most), 2) for most in longest_ms
         ]
+        if self.of.fast:
+            period_ms = self.random.choice((4, 5, 8, 10, 16, 20, 25, 40, 80, 200))
+            most_ms = min(period_ms / 6, self.random.choice((0.2, 0.6, 2)))
+            times_ms = [round(self.random.uniform(0, most_ms), 2) for _ in times_ms]
+            request, reply = min(request, 16 * period_ms, whole), min(reply, 12 * period_ms, whole)
         if self.of.idle and self.chance(self.of.idle):
             times_ms[self.random.randrange(3)] = 0
         chain: Document = {"name": name, "priority": priority, "period_ms": period_ms, "deadline_ms": period_ms}
         chain["reliability"] = "reliable" if reliable else "best_effort"
+        if self.of.fast:
+            chain["deadline_ms"] = period_ms * self.random.choice((1, 2, 5, 20))
         if self.chance(self.of.hold):
             chain["hold"] = True
         self.give_jitter(chain)

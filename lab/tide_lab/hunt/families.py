@@ -41,6 +41,7 @@ class Family:
     actions: float = 0.0  # of services of a board that a node asks, those after which it asks for a result
     wide: bool = False  # sizes and times up to what the product takes: messages, MTU, baud rates, delays, fast timers
     events: float = 0.0  # of chains that begin on a board, those that begin with an event; half of them in bursts
+    fast: bool = False  # periods that are shorter than the way: several instances under way
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
 
 
@@ -98,6 +99,9 @@ FAMILIES = (
     _on(_BOARD, "check-board-idle", reliable=0.5, shapes=True, idle=0.5),
     _on(_BOARD, "check-board-paths", executors=("tide", "lanes"), reliable=0.5, shapes=True, paths=1),
     _on(_BOARD, "check-board-wide", hosts=(1, 2, 3), reliable=0.8, shapes=True, wide=True),
+    _on(_BOARD, "check-board-fast", hosts=_LANES, reliable=0.5, shapes=True, fast=True),
+    _on(_BOARD, "check-board-fast-round", hosts=(1, 2), reliable=0.4, fast=True),
+    _on(_BOARD, "check-trees-fast", hosts=(1, 2), reliable=0.4, shapes=True, trees=1, fast=True),
     _on(_BOARD, "check-services-wide", reliable=0.8, services=0.9, shared=1, shared_on="mcu", wide=True),
     _on(_BOARD, "check-trees-wide", executors=("tide", "batch"), hosts=(1, 2), reliable=1, trees=1, wide=True),
     _on(_LOSSES, "check-board-losses"),
@@ -109,6 +113,7 @@ FAMILIES = (
     _on(_TWO_BOARDS, "check-boards-paths", lanes=(1,), reliable=0.3, paths=1),
     _on(_TWO_BOARDS, "check-boards-wide", hosts=(1, 2), reliable=0.8, wide=True),
     _on(_TWO_BOARDS, "check-boards-losses", hosts=(1, 2), lanes=(1, 2), reliable=1, hold=0.2, losses=(1, 1, 2)),
+    _on(_BOARDS, "check-boards-fast", hosts=_LANES, reliable=0.4, fast=True),
     _on(_BOARDS, "check-boards", hosts=_LANES, reliable=0.5),
     _on(_BOARDS, "check-boards-batch", executors=BATCHES, reliable=0.5),
     _on(_BOARDS, "check-boards-levels", executors=("described", "lanes", "tide"), reliable=0.5, levels=True),
