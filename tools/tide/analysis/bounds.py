@@ -583,7 +583,7 @@ def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, 
 # period `burst` times as long; the bound is that of the latest. A guard condition that is triggered again before its
 # callback has begun runs once for both: no more runs than events, and no event is answered later.
 #
-# Rejected: release jitter of burst - 1 periods. The analysis of a line knows one instance of a chain at a time.
+# Rejected: release jitter of burst - 1 periods, by which each of the events would be late.
 
 
 _MEMBER = re.compile(rf"{NUMBER}event\d+")
