@@ -118,7 +118,7 @@ class Client {
     uint32_t told = 0;
   };
   struct InputState {
-    InputState(const MessagePlan &of, size_t number) : message(of), number(number), marks(of) {}
+    InputState(const MessagePlan &plan, size_t place) : message(plan), number(place), marks(plan) {}
     Client *client = nullptr;
     Callback *of = nullptr;
     const MessagePlan &message;
