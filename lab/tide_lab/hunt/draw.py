@@ -485,7 +485,8 @@ class _Draw:
             period_ms = self.random.choice((4, 5, 8, 10, 16, 20, 25, 40, 80, 200))
             most_ms = min(period_ms / 6, self.random.choice((0.2, 0.6, 2)))
             times_ms = [round(self.random.uniform(0, most_ms), 2) for _ in times_ms]
-            request, reply = min(request, 16 * period_ms, whole), min(reply, 12 * period_ms, whole)
+            a_ms = self.random.choice((16, 16, 40))  # octets: some frames take half a period
+            request, reply = min(request, a_ms * period_ms, whole), min(reply, 12 * period_ms, whole)
         if self.of.idle and self.chance(self.of.idle):
             times_ms[self.random.randrange(3)] = 0
         chain: Document = {"name": name, "priority": priority, "period_ms": period_ms, "deadline_ms": period_ms}

@@ -493,6 +493,40 @@ def _pools_of_one_event() -> Iterator[None]:
         yield
 
 
+def _without_parts(*kinds: str) -> Callable[[], Any]:
+    """Bounds over a line lack these parts where a chain may be longer than its period."""
+
+    @contextmanager
+    def broken() -> Iterator[None]:
+        whole = bounding.ask_link
+
+        def other(document: Document) -> Any:
+            answer = whole(document)
+            periods_ns = {one["name"]: one["period_ns"] for one in document["chains"]}
+            names = ("chain", "met", "hidden", "reason", "root", "reached_ns", "limit_ns", "lateness_ns", "up", "down")
+            chains = []
+            for one in answer.chains:
+                kept = {name: getattr(one, name) for name in (*names, "parts", "reached_parts", "depends_on")}
+                left_ns = one.response_ns
+                if left_ns is not None and left_ns > periods_ns[one.chain]:
+                    left_ns -= sum(value_ns for kind, value_ns, _ in one.parts if kind in kinds)
+                chains.append(SimpleNamespace(response_ns=left_ns, **kept))
+            return SimpleNamespace(met=answer.met, chains=chains, assumptions=answer.assumptions)
+
+        with patch.object(bounding, "ask_link", other):
+            yield
+
+    return broken
+
+
+@contextmanager
+def _one_sample_deep() -> Iterator[None]:
+    """A subscription keeps one sample, however many instances are under way."""
+    whole = bounding._use
+    with patch.object(bounding, "_use", lambda *asked: whole(*asked)._replace(depth=1)):
+        yield
+
+
 def twins() -> list[Twin]:
     return [
         Twin("one event of each burst forgotten", "check-board-events", _one_event_less),
@@ -575,6 +609,15 @@ def twins() -> list[Twin]:
         Twin("callbacks of one board as one that ways share", "check-trees", _too_much_shared),
         Twin("groups beside a board forgotten", "check-board-groups", _asked(_chains(_no_group))),
         Twin("results of goals forgotten", "check-actions", _asked(_chains(_no_result))),
+        Twin("twice the period beyond it", "check-board-fast", _asked(_chains(_rarely))),
+        Twin("own instances forgotten", "check-board-fast", _without_parts("own")),
+        Twin("frames of several instances forgotten", "check-board-fast", _without_parts("line_interference")),
+        Twin("subscriptions of one sample", "check-board-fast-round", _one_sample_deep),
+        Twin(
+            "jitter beyond the period between boards forgotten",
+            "check-boards-fast",
+            _asked(_chains(_punctual_sections)),
+        ),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 
