@@ -60,6 +60,27 @@ Mark MarkReader::read(std::span<const uint8_t> payload, size_t padding) {
   return kNoMark;
 }
 
+// ---- releases ----
+
+Time lateness(const CallbackPlan &callback, Random &random) {
+  const Time jitter = callback.jitter;
+  return jitter == 0 || random.chance(0.3) ? 0 : random.chance(0.5) ? jitter : random.between(0, jitter);
+}
+
+std::vector<Time> event_times(const CallbackPlan &callback, size_t count, Time first, Random &random) {
+  const Time period = callback.period, last = first + static_cast<Time>(count - 1) * period;
+  const size_t burst = callback.burst;
+  std::vector<Time> times;
+  for (Time next = first; times.size() < count;) {
+    if (times.size() >= burst) next = std::max(next, times[times.size() - burst] + static_cast<Time>(burst) * period);
+    if (next > last) break;
+    times.push_back(next);
+    if (random.chance(0.05)) next += random.between(0, 2 * kSecond);
+    if (random.chance(burst > 1 ? 0.7 : 0.3)) next += random.between(0, random.chance(0.5) ? period / 8 : 2 * period);
+  }
+  return times;
+}
+
 // ---- set-up ----
 
 Client::Client(Machine &machine, Line &up, const Plan &plan, const Graph &graph, int board, Observer observer)
@@ -468,32 +489,14 @@ void Client::release_timers() {
   }
 }
 
-// Late by what is drawn: nothing, all of the jitter, or in between.
 void Client::release(Callback &callback, int64_t index) {
   const CallbackPlan &plan = *callback.plan;
-  const Time jitter = plan.jitter;
-  const Time late = jitter == 0 || releases_.chance(0.3) ? 0
-                    : releases_.chance(0.5)              ? jitter
-                                                         : releases_.between(0, jitter);
-  tide_timer_set_phase(&callback.timer, first_release_ + plan.phase + index * plan.period + late);
+  tide_timer_set_phase(&callback.timer, first_release_ + plan.phase + index * plan.period + lateness(plan, releases_));
 }
 
-// Mostly as close as they may come, now and then not for a while; none after the last release that a timer would have.
 void Client::release_events(Callback &callback) {
-  const Time period = callback.plan->period;
-  const size_t burst = callback.plan->burst, count = plan_.instances_of(period);
   const Time first = first_release_ + callback.plan->phase;
-  const Time last = first + static_cast<Time>(count - 1) * period;
-  std::vector<Time> times;
-  for (Time next = first; times.size() < count;) {
-    if (times.size() >= burst) next = std::max(next, times[times.size() - burst] + static_cast<Time>(burst) * period);
-    if (next > last) break;
-    times.push_back(next);
-    if (releases_.chance(0.05)) next += releases_.between(0, 2 * kSecond);
-    if (releases_.chance(burst > 1 ? 0.7 : 0.3))
-      next += releases_.between(0, releases_.chance(0.5) ? period / 8 : 2 * period);
-  }
-  for (const Time time : times) {
+  for (const Time time : event_times(*callback.plan, plan_.instances_of(callback.plan->period), first, releases_)) {
     machine_.engine().at(time, [this, &callback, time] {
       machine_.core().interrupt(0, [this, &callback, time] { trigger(callback, time); });
     });

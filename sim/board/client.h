@@ -46,6 +46,12 @@ class MarkReader {
   uint32_t next_ = 0;
 };
 
+// How late its timer starts an instance: nothing, all of the jitter, or in between.
+Time lateness(const CallbackPlan &callback, Random &random);
+// When events start it: mostly as close as they may come, now and then not for a while; none after the last release
+// that a timer would have.
+std::vector<Time> event_times(const CallbackPlan &callback, size_t count, Time first, Random &random);
+
 // Of what a board publishes, and of what comes to one of its readers.
 std::string topic_of(const MessagePlan &message);
 std::string topic_of(const Graph &graph, size_t input);

@@ -157,6 +157,16 @@ void visit(Settings &settings, MessagePlan &message) {
   settings.number<uint32_t>("depth", message.depth, 0, 255);
 }
 
+void visit(Settings &settings, LoadPlan &load) {
+  settings.text("name", load.name);
+  settings.text("on", load.on);
+  settings.time("execution_us", load.execution);
+  settings.time("period_us", load.period, 1);
+  settings.time("phase_us", load.phase);
+  settings.flag("masks", load.masks);
+  settings.flag("asks", load.asks);
+}
+
 void visit(Settings &settings, PathPlan &path) {
   settings.text("name", path.name);
   settings.texts("callbacks", path.callbacks);
@@ -288,6 +298,7 @@ void add_board(Plan &plan, const std::string &name) {
   board.callbacks.clear();
   board.messages.clear();
   board.paths.clear();
+  board.loads.clear();
   set(board, "system", name);
   plan.boards.push_back(std::move(board));
 }
@@ -303,6 +314,8 @@ void set(Plan &plan, const std::string &name, const std::string &value) {
     add(plan.messages, "message", value);
   } else if (name == "path") {
     add(plan.paths, "path", value);
+  } else if (name == "load") {
+    add(plan.loads, "load", value);
   } else if (name != "hosts" && !plan.boards.empty()) {
     set(plan.boards.back(), name, value);
   } else if (name == "chain") {
@@ -344,6 +357,7 @@ std::string write_plan(const Plan &plan) {
   entries("callback", copy.callbacks);
   entries("message", copy.messages);
   entries("path", copy.paths);
+  entries("load", copy.loads);
   return text;
 }
 
@@ -411,6 +425,11 @@ class Resolver {
     number(graph_.callbacks, "callbacks", callbacks_);
     number(graph_.messages, "messages", messages_);
     for (CallbackPlan &callback : graph_.callbacks) place(callback);
+    for (LoadPlan &load : graph_.loads) {
+      load.board = board_of(load.on);
+      if (load.board < 0) does_not_fit("load '" + load.name + "' is on '" + load.on + "', which is no board");
+      if (load.execution >= load.period) does_not_fit("load '" + load.name + "' takes as long as its period");
+    }
     for (size_t index = 0; index < graph_.messages.size(); index++) connect(index);
     for (size_t index = 0; index < graph_.callbacks.size(); index++) check_start(index);
     for (MessagePlan &message : graph_.messages) pair(message);
@@ -434,11 +453,15 @@ class Resolver {
     return found->second;
   }
 
-  void place(CallbackPlan &callback) {
+  int board_of(const std::string &name) const {
     for (size_t board = 0; board < plan_.boards.size(); board++) {
-      if (plan_.boards[board].system == callback.on) callback.board = static_cast<int>(board);
+      if (plan_.boards[board].system == name) return static_cast<int>(board);
     }
-    if (plan_.boards.empty() && plan_.system == callback.on) callback.board = 0;
+    return plan_.boards.empty() && plan_.system == name ? 0 : -1;
+  }
+
+  void place(CallbackPlan &callback) {
+    callback.board = board_of(callback.on);
     if (callback.board >= 0 || callback.on == "host") return;
     const bool is_host = callback.on.starts_with("host");
     const std::string digits = callback.on.substr(is_host ? 4 : 0);
@@ -585,6 +608,7 @@ Graph graph_of(const Plan &plan) {
   graph.callbacks.insert(graph.callbacks.end(), plan.callbacks.begin(), plan.callbacks.end());
   graph.messages.insert(graph.messages.end(), plan.messages.begin(), plan.messages.end());
   graph.paths.insert(graph.paths.end(), plan.paths.begin(), plan.paths.end());
+  graph.loads = plan.loads;
   Resolver(plan, graph).resolve();
   return graph;
 }

@@ -48,8 +48,8 @@ struct CallbackPlan {
   bool reliable = true;         // of its readers: what is sent best effort does not come reliably
   bool joins = false;           // starts when all its messages of one instance have come; false: with each of them
   Time period = 0, phase = 0;   // more than 0: a timer starts it
-  Time jitter = 0;              // on a board: its timer is so much late at most, drawn for each instance
-  unsigned burst = 0;           // on a board: events in place of the timer, so many at once and in so many periods
+  Time jitter = 0;              // its timer is so much late at most, drawn for each instance
+  unsigned burst = 0;           // events in place of the timer, so many at once and in so many periods
   Time budget = 0, budget_period = 0;  // of the lane of its level, when there are lanes for each; 0: none
 
   // Set by graph_of.
@@ -93,6 +93,15 @@ struct Input {
   bool reliable;
 };
 
+// What a board executes beside its callbacks, before each of them: at most so long, at least so far apart.
+struct LoadPlan {
+  std::string name, on;
+  Time execution = 0, period = 0, phase = 0;
+  bool masks = false;  // interrupts are off meanwhile
+  bool asks = false;   // it pings the agent at its beginning
+  int board = -1;      // set by graph_of
+};
+
 // What is measured: from the release of the first callback until the last has ended, or until it has sent the message
 // `until` to ROS 2.
 struct PathPlan {
@@ -113,6 +122,7 @@ struct Graph {
   std::vector<MessagePlan> messages;
   std::vector<Input> inputs;
   std::vector<PathPlan> paths;
+  std::vector<LoadPlan> loads;
   std::vector<size_t> roots;  // callbacks
 
   bool is_on_board(size_t callback, int board) const { return callbacks[callback].board == board; }
@@ -233,6 +243,7 @@ struct Plan {
   std::vector<CallbackPlan> callbacks;
   std::vector<MessagePlan> messages;
   std::vector<PathPlan> paths;
+  std::vector<LoadPlan> loads;
 };
 
 // Throws std::invalid_argument with a message for the user.

@@ -31,6 +31,7 @@ constexpr Time kNotice = 6 * kSecond;
 constexpr Time kCheckPeriod = 10 * kMillisecond;
 constexpr Time kTogether = 10 * kMillisecond;  // from when the last board is set up until all begin
 constexpr int kAttempts = 5;
+constexpr int kLoadPriority = 250;  // above everything else that a board executes
 constexpr uint64_t kSeedsApart = 0x9E3779B97F4A7C15u;
 
 // Counters are plain numbers of one size.
@@ -477,15 +478,22 @@ class World {
 
   // ---- the host ----
 
-  // What begins on the host does so by timers there.
+  // What begins on the host does so by timers or events there.
   void release_nodes(Time first_release) {
+    Random random(seed_of(plan_, Chance::kReleases));
     for (const size_t number : graph_.roots) {
       const CallbackPlan &callback = graph_.callbacks[number];
       if (callback.board >= 0) continue;
-      for (uint32_t index = 0; index < plan_.instances_of(callback.period); index++) {
+      const uint32_t count = plan_.instances_of(callback.period);
+      const Time first = first_release + callback.phase;
+      std::vector<Time> releases;
+      if (callback.burst > 0) releases = event_times(callback, count, first, random);
+      for (uint32_t index = 0; callback.burst == 0 && index < count; index++)
+        releases.push_back(first + index * callback.period);
+      for (uint32_t index = 0; index < releases.size(); index++) {
         const Mark mark{static_cast<uint16_t>(callback.root), index};
-        const Time release = first_release + callback.phase + index * callback.period;
-        engine.at(release, [this, number, mark, release] {
+        const Time release = releases[index], late = callback.burst > 0 ? 0 : lateness(callback, random);
+        engine.at(release + late, [this, number, mark, release] {
           released(mark, release);
           start(number, mark);
         });
@@ -637,6 +645,25 @@ class OneBoard {
     });
   }
 
+  // What takes the core beside the callbacks, as long as the run lasts.
+  void start_loads() {
+    for (const LoadPlan &load : graph_.loads) {
+      if (load.board != board_) continue;
+      const Time first = client_.first_release() + load.phase;
+      if (load.masks) {
+        mask(load, first);
+        continue;
+      }
+      loads_.push_back(std::make_unique<Task>(machine_.core(), "load", kLoadPriority, [this, &load, first] {
+        for (Time next = first;; next += load.period) {
+          Task::current()->block(next);
+          if (load.asks) tide_session_ping(&client_.session());
+          Task::current()->execute(load.execution);
+        }
+      }));
+    }
+  }
+
   void schedule_incidents(Time last_release) {
     const Time begin = client_.first_release();
     const Time end = std::max(last_release, begin + 1);
@@ -765,6 +792,16 @@ class OneBoard {
     };
   }
 
+  // Interrupts wait for each other.
+  void mask(const LoadPlan &load, Time time) {
+    engine_.at(time, [this, &load, time] {
+      machine_.core().interrupt(load.execution, [this, &load] {
+        if (load.asks) tide_session_ping(&client_.session());
+      });
+      mask(load, time + load.period);
+    });
+  }
+
   // A message that this board sends, or that comes to it: what of it passes through ROS 2.
   void watch(size_t number) {
     const MessagePlan &message = graph_.messages[number];
@@ -827,6 +864,7 @@ class OneBoard {
   AgentHost host_;
   Machine machine_;
   Client client_;
+  std::vector<std::unique_ptr<Task>> loads_;
   Random incidents_, return_;
   Time last_return_ = 0;
   FirstLosses losses_;
@@ -930,6 +968,7 @@ class Run {
     Time last = 0;
     for (const size_t root : graph_.roots) last = std::max(last, last_release_of(root));
     world_.release_nodes(first_release_);
+    for (const auto &board : boards_) board->start_loads();
     for (const auto &board : boards_) board->schedule_incidents(last);
     finish(last);
     Result result;

@@ -260,6 +260,39 @@ def test_a_callback_that_two_timers_start(server: Server) -> None:
         server.play(f"periods=40;{BOTH};{graph.format(bytes=5)}")
 
 
+@pytest.mark.parametrize("masks", ["false", "true"])
+def test_what_a_board_executes_beside_its_callbacks(server: Server, masks: str) -> None:
+    plan = f"periods=20;board=x;{LOOK};callback=name=plan;{SEEN}"
+    alone = server.play(plan).worst_ns[0]
+    # It begins while the callback runs, and comes again before the message is on the line.
+    load = f"load=name=flash on=x execution_us=4000 period_us=100000 phase_us=1000 masks={masks}"
+    assert server.play(f"{plan};{load}").worst_ns[0] == alone + 4_000_000
+    often = f"load=name=motor on=x execution_us=100 period_us=1000 masks={masks}"
+    assert alone + 200_000 <= server.play(f"{plan};{often}").worst_ns[0] <= alone + 1_000_000
+
+
+def test_loads_that_do_not_fit_are_refused(server: Server) -> None:
+    plan = f"board=x;{LOOK};callback=name=plan;{SEEN}"
+    for words, what in (
+        ("on=host execution_us=1 period_us=2", "load 'l' is on 'host', which is no board"),
+        ("on=x execution_us=2 period_us=2", "load 'l' takes as long as its period"),
+    ):
+        with pytest.raises(ServerError, match=what):
+            server.play(f"{plan};load=name=l {words}")
+
+
+def test_events_and_late_timers_of_the_host(server: Server) -> None:
+    """Bursts meet on the one lane, and a late timer is counted from its expiry."""
+    tail = "callback=name=act on=x level=1;message=name=m from=go to=act bytes=8;path=name=p callbacks=go,act"
+    go = "callback=name=go on=host1 execution_us=1000 period_us=50000"
+    plain, burst, late = (
+        server.play(f"periods=400;hosts=1;board=x;{go}{more};{tail}") for more in ("", " burst=3", " jitter_us=30000")
+    )
+    assert plain.ended == late.ended == (400,) and 30 <= burst.ended[0] <= 400
+    assert plain.worst_ns[0] + 2_000_000 <= burst.worst_ns[0]
+    assert 29_000_000 <= late.worst_ns[0] - plain.worst_ns[0] <= 31_000_000
+
+
 @pytest.mark.parametrize(
     ("plan", "what"),
     [
