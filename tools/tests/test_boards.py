@@ -18,6 +18,7 @@ from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.result import Bounds
 from tide.main import app
+from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, parse
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -348,6 +349,14 @@ def test_loads_of_a_board_go_before_its_callbacks(loads: tuple[dict[str, Any], .
     for executor in ("lanes", "batch"):
         quiet, busy = (bounds_of(parse(loaded(*each)), executor).chain("c") for each in ((), loads))
         assert quiet is not None and busy is not None and (busy.bound_ns or 0) >= (quiet.bound_ns or 0)
+
+
+@pytest.mark.parametrize("more", [{}, {"masks_interrupts": True}, {"agent_bytes": 24}])
+def test_loads_are_played_and_keep_to_the_bounds(more: dict[str, Any]) -> None:
+    outcome = simulate_description(parse(loaded(load_of(10, 150, **more))), None, 12, 1, True)
+    seen = next(one for one in outcome.seen if one.chain == "c")
+    assert not outcome.is_broken and seen.lost == 0
+    assert seen.worst_ns > 9.79 * MS, "without a load it is never so late"
 
 
 def test_a_load_that_takes_the_line_has_bounds_with_publishes_that_do_not_wait() -> None:

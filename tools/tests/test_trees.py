@@ -304,6 +304,24 @@ def test_what_several_topics_must_say(change: tuple[str, str], what: str) -> Non
     assert any(what in line for line in refusal.value.lines), refusal.value.lines
 
 
+@pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
+@pytest.mark.parametrize("seldom", [{}, {"every": 3}, {"distance_ms": 250}])
+def test_several_topics_of_one_callback_are_played(executor: str, seldom: dict[str, Any]) -> None:
+    """Two of them to chains, of which one comes back, and one to nobody."""
+    period_ms = 250 if "distance_ms" in seldom else 300 if seldom else 100
+    text = several(
+        [topic("a", 30), topic("b", 200, **seldom), topic("c", 50)],
+        d.chain("a", 8, ("h", 1, {"topic": "a"}), ("m", 2), branches_from="own.tick"),
+        listens("b", 7, "b", period_ms=period_ms),
+        d.chain("other", 5, ("m", 0.1), ("g", 1)),
+    )
+    system = parse(text)
+    bounds = {one.name: one.bound_ns for one in bounds_of(system, executor).chains}
+    worst = worst_of(system, executor)
+    for name, bound_ns in bounds.items():
+        assert bound_ns is not None and 0 <= worst[name] <= bound_ns + 1000, name
+
+
 def test_what_is_not_played_is_refused_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(several([topic("a"), topic("b")], listens("a", 8, "a")), encoding="utf-8")

@@ -382,6 +382,19 @@ class BoardsPlayer:
                     if sent is callback.sends:
                         sent_bytes = run.payload_bytes[place][position]
                     yield self._message(chain, position, sent, sent_bytes, run)
+        phases = random.Random(f"{run.seed} loads")
+        for board in self._boards:
+            for load in board.loads:
+                fields: dict[str, object] = {
+                    "name": load.name,
+                    "on": self._on[board.name],
+                    "execution_us": load.execution_ns // MICROSECOND,
+                    "period_us": load.period_ns // MICROSECOND,
+                    "phase_us": phases.choice((0, phases.randrange(load.period_ns // MICROSECOND))),
+                    "masks": str(load.masks_interrupts).lower(),
+                    "asks": str(load.agent_bytes > 0).lower(),
+                }
+                yield _line("load", fields)
 
     def _callback(self, chain: Chain, callback: Callback, execution_ns: int, phase_ns: int) -> str:
         fields: dict[str, object] = {

@@ -950,16 +950,14 @@ def _percent(load: Fraction) -> str:
 
 def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:
     """What the programs that play boards and nodes cannot be yet. given: executors that are programs of the user, in a
-    run; None: of the simulator, which plays several topics where there is a board."""
+    run; None: of the simulator, which plays loads, and several topics where there is a board."""
     for index, executor in enumerate(system.executors):
         if executor.board is not None:
             what = f"'{executor.name}' is a core of board '{executor.board}', which has bounds and is not played yet"
             yield Finding(("executors", index, "board"), what, "use tide check")
-        if executor.loads and executor.name not in (given or ()):
-            what = (
-                f"board '{executor.name}' has loads beside its callbacks, which count in bounds and are not played yet"
-            )
-            yield Finding(("executors", index, "loads"), what, "use tide check, or a program of your own for tide run")
+        if executor.loads and given is not None and executor.name not in given:
+            what = f"board '{executor.name}' has loads beside its callbacks, which tide run does not play yet"
+            yield Finding(("executors", index, "loads"), what, "use tide simulate, or a program of your own")
     if given is None and system.boards():
         return
     for path, callback in _callbacks(system, lambda one: one.publishes_apart and one.executor not in (given or ())):
