@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,7 +59,6 @@ def test_an_example_meets_its_deadlines_and_keeps_to_its_bounds(file: Path, tmp_
 
 
 ROBOTS = sorted((ROOT / "examples/systems/robots").glob("*.toml"))
-SIMULATED = {"autoware_reference", "yahboom_car"}  # the others have what `not_played` names
 WITH_BOUNDS = {"autoware_reference": 10, "linorobot2": 3, "px4_offboard": 3, "yahboom_car": 5}  # at least so many
 
 
@@ -72,13 +70,12 @@ def test_a_public_robot_is_described_as_it_is(file: Path, tmp_path: Path) -> Non
     assert all(one.bound_ns is not None or one.reason for one in bounds.chains)
     assert run("show", file)[0] == 0
     out = tmp_path / "out"
-    status, output = run("simulate", file, "--runs", "4", "--search", "--first", str(SEED), "--out", out)
-    if file.stem not in SIMULATED:
-        assert status == 2 and re.search(rf"{file.name}:\d+: .* not played yet; use tide check", output), output
-        return
+    status, output = run("simulate", file, "--runs", "2", "--search", "--first", str(SEED), "--out", out)
     assert status == 0, output
     told = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    assert told["observed"] and all(0 < one["max_ns"] <= one["bound_ns"] + 1000 for one in told["observed"])
+    assert {one["chain"] for one in told["observed"]} == {chain.name for chain in system.chains}
+    for one in told["observed"]:
+        assert one["max_ns"] > 0 and (one["bound_ns"] is None or one["max_ns"] <= one["bound_ns"] + 1000), one
 
 
 EIGHT = '"std_msgs/msg/Float64", payload_bytes = 8 }'
