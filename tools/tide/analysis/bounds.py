@@ -750,12 +750,12 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
         several = ", ".join(f"{name} {count}" for name, count in waiting.items() if count > 1)
         text = f"subscriptions keep {'at least these messages' if several else 'one message at least'}"
         yield Assumption("depth", text + (f" (QoS depth): {several}, others 1" if several else " (QoS depth)"), waiting)
+    # Beside a board a timer that may be late by a period takes the bound.
+    by_host = [one.name for one in system.chains] if is_on_host(system) else _apart_from_boards(system)
     late = [
         one.name
         for one in chains
-        if one.bound_ns is not None
-        and one.bound_ns > system.chain(one.name).period_ns
-        and system.where(system.path(system.chain(one.name))[0]) == "host"
+        if one.name in by_host and one.bound_ns is not None and one.bound_ns > system.chain(one.name).period_ns
     ]
     if late:
         text = f"a late timer of {', '.join(late)} runs once for each expiry; rclcpp and rclpy merge them"
