@@ -30,7 +30,7 @@ LABORATORY = "tide_lab"
 _PANELS = {
     "Describe a system": ("new", "show"),
     "Check it before it runs": ("check", "optimise", "simulate", "footprint"),
-    "Run it": ("run", "report", "agent", "exchange", "doctor"),
+    "Run it": ("run", "report", "agent", "exchange", "soak", "doctor"),
     "Look into a running system": ("watch", "trace"),
     "Build": ("generate",),
 }

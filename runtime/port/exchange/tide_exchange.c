@@ -40,8 +40,8 @@
 #define TEXT_BYTES 256
 #define BURST 40 /* more than a window and the pool hold */
 #define SYNCS 20
-#define ANSWER_MS 2000
-#define ENTITY_MS 10000 /* the computer may be busy */
+#define ANSWER_MS 10000 /* the computer may be busy */
+#define ENTITY_MS ANSWER_MS
 #define ATTEMPTS 6u     /* attempts to open a session: the agent may be late */
 
 typedef struct text_message {

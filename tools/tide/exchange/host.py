@@ -79,6 +79,7 @@ class Found:
     state: dict[str, Any] = field(default_factory=dict)  # the board's last report about messages
     result: dict[str, Any] = field(default_factory=dict)  # and about everything else
     gone_s: list[float] = field(default_factory=list)
+    disturbed: list[tuple[float, float]] = field(default_factory=list)  # from a loss of agent or cable to its return
     duration_s: float = 0.0
 
     @property
@@ -161,6 +162,10 @@ class Host:
         )
         self.up = [Way(name) for name in CHAINS]
         self.confirmed, self.sent = [0] * len(CHAINS), [0] * len(CHAINS)
+        self.sent_s: list[list[float]] = [[] for _ in CHAINS]
+        # Of each chain: when a number was sent and when the first message up came that knows of it; when messages came.
+        self.trips: list[list[tuple[float, float]]] = [[] for _ in CHAINS]
+        self.came_s: list[list[float]] = [[] for _ in CHAINS]
         self.state: dict[str, Any] = {}
         self.result: dict[str, Any] = {}
         self._down, self._heard = [], []
@@ -189,7 +194,12 @@ class Host:
             if number < 0:
                 self.up[index].wrong += 1
                 return
+            now_s = time.monotonic()
+            if number > max(self.up[index].received[-1:], default=-1):
+                self.came_s[index].append(now_s)
             self.up[index].received.append(number)
+            known = len(self.trips[index])
+            self.trips[index] += [(sent_s, now_s) for sent_s in self.sent_s[index][known:expected]]
             self.confirmed[index] = max(self.confirmed[index], expected)
 
         return hear
@@ -223,6 +233,7 @@ class Host:
                 and self.sent[index] - self.confirmed[index] < WINDOW
                 and (quiet or self.sent[index] < came + _AHEAD)
             ):
+                self.sent_s[index].append(time.monotonic())
                 publisher.publish(self._kind(data=text_down(self.sent[index])))
                 self.sent[index] += 1
                 if quiet:
@@ -273,6 +284,14 @@ class Trial:
             if time.monotonic() > deadline:
                 raise RunError(f"the board has not {what} within {limit_s:g} s\n{self.agent.tail()}")
 
+    def send(self, now_s: float, last_s: float) -> None:
+        """The messages down that are due. last_s: when something came last."""
+        self.host.send(quiet=now_s > last_s + 0.5)
+
+    def is_waiting(self, found: Found, now_s: float, last_s: float) -> bool:
+        """Whether silence is expected, since somebody has the cable in the hand."""
+        return False
+
     def _is_time_to_kill(self, killed: int) -> bool:
         whole = 2 * self.task.each * len(CHAINS)
         return self.host.came * (self.task.restarts + 1) >= whole * (killed + 1)
@@ -286,8 +305,8 @@ class Trial:
             if host.came > seen:
                 seen, last_s = host.came, now_s
                 self.report(seen)
-            host.send(quiet=now_s > last_s + 0.5)
-            if now_s > last_s + _STUCK_S:
+            self.send(now_s, last_s)
+            if not self.is_waiting(found, now_s, last_s) and now_s > last_s + _STUCK_S:
                 raise RunError(f"nothing came for {_STUCK_S:g} s{host.missing()}\n{json.dumps(host.state)}")
             if gone_since_s is None:
                 self.agent.require_alive()
@@ -298,6 +317,7 @@ class Trial:
             elif now_s > gone_since_s + GONE_S:
                 self.agent = self._start_agent()
                 found.gone_s.append(time.monotonic() - gone_since_s)
+                found.disturbed.append((gone_since_s, time.monotonic()))
                 gone_since_s = None
 
     def run(self) -> Found:

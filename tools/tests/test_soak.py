@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide soak: its bounds, what counts, and the steps by which somebody unplugs a board. A board: tests/firmware."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tide.exchange.host import Found, Task
+from tide.programs.child import RunError
+from tide.soak.trial import PERIOD_MS, Soak, limits, measured
+
+
+def test_each_chain_has_bounds_and_the_more_urgent_one_shorter_ones() -> None:
+    for baud in (115_200, 921_600):
+        low, middle, high = limits(baud)
+        assert all(one.trip_ms and one.gap_ms and one.gap_ms > PERIOD_MS for one in (low, middle, high))
+        assert high.trip_ms < middle.trip_ms < low.trip_ms  # type: ignore[operator]
+        assert high.gap_ms < middle.gap_ms < low.gap_ms  # type: ignore[operator]
+
+
+def test_what_a_kill_delayed_does_not_count_and_the_rest_is_judged() -> None:
+    spans = [(1.0, 1.1), (9.0, 21.0), (14.0, 14.4), (16.0, 16.3)]
+    calm = measured(spans, [(10.0, 10.5)], 350.0)
+    assert (calm.count, round(calm.worst_ms), calm.verdict) == (2, 300, "within")
+    assert measured(spans, [(10.0, 10.5)], 299.0).verdict == "BEYOND"
+    assert measured(spans, [(10.0, 10.5)], None).verdict == "no bound"
+    assert measured(spans, [(0.0, 20.0)], 350.0).verdict == "not measured"
+
+
+def attended(unplugs: int, said: list[str], each: int = 1000) -> tuple[Soak, Found]:
+    trial: Any = Soak.__new__(Soak)
+    trial.task = Task((), each, 0, 0, PERIOD_MS, 1, 1.0, Path())
+    trial.host = SimpleNamespace(state={"sent": [1, 1, 1]}, send=lambda quiet: None)
+    trial.unplugs, trial.say, trial.unplugged = unplugs, said.append, 0
+    trial._asked, trial._asked_s, trial._out_s = 0, None, None
+    trial._begun_s = trial._next_s = 100.0
+    trial._highest = 0
+    return trial, Found([], [])
+
+
+def test_somebody_is_led_through_unplugging_and_its_time_is_noted() -> None:
+    said: list[str] = []
+    trial, found = attended(1, said)
+    assert not trial.is_waiting(found, 150.0, 149.9) and said == []
+    assert not trial.is_waiting(found, 195.0, 194.9)
+    assert said == ["Step 1 of 2: unplug the cable of the board now."]
+    assert trial.is_waiting(found, 197.0, 196.0) and len(said) == 1, "a second without messages is no proof"
+    assert trial.is_waiting(found, 199.0, 196.0)
+    assert said[1:] == ["Step 2 of 2: plug it in again, at the same port."]
+    assert trial.is_waiting(found, 240.0, 196.0)
+    assert not trial.is_waiting(found, 241.0, 240.9)
+    assert trial.unplugged == 1 and found.disturbed == [(196.0, 241.0)]
+    assert not trial.is_waiting(found, 300.0, 299.9) and len(said) == 3, "once"
+
+
+def test_unplugging_that_nobody_does_is_not_tested_and_one_without_end_fails() -> None:
+    said: list[str] = []
+    trial, found = attended(1, said)
+    trial.is_waiting(found, 195.0, 194.9)
+    assert not trial.is_waiting(found, 496.0, 495.9)
+    assert "not tested" in said[-1] and trial.unplugged == 0
+    trial, found = attended(1, said)
+    trial.is_waiting(found, 195.0, 194.9)
+    trial.is_waiting(found, 199.0, 196.0)
+    with pytest.raises(RunError, match="did not answer within five minutes"):
+        trial.is_waiting(found, 500.0, 196.0)
+
+
+def test_a_board_that_began_anew_is_not_judged_by_counts_that_are_gone() -> None:
+    trial, found = attended(0, [])
+    trial.host.state["sent"] = [5, 5, 5]
+    assert not trial.is_waiting(found, 110.0, 109.9)
+    trial.host.state["sent"] = [0, 0, 0]
+    with pytest.raises(RunError, match="began anew"):
+        trial.is_waiting(found, 111.0, 110.9)
