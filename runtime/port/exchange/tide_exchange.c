@@ -42,7 +42,7 @@
 #define SYNCS 20
 #define ANSWER_MS 10000 /* the computer may be busy */
 #define ENTITY_MS ANSWER_MS
-#define ATTEMPTS 6u     /* attempts to open a session: the agent may be late */
+#define ATTEMPTS 6u /* attempts to open a session: the agent may be late */
 
 typedef struct text_message {
   std_msgs__msg__String message;
