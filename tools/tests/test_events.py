@@ -118,7 +118,7 @@ def test_no_event_is_answered_after_its_bound() -> None:
 
 
 def test_a_burst_takes_longer_than_single_events() -> None:
-    """So the play has bursts: what it shows is above the bound of events that come one by one."""
+    """So the play has bursts: an event of one waits for the event before it."""
     crowd = (
         ("execution_ms = 3", "execution_ms = 6"),
         ("period_ms = 20", "period_ms = 60"),
