@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,13 @@ def _commands(words: str, command: Any) -> Iterator[tuple[str, Any]]:
     yield words, command
     for name, below in getattr(command, "commands", {}).items():
         yield from _commands(f"{words} {name}", below)
+
+
+@pytest.mark.parametrize("words", [("footprint", EXAMPLE), ("check", EXAMPLE), ("optimise", EXAMPLE)])
+def test_without_the_analysis_every_command_says_what_to_build(words: tuple[str, ...], tmp_path: Path) -> None:
+    called = (sys.executable, "-m", "tide.main", *words)
+    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path)}
+    done = subprocess.run(called, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "the analysis is not built for this Python" in line and "run `make build`" in line

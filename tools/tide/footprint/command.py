@@ -21,7 +21,7 @@ from tide.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
 from tide.outputs import require_file, write_text
 from tide.system.load import SystemFileError, load
 from tide.system.servers import on_one_core
-from tide.terminal.style import print_whole
+from tide.terminal.style import empty_table, print_whole, print_wrapped
 
 app = typer.Typer()
 _SIZES = ("flash", "ram", "message_memory")
@@ -79,7 +79,7 @@ def measured(client: Client, core: str) -> dict[str, Any]:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = empty_table(title)
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right")
     for row in rows:
@@ -89,12 +89,19 @@ def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 
 def _print(result: dict[str, Any]) -> None:
     console = Console(emoji=False)
+    needed, stack = result["what the description needs"], result["stack"]["all on one stack"]
+    print_wrapped(
+        console,
+        f"{result['core']}: {needed['flash']:,} B of flash, {needed['ram']:,} B of RAM, "
+        f"{needed['message_memory']:,} B of messages, {stack:,} B of stack at most",
+        style="bold",
+    )
     rows: list[tuple[str, ...]] = []
     for what in ("everything", "what the description needs"):
         sizes = result[what]
         rows.append((f"runtime with {what}", *(f"{sizes[key]:,}" for key in _SIZES)))
     columns = ("-Os, without link-time optimisation", "flash", "RAM", "of messages")
-    print_whole(console, _table(f"{result['core']}: bytes", columns, rows))
+    print_whole(console, _table("bytes", columns, rows))
     stacks = [(what, f"{size:,}") for what, size in result["stack"].items() if size > 0]
     print_whole(console, _table("stack at most, with callbacks that publish", ("what", "bytes"), stacks))
     more = [(what.replace("_", " "), f"{size:,}") for what, size in sorted(result["one more"].items())]

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tide.errors import UsageError
+
 _SOURCES = Path(__file__).resolve().parents[3]
 _INSTALLED = (
     Path(__file__).resolve().parents[1] / "_tree"
@@ -13,7 +15,7 @@ _INSTALLED = (
 ROOT = _INSTALLED if _INSTALLED.exists() else _SOURCES
 
 
-class MissingBinaryError(Exception):
+class MissingBinaryError(UsageError):
     """A program that has not been built; the text is one line that says what to do."""
 
 

@@ -17,7 +17,6 @@ from rich.table import Table
 from tide.terminal.style import empty_table, whole
 
 _BOLD = Style(bold=True)
-_ITALIC = Style(italic=True)
 
 
 class Column(NamedTuple):
@@ -32,7 +31,7 @@ class Cell(NamedTuple):
 
 
 class RuledTable:
-    """Print it with print_whole. If it is wider than the console, rich's own table is used."""
+    """Print it with print_whole, which prints the title. Rich draws it where it is wider than the console."""
 
     def __init__(self, columns: Sequence[Column], title: str | None = None) -> None:
         self.columns = columns
@@ -48,16 +47,13 @@ class RuledTable:
             for place, cell in enumerate(row):
                 widths[place] = max(widths[place], cell_len(_text(cell)))
         width = sum(widths) + 2 * len(widths)
-        if width > options.max_width or (self.title is not None and cell_len(self.title) > width):
+        if width > options.max_width:
             yield whole(console, self._wrapped())
         else:
             yield from self._lines(widths, width)
 
     def _lines(self, widths: Sequence[int], width: int) -> Iterator[Segment]:
         blank = Segment(" " * width + "\n")
-        if self.title is not None:
-            yield Segment(self.title + " " * (width - cell_len(self.title)), _ITALIC)
-            yield Segment.line()
         yield blank
         yield Segment(" ")
         for place, (column, size) in enumerate(zip(self.columns, widths, strict=True)):
@@ -90,7 +86,7 @@ class RuledTable:
         yield Segment(plain + " \n")
 
     def _wrapped(self) -> Table:
-        table = empty_table(self.title)
+        table = empty_table()
         for column in self.columns:
             table.add_column(column.heading, justify="right" if column.right else "left", no_wrap=column.no_wrap)
         for row in self.rows:

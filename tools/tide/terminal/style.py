@@ -51,4 +51,13 @@ _AT_SPACES: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def print_whole(console: Console, table: RenderableType) -> None:
-    console.print(whole(console, table) if isinstance(table, Table) else table, crop=False)
+    """A title is as wide as the console, not as its table."""
+    title = getattr(table, "title", None)
+    if isinstance(title, str):
+        print_wrapped(console, title, style="italic")
+    if not isinstance(table, Table):
+        console.print(table, crop=False)
+        return
+    table.title = None
+    console.print(whole(console, table), crop=False)
+    table.title = title
