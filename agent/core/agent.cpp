@@ -416,6 +416,8 @@ constexpr std::string_view kLivelinessProperty = "uxr_hl";
 constexpr Time kRepetition = 300'000'000;
 // Longer than any network keeps a message of a session that is over.
 constexpr Time kLateCopy = 3'000'000'000;
+// A session that goes back to the endpoint that it came from so soon is fought for by two programs of one host.
+constexpr Time kReturn = 10 * kSecond;
 
 // Clients of tide number their sessions from here, without and with their key in each header.
 bool is_first_session(uint8_t session) { return session == 0x81 || session == 0x01; }
@@ -497,6 +499,15 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
       now - existing->second.client->began() < kRepetition) {
     counters_.duplicates++;  // a copy, or a repetition of a request that was answered
     return TIDE_XRCE_STATUS_OK;
+  }
+  if (known && existing->second.client->endpoint() != endpoint) {
+    Slot &slot = existing->second;
+    if (slot.former == endpoint && now - slot.moved < kReturn) {
+      notices_.tell("takes its session from another program with this key, and back; give each client a key of its own",
+                    name_of(body.key, endpoint), now);
+    }
+    slot.former = slot.client->endpoint();
+    slot.moved = now;
   }
   if (same || (known && numbered)) {
     detach(existing->second.client->endpoint(), body.key);

@@ -91,6 +91,8 @@ class Agent {
     bool dirty = false;
     Time deadline = TIDE_FOREVER;
     Host host = 0;
+    std::optional<Endpoint> former{};  // endpoint that the session moved from, and when
+    Time moved = 0;
   };
   struct Place {  // of an endpoint
     std::deque<Reply> replies;

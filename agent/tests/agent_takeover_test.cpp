@@ -33,6 +33,23 @@ TEST(Takeover, ALiveSessionIsKeptFromEveryOtherHost) {
   EXPECT_EQ(driver.agent.entity_count(), 6u);
 }
 
+TEST(Takeover, TwoProgramsWithOneKeyOnAHostAreReported) {
+  Options options = hosts_of_ten();
+  std::vector<std::string> told;
+  options.warn = [&](const std::string &line) { told.push_back(line); };
+  Driver driver(options);
+  TideClient first(driver, 10, 0x11, 0x81), second(driver, 11, 0x11, 0x81);
+  for (int round = 0; round < 3; round++) {
+    ASSERT_EQ(first.connect(), 0);
+    driver.run_until(driver.now() + kSecond);
+    ASSERT_EQ(second.connect(), 0);
+    driver.run_until(driver.now() + kSecond);
+    if (round == 0) EXPECT_TRUE(told.empty()) << "one move may be a restart";
+  }
+  ASSERT_FALSE(told.empty());
+  EXPECT_NE(told.front().find("give each client a key of its own"), std::string::npos) << told.front();
+}
+
 // ---- who reads and never says a word ----
 
 // One sample of 400 octets every 10 ms for a client that said what it wants to read and then no word.
