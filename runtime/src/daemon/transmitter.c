@@ -460,7 +460,26 @@ static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t
   return found;
 }
 
-static void take_node(tide_transmitter_t *t, tide_node_t *node, claim_t claim) {
+/* replaced: the node that it gets, just freed by its writer; null: one that is free for it, or is evicted. */
+static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_node_t *replaced, tide_node_t **result) {
+  *result = NULL;
+  if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
+    TIDE_COUNT(t->counters.refused_large, 1u);
+    return TIDE_ERROR_TOO_LARGE;
+  }
+  const bool is_own = TIDE_RESERVATIONS && claim.account == TIDE_NODE_OWN;
+#if TIDE_RESERVATIONS
+  if (!is_own) t->levels[smallest_class(t, bytes)] |= bit_of_level(claim.priority);
+#endif
+  tide_node_t *node = replaced ? replaced : free_node_for(t, bytes, claim);
+  if (!node && !is_own) node = evict(t, bytes, claim.priority);
+  if (!node && !is_own && remember_starved(t, claim, smallest_class(t, bytes))) node = free_node_for(t, bytes, claim);
+  if (!node) {
+    TIDE_COUNT(t->counters.refused_full, 1u);
+    if (TIDE_RESERVATIONS && tide_transmitter_free_bytes(t, bytes) > 0u) TIDE_COUNT(t->counters.refused_kept, 1u);
+    return TIDE_ERROR_FULL;
+  }
+  TIDE_INVARIANT(t->free_nodes[node->size_class] == node);
   t->free_nodes[node->size_class] = node->next_free;
   node->state = NODE_OWNED;
   if (TIDE_RESERVATIONS) node->account = claim.account;
@@ -473,42 +492,21 @@ static void take_node(tide_transmitter_t *t, tide_node_t *node, claim_t claim) {
   ++t->nodes_in_use;
   if (!TIDE_LEAN && t->nodes_in_use > t->counters.nodes_in_use_maximum)
     t->counters.nodes_in_use_maximum = t->nodes_in_use;
-}
-
-static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_node_t **result) {
-  *result = NULL;
-  if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
-    TIDE_COUNT(t->counters.refused_large, 1u);
-    return TIDE_ERROR_TOO_LARGE;
-  }
-  const bool is_own = TIDE_RESERVATIONS && claim.account == TIDE_NODE_OWN;
-#if TIDE_RESERVATIONS
-  if (!is_own) t->levels[smallest_class(t, bytes)] |= bit_of_level(claim.priority);
-#endif
-  tide_node_t *node = free_node_for(t, bytes, claim);
-  if (!node && !is_own) node = evict(t, bytes, claim.priority);
-  if (!node && !is_own && remember_starved(t, claim, smallest_class(t, bytes))) node = free_node_for(t, bytes, claim);
-  if (!node) {
-    TIDE_COUNT(t->counters.refused_full, 1u);
-    if (TIDE_RESERVATIONS && tide_transmitter_free_bytes(t, bytes) > 0u) TIDE_COUNT(t->counters.refused_kept, 1u);
-    return TIDE_ERROR_FULL;
-  }
-  take_node(t, node, claim);
   *result = node;
   return TIDE_OK;
 }
 
 int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **result) {
-  return acquire(t, bytes, claim_of(priority, 0u), result);
+  return acquire(t, bytes, claim_of(priority, 0u), NULL, result);
 }
 
 int tide_transmitter_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                  tide_node_t **result) {
-  return acquire(t, bytes, claim_of(priority, writer), result);
+  return acquire(t, bytes, claim_of(priority, writer), NULL, result);
 }
 
 int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_node_t **result) {
-  return acquire(t, bytes, own_claim, result);
+  return acquire(t, bytes, own_claim, NULL, result);
 }
 
 /* ---- KEEP_LAST of best-effort writers ---- */
@@ -565,10 +563,9 @@ int tide_transmitter_replace(tide_transmitter_t *t, uint32_t bytes, tide_priorit
   *result = NULL;
   if (!node || node->capacity < bytes) return TIDE_ERROR_FULL;
   const turn_t turn = evict_oldest(t, node, writer);
-  take_node(t, node, claim_of(priority, writer));
+  const int status = acquire(t, bytes, claim_of(priority, writer), node, result);
   give_turn(node, turn);
-  *result = node;
-  return TIDE_OK;
+  return status;
 }
 
 void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_t id, uint16_t depth, int64_t now_ns) {
@@ -577,9 +574,9 @@ void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_
     uint32_t count = 0u;
     tide_node_t *oldest = oldest_behind(t, id, object_of(node), RANK_NONE, &count);
     if (count < depth) return;
-    const uint16_t waited = (uint16_t)(age_of(now_ns) - oldest->first_sequence);
     const bool has_memory = 2u * t->nodes_in_use < t->config.node_count; /* with the new one's node */
-    if (has_memory && (int64_t)waited << AGE_BITS < TIDE_BURST_NS) return;
+    const uint16_t waited = (uint16_t)(age_of(now_ns) - oldest->first_sequence);
+    if (has_memory && waited < TIDE_BURST_NS >> AGE_BITS) return;
     give_turn(node, evict_oldest(t, oldest, object_of(node)));
   }
 }
