@@ -5,7 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build="build/$1"
-export UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/scripts/thread_sanitizer.supp"
 status=0
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" ${2:+-L "$2"} || status=$?
 # What passed is counted by scripts/stage.sh.

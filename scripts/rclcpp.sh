@@ -24,7 +24,7 @@ if [ -n "${TIDE_SANITIZE:-}" ]; then
   options=("-DTIDE_SANITIZE=$TIDE_SANITIZE" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g1" "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1")
   # rclcpp frees messages of its waitables with another size than it allocates.
   export ASAN_OPTIONS=new_delete_type_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1
-  export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/scripts/rclcpp_thread_sanitizer.supp"
+  export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/scripts/thread_sanitizer.supp"
   if [ "$TIDE_SANITIZE" = thread ] && ! grep -q __tsan_init "$found/lib/librclcpp.so"; then
     echo "TIDE_SANITIZE=thread: build rclcpp with -fsanitize=thread, too, and put it first: its shared pointers are not seen otherwise" >&2
     exit 2
