@@ -386,8 +386,15 @@ class Checks {
       const size_t level = TIDE_PRIORITY_LEVEL(node.priority);
       use.doubled.set(level, use.doubled.test(level) || use.used.test(level));
       use.used.set(level);
-      const uint32_t smaller = node.size_class == 0 ? 0 : transmitter.config.classes[node.size_class - 1].node_bytes;
-      if (node.length > smaller) use.known.set(level);
+      if (node.length == 0) continue;
+      // Asked for was the smallest class that fits the first sample, even if there was room in a larger one only, where
+      // later samples were packed behind it.
+      const uint32_t first = node.bytes[2] | static_cast<uint32_t>(node.bytes[3]) << 8;
+      const uint32_t asked =
+          first == 0 ? node.length : std::min(node.length, first + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
+      size_t fits = 0;
+      while (transmitter.config.classes[fits].node_bytes < asked) fits++;
+      uses[fits].known.set(level);
     }
     for (size_t size_class = 0; size_class < transmitter.config.class_count; size_class++) {
       const Use &use = uses[size_class];
