@@ -327,5 +327,33 @@ def test_what_is_not_played_is_refused_with_its_line(tmp_path: Path) -> None:
     file.write_text(several([topic("a"), topic("b")], listens("a", 8, "a")), encoding="utf-8")
     system = load(file)
     with pytest.raises(SystemFileError, match=r"system.toml:\d+: 'tick' publishes several topics"):
-        require_played(file, system)
+        require_played(file, system, [])
     require_played(file, system, ["m"])
+    require_played(file, system)  # by the simulator
+
+
+@pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
+@pytest.mark.parametrize("reliability", ["reliable", "best_effort"])
+def test_no_response_is_above_its_bound_where_a_callback_publishes_several(executor: str, reliability: str) -> None:
+    text = several(
+        [topic("a", 40), topic("b", 90), topic("c", 300, every=5), topic("d", 60, distance_ms=250), topic("e", 30)],
+        listens("a", 8, "a", reliability=reliability),
+        d.chain(
+            "b",
+            7,
+            ("g", 1, {"topic": "b", "publishes": {"topic": "b2", "payload_bytes": 20}}),
+            ("m", 0.5),
+            branches_from="own.tick",
+            reliability=reliability,
+        ),
+        listens("c", 5, "c", "g", period_ms=500, reliability=reliability),
+        listens("d", 4, "d", period_ms=250),
+        d.chain("other", 6, ("g", 2), ("m", 2), period_ms=70, reliability=reliability),
+        mtu_bytes=256 if reliability == "reliable" else 512,
+        baud=400_000,
+    ).replace('execution_ms = 1\npublishes = [{ topic = "a"', 'execution_ms = 3\npublishes = [{ topic = "a"')
+    system = parse(text)
+    bounds = {one.name: one.bound_ns for one in bounds_of(system, executor).chains}
+    assert None not in bounds.values()
+    for name, worst_ns in worst_of(system, executor, runs=8).items():
+        assert 0 < worst_ns <= (bounds[name] or 0) + 1000, name
