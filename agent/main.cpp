@@ -186,8 +186,8 @@ Profiles read_profiles(const std::string &path) {
   return profiles;
 }
 
-// Several threads create, use and delete clients. With a heap for each thread, memory would grow until every heap could
-// hold the whole fleet.
+// Several threads create, use and delete clients. With a heap for each thread, memory would grow until each heap could
+// hold all clients.
 void keep_one_heap() {
 #ifdef __GLIBC__
   constexpr int kLargeBytes = 128 * 1024;  // larger blocks are returned to the system when freed
@@ -213,7 +213,7 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// What a Tracer records goes to a file, on a thread without urgency.
+// Writes a Tracer's records to a file, on a low-priority thread.
 class TraceFile {
  public:
   // Throws std::runtime_error when the file cannot be written. The tracer outlives this.
@@ -234,7 +234,7 @@ class TraceFile {
   }
 
  private:
-  // A full disk is reported once; from then on the rings count what they drop.
+  // A full disk is reported once; afterwards the rings count dropped records.
   void drain() {
     const auto write = [](void *file, const uint8_t *bytes, size_t count) -> int {
       return std::fwrite(bytes, 1, count, static_cast<std::FILE *>(file)) == count ? TIDE_OK : TIDE_ERROR_FULL;
@@ -259,7 +259,7 @@ class TraceFile {
   Tracer &tracer_;
   std::FILE *file_;
   bool failed_ = false;
-  std::mutex mutex_;  // of ended_
+  std::mutex mutex_;  // guards ended_
   std::condition_variable ends_;
   bool ended_ = false;
   std::thread thread_;
@@ -276,7 +276,7 @@ int domain_of(const std::string &text) {
   return domain;
 }
 
-// A value given once is that of all serial lines.
+// A value given once applies to all serial lines.
 template <typename Value>
 Value of_line(const std::vector<Value> &values, size_t line) {
   return values.size() == 1 ? values.front() : values[line];
@@ -402,7 +402,7 @@ class ClientOptions {
 
   std::vector<std::pair<std::optional<Who>, Time>> timeouts_;
   std::vector<Rule> rules_;
-  std::set<Renaming> made_;  // one for each set of rules that names a client
+  std::set<Renaming> made_;  // one for each set of rules that applies to a client
 };
 
 TcpLimits tcp_limits(const Arguments &arguments) {
@@ -514,7 +514,7 @@ void run(const Arguments &arguments) {
   if (arguments.json_stats) print_statistics(agent, loop);
 }
 
-// What to type instead; empty: unknown.
+// The command to type instead; empty: unknown.
 std::string advice(const CLI::App &app, int argc, char **argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string ours = stock_command_in_our_words(words); !ours.empty()) {

@@ -307,7 +307,7 @@ Time Agent::poll(Time now) {
     mark(signal->key);
   }
   const Time noticed = notices_.poll(now);
-  // Only clients that have something to do: with many clients the others would take most of the time.
+  // Only clients with work: with many clients the others would take most of the time.
   due_.clear();
   due_.swap(dirty_);
   for (auto place = deadlines_.begin(); place != deadlines_.end() && place->first <= now; place++) {
@@ -406,15 +406,16 @@ void Agent::sent(Endpoint endpoint, Time now) {
   mark_dirty(slot->first, slot->second);
 }
 
-// ---- admission: who may begin a session, whose session it continues, and which client is evicted for it ----
+// ---- admission: who may begin a session, which session it continues, and which client is evicted for it ----
 
 namespace {
 
 constexpr uint32_t kMessageBytesMinimum = 64;
 constexpr std::string_view kLivelinessProperty = "uxr_hl";
-// A CREATE_CLIENT for the session that began so recently is a copy or a repetition; later, the device was restarted.
+// A CREATE_CLIENT for a session that began less than this ago is a copy or a repetition; after that, the device was
+// restarted.
 constexpr Time kRepetition = 300'000'000;
-// Longer than any network keeps a message of a session that is over.
+// Longer than any network delays a message of an ended session.
 constexpr Time kLateCopy = 3'000'000'000;
 // A session that goes back to the endpoint that it came from so soon is fought for by two programs of one host.
 constexpr Time kReturn = 10 * kSecond;
@@ -440,8 +441,8 @@ Time liveliness_of(const tide_xrce_create_client_t &body) {
 
 }  // namespace
 
-// A late copy of a CREATE_CLIENT: clients of tide number their sessions. Stock clients always ask for the same id, and
-// mean it.
+// A late copy of a CREATE_CLIENT: clients of tide number their sessions. Stock clients always request the same id, even
+// for a new session.
 bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now) const {
   const auto existing = clients_.find(body.key);
   if (body.vendor != TIDE_XRCE_VENDOR || existing == clients_.end()) return false;
@@ -449,8 +450,8 @@ bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now
   return client.former_session() == body.session && now - client.began() < kLateCopy;
 }
 
-// False: no answer at all, so that a thief learns nothing. A stock client repeats its request for ten seconds: the
-// owner of a key that has moved is let in as soon as its former endpoint has been silent for long enough.
+// False: no answer at all, so that an attacker learns nothing. A stock client repeats its request for ten seconds: an
+// owner that has moved is admitted as soon as its former endpoint has been silent for long enough.
 bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   if (options_.allows && !options_.allows(endpoint, key)) {
     counters_.not_allowed++;
@@ -467,7 +468,7 @@ bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   return false;
 }
 
-// A request from the owner's host, from whatever port or connection, is the owner's: it may have been restarted. From
+// A request from the owner's host, from any port or connection, counts as the owner's: it may have been restarted. From
 // elsewhere a session can be taken over only when its owner has been silent and has not answered a probe.
 bool Agent::may_take_over(const Client &client, Endpoint endpoint, Time now) const {
   if (client.endpoint() == endpoint || clients_.at(client.key()).host == host_of(endpoint)) return true;
@@ -532,7 +533,7 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
 }
 
 // Two sessions with one id at one endpoint cannot be told apart unless their headers carry the key. So a new key at an
-// endpoint is a device that was restarted, and its old session ends.
+// endpoint means that the device was restarted, and its old session ends.
 void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now) {
   if (tide_xrce_session_has_key(body.session)) return;
   tide_xrce_header_t header{};
@@ -543,9 +544,9 @@ void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   erase(former->key(), "gave way to another key at its place", now);
 }
 
-// Evicts one client for a new one: first those that have sent nothing since their CREATE_CLIENT, which a flood of
-// invented keys leaves behind; then silent ones without entities; then silent ones that never answered anything. Among
-// these the one heard least recently.
+// Evicts one client for a new one: first those that have sent nothing since their CREATE_CLIENT, as left behind by a
+// flood of invented keys; then silent ones without entities; then silent ones that never answered. Among equals the one
+// silent for longest.
 bool Agent::make_room(Time now) {
   const auto rank = [&](const Client &client) {
     if (client.is_half_open()) return 3;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent without I/O and without DDS: messages and time in, frames and deadlines out. One thread calls it; news of
-// DDS comes through the middleware's Wake, from any thread, and is processed in poll.
+// The agent without I/O and without DDS: messages and time in, frames and deadlines out. One thread calls it; events of
+// DDS arrive through the middleware's Wake, from any thread, and are processed in poll.
 //
 //   input(endpoint, message, now)      a message was received
 //   poll(now) -> deadline              timers and waiting data; call it after input, after wake and at the deadline
 //   take_ready(endpoints)              endpoints that may have frames since the last call
 //   next(endpoint, now, frame)         the most urgent frame; copy it before the next call of anything
-//   sent(endpoint, now)                its last byte has left: only then the next one is chosen
+//   sent(endpoint, now)                its last byte was sent: only then is the next one chosen
 //
-// Any bytes may be fed in: what is not understood is counted and dropped.
+// Any bytes may be passed in: unreadable ones are counted and dropped.
 #pragma once
 
 #include <cstdint>
@@ -34,21 +34,22 @@ struct Options {
   Limits limits;
   Profiles profiles;
   std::optional<int> domain;                         // overrides those of clients
-  int default_domain = 0;                            // for clients that ask for 0
+  int default_domain = 0;                            // for clients that request 0
   std::function<int64_t()> wall_clock_ns;            // for time synchronisation; unset: the system's
-  std::function<Time(Endpoint)> heartbeat_delay_ns;  // of a client there, as tide_transmitter_config_t; unset: -1
+  std::function<Time(Endpoint)> heartbeat_delay_ns;  // of a client at the endpoint, as tide_transmitter_config_t;
+                                                     // unset: -1
   std::function<Host(Endpoint)> host_of;             // unset: each endpoint is a host of its own
   std::function<bool(Endpoint)> may_be_forged;       // the sender's address; unset: no
   std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;  // unset: limits.client_timeout_ns
   // How to rename a client's topics, services and nodes; the result outlives the agent. Unset, or null: not at all.
   std::function<const Renaming *(Endpoint, uint32_t key)> names;
-  std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: some client there; unset: all
-  Wake wake;                                                          // poll is needed; from any thread
+  std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: any client at the endpoint; unset: all
+  Wake wake;                                                          // called when poll is needed; from any thread
   std::function<void(const std::string &)> log;                       // each creation, a line each; unset: none
   std::function<void(const std::string &)> warn;                      // limits and refusals, few lines; unset: none
   bool tells_events = false;  // warn also gets a line for each client that connects, leaves or is refused an entity
   std::function<std::string(Endpoint)> name_of;  // for such lines; unset: the endpoint's number
-  Tracer *tracer = nullptr;                      // records messages, or null; outlives the agent
+  Tracer *tracer = nullptr;                      // records messages, or null; must outlive the agent
   DiagnosticsOptions diagnostics;
 };
 
@@ -59,18 +60,18 @@ class Agent {
   void input(Endpoint endpoint, Bytes message, Time now);
   Time poll(Time now);
   void take_ready(std::vector<Endpoint> &endpoints);
-  // Sends what has been written to DDS and is batched there: to be called before the caller waits (middleware.h).
+  // Sends samples that are batched in DDS; call it before waiting (middleware.h).
   void flush() { context_.middleware.flush(); }
   bool next(Endpoint endpoint, Time now, tide_frame_parts_t &frame);
   void sent(Endpoint endpoint, Time now);
-  // The endpoint is gone: answers that wait for it are dropped. Its clients may come back from another endpoint.
+  // The endpoint has closed: answers waiting for it are dropped. Its clients may return from another endpoint.
   void forget(Endpoint endpoint);
 
   // Sums over present and former clients. O(clients).
   Counters counters() const;
   Notices &notices() { return notices_; }
   bool has_client(Endpoint endpoint) const;
-  // A client there has sent something in its session.
+  // True if a client at the endpoint has sent a message in its session.
   bool has_used_session(Endpoint endpoint) const;
   bool allows(Endpoint endpoint) const { return !options_.allows || options_.allows(endpoint, std::nullopt); }
   void warn(const std::string &line) const {
@@ -78,7 +79,7 @@ class Agent {
   }
   size_t client_count() const { return clients_.size(); }
   size_t entity_count() const;
-  size_t output_count() const;         // clients that were sent something in their session
+  size_t output_count() const;         // clients with output in their session
   size_t unserved_requesters() const;  // service clients whose server DDS has not found
 
  private:
@@ -94,12 +95,12 @@ class Agent {
     std::optional<Endpoint> former{};  // endpoint that the session moved from, and when
     Time moved = 0;
   };
-  struct Place {  // of an endpoint
+  struct Place {  // state of an endpoint
     std::deque<Reply> replies;
     std::vector<uint32_t> keys;  // of its clients
     size_t turn = 0;
     bool sending_reply = false;
-    uint32_t sending_key = 0, sending_epoch = 0;  // epoch 0: nothing is on the wire
+    uint32_t sending_key = 0, sending_epoch = 0;  // epoch 0: no frame is on the wire
     bool ready = false;
   };
 
@@ -131,7 +132,7 @@ class Agent {
   void check(Endpoint endpoint) const;
 
   Options options_;
-  Counters counters_;  // of former clients, and of messages of no client
+  Counters counters_;  // counters of former clients, and of messages without a client
   Notices notices_;
   std::shared_ptr<SignalQueue> signals_;
   Context context_;
@@ -141,7 +142,7 @@ class Agent {
   std::vector<Endpoint> ready_;
   std::vector<std::shared_ptr<Signal>> woken_;
   std::vector<uint32_t> dirty_;                    // keys of clients to poll, whatever their deadline
-  std::set<std::pair<Time, uint32_t>> deadlines_;  // of the others
+  std::set<std::pair<Time, uint32_t>> deadlines_;  // deadlines of the other clients
   std::vector<uint32_t> due_;
   std::vector<ClientVitals> vitals_;
   size_t reply_count_ = 0;

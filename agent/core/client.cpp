@@ -110,7 +110,7 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
   endpoint_ = endpoint;
   if (announcement.session == session_after(session())) {
     if (has_output()) readings_.keep(*output_);
-  } else {  // it was restarted, or may have been: request ids begin anew, and it waits for nothing
+  } else {  // it was, or may have been, restarted: request ids start again, and it waits for no answer
     services_.forget();
     entities_.begin_anew();
   }
@@ -140,7 +140,7 @@ void Client::reset_streams() {
       [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
         return stream_submessage(stream, submessage);
       },
-      // The client learns of it by a STATUS that it did not wait for; the stream goes on.
+      // The client is informed by an unsolicited STATUS; the stream continues.
       [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
         tide_cdr_t cdr = reader_of(submessage);
         const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
@@ -220,7 +220,7 @@ void Client::message(const tide_xrce_header_t &header, Bytes message, Time now) 
   size_t position = tide_xrce_header_bytes(header.session);
   tide_xrce_submessage_t submessage;
   int more = 0;
-  // A RESET or DELETE among them ends the state that the rest belongs to.
+  // A RESET or DELETE ends the state to which the remaining submessages belong.
   while (!closing_ && (more = tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage)) == 1) {
     control_submessage(submessage, now);
   }
@@ -273,7 +273,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
       liveness_.answered();
       return;
     case TIDE_XRCE_CREATE_CLIENT:
-      return;  // some clients answer a probe with zeros, which read as this
+      return;  // some clients answer a probe with zeros, which parse as this
     default:
       input_->submessage(TIDE_XRCE_STREAM_NONE, submessage);
       return;
@@ -281,7 +281,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
   counters_.malformed++;
 }
 
-// False: to be offered again later.
+// False: offer it again later.
 bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &submessage) {
   if (closing_) return true;
   switch (submessage.id) {
@@ -343,7 +343,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
     body.request = tide_xrce_get_request(&cdr);
   } else {
     if (!may_create(body, submessage.flags)) return false;
-    creation_.forget();  // a CREATE of a best-effort stream that could not be kept does not come back
+    creation_.forget();  // a CREATE of a best-effort stream that could not be kept is not repeated
     const std::optional<uint8_t> outcome = creation_.begin(body, submessage.flags, stream, fault);
     if (!outcome) return false;
     status = *outcome;
@@ -376,9 +376,9 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
 }
 
 // Each creation in DDS costs a discovery in every participant of the domain, so a client that creates and deletes
-// without end would take the processor from all others. A burst, as a starting program needs it, is free; then one
-// creation in each period. A creation beyond that waits in its stream, nothing is refused. Topics, publishers,
-// subscribers and what exists already cost nothing.
+// endlessly would take the processor from all others. A burst, as a starting program needs, is free; then one creation
+// is allowed in each period. Further creations wait in their stream; none is refused. Topics, publishers, subscribers
+// and existing entities are free.
 bool Client::may_create(const tide_xrce_create_t &body, uint8_t flags) {
   const Limits &limits = context_.limits;
   const uint8_t kind = body.request.object & 0x0Fu;
@@ -406,7 +406,7 @@ void Client::on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage)
   }
   if (body.object == TIDE_XRCE_OBJECT_CLIENT) {
     closing_ = true;
-    closing_request_ = body;  // answered by the agent, as this client's output ends here
+    closing_request_ = body;  // the agent sends the answer, as this client's output ends here
     return;
   }
   const bool known = entities_.find(body.object) != nullptr;
@@ -438,8 +438,8 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
       }
       return true;
     }
-    // DDS refuses for a moment when its lock is taken or its history is full of samples that readers have not
-    // acknowledged. Until it takes the sample the client's stream is blocked, and with it the client; but not for ever.
+    // DDS refuses temporarily while its lock is taken or its history is full of unacknowledged samples. Until it
+    // accepts the sample the client's stream is blocked, and so is the client, for a limited time.
     if (TIDE_STREAM_IS_RELIABLE(stream) && writer != nullptr && entity->definition.qos.reliable) {
       if (writer->refused_since_ns == 0) {
         writer->refused_since_ns = now_;
@@ -469,9 +469,9 @@ bool Client::offer_again() {
   return false;
 }
 
-// After a restart of the agent, the samples that a client has kept arrive before DDS has discovered the readers of its
-// writers, and before those have discovered the writers: each side finds the other by itself, on a busy machine a
-// second apart. One sample is sent to the first reader, and the others wait until it is acknowledged.
+// After a restart of the agent, a client's kept samples arrive before DDS has discovered the readers of its writers,
+// and before those have discovered the writers: the two discoveries are independent, on a busy machine a second apart.
+// One sample is sent to the first reader, and the others wait until it is acknowledged.
 bool Client::waits_for_reader(WriterPart *writer, uint8_t stream) const {
   if (writer == nullptr || writer->reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
   if (now_ < writer->reader_deadline_ns) {
@@ -535,9 +535,9 @@ void Client::sent(Time now) {
   if (trace_ != nullptr) trace_->sent(now);
 }
 
-// ---- time ----
+// ---- timers ----
 
-// When blocked streams are tried again.
+// Time at which blocked streams are tried again.
 Time Client::next_offer_ns(Time now) const {
   if (creation_.is_under_way()) return write_retry_ns_;
   return creation_ns_ > now ? std::min(creation_ns_, write_retry_ns_) : now;
@@ -577,7 +577,7 @@ Time Client::poll(Time now) {
   const bool polls = sends && has_output();
   const Time transmitter_next = polls ? tide_transmitter_poll(&output_->transmitter(), now) : TIDE_FOREVER;
   const Time reading_next = sends ? readings_.next_ns() : TIDE_FOREVER;
-  if (announcement_.liveliness_ns != 0) output();  // to probe with
+  if (announcement_.liveliness_ns != 0) output();  // needed for probes
   const Time probe_next = liveness_.poll(output_.get(), now);
   Time next = std::min({transmitter_next, reading_next, services_.next_ns(), probe_next, sweep_ns_});
   if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));

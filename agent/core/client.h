@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One client: its session and streams, the answers to its requests, and whether it is still there.
+// One client: its session and streams, the answers to its requests, and its liveness.
 #pragma once
 
 #include <array>
@@ -16,36 +16,36 @@
 
 namespace tide::agent {
 
-// The vendor id that every stock client has seen so far.
+// The vendor id of stock agents, which stock clients expect.
 constexpr uint16_t kVendor = 0x010F;
 constexpr uint8_t kVersionMajor = 1, kVersionMinor = 0;
 
-// The INFO that answers a GET_INFO; unset: the question is malformed. known: the client has a session.
+// The INFO that answers a GET_INFO; unset: the GET_INFO is malformed. known: the client has a session.
 std::optional<Encoded> info_for(const tide_xrce_submessage_t &question, bool known);
 
-// When a client was last heard, when it is probed, and when it is given up.
+// Liveness of a client: time of its last message, probes, and when it is given up.
 class Liveness {
  public:
   enum class State { kAlive, kSilent, kGone };
 
-  // announced_ns: silence after which the client wants to be probed; 0: not announced. timeout_ns: used instead then;
+  // announced_ns: silence after which the client wants to be probed; 0: not announced. timeout_ns: used in that case;
   // 0: it is never probed.
   Liveness(const Limits &limits, Counters &counters, Time announced_ns, Time timeout_ns, Time now)
       : limits_(limits), counters_(counters), announced_ns_(announced_ns), timeout_ns_(timeout_ns), last_heard_(now) {}
 
-  // Its session begins anew.
+  // Its session restarts.
   void restart(Time announced_ns, Time timeout_ns, Time now);
   void heard(Time now);
-  // It has answered a question, so it will answer a probe.
+  // It has answered a request, so it will answer a probe.
   void answered() { answers_ = true; }
   bool answers() const { return answers_; }
   bool is_watched() const { return silence_ns() != 0; }
   State state() const { return state_; }
   Time last_heard() const { return last_heard_; }
   bool answers_probes() const { return announced_ns_ != 0 || answers_; }
-  // Probes it, unless it was probed just now.
+  // Probes it, unless it was probed very recently.
   void ask(Output &output, Time now);
-  // Timers. Returns when to call again. output: null if nothing was ever sent; then nothing is asked either.
+  // Timers. Returns when to call again. output: null if nothing was ever sent; it is then not probed either.
   Time poll(Output *output, Time now);
 
  private:
@@ -69,18 +69,18 @@ class Client {
     uint8_t session = 0;
     uint32_t message_bytes = 0;
     Time liveliness_ns = 0;           // announced by the client; 0: none
-    Time timeout_ns = 0;              // of silence, for a client that announces none; 0: never
-    bool may_be_forged = false;       // its address
+    Time timeout_ns = 0;              // for a client that announces no liveliness; 0: never
+    bool may_be_forged = false;       // its address may be forged
     const Renaming *names = nullptr;  // null: names stay as the client gives them
-    bool continues = false;           // it had sessions before, with an agent that is gone
+    bool continues = false;           // it had sessions with a former agent
   };
 
   Client(Context &context, Endpoint endpoint, const Announcement &announcement, Time now);
   Client(const Client &) = delete;
   Client &operator=(const Client &) = delete;
 
-  // The client opens its session again, or its next one: streams start anew, entities stay, and readers wait for a new
-  // READ_DATA. Its next session begins with what it did not acknowledge in this one.
+  // The client opens its session again, or its next one: streams restart, entities stay, and readers wait for a new
+  // READ_DATA. Its next session begins with the messages that it did not acknowledge in this one.
   void resume(Endpoint endpoint, const Announcement &announcement, Time now);
 
   uint32_t key() const { return announcement_.key; }
@@ -88,11 +88,11 @@ class Client {
   uint8_t former_session() const { return former_session_; }  // before a resume under another id; 0: none
   Time began() const { return began_; }                       // start of this session
   Endpoint endpoint() const { return endpoint_; }
-  // It has sent nothing since its CREATE_CLIENT.
+  // True if it has sent nothing since its CREATE_CLIENT.
   bool is_half_open() const { return entities_.size() == 0 && last_heard() == began_; }
-  uint32_t epoch() const { return epoch_; }  // changes when output starts anew
-  // Created when something is first sent: it is most of a session's memory, which a client that only opens sessions
-  // does not take.
+  uint32_t epoch() const { return epoch_; }  // changes when the output restarts
+  // Created at the first output: it is most of a session's memory, which a client that only opens sessions should not
+  // use.
   Output &output();
   bool has_output() const { return output_ != nullptr; }
   Counters &counters() { return counters_; }  // of all its sessions
@@ -106,23 +106,23 @@ class Client {
   tide_xrce_request_t closing_request() const { return closing_request_; }
   bool answers_probes() const { return liveness_.answers_probes(); }
   void ask(Time now) { liveness_.ask(output(), now); }
-  // Nothing is sent to the client until it sends something: its address may be forged, and a host that never asked for
-  // a session is not to be flooded with one's data.
+  // True if nothing is sent to the client until it sends a message: its address may be forged, and an uninvolved host
+  // must not be flooded with data.
   bool is_paused() const;
-  // True once for each time that a pause stops its data.
+  // True once for each pause that stops its data.
   bool begins_pause();
   Time timeout_ns() const { return announcement_.timeout_ns; }
   void count_out(size_t bytes);
 
   // A message of this client's session.
   void message(const tide_xrce_header_t &header, Bytes message, Time now);
-  // An entity of this client, if it still exists, has news.
+  // An entity of this client, if it still exists, has an event.
   void wake(const Signal &signal, Time now);
   // Timers. Returns when to call again.
   Time poll(Time now);
-  // Delivers what has become possible since nodes were freed.
+  // Delivers messages that freed nodes make possible.
   void serve(Time now);
-  // The frame that the transmitter has chosen begins to leave; it has left.
+  // The frame chosen by the transmitter starts; it was sent.
   void sending(Time now);
   void sent(Time now);
 
@@ -163,11 +163,11 @@ class Client {
   bool closing_ = false;
   tide_xrce_request_t closing_request_{};
   Time write_retry_ns_ = TIDE_FOREVER;  // when a sample that DDS refused is offered again
-  Time creations_paid_ns_ = 0;          // until when past creations use up the budget (may_create)
+  Time creations_paid_ns_ = 0;          // time until which past creations use up the budget (may_create)
   Time creation_ns_ = 0;                // the budget allows no creation before
-  size_t unheard_bytes_ = 0;            // sent since its last message
+  size_t unheard_bytes_ = 0;            // bytes sent since its last message
   bool was_paused_ = false;
-  Time sweep_ns_ = TIDE_FOREVER;  // when entities of its former run that were not created again are deleted
+  Time sweep_ns_ = TIDE_FOREVER;  // time at which entities of its former run are deleted, unless created again
 };
 
 }  // namespace tide::agent

@@ -94,7 +94,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string Renaming::topic(const std::string &name) const {
-  constexpr size_t kPrefixBytes = 2;  // the slash behind it belongs to the ROS 2 name
+  constexpr size_t kPrefixBytes = 2;  // the following slash belongs to the ROS 2 name
   if (!contains(kPrefixes, name.substr(0, kPrefixBytes + 1)) || (space.empty() && remaps.empty())) return name;
   std::string_view suffix;
   if (name.starts_with("rq/") && name.ends_with("Request")) suffix = "Request";
@@ -300,7 +300,7 @@ constexpr std::array<Kind, 8> kKinds = {{{TIDE_XRCE_KIND_PARTICIPANT, "participa
                                          {TIDE_XRCE_KIND_REQUESTER, "requester", "client of "},
                                          {TIDE_XRCE_KIND_REPLIER, "replier", "service of "}}};
 
-// An empty tag: there is no such kind.
+// An empty tag: no such kind.
 Kind kind_of(uint8_t kind) {
   const auto known = std::find_if(kKinds.begin(), kKinds.end(), [kind](const Kind &one) { return one.kind == kind; });
   return known == kKinds.end() ? Kind{kind, {}, "entity"} : *known;
@@ -314,7 +314,7 @@ std::string_view view(tide_text_t text) {
 
 bool is_service(uint8_t kind) { return kind == TIDE_XRCE_KIND_REQUESTER || kind == TIDE_XRCE_KIND_REPLIER; }
 
-// Of a writer or reader whose description has no QoS.
+// Default of a writer or reader without QoS in its description.
 Qos default_qos(uint8_t kind) {
   Qos qos;
   qos.reliable = kind != TIDE_XRCE_KIND_DATAREADER;

@@ -27,9 +27,9 @@ namespace tide::agent {
 std::string topic_fault(std::string_view name);
 std::string type_fault(std::string_view name);         // must be printable ASCII without spaces
 std::string participant_fault(std::string_view name);  // must be printable ASCII
-// Whether a participant's name is that of a ROS 2 node: node, or /namespace/node.
+// Whether a participant's name has the form of a ROS 2 node: node, or /namespace/node.
 bool is_node_name(std::string_view name);
-// For messages: what is not printable ASCII becomes \xNN, and a long text is cut.
+// For messages: other than printable ASCII becomes \xNN, and a long text is truncated.
 std::string quoted(std::string_view text);
 
 // How the agent renames one client's topics, services, actions and nodes, so that one firmware image serves many
@@ -103,9 +103,8 @@ class Profiles {
 // For messages: "publisher of 'rt/chatter', type 'std_msgs::msg::dds_::String_'".
 std::string described(const Definition &definition);
 
-// Fills in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE,
-// ERR_INVALID_DATA (an impossible kind, name or domain; ERR_DDS when given by XML). fault: what is wrong with a name or
-// domain, for a message.
+// Fills in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE, ERR_INVALID_DATA
+// (an invalid kind, name or domain; ERR_DDS if given by XML). fault: error text about a name or domain.
 uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition, std::string &fault);
 
 }  // namespace tide::agent

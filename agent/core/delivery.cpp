@@ -34,7 +34,8 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
     payload = payload.subspan(message.identity.size());
   }
   message.payload.assign(payload.begin(), payload.end());
-  entity.delivery()->signal->queued.store(false);  // before looking, so that a change from now on is signalled again
+  entity.delivery()->signal->queued.store(false);  // cleared before the check, so that later changes are signalled
+                                                   // again
   WaitingMessages &waiting = *entity.waiting();
   if (waiting.empty() && is_ready(entity, message) && send(entity, message, now)) return true;
   (asks ? counters_.requests_waited : counters_.replies_waited)++;
@@ -67,10 +68,10 @@ void Services::flush(Entity &entity, Time now) {
   const Limits &limits = context_.limits;
   WaitingMessages &waiting = *entity.waiting();
   auto *requester = entity.as<RequesterPart>();
-  bool refused = false;  // then the messages behind it wait, too: they keep their order
+  bool refused = false;  // later messages then wait, too, to keep the order
   const size_t expired = waiting.flush(now, [&](const WaitingMessage &message) {
     if (refused || !is_ready(entity, message)) return false;
-    // All waiting requests at once would push one another, or other clients' requests, out of the server's history.
+    // All waiting requests at once would evict one another, or other clients' requests, from the server's history.
     const Time next_ns = requester == nullptr ? 0 : requester->release->since_ns + limits.release_period_ns;
     if (requester != nullptr && now < next_ns && requester->release->count >= limits.released_requests) {
       next_ns_ = std::min(next_ns_, next_ns);
@@ -157,7 +158,7 @@ std::optional<uint8_t> Readings::begin(const tide_xrce_read_data_t &body, Time n
     reading.pace_ns = body.min_pace_period_ms * kMillisecond;
   }
   delivery->reading = reading;
-  delivery->has_data = true;  // samples may have come to DDS before the request
+  delivery->has_data = true;  // samples may have arrived in DDS before the READ_DATA
   rank();
   next_ns_ = now;
   return std::nullopt;
@@ -175,15 +176,15 @@ void Readings::wake(Entity &entity, Time now) {
   if (delivery.reading.active) next_ns_ = now;
 }
 
-// Takes all samples of a KEEP_LAST reader out of DDS and applies its depth here. DDS would apply it within one turn of
-// the agent, whose thread cannot read while it writes what other clients sent.
+// Takes all samples of a KEEP_LAST reader out of DDS and applies its depth here. DDS would apply it too early, within
+// one turn of the agent, whose thread cannot read while it writes other clients' samples.
 void Readings::drain(Entity &entity, Time now) {
   const Limits &limits = context_.limits;
   Delivery &delivery = *entity.delivery();
   std::deque<Fetched> &waiting = delivery.waiting;
   if (entity.as<ReaderPart>() == nullptr || entity.definition.qos.keep_all) return;
   if (delivery.has_data) {
-    delivery.signal->queued.store(false);  // before looking, so that a sample from now on is signalled again
+    delivery.signal->queued.store(false);  // cleared before the check, so that later samples are signalled again
     size_t left = limits.burst_samples;
     for (Sample sample; left != 0 && entity.source()->take(sample); left--, sample = {}) {
       counters_.samples_skipped += sample.skipped;
@@ -192,7 +193,7 @@ void Readings::drain(Entity &entity, Time now) {
     }
     delivery.has_data = left == 0;
   }
-  // Beyond the depth the oldest are dropped, unless they came just now and there is memory.
+  // Beyond the depth the oldest are dropped, unless they have just arrived and there is memory.
   const size_t depth = entity.definition.qos.depth;
   if (waiting.size() <= depth) return;
   const auto first = std::find_if(waiting.begin(), waiting.end(), [](const auto &one) { return !one.repeated; });
@@ -297,8 +298,8 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
       next_ns_ = std::min(next_ns_, reading.next_ns);
       return;
     }
-    if (delivery.in_flight >= limit) return;  // a node that comes back calls again
-    // A reader with samples in flight leaves one node for each of the others.
+    if (delivery.in_flight >= limit) return;  // a returned node triggers another call
+    // A reader with samples in flight leaves one node for each other reader.
     const size_t taken = data_nodes_ + limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
     if (taken >= output.node_count()) return;
     // A sample in a node can no longer be replaced by a newer one, so KEEP_LAST uses a node only when it can leave.
@@ -341,7 +342,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
   }
 }
 
-// Once a second, by a status of the READ_DATA: a client that counts them knows what it misses, a stock one ignores it.
+// Reported once a second by a status of the READ_DATA: tide's client counts the missed samples, a stock one ignores it.
 void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
   if (delivery.too_large == 0) return;
   if (now >= delivery.tell_ns) {
@@ -356,10 +357,10 @@ void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
     next_ns_ = std::min(next_ns_, std::max(delivery.tell_ns, now + context_.limits.write_retry_ns));
 }
 
-// The next sample of DDS that the client waits for; false: there is none.
+// Fetches the next sample for the client from DDS; false: there is none.
 bool Readings::fetch(Entity &entity, Time now) {
   Delivery &delivery = *entity.delivery();
-  delivery.signal->queued.store(false);  // before looking, so that a sample from now on is signalled again
+  delivery.signal->queued.store(false);  // cleared before the check, so that later samples are signalled again
   auto *requester = entity.as<RequesterPart>();
   auto *replier = entity.as<ReplierPart>();
   Sample sample;
@@ -387,7 +388,7 @@ bool Readings::fetch(Entity &entity, Time now) {
   return false;
 }
 
-// The oldest waiting sample into a node. Returns a tide_status_t.
+// Writes the oldest waiting sample into a node. Returns a tide_status_t.
 int Readings::deliver(Entity &entity, uint16_t object, Output &output, Time now) {
   Delivery &delivery = *entity.delivery();
   const Sample &sample = delivery.waiting.front().sample;
@@ -399,7 +400,8 @@ int Readings::deliver(Entity &entity, uint16_t object, Output &output, Time now)
   auto *requester = entity.as<RequesterPart>();
   if (requester != nullptr) {
     const auto request = requester->requests.find(sample.request);
-    if (request == requester->requests.end()) return TIDE_ERROR_NOT_FOUND;  // forgotten while the sample waited
+    if (request == requester->requests.end())
+      return TIDE_ERROR_NOT_FOUND;  // the request was forgotten while the sample waited
     tide_xrce_put_request(&head, {request->second.request, object});
   }
   const uint8_t flags = sample.big_endian ? uint8_t{0} : uint8_t{TIDE_XRCE_FLAG_LITTLE_ENDIAN};

@@ -25,9 +25,9 @@ class Services {
   // Timers of all entities.
   void poll(Time now);
   Time next_ns() const { return next_ns_; }  // when to call poll
-  // A sample of the entity was taken from DDS. A reply means that the server can receive one more waiting request.
+  // A sample of the entity was taken from DDS. After a reply one more waiting request may be sent to the server.
   void took(Entity &entity, Time now);
-  // The client was restarted: nothing waits any longer.
+  // The client was restarted: drops all waiting messages.
   void forget();
 
  private:
@@ -56,13 +56,13 @@ class Readings {
   void serve(Output &output, Time now);
   Time next_ns() const { return is_active() ? next_ns_ : TIDE_FOREVER; }  // when to call serve
   // Before the session's output ends: keeps for the next session the samples and replies that were not acknowledged on
-  // reliable streams. Not requests, which end with the session: no server is to work twice.
+  // reliable streams. Not requests, which end with the session, so that no server executes one twice.
   void keep(Output &output);
-  // The output begins anew: its nodes do not come back.
+  // The output restarts: its nodes are not returned.
   void forget_nodes();
-  // The session ends, and with it every READ_DATA.
+  // The session ends, and so does every READ_DATA.
   void end_all();
-  // A node has come back from the output.
+  // The output has returned a node.
   void node_done(void *owner);
   // The reader whose message a node carries; 0: none.
   static uint16_t object_of(void *owner);
@@ -81,8 +81,8 @@ class Readings {
   Entities &entities_;
   Services &services_;
   std::vector<uint16_t> readers_;  // active ones, most urgent stream first
-  uint64_t turns_ = 0;             // samples given to the output
-  bool behind_ = false;            // a reader's stream is not clear: serve at each opportunity
+  uint64_t turns_ = 0;             // number of samples given to the output
+  bool behind_ = false;            // a reader's stream is blocked: call serve at each opportunity
   uint32_t generation_ = 0;
   size_t data_nodes_ = 0;
   uint64_t replies_kept_ = 0;  // they are numbered downwards from the highest number

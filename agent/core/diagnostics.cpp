@@ -161,7 +161,7 @@ std::string seconds_of(Time duration) { return std::to_string(duration / kSecond
 
 Level worst(std::initializer_list<Level> levels) { return std::max(levels); }
 
-// "3 messages lost, 1 request refused lately": of the last ten periods.
+// "3 messages lost, 1 request refused lately": counts of the last ten periods.
 class Sentence {
  public:
   void add(uint64_t count, const char *what) {
@@ -262,7 +262,7 @@ void Diagnostics::update_alarms(const AgentVitals &vitals, Time now) {
   }
 }
 
-// Clients that are not well first; where not all fit, in turns.
+// Unhealthy clients first; if not all fit, the others take turns.
 void Diagnostics::choose(const std::vector<ClientVitals> &clients) {
   unwell_.clear();
   well_.clear();

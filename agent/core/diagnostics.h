@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent reports of itself, its links and its clients: notices for the user, and /diagnostics of ROS 2
+// Reports of the agent about itself, its links and its clients: notices for the user, and /diagnostics of ROS 2
 // (diagnostic_msgs/msg/DiagnosticArray) for rqt and Foxglove.
 #pragma once
 
@@ -23,10 +23,10 @@
 
 namespace tide::agent {
 
-// ---- vitals: the state that is reported. Counts are since the agent's start, of a client since it came ----
+// ---- vitals: the reported state. Counts are since the agent's start, for a client since its first connection ----
 
 // Response times of a service that a client uses: from the request's acceptance by DDS until its reply is taken from
-// there. Of a service that it provides: from taking the request from DDS until DDS accepts the reply.
+// DDS. For a service that it provides: from taking the request from DDS until DDS accepts the reply.
 struct ServiceVitals {
   std::string name;
   bool serves = false;
@@ -40,10 +40,10 @@ struct ClientVitals {
   bool silent = false;  // it was probed and has not answered
   Time silence_ns = 0;  // since its last message
   size_t entities = 0;
-  size_t queued = 0, queue = 0;  // nodes of its transmitter: in use, and all
+  size_t queued = 0, queue = 0;  // nodes of its transmitter: in use, and total
   uint64_t messages_in = 0, bytes_in = 0, messages_out = 0, bytes_out = 0;
   uint64_t repeated = 0;                // retransmissions to it
-  uint64_t lost_from = 0;               // messages from it that were never received, or were dropped here
+  uint64_t lost_from = 0;               // messages from it that were never received, or dropped here
   uint64_t lost_to = 0;                 // samples for it that DDS or the agent dropped
   uint64_t refused = 0;                 // requests
   uint64_t limited = 0;                 // times a limit of the agent was reached
@@ -62,7 +62,7 @@ struct LinkVitals : LinkCounters {
 };
 using LinksVitals = std::function<void(std::vector<LinkVitals> &links)>;
 
-// At the end of a period.
+// State at the end of a period.
 struct AgentVitals {
   const std::vector<ClientVitals> &clients;
   Counters counters;
@@ -71,7 +71,7 @@ struct AgentVitals {
 
 // ---- notices ----
 
-// For the user: one line when a cause first occurs and, while it goes on, one line with the count for each ten seconds.
+// For the user: one line when a cause first occurs and, while it persists, one line with the count every ten seconds.
 // Clients that connect, leave or are refused something get a line each, up to kEventLines different ones in ten
 // seconds.
 class Notices {
@@ -79,12 +79,12 @@ class Notices {
   using Sink = std::function<void(const std::string &)>;
   explicit Notices(Sink sink) : sink_(std::move(sink)) {}
 
-  // cause: a constant text, which also says what to do. who: of this occurrence.
+  // cause: a constant text, which also says what to do. who: the peer concerned.
   void tell(const char *cause, const std::string &who, Time now);
-  // A line of its own, at most once in ten seconds.
+  // A separate line, at most once in ten seconds.
   void event(const std::string &line, Time now);
   static constexpr size_t kEventLines = 64;
-  // Reports what was counted. Returns when to call again.
+  // Reports the counts. Returns when to call again.
   Time poll(Time now);
 
  private:
@@ -103,11 +103,11 @@ class Notices {
 
 enum class Level : uint8_t { kOk = 0, kWarning = 1, kError = 2 };  // as in diagnostic_msgs/DiagnosticStatus
 
-// For a count that should not grow: a warning while it grew in one of the last ten periods, an error from eight of them
-// on until four.
+// Alarm for a count that should not grow: a warning if it grew in any of the last ten periods, an error from eight of
+// them, ending at four.
 class CountAlarm {
  public:
-  // total: as it is at the end of a period.
+  // total: value at the end of a period.
   void update(uint64_t total) {
     history_ = static_cast<uint16_t>((history_ << 1u | (total != total_ ? 1u : 0u)) & kMask);
     recent_ = recent_ - ring_[place_] + (total - total_);
@@ -136,7 +136,7 @@ class CountAlarm {
   bool failing_ = false;
 };
 
-// For a queue that fills up: a warning from 80 % on until below 60 %, an error from 95 % on until below 80 %.
+// Alarm for a queue: a warning from 80 %, ending below 60 %; an error from 95 %, ending below 80 %.
 class FillAlarm {
  public:
   void update(size_t used, size_t all) {
@@ -153,8 +153,8 @@ class FillAlarm {
 
 // ---- /diagnostics ----
 
-// A DiagnosticArray that is serialised as it is put together, in memory that is allocated once. A status that does not
-// fit is left out as a whole.
+// A DiagnosticArray that is serialised while it is built, in memory allocated once. A status that does not fit is
+// omitted.
 class DiagnosticArray {
  public:
   static constexpr size_t kBytesMaximum = 60'000;  // fits one datagram
@@ -187,14 +187,14 @@ struct DiagnosticsOptions {
   LinksVitals links;                // unset: no links
 };
 
-// While somebody reads the topic, publishes one array each period: a status of the agent, of each link, of each client.
-// Of many clients, those that are not well come first and the others take turns; the agent's status counts all.
+// While the topic has a reader, publishes one array each period: a status of the agent, of each link, of each client.
+// With many clients, unhealthy ones come first and the others take turns; the agent's status counts all.
 class Diagnostics {
  public:
   Diagnostics(Middleware &middleware, const DiagnosticsOptions &options, int domain, Notices &notices,
               std::function<int64_t()> wall_clock_ns);
 
-  // Publishes when it is time, what `look` returns then. Returns when to call again.
+  // Publishes the result of `look` when a period has ended. Returns when to call again.
   template <typename Look>
   Time poll(Time now, const Look &look) {
     if (now < next_ns_) return next_ns_;
@@ -202,14 +202,14 @@ class Diagnostics {
     update(look(), now);
     return next_ns_;
   }
-  // A client is gone.
+  // A client has been removed.
   void lost(uint32_t key, const std::string &place, Time now);
 
  private:
   struct ClientAlarms {
     CountAlarm lost, refused, limited;
     FillAlarm queue;
-    uint32_t round = 0;  // in which it was last seen
+    uint32_t round = 0;  // round of its last report
     Level level(const ClientVitals &vitals) const;
   };
   struct LinkAlarms {

@@ -198,7 +198,7 @@ uint8_t keep(Entity &entity, Part part) {
   return TIDE_XRCE_STATUS_OK;
 }
 
-// What a map of weak pointers has for this key, or a new one.
+// The live object in a map of weak pointers for this key, or a new one.
 template <class Value, class Key>
 std::shared_ptr<Value> shared_of(std::map<Key, std::weak_ptr<Value>> &known, const Key &key) {
   std::shared_ptr<Value> value = known[key].lock();
@@ -224,7 +224,7 @@ std::optional<uint8_t> Creation::begin(const tide_xrce_create_t &body, uint8_t f
   }
   std::string why;
   const uint8_t defined = define(body, context_.profiles, definition, why);
-  // An unknown parent tells the client more than its bad description does.
+  // An unknown parent is the more useful error than a bad description.
   if (defined != TIDE_XRCE_STATUS_ERR_INVALID_DATA && !entities_.has_parent(definition)) {
     return refuse(TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE, kNoParent);
   }
@@ -244,8 +244,8 @@ std::optional<uint8_t> Creation::begin(const tide_xrce_create_t &body, uint8_t f
   }
   if (definition.domain == 0) definition.domain = context_.default_domain;
   if (context_.domain) definition.domain = *context_.domain;
-  // New firmware may use a topic with another type: entities of the former run, and those of the topic that this one
-  // replaces, would keep the old type alive.
+  // New firmware may use a topic with another type, but entities of the former run, or of a replaced topic, would keep
+  // the old type in use.
   if (!definition.topic.name.empty() && !definition.topic.type.empty()) {
     const bool replaces = existing != nullptr && replace && definition.kind == TIDE_XRCE_KIND_TOPIC;
     const std::optional<Topic> replaced = replaces ? std::optional(existing->definition.topic) : std::nullopt;

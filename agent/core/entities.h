@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entities of one client: their descriptions, their objects in DDS and what waits between the two, by object id;
-// and how they are created, one at a time, since DDS may take a while to make one.
+// The entities of one client: their descriptions, DDS objects and waiting messages, by object id; and their creation,
+// one at a time, since DDS may take a while.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace tide::agent {
 
 // ---- signals ----
 
-// News of an entity, queued by threads of the middleware, taken by the agent's. It names the entity by a number that is
-// never used again, so that a signal of a deleted entity, or of one that was never completed, is ignored.
+// An event of an entity, queued by threads of the middleware, handled by the agent's. It names the entity by a number
+// that is never reused, so that a signal of a deleted or never completed entity is ignored.
 struct Signal {
   Signal(uint32_t key_of_client, uint16_t object_id, uint64_t entity_number)
       : key(key_of_client), object(object_id), number(entity_number) {}
@@ -51,20 +51,20 @@ class SignalQueue {
 
 // ---- messages that wait for ROS 2 ----
 
-// A request that no server would receive yet, or a reply whose asker DDS has not matched yet: ROS 2 would lose them.
+// A request without a reachable server, or a reply whose client DDS has not matched yet: ROS 2 would lose them.
 struct WaitingMessage {
   uint16_t request = 0;       // of a requester: id of the request
   SampleIdentity identity{};  // of a replier: of the request that is answered
   std::vector<uint8_t> payload;
   bool big_endian = false;
-  Time until_ns = 0;  // given up then: a request that is carried out much later does harm
+  Time until_ns = 0;  // deadline: a request executed much later would do harm
 };
 
 class WaitingMessages {
  public:
   bool empty() const { return messages_.empty(); }
-  Time next_ns() const;  // when the first is given up
-  // Returns how many of the oldest were evicted.
+  Time next_ns() const;  // time at which the first is dropped
+  // Returns the number of evicted (oldest) messages.
   size_t push(WaitingMessage message, const Limits &limits);
   // Offers each, oldest first, to `send`, which returns whether it was sent. Returns how many have expired.
   size_t flush(Time now, const std::function<bool(const WaitingMessage &)> &send);
@@ -91,25 +91,25 @@ struct Reading {
   Time next_ns = 0;
 };
 
-// A sample that was taken from DDS and has no node yet.
+// A sample taken from DDS that has no node yet.
 struct Fetched {
   Sample sample;
-  Time since_ns = 0;      // when it was taken
-  bool repeated = false;  // sent in the former session and not acknowledged: never dropped
+  Time since_ns = 0;      // time at which it was taken
+  bool repeated = false;  // sent but not acknowledged in the former session: never dropped
 };
 
 // From DDS to the client.
 struct Delivery {
-  std::shared_ptr<Signal> signal;  // of new data; never null
+  std::shared_ptr<Signal> signal;  // signals new data; never null
   Reading reading{};
   bool has_data = false;
   std::deque<Fetched> waiting{};  // the oldest first
   size_t waiting_bytes = 0;
   uint32_t in_flight = 0;
-  uint64_t last_turn = 0;   // number of its last sample among those of all readers
-  uint32_t generation = 0;  // of readings: nodes of former ones do not count
-  uint32_t too_large = 0;   // samples dropped that the client has not been told of
-  Time tell_ns = 0;         // when it may be again
+  uint64_t last_turn = 0;   // sequence number, over all readers, of its last sample
+  uint32_t generation = 0;  // generation of the reading: nodes of former ones do not count
+  uint32_t too_large = 0;   // dropped samples not yet reported to the client
+  Time tell_ns = 0;         // earliest time of the next report
 };
 
 // Replies to the requests of one entity.
@@ -128,7 +128,7 @@ struct Asked {
   Time at_ns = 0;
 };
 
-// Requests of all clients that had waited for one service's server: how many have been sent since since_ns.
+// Rate limit of released requests for one service: number sent since since_ns, over all clients.
 struct Release {
   size_t count = 0;
   Time since_ns = 0;
@@ -142,9 +142,10 @@ struct ParticipantPart {
 };
 struct WriterPart {
   std::unique_ptr<Writer> dds;
-  Time reader_deadline_ns = 0;  // samples wait until then for a reader that knows this writer; 0: they do not wait
-  bool has_written = false;     // a first sample, for such a reader to acknowledge
-  Time refused_since_ns = 0;    // since when DDS refuses its samples; 0: it does not
+  Time reader_deadline_ns = 0;  // until then samples wait for a reader that has discovered this writer; 0: they do not
+                                // wait
+  bool has_written = false;     // a first sample was written, for such a reader to acknowledge
+  Time refused_since_ns = 0;    // time since which DDS refuses its samples; 0: it does not
 };
 struct ReaderPart {
   std::unique_ptr<Source> dds;
@@ -154,21 +155,21 @@ struct RequesterPart {
   std::unique_ptr<Requester> dds;
   Delivery delivery;
   std::shared_ptr<Release> release;
-  std::map<uint64_t, Asked> requests{};  // by the number that DDS gave the request
+  std::map<uint64_t, Asked> requests{};  // by DDS's number of the request
   Replies replies{};
   WaitingMessages waiting{};
 };
 struct ReplierPart {
   std::unique_ptr<Replier> dds;
   Delivery delivery;
-  std::map<SampleIdentity, Time> taken{};  // requests without a reply, and when they were taken from DDS
+  std::map<SampleIdentity, Time> taken{};  // unanswered requests, with the time at which they were taken from DDS
   Replies replies{};
   WaitingMessages waiting{};
 };
 
 struct Entity {
   Definition definition;
-  bool former = false;  // left by the client's former run, and not created again yet
+  bool former = false;  // from the client's former run, not created again yet
   std::variant<DescribedPart, ParticipantPart, WriterPart, ReaderPart, RequesterPart, ReplierPart> part;
 
   template <class Part>
@@ -179,8 +180,8 @@ struct Entity {
   const Part *as() const {
     return std::get_if<Part>(&part);
   }
-  Made *made() const;                // the object in DDS; null: there is none
-  Source *source() const;            // null, as delivery: the client reads nothing of it
+  Made *made() const;                // the object in DDS; null: none
+  Source *source() const;            // null, like delivery, if the client reads nothing from it
   Delivery *delivery();              // of readers, requesters and repliers
   const Delivery *delivery() const;  // the same
   WaitingMessages *waiting();        // of requesters and repliers; others: null
@@ -202,18 +203,18 @@ class Entities {
   uint8_t find_topic(Definition &definition) const;
   // Null: its parent is unknown.
   const Entity *participant_of(const Definition &definition) const;
-  // Also true when it needs none.
+  // True if its parent exists, or if it needs none.
   bool has_parent(const Definition &definition) const;
   size_t size() const { return entities_.size(); }
   void add(uint16_t object, Entity entity) { entities_.emplace(object, std::move(entity)); }
-  // With everything that it contains.
+  // Removes an entity and everything that it contains.
   void remove(uint16_t object);
 
-  // The client was restarted: all are former ones until they are created again.
+  // The client was restarted: marks all as former until they are created again.
   void begin_anew();
-  // Created again, and with it what it belongs to.
+  // Marks an entity and its parents as created again.
   void renew(uint16_t object);
-  // Removes what conflicts with a topic's type: former entities, and those of `replaced`, which this topic replaces.
+  // Removes entities that conflict with a topic's type: former ones, and those of `replaced`.
   void make_way(const Topic &topic, const std::optional<Topic> &replaced);
   bool has_former() const;
   void remove_former();
@@ -233,7 +234,7 @@ class Entities {
 // ---- creation ----
 
 using Endpoint = uint64_t;  // address of a client, numbered by the I/O side
-using Host = uint64_t;      // its machine or line, which a restart does not change; numbered by the I/O side too
+using Host = uint64_t;      // machine or line of a client, unchanged by a restart; also numbered by the I/O side
 
 // Shared by all clients of an agent.
 struct Context {
@@ -259,20 +260,21 @@ class Creation {
  public:
   Creation(Context &context, Entities &entities, uint32_t key) : context_(context), entities_(entities), key_(key) {}
 
-  // For entities created from now on; null: names stay as the client gives them. Outlives this.
+  // Sets the renaming of entities created from now on; null: names are unchanged. Must outlive this.
   void set_names(const Renaming *names) { names_ = names; }
-  // Returns a TIDE_XRCE_STATUS_*; unset: DDS is making it, call finish later. fault: what is wrong, for a message that
+  // Returns a TIDE_XRCE_STATUS_*; unset: DDS is creating it, call finish later. fault: error text, for a message that
   // also names the entity.
   std::optional<uint8_t> begin(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream, std::string &fault);
-  // The result for an entity that is no longer under way.
+  // The result of a completed creation.
   uint8_t finish(std::string &fault);
-  // DDS is still making an entity: the stream of its CREATE is blocked, and so are other creations of this client.
+  // True while DDS is still creating an entity: the stream of its CREATE is blocked, and so are other creations of this
+  // client.
   bool is_under_way() const;
   bool is_begun() const { return pending_ != nullptr; }
   uint8_t stream() const { return pending_->stream; }
   bool is_of(uint8_t stream, tide_xrce_request_t request) const;
   void forget() { pending_.reset(); }
-  // An entity is removed: it may be the parent of the pending one.
+  // Notifies that an entity is removed, which may be the pending one's parent.
   void removes(uint16_t object);
 
  private:
@@ -281,7 +283,7 @@ class Creation {
     tide_xrce_request_t request{};
     Entity entity{};
     bool orphaned = false;           // its parent was deleted meanwhile
-    std::shared_ptr<Signal> signal;  // of its completion
+    std::shared_ptr<Signal> signal;  // signals its completion
   };
 
   uint8_t instantiate(uint16_t object, const Definition &definition, Entity &entity, std::string &fault);

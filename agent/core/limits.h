@@ -7,7 +7,7 @@
 
 namespace tide::agent {
 
-// Bounds of what clients may take, and counters of what was refused or lost.
+// Limits on the resources of clients, and counters of refusals and losses.
 
 using Time = int64_t;  // nanoseconds, monotonic
 constexpr Time kSecond = 1'000'000'000;
@@ -17,16 +17,16 @@ struct NodeClass {
   uint16_t count;
 };
 
-// On a serial line, from a reliable message to the HEARTBEAT that asks for its acknowledgment: a client acknowledges
-// when it takes a message, which its callbacks may delay.
+// On a serial line, delay from a reliable message to the HEARTBEAT that requests its acknowledgment: a client
+// acknowledges when it takes a message, which its callbacks may delay.
 constexpr Time kLineHeartbeatDelay = 100'000'000;
 
 constexpr int kDomainMaximum = 232;
 
-// How many DDS participants a process may have after it creates one in this domain; 0: there is no such domain. A
+// Most DDS participants of a process after it creates one in this domain; 0: no such domain. A
 // participant's ports follow from its domain and its number in the process (RTPS 2.3, 9.6.1): 7400 + 250 * domain + 11
 // + 2 * number, and Fast DDS ends the process when that exceeds 65535. Some numbers are kept free, as Fast DDS takes
-// the next one where another process has a port.
+// the next one if another process uses a port.
 constexpr size_t participants_maximum(int domain) {
   constexpr int kPortMaximum = 65535, kFirstPort = 7411, kPerDomain = 250, kPerParticipant = 2, kReserved = 16;
   if (domain < 0 || domain > kDomainMaximum) return 0;
@@ -34,8 +34,8 @@ constexpr size_t participants_maximum(int domain) {
 }
 
 // Memory of one client: nodes (276 KiB and 128 bytes each), held_bytes, reassembly_bytes, sample_bytes, output_streams
-// * 112 and, as they come into use, input_streams * 0.5 KiB; at most 1.8 MiB with these defaults, and 115 MiB for all
-// clients; its entities come on top. Each reader gets at least one node as long as there are no more readers than nodes
+// * 112 and, as they are used, input_streams * 0.5 KiB; at most 1.8 MiB with these defaults, and 115 MiB for all
+// clients; plus its entities. Each reader gets at least one node as long as there are at most as many readers as nodes
 // less reserved_nodes.
 struct Limits {
   size_t clients = 64;
@@ -47,13 +47,13 @@ struct Limits {
   size_t pending_requests = 256;             // of one requester; the oldest is forgotten
   size_t waiting_messages = 64;              // of one requester or replier; the oldest is evicted
   size_t waiting_bytes = size_t{64} * 1024;  // the same
-  Time request_wait_ns = 5'000'000'000;      // for a server
+  Time request_wait_ns = 5'000'000'000;      // longest wait of a request for a server
   size_t released_requests = 8;              // burst of waiting requests to a server: ROS 2 servers keep the last ten
   Time release_period_ns = 100'000'000;      // from one such burst to the next; each reply allows one request more
   Time reply_wait_ns = 10'000'000'000;       // until DDS has matched the asker (see reader_wait_ns)
-  Time look_again_ns = 100'000'000;          // between two looks at DDS while something waits
+  Time look_again_ns = 100'000'000;          // between two checks of DDS while a message waits
   std::array<NodeClass, 4> nodes = {{{128, 160}, {1024, 64}, {8192, 8}, {65540, 2}}};
-  size_t reserved_nodes = 8;                    // not for DATA, so that a STATUS always finds one
+  size_t reserved_nodes = 8;                    // not used for DATA, so that a STATUS always finds one
   size_t output_streams = 128;                  // of one client: 63 levels, each reliable and best effort, and level 0
   size_t input_streams = 128;                   // of one client
   size_t held_bytes = size_t{256} * 1024;       // early messages of reliable streams
@@ -62,10 +62,10 @@ struct Limits {
   uint32_t message_bytes = 65500;               // largest message sent, whatever the client announces
   size_t replies = 256;                         // answers outside sessions, waiting for their link
   size_t replies_per_endpoint = 16;
-  Time write_wait_ns = 5'000'000'000;  // while DDS refuses a reliable sample; its stream is blocked meanwhile
+  Time write_wait_ns = 5'000'000'000;  // longest refusal of a reliable sample by DDS, while its stream is blocked
   Time write_retry_ns = 1'000'000;
-  // After a restart of the agent, a client's reliable samples wait at most so long for a first reader of their topic,
-  // which DDS may not have discovered yet: it repeats its announcements every three seconds.
+  // After a restart of the agent, a client's reliable samples wait at most this long for a first reader of their topic,
+  // which DDS may not have discovered yet, as announcements are repeated every three seconds.
   Time reader_wait_ns = 10'000'000'000;
   uint32_t in_flight_reliable = 16;    // DATA of one reader between DDS and the client
   uint32_t in_flight_best_effort = 4;  // beyond, samples wait and the oldest is dropped
@@ -78,11 +78,11 @@ struct Limits {
   // deleted.
   Time settle_ns = 3'000'000'000;
   Time client_timeout_ns = 30'000'000'000;  // silence after which a client is probed; 0: never
-  // Where the sender's address may be forged, a client that has never acknowledged anything is sent at most so much
-  // between two messages of its own. A client that is silent beyond client_timeout_ns is sent nothing.
+  // Where the sender's address may be forged, a client that has never acknowledged a message receives at most this much
+  // between two messages of its own. A client silent beyond client_timeout_ns receives nothing.
   size_t unproven_bytes = size_t{256} * 1024;
   Time probe_period_ns = 1'000'000'000;
-  uint32_t probes = 3;  // without an answer, after which a client is gone
+  uint32_t probes = 3;  // unanswered probes after which a client is removed
   // Silence after which another endpoint may take over the session of a client that answers probes. For other clients:
   // client_timeout_ns, or takeover_slow_ns where that is 0.
   Time takeover_ns = 5'000'000'000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent's core needs of DDS, in plain types: payloads are opaque CDR without encapsulation header. The caller
-// owns the objects that it creates; destroying one removes it from DDS. Only Wake is called from other threads, and it
-// may still be called while its object is being destroyed.
+// The core's interface to DDS, in plain types: payloads are opaque CDR without encapsulation header. The caller owns
+// the objects that it creates; destroying one removes it from DDS. Only Wake is called from other threads, and it may
+// still be called while its object is being destroyed.
 #pragma once
 
 #include <array>
@@ -39,26 +39,26 @@ struct Service {
   bool operator==(const Service &) const = default;
 };
 
-// GUID of the asker (16 octets), sequence number (high i32, low u32, little-endian): as encoded in XRCE.
+// GUID of the client (16 octets), sequence number (high i32, low u32, little-endian): as encoded in XRCE.
 using SampleIdentity = std::array<uint8_t, 24>;
 
 struct Sample {
   std::vector<uint8_t> payload;
   bool big_endian = false;
-  SampleIdentity identity{};  // of a replier: the request and its asker
-  uint64_t request = 0;       // of a requester: what Requester::send returned for the answered request
+  SampleIdentity identity{};  // for a replier: the request and its client
+  uint64_t request = 0;       // for a requester: result of Requester::send for the answered request
   uint32_t skipped = 0;       // samples that DDS dropped before this one
 };
 
-// An object that DDS may take a while to create. Until then only its state may be asked for. It may be destroyed at any
-// time.
+// An object whose creation in DDS may take a while. Until then only its state may be queried. It may be destroyed at
+// any time.
 class Made {
  public:
   enum class State { kMade, kUnderWay, kRefused };
 
   virtual ~Made() = default;
   virtual State state() const { return State::kMade; }
-  // Calls wake once, from any thread, when the object is no longer under way; at once if it is not.
+  // Calls wake once, from any thread, when the creation has ended; at once if it already has.
   virtual void await(Wake wake) { wake(); }
 };
 
@@ -71,9 +71,10 @@ class Source : public Made {
 class Writer : public Made {
  public:
   virtual bool write(Bytes payload, bool big_endian) = 0;
-  // A reader has been discovered. A sample written before reaches nobody, unless the writer is transient local.
+  // True if a reader has been discovered. Samples written earlier reach no reader, unless the writer is transient
+  // local.
   virtual bool has_reader() const = 0;
-  // The reliable readers that were discovered have received all samples. A reader that has not discovered this writer
+  // True if the discovered reliable readers have received all samples. A reader that has not discovered this writer
   // acknowledges nothing and loses samples beyond the writer's depth.
   virtual bool is_acknowledged() = 0;
 };
@@ -89,14 +90,14 @@ class Requester : public Source {
 
 class Replier : public Source {
  public:
-  // Whether the asker would receive a reply.
+  // Whether the client would receive a reply.
   virtual bool reaches(const SampleIdentity &request) = 0;
   // False: DDS refuses it for now.
   virtual bool send(const SampleIdentity &request, Bytes payload, bool big_endian) = 0;
 };
 
-// When DDS refuses, creation returns null or an object that ends up refused. wake: there is new data, or is_served and
-// reaches may have changed; from any thread.
+// If DDS refuses, creation returns null or an object whose state becomes refused. wake: called from any thread when
+// there is new data, or is_served or reaches may have changed.
 class Participant : public Made {
  public:
   // False when the topic exists with another type.
@@ -111,8 +112,8 @@ class Middleware {
  public:
   virtual ~Middleware() = default;
   virtual std::unique_ptr<Participant> create_participant(int domain, const std::string &name) = 0;
-  // Sends waiting samples. From the first call on, what the calling thread writes may wait until the next call; always
-  // the same thread.
+  // Sends waiting samples. After the first call, samples written by the calling thread may wait until the next call;
+  // always call it from the same thread.
   virtual void flush() {}
 };
 

@@ -38,7 +38,7 @@ tide_xrce_submessage_t whole_of(Bytes submessage) {
   return result;
 }
 
-// What comes from this position on, which is aligned first.
+// The rest of the message from this position, after alignment.
 Bytes rest_of(Bytes message, size_t position) {
   return message.subspan(std::min((position + 3u) & ~size_t{3}, message.size()));
 }
@@ -59,7 +59,7 @@ Input::Input(const Limits &limits, Counters &counters, OnSubmessage on_submessag
       on_submessage_(std::move(on_submessage)),
       on_refused_(std::move(on_refused)) {}
 
-// Null: there are as many streams as the limit allows.
+// Null: the limit of streams is reached.
 Input::Stream *Input::find(uint8_t id) {
   for (const auto &stream : streams_) {
     if (stream->state.id == id) return stream.get();
@@ -172,7 +172,7 @@ uint16_t Input::sequence(uint8_t stream) const {
   return found == streams_.end() ? uint16_t{0} : (*found)->state.next;
 }
 
-// The next message of the stream. When part of it has to wait, it counts as held, so that it is neither acknowledged
+// The next message of the stream. If a part of it has to wait, it counts as held, so that it is neither acknowledged
 // nor requested again.
 void Input::deliver(Stream &stream, Bytes message) {
   tide_xrce_header_t header;
@@ -194,7 +194,7 @@ void Input::deliver_held(Stream &stream) {
   }
 }
 
-// Stops at a submessage that has to wait; what is behind it waits too.
+// Stops at a submessage that has to wait; later ones then wait, too.
 void Input::process(Stream &stream, Bytes submessages) {
   size_t position = 0;
   tide_xrce_submessage_t submessage;
@@ -221,7 +221,7 @@ void Input::process(Stream &stream, Bytes submessages) {
   }
 }
 
-// rest: from this submessage on.
+// rest: the message from this submessage on.
 void Input::offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest) {
   if (on_submessage_(stream.state.id, submessage)) return;
   if (held_bytes_ + rest.size() <= limits_.held_bytes + (has_no_length(rest) ? limits_.sample_bytes : 0)) {
@@ -265,7 +265,7 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
   if (!last) return;
   size_t position = 0;
   tide_xrce_submessage_t whole;
-  // A client that announces a length beyond 65535 modulo 65536 must not pass a part of the message for the whole.
+  // A client that announces its length modulo 65536 must not pass off a part of a message as the whole.
   if (next_submessage(fragments, &position, &whole) != 1 || whole.id == TIDE_XRCE_FRAGMENT ||
       fragments.size() - position > kPaddingMaximum) {
     refuse_fragments(stream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The streams of one client's session: Input receives (order, early messages, reassembly), Output sends (a transmitter
-// and its memory). All of it is bounded.
+// and its memory). Both are bounded.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace tide::agent {
 
-constexpr size_t kRequestBytes = 4;  // request id and object id, with which most bodies begin
+constexpr size_t kRequestBytes = 4;  // request id and object id, at the start of most bodies
 
 inline bool is_big_endian(const tide_xrce_submessage_t &submessage) {
   return (submessage.flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0;
@@ -54,7 +54,7 @@ class Input {
  public:
   // Returns false when the submessage cannot be processed now; resume offers it again.
   using OnSubmessage = std::function<bool(uint8_t stream, const tide_xrce_submessage_t &)>;
-  // A reassembled submessage that is too long or whose length contradicts its header, as far as it was received.
+  // The received part of a reassembled submessage that is too long or contradicts its header.
   using OnRefused = std::function<void(uint8_t stream, const tide_xrce_submessage_t &)>;
   using OnProgress = std::function<void(const tide_input_stream_t &)>;
 
@@ -64,10 +64,10 @@ class Input {
   // stream).
   const tide_input_stream_t *message(const tide_xrce_header_t &header, Bytes message);
   const tide_input_stream_t *heartbeat(const tide_xrce_heartbeat_t &heartbeat);
-  // A submessage of no stream, processed as if it had come on this best-effort stream.
+  // A submessage without a stream, processed as if received on this best-effort stream.
   void submessage(uint8_t stream, const tide_xrce_submessage_t &submessage);
 
-  // Offers blocked submessages again. on_progress: a stream is to be acknowledged.
+  // Offers blocked submessages again. on_progress: called when a stream is to be acknowledged.
   void resume(const OnProgress &on_progress);
   bool is_stalled() const { return stalled_streams_ != 0; }
   bool is_stalled(uint8_t stream) const;
@@ -82,7 +82,8 @@ class Input {
     std::array<std::vector<uint8_t>, TIDE_STREAM_WINDOW_MAXIMUM> held;
     std::vector<uint8_t> fragments;
     bool skip_fragments = false;                // until the next message starts
-    std::vector<std::vector<uint8_t>> waiting;  // the rest of message state.next, in order; empty: not blocked
+    std::vector<std::vector<uint8_t>> waiting;  // the rest of message state.next and later ones, in order; empty: not
+                                                // blocked
   };
 
   Stream *find(uint8_t id);
@@ -117,12 +118,12 @@ class Output {
 
   tide_transmitter_t &transmitter() { return transmitter_; }
   const tide_transmitter_t &transmitter() const { return transmitter_; }
-  // Records from now on when messages are submitted.
+  // Starts recording the times of submission.
   void keep_times() { submitted_ns_.resize(nodes_.size()); }
   // When this node's message was submitted; after keep_times.
   Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
   size_t node_count() const { return nodes_.size(); }
-  // A message submitted now would be the stream's next to leave and need not wait for an acknowledgment.
+  // True if a message submitted now would be the stream's next and need not wait for an acknowledgment.
   bool is_clear(uint8_t stream) const;
 
   // A submessage of two parts on a stream. on_done gets the owner. Returns a tide_status_t.
@@ -134,12 +135,12 @@ class Output {
     void *owner;
     Bytes submessage;  // with its header; valid as long as the output
   };
-  // Ends all streams and returns what was submitted to reliable ones and not acknowledged, in order.
+  // Ends all streams and returns the unacknowledged messages of reliable ones, in order.
   std::vector<Unacknowledged> take_back();
 
  private:
   OnDone on_done_;
-  // The transmitter works in one block of memory, so that clients that come and go do not fragment the heap. It begins
+  // The transmitter works in one block of memory, so that changing clients do not fragment the heap. It begins
   // with the arrays below and ends with the nodes' octets, whose pages are touched only as nodes come into use.
   std::unique_ptr<uint8_t[]> memory_;
   std::span<tide_node_t> nodes_;

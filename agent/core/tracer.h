@@ -15,18 +15,18 @@
 
 namespace tide::agent {
 
-// Of one client, for the agent's thread. A record takes a few stores; a full ring counts what it drops.
+// Trace of one client, for the agent's thread. A record takes a few stores; a full ring counts what it drops.
 class ClientTrace {
  public:
   ClientTrace(uint32_t key, uint16_t place, uint16_t source);
   ClientTrace(const ClientTrace &) = delete;
   ClientTrace &operator=(const ClientTrace &) = delete;
 
-  // A message was received with this frame, and is written to DDS now.
+  // Records that a message received with this frame is now written to DDS.
   void received(uint16_t object, uint8_t stream, uint16_t sequence, Time received_ns, Time now_ns);
-  // A frame begins to leave. taken_ns: when its message was taken from DDS.
+  // A frame starts. taken_ns: time at which its message was taken from DDS.
   void sending(uint16_t object, const tide_transmitter_t &transmitter, Time taken_ns, Time now_ns);
-  // That frame has left.
+  // That frame was sent.
   void sent(Time now_ns);
 
  private:
@@ -36,7 +36,7 @@ class ClientTrace {
   std::vector<tide_trace_record_t> records_;
   tide_trace_instances_t instances_{};
   tide_trace_ring_t ring_{};
-  uint32_t sending_ = 0;  // object and sequence number of the frame that is leaving; 0: it carries no message
+  uint32_t sending_ = 0;  // object and sequence number of the frame being sent; 0: it carries no message
   uint8_t stream_ = 0;
 };
 
@@ -45,7 +45,7 @@ class Tracer {
   // place: index of this agent among the programs of one trace.
   explicit Tracer(uint16_t place) : place_(place) {}
 
-  // For a new client. Its records are kept until they are drained, even when it is gone.
+  // For a new client. Its records are kept until they are drained, even if the client has left.
   std::shared_ptr<ClientTrace> add(uint32_t key);
   // From any one thread. False: the sink has refused a block.
   bool drain(tide_trace_sink_t sink, void *context);

@@ -33,9 +33,9 @@ namespace {
 // they always did; writers that do not set them send 0.
 constexpr size_t kEncapsulationBytes = 4, kAlignment = 4;
 constexpr uint8_t kPaddingMask = 0x03;
-constexpr uint32_t kLargestSampleBytes = 65536;  // of XRCE, the longest written; DDS receives longer ones, too
-constexpr int32_t kSamplesMaximum = 512;         // in a history, whatever the requested depth
-// A reader's history holds what comes before the agent's thread looks, which applies the depth (core/delivery.cpp).
+constexpr uint32_t kLargestSampleBytes = 65536;  // the longest written, from XRCE; DDS receives longer ones, too
+constexpr int32_t kSamplesMaximum = 512;         // in a history, regardless of the requested depth
+// A reader's history holds samples until the agent's thread takes them and applies the depth (core/delivery.cpp).
 constexpr uint32_t kReaderSamples = 256;
 
 size_t padding_of(size_t bytes) { return (kAlignment - bytes % kAlignment) % kAlignment; }
@@ -119,7 +119,7 @@ dds::DataWriterQos writer_qos(const Qos &qos) {
 dds::DataReaderQos reader_qos(const Qos &qos) {
   dds::DataReaderQos result = dds::DATAREADER_QOS_DEFAULT;
   Qos roomy = qos;
-  // Only DDS can apply a late reader's depth to what a transient local writer has kept for it.
+  // Only DDS can apply a late reader's depth to the samples kept by a transient local writer.
   if (!qos.transient_local) roomy.depth = std::max(qos.depth, kReaderSamples);
   apply(roomy, result);
   result.reliable_reader_qos().times.initialAcknackDelay = milliseconds(1);
@@ -223,8 +223,8 @@ namespace {
 
 const Topic kDiscovery{"ros_discovery_info", "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_"};
 constexpr size_t kNameMaximum = 255;  // of a node or a namespace, in the message's definition
-// Between two samples: with many nodes each sample is long, all participants of the domain read it whole, and while
-// clients come and go one after the other each is soon out of date.
+// Least time between two samples: with many nodes each sample is long and is read by all participants of the domain,
+// and while clients come and go it is soon outdated.
 constexpr std::chrono::milliseconds kGap{20};
 constexpr std::chrono::microseconds kGapPerOctet{2};
 
@@ -257,7 +257,7 @@ Graph::Graph(dds::DomainParticipant *participant, size_t gid_bytes, Schedule sch
   if (gid_bytes == 0) return;
   dds::TypeSupport(new OpaqueType(kDiscovery.type)).register_type(participant);
   dds::Publisher *publisher = participant->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
-  // The topic is created before a client asks for it.
+  // The topic is created before a client requests it.
   dds::Topic *topic = participant->create_topic(kDiscovery.name, kDiscovery.type, dds::TOPIC_QOS_DEFAULT);
   if (publisher == nullptr || topic == nullptr) return;
   writer_ = publisher->create_datawriter(topic, writer_qos({.transient_local = true}));
@@ -398,7 +398,7 @@ std::string read_text(tide_cdr_t &cdr) {
   return text == nullptr ? std::string() : std::string(text, length);
 }
 
-// What is known of a ROS 2 graph: endpoints as DDS discovers them, nodes from ros_discovery_info. Used under a lock.
+// The known ROS 2 graph: endpoints discovered by DDS, nodes from ros_discovery_info. Guarded by the caller's lock.
 class Watched {
  public:
   void add(const DdsGuid &guid, bool is_writer, Topic topic) { endpoints_[guid] = {is_writer, std::move(topic)}; }
@@ -506,7 +506,7 @@ class Picture : public std::enable_shared_from_this<Picture> {
   }
 
  private:
-  // By the worker, which also deletes the source: before or after, never meanwhile.
+  // Called by the worker, which also deletes the source, so never during the deletion.
   void wake() {
     Wake wake;
     {
@@ -535,7 +535,7 @@ class Watch : public Source, private dds::DomainParticipantListener {
     reader_ = owner_->subscriber()->create_datareader(
         topic, reader_qos({.transient_local = true, .depth = kParticipantsMaximum}),
         static_cast<dds::DataReaderListener *>(this), dds::StatusMask::data_available());
-    picture_->change([](Watched &) {});  // an empty graph is a graph, too
+    picture_->change([](Watched &) {});  // publishes the graph even if it is empty
   }
   ~Watch() override {
     picture_->close();

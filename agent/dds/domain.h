@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DDS domains: participants with their topics, shared by the nodes of clients, and what the ROS 2 graph shows of them.
-// All but OpaqueType and Reaper is used by the worker's thread only.
+// DDS domains: participants with their topics, shared by the nodes of clients, and their entries in the ROS 2 graph.
+// Except OpaqueType and Reaper, only the worker's thread uses them.
 #pragma once
 
 #include <fastdds/rtps/common/Guid.h>
@@ -63,8 +63,8 @@ eprosima::fastdds::dds::DataReaderQos reader_qos(const Qos &qos);
 
 // ---- participants ----
 
-// Numbers the process's participants and deletes them. A participant's ports follow from its number: left to itself,
-// Fast DDS takes a new number for each participant and ends the process when a port is too high, so numbers are reused.
+// Numbers the process's participants and deletes them. A participant's ports follow from its number: by default Fast
+// DDS takes a new number for each participant and ends the process when a port is too high, so numbers are reused here.
 // Deletion takes Fast DDS up to a few hundred milliseconds, so it has a thread of its own.
 class Reaper {
  public:
@@ -74,7 +74,7 @@ class Reaper {
   // The lowest number that is free, if it is below the limit.
   std::optional<int> take_number(size_t limit);
   void give_back(int number);
-  // Deletes the participant and gives its number back. When many wait already, the caller waits too.
+  // Deletes the participant and gives its number back. If many wait already, the caller waits, too.
   void bury(eprosima::fastdds::dds::DomainParticipant *participant);
 
  private:
@@ -88,8 +88,8 @@ class Reaper {
   std::thread thread_;  // last: it uses the others
 };
 
-// A DDS participant with its topics, which all its users share: Fast DDS knows one topic of a name for each
-// participant, and one type for each topic.
+// A DDS participant with its topics, shared by all its users: Fast DDS allows one topic of a name for each participant,
+// and one type for each topic.
 class Owner {
  public:
   // contacts: of its transport.
@@ -127,9 +127,9 @@ using OwnerPointer = std::shared_ptr<Owner>;
 
 // ---- domains and nodes ----
 
-// Shows the nodes of a participant to the ROS 2 graph, with their readers and writers, as rmw_fastrtps shows those of a
+// Publishes the nodes of a participant with their readers and writers to the ROS 2 graph, as rmw_fastrtps does for a
 // process: a rmw_dds_common/msg/ParticipantEntitiesInfo on ros_discovery_info with all of them, and a new one after
-// changes, but not for each of many. Tools learn names and types of the topics from DDS itself.
+// (batched) changes. Tools get names and types of topics from DDS itself.
 class Graph {
  public:
   using Clock = std::chrono::steady_clock;
@@ -141,7 +141,7 @@ class Graph {
   };
   using Place = std::list<Node>::iterator;
 
-  // gid_bytes 0: nothing is shown. schedule: publish is to be called at that time; once for each call.
+  // gid_bytes 0: nothing is published. schedule: requests a call of publish at that time; once for each call.
   Graph(eprosima::fastdds::dds::DomainParticipant *participant, size_t gid_bytes, Schedule schedule);
 
   // name: node, or /namespace/node; a node without a name is not shown. Several may have the same name.
@@ -160,11 +160,11 @@ class Graph {
   std::list<Node> nodes_;
   eprosima::fastdds::dds::DataWriter *writer_ = nullptr;  // the participant's; null: nothing is shown
   bool scheduled_ = false;
-  Clock::time_point free_{};  // no sample is published before
+  Clock::time_point free_{};  // earliest time of the next sample
 };
 
-// A DDS domain as several nodes share it: one participant, their topics and their entry in the ROS 2 graph. A topic
-// that exists with another type is created in a spare participant, so that no client blocks a topic for others by using
+// A DDS domain shared by several nodes: one participant, their topics and their entry in the ROS 2 graph. A topic that
+// exists with another type is created in a spare participant, so that no client can block a topic for others by using
 // it first.
 class Domain : public std::enable_shared_from_this<Domain> {
  public:
@@ -177,7 +177,7 @@ class Domain : public std::enable_shared_from_this<Domain> {
   // refuses.
   OwnerPointer find_owner(const Topic &topic);
   Graph &graph() { return graph_; }
-  // A participant of this domain for one user. Null: DDS refuses.
+  // Creates a participant of this domain for one user. Null: DDS refuses.
   OwnerPointer make_owner() const { return make_owner_(); }
   size_t gid_bytes() const { return gid_bytes_; }
 
@@ -187,7 +187,7 @@ class Domain : public std::enable_shared_from_this<Domain> {
   MakeOwner make_owner_;
   size_t gid_bytes_;
   OwnerPointer owner_;
-  std::vector<std::weak_ptr<Owner>> spares_;  // kept by their readers and writers
+  std::vector<std::weak_ptr<Owner>> spares_;  // kept alive by their readers and writers
   Graph graph_;
 };
 

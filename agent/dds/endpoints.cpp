@@ -187,7 +187,7 @@ class DdsReader : public Source, private dds::DataReaderListener {
     peers_->change(status.last_publication_handle, status.current_count_change > 0);
   }
 
-  // How many samples of this writer were lost before this one, by the numbers that DDS gives them.
+  // Number of samples of this writer lost before this one, by DDS's sequence numbers.
   uint32_t skipped(const rtps::SampleIdentity &identity) {
     constexpr size_t kKnownWritersMaximum = 64;
     const uint64_t number = identity.sequence_number().to64long();
@@ -210,8 +210,8 @@ class DdsReader : public Source, private dds::DataReaderListener {
 
 // ---- services ----
 
-// The replies to all clients of a service come on one topic. They are sorted as they arrive, so that those of others do
-// not push this client's replies out of DDS while its line is slow.
+// The replies to all clients of a service arrive on one topic. They are filtered on arrival, so that others' replies do
+// not evict this client's replies from DDS while its line is slow.
 class DdsRequester : public Requester {
  public:
   static std::unique_ptr<DdsRequester> make(const NodePointer &node, const Service &service, const Qos &qos,
@@ -248,7 +248,7 @@ class DdsRequester : public Requester {
 
   // By a thread of DDS.
   void sort(dds::DataReader &reader) {
-    constexpr size_t kRepliesMaximum = 256;  // not taken yet; the oldest is dropped
+    constexpr size_t kRepliesMaximum = 256;  // waiting replies; beyond, the oldest is dropped
     IncomingSample incoming;
     dds::SampleInfo info;
     bool any = false;
@@ -314,7 +314,7 @@ class DdsReplier : public Replier {
   bool take(Sample &sample) override {
     dds::SampleInfo info;
     if (!reader_->take(sample, info)) return false;
-    // A ROS 2 client names the reader that waits for the reply; others are answered at their writer's name.
+    // A ROS 2 client names the reader that waits for the reply; for other clients the reply names their writer.
     const DdsGuid &named = info.related_sample_identity.writer_guid();
     const DdsGuid &writer = info.sample_identity.writer_guid();
     put_identity(named != DdsGuid::unknown() ? named : writer, info.sample_identity.sequence_number(), sample.identity);

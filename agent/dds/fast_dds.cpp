@@ -36,7 +36,7 @@ class PlainConsumer : public dds::LogConsumer {
     std::ostringstream line;
     line << entry.timestamp << (entry.kind == dds::Log::Kind::Error ? " error, " : " warning, ")
          << entry.context.category << ": " << entry.message << '\n';
-    std::cerr << line.str();  // in one piece, as other threads write there too
+    std::cerr << line.str();  // in one write, as other threads write there, too
   }
 };
 
@@ -55,8 +55,8 @@ void log_to_standard_error(bool verbose) {
 
 // ---- shared domains ----
 
-// Domains that clients share. A domain stays for a while when its last client has left, so that a client that comes
-// back finds its peers known. Used by the worker's thread only; outlives the worker.
+// Domains that clients share. A domain stays for a while after its last client has left, so that a returning client
+// finds its peers already discovered. Used by the worker's thread only; outlives the worker.
 class SharedDomains {
  public:
   using Make = std::function<std::shared_ptr<Domain>(int domain)>;  // null: DDS refuses
@@ -105,7 +105,7 @@ class SharedDomains {
 
 // ---- a client's participant ----
 
-// Topics of one node, each with one type while it is in use. For the agent's thread.
+// Topics of one node, each with a single type while in use. Used by the agent's thread.
 class Names {
  public:
   bool allows(const Topic &topic) const {
@@ -195,11 +195,10 @@ struct Cell {  // of the worker
   NodePointer node;
 };
 
-// A client's participant: a node of a domain that clients share, or of one of its own. The worker creates and deletes
-// its entities.
+// A client's participant: a node of a shared domain, or of its own. The worker creates and deletes its entities.
 class SharedNode : public Participant {
  public:
-  // enter: by the worker; null: DDS refuses.
+  // enter: called by the worker; null: DDS refuses.
   SharedNode(Worker &worker, Outbox &outbox, std::function<NodePointer()> enter)
       : worker_(worker),
         outbox_(outbox),
@@ -239,7 +238,7 @@ class SharedNode : public Participant {
   }
 
  private:
-  struct Entrance {  // when it is destroyed the node goes, once its readers and writers have gone
+  struct Entrance {  // destroying it removes the node once its readers and writers are deleted
     explicit Entrance(std::shared_ptr<Cell> whose) : cell(std::move(whose)) {}
     ~Entrance() { cell->node = nullptr; }
     Entrance(const Entrance &) = delete;
@@ -270,22 +269,22 @@ class SharedNode : public Participant {
 // ---- Fast DDS ----
 
 constexpr const char *kSharedName = "tide-agent";
-// A new node often misses the answer to its first announcement, as it is not ready for it, and knows nobody until the
-// next one: three seconds by default. With a participant for each client so many announcements would be too many.
+// A new node often misses the answer to its first announcement, because it cannot receive yet, and discovers no peer
+// until the next one, by default after three seconds. With a participant for each client this rate would be too high.
 constexpr int32_t kAnnouncementMilliseconds = 500;
-constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // the first is not sent (Contacts::open)
+constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // the first announcement is not sent (Contacts::open)
 
 dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox,
                                           const std::shared_ptr<Contacts> &contacts) {
   dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
   qos.name(name.c_str());
-  // The segments of shared memory differ between versions of Fast DDS, so it is left out even on one machine.
+  // The segments of shared memory differ between versions of Fast DDS, so it is not used even on one machine.
   qos.transport().use_builtin_transports = false;
   qos.transport().user_transports.push_back(make_transport(options.loopback_only, outbox, contacts));
   auto &builtin = qos.wire_protocol().builtin;
   builtin.readerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   builtin.writerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
-  rtps::Locator_t peer;  // without a port: those of the first participants of a machine
+  rtps::Locator_t peer;  // without a port: the ports of a machine's first participants
   rtps::IPLocator::setIPv4(peer, "127.0.0.1");
   builtin.initialPeersList.push_back(peer);
   builtin.discovery_config.initial_announcements.period = {0, kFirstAnnouncementMilliseconds * 1'000'000u};
@@ -305,8 +304,8 @@ class FastDds : public Middleware {
  public:
   explicit FastDds(const DdsOptions &options) : options_(options) {
     log_to_standard_error(options.verbose);
-    // Fast DDS 2.9 hands samples to readers of the same process without keeping those alive, and writes to a reader
-    // that another thread deletes meanwhile. Over the transport that cannot happen.
+    // Fast DDS 2.9 delivers samples to readers of the same process without keeping them alive, and may write to a
+    // reader that another thread is deleting. Over the transport this cannot happen.
     eprosima::fastrtps::LibrarySettingsAttributes settings;
     settings.intraprocess_delivery = eprosima::fastrtps::INTRAPROCESS_OFF;
     eprosima::fastrtps::xmlparser::XMLProfileManager::library_settings(settings);

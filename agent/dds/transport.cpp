@@ -25,8 +25,8 @@ constexpr std::array<uint8_t, 4> kMagic = {'R', 'T', 'P', 'S'};
 constexpr std::array<uint8_t, 16> kAnyDestination = {kInfoDestination, kLittleEndian, 12, 0};
 constexpr std::array<uint8_t, 4> kNoTime = {kInfoTime, kLittleEndian | 0x02, 0, 0};
 
-// The submessage at `place`, which moves behind it. False: there is none, it extends to the end of the message, however
-// far that is, or it is cut off.
+// Reads the submessage at `place` and advances `place`. False: there is none, it extends to the end of the message, or
+// it is truncated.
 bool next_submessage(std::span<const uint8_t> message, size_t &place, uint8_t &id, std::span<const uint8_t> &body) {
   if (message.size() - place < kSubmessageHeaderBytes) return false;
   id = message[place];
@@ -45,7 +45,7 @@ std::optional<RtpsMessage> RtpsMessage::parse(std::span<const uint8_t> bytes) {
   if (bytes.size() <= kHeaderBytes || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) return std::nullopt;
   RtpsMessage message;
   message.view_ = bytes;
-  bool content = false;  // a submessage that is more than a time or a destination for others
+  bool content = false;  // contains a submessage other than times and destinations
   size_t place = kHeaderBytes;
   uint8_t id = 0;
   for (std::span<const uint8_t> body; next_submessage(bytes, place, id, body);) {
@@ -123,7 +123,7 @@ void Contacts::receive(std::span<const uint8_t> message) {
     if (id == kInfoSource && body.size() >= kSourcePrefixAt + kPrefixBytes) {
       std::copy_n(body.begin() + kSourcePrefixAt, kPrefixBytes, writer.guidPrefix.value);
     } else if (id == kHeartbeat && body.size() >= 2 * kEntityBytes) {
-      Entity reader;  // unknown, for all readers of the participant, says nothing about any
+      Entity reader;  // an unknown reader means all readers of the participant, which proves nothing about any one
       std::copy_n(body.begin(), kEntityBytes, reader.value);
       std::copy_n(body.begin() + kEntityBytes, kEntityBytes, writer.entityId.value);
       const std::lock_guard lock(mutex_);
@@ -150,7 +150,7 @@ Outlet::~Outlet() {
 
 bool Outlet::send(Sender &sender, std::span<const uint8_t> bytes, LocatorsIterator &first, LocatorsIterator &last,
                   const std::chrono::steady_clock::time_point &timeout) {
-  constexpr size_t kPlacesMaximum = 16;  // that messages wait for at once
+  constexpr size_t kPlacesMaximum = 16;  // destinations for which messages wait at once
   const std::lock_guard lock(mutex_);
   const bool may_wait = outbox_.is_owner() && bytes.size() < datagram_bytes_;
   std::optional<RtpsMessage> message = may_wait ? RtpsMessage::parse(bytes) : std::nullopt;
@@ -206,7 +206,7 @@ using eprosima::fastrtps::rtps::SenderResource;
 constexpr const char *kLoopback = "127.0.0.1";
 constexpr uint32_t kPeersOnLoopback = 32;
 constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
-// Loopback takes longer ones, but a reader's socket has room for about 200 kB; Ethernet takes no more in one packet.
+// Loopback takes longer ones, but a reader's socket holds only about 200 kB; Ethernet takes no more in one packet.
 constexpr size_t kLoopbackDatagramBytes = 16384, kNetworkDatagramBytes = 1472;
 
 struct TransportDescriptor : transports::ChainingTransportDescriptor {

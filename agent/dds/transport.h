@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent's DDS participants send and receive, message by message: sent messages are joined into few datagrams,
-// and received ones tell which writers know which readers.
+// Transport of the agent's DDS participants: sent messages are joined into few datagrams, and received ones show which
+// writers know which readers.
 #pragma once
 
 #include <fastdds/rtps/common/Guid.h>
@@ -23,24 +23,25 @@
 
 namespace tide::agent {
 
-// Which remote writers know which readers of a participant. Each side of a match discovers the other by itself; a
-// writer sends a HEARTBEAT to each reliable reader that it has discovered, so a reader that receives one is known. Fast
-// DDS does not report that.
+// Which remote writers know which readers of a participant. The two sides of a match discover each other independently;
+// a writer sends a HEARTBEAT to each discovered reliable reader, so a reader that receives one is known to it. Fast DDS
+// does not report this.
 class Contacts {
  public:
   using Guid = eprosima::fastrtps::rtps::GUID_t;
   using Entity = eprosima::fastrtps::rtps::EntityId_t;
-  using OnContact = std::function<void(const Guid &writer)>;  // by any thread, more than once; must not call this
+  using OnContact = std::function<void(const Guid &writer)>;  // called by any thread, possibly repeatedly; must not
+                                                              // call this object
 
   // Creates a reader and reports writers that send to it, from the first HEARTBEAT on, until forget. make: returns the
   // reader's entity, unknown when it was refused.
   void watch(const std::function<Entity()> &make, OnContact on_contact);
   void forget(const Entity &reader);
-  // An RTPS message, by threads of DDS. It may contain anything.
+  // Processes a received RTPS message of any content; called by threads of DDS.
   void receive(std::span<const uint8_t> message);
-  // The participant can receive. Its transport sends nothing before: peers answer only its first announcement at once,
-  // and Fast DDS sends that before it processes what arrives. A participant that misses the answer waits for the next
-  // announcements, up to three seconds.
+  // Declares that the participant can receive. Its transport sends nothing before, because peers answer only its first
+  // announcement at once, and Fast DDS sends that one before it processes received messages. A participant that misses
+  // the answer waits for the next announcements, up to three seconds.
   void open() { open_ = true; }
   bool is_open() const { return open_; }
 
@@ -48,21 +49,22 @@ class Contacts {
   std::atomic<bool> open_{false};
   std::mutex mutex_;
   std::map<Entity, OnContact> readers_;
-  size_t under_way_ = 0;                        // readers that are being created: they have no entry yet
+  size_t under_way_ = 0;                        // number of readers being created, which have no entry yet
   std::vector<std::pair<Entity, Guid>> early_;  // contacts meanwhile
 };
 
-// A message of RTPS. Several to one place become one (RTPS 2.2, section 8.3.4: a header and any number of submessages).
+// A message of RTPS. Several to one destination can be joined into one (RTPS 2.2, section 8.3.4: a header and any
+// number of submessages).
 class RtpsMessage {
  public:
-  // Null: it cannot be joined, because a submessage extends to its end or refers to something outside of it.
+  // Null: it cannot be joined, because a submessage extends to its end or refers to data outside it.
   static std::optional<RtpsMessage> parse(std::span<const uint8_t> bytes);
 
   // How many octets append would add; 0: they cannot be joined, as they are of different participants, for example.
   size_t growth(const RtpsMessage &next) const;
   void append(const RtpsMessage &next);
   std::span<const uint8_t> bytes() const { return bytes_.empty() ? view_ : std::span<const uint8_t>(bytes_); }
-  // Copies octets that belong to the caller of parse; to be called before they are gone.
+  // Copies octets that belong to the caller of parse; call it before they become invalid.
   void keep();
 
  private:
@@ -75,14 +77,14 @@ class RtpsMessage {
 
 class Outlet;
 
-// What the agent's thread sends to DDS waits until it has processed all that had come from its clients. Messages to one
-// place then leave as one datagram, which is most of a small sample's cost, for the agent and for its reader. Nothing
-// waits while the agent waits. Threads of DDS send at once, after what waits for the same outlet. One for all
-// participants.
+// Messages that the agent's thread sends to DDS wait until it has processed its clients' messages. Messages to one
+// destination are then sent as one datagram, since a datagram is most of a small sample's cost for the agent and the
+// reader. No message waits while the agent sleeps. Threads of DDS send at once, after waiting messages of the same
+// outlet. There is one outbox for all participants.
 class Outbox {
  public:
-  // Sends what waits. From its first call on, what the calling thread sends may wait until the next; always the same
-  // thread.
+  // Sends waiting messages. After its first call, messages of the calling thread may wait until the next; always call
+  // it from the same thread.
   void flush();
 
  private:
@@ -124,9 +126,9 @@ class Outlet {
   std::vector<Locator> places_;  // of the message that is being sent
 };
 
-// UDPv4 through the outbox and past the contacts, on all interfaces or on loopback alone. There its sockets are bound
-// to 127.0.0.1. ROS 2 participants announce the address of a network interface even when they stay on this machine;
-// such an address of this machine is reached at 127.0.0.1, too. outbox: outlives the transports.
+// UDPv4 through the outbox, with reception reported to the contacts, on all interfaces or only on loopback. On loopback
+// its sockets are bound to 127.0.0.1. ROS 2 participants announce the address of a network interface even if they stay
+// on this machine; such addresses are reached at 127.0.0.1, too. outbox: outlives the transports.
 std::shared_ptr<eprosima::fastdds::rtps::TransportDescriptorInterface> make_transport(
     bool loopback_only, Outbox &outbox, std::shared_ptr<Contacts> contacts);
 

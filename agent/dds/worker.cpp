@@ -53,7 +53,7 @@ void Worker::run() {
     }
     lock.unlock();
     job();
-    job = {};  // what it held is released outside the lock
+    job = {};  // its captures are released outside the lock
     lock.lock();
     if (lane == nullptr) continue;
     lane->jobs_.pop_front();

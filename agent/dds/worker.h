@@ -18,7 +18,7 @@
 
 namespace tide::agent {
 
-// One thread for what takes DDS long, creating and deleting, so that the agent's own thread goes on carrying messages.
+// A thread for slow DDS operations (creating, deleting), so that the agent's own thread continues to carry messages.
 // Jobs of a lane run in order; lanes take turns, so that a job waits for at most one job of each other lane.
 class Worker {
  public:
@@ -31,11 +31,11 @@ class Worker {
   };
 
   Worker();
-  ~Worker();  // runs all jobs but those of add_at
+  ~Worker();  // runs all remaining jobs except those of add_at
 
   // From any thread.
   void add(const std::shared_ptr<Lane> &lane, Job job);
-  // At this time, before the next job. From any thread.
+  // Runs the job at this time, before the next queued job. From any thread.
   void add_at(Clock::time_point time, Job job);
 
  private:
@@ -49,8 +49,8 @@ class Worker {
   std::thread thread_;  // last: it uses the others
 };
 
-// An object that the worker creates and deletes, while its owner, the agent's thread, goes on. The owner may destroy
-// this at any time; the worker then deletes the object, even one that is still being created.
+// An object that the worker creates and deletes, while its owner, the agent's thread, continues. The owner may destroy
+// this at any time; the worker then deletes the object, even if it is still being created.
 template <typename Object>
 class Later {
  public:
@@ -62,7 +62,7 @@ class Later {
   }
   ~Later() {
     shared_->abandoned = true;
-    outbox_.flush();  // so that nothing of it waits when the worker deletes it, perhaps with its participant
+    outbox_.flush();  // so that none of its messages waits when the worker deletes it, possibly with its participant
     worker_.add(lane_, [shared = std::move(shared_)] { shared->object.reset(); });
   }
   Later(const Later &) = delete;
@@ -70,7 +70,7 @@ class Later {
 
   Made::State state() const { return shared_->state; }
   void await(Wake wake) { shared_->await(std::move(wake)); }
-  // Only once it is made.
+  // Only once it is created.
   Object &operator*() const { return *shared_->object; }
   Object *operator->() const { return shared_->object.get(); }
 
@@ -78,15 +78,15 @@ class Later {
   struct Shared {
     std::atomic<Made::State> state{Made::State::kUnderWay};
     std::atomic<bool> abandoned{false};
-    std::unique_ptr<Object> object;  // the worker's, and the owner's once it is made
-    std::mutex mutex;                // of wake, and of the change of state
+    std::unique_ptr<Object> object;  // used by the worker, and by the owner once it is created
+    std::mutex mutex;                // guards wake and the change of state
     Wake wake;
 
     void make(const Make &how) {
       if (!abandoned) try {
           object = how();
         } catch (const std::exception &) {
-          object = nullptr;  // an exception about a client's arguments is a refusal of its entity
+          object = nullptr;  // an exception about a client's arguments refuses its entity
         }
       Wake told;
       {

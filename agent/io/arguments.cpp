@@ -81,7 +81,7 @@ bool AccessList::allows(const Peer &peer, std::optional<uint32_t> key) const {
 
 namespace {
 
-// Options of the stock agent that this agent has, too.
+// Options of the stock agent that this agent also supports.
 struct StockOptions {
   std::vector<std::string> devices;
   std::string port, baud, references, discovery;
@@ -176,7 +176,7 @@ std::string option_meant(const std::string &word, const std::vector<std::string>
   const auto stock = kStock.find(is_short ? name.substr(0, 2) : name);
   if (stock != kStock.end()) return stock->second;
   std::string best;
-  size_t least = 3;  // more letters than two are another word
+  size_t least = 3;  // with a distance above two it is another word
   for (const std::string &option : known) {
     const size_t letters = distance(name, option);
     if (letters >= least || letters * 2 >= name.size()) continue;

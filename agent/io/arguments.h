@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the command line: rules that name clients, and hints for words that are not understood.
+// Command line: rules that name clients, and hints for unknown arguments.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tide::agent {
 
-// Where a message comes from.
+// Source of a message.
 struct Peer {
   uint32_t address = 0;  // IPv4, host order; serial lines: 0
   std::string device;    // of a serial line
@@ -19,9 +19,9 @@ struct Peer {
 // the path of a serial device; a key is that of a client, in hexadecimal digits.
 class Who {
  public:
-  // Throws std::runtime_error with one line that says what is wrong with the rule. option: of the command line.
+  // Throws std::runtime_error with one line about the error. option: name of the command-line option.
   static Who parse(const std::string &option, const std::string &rule);
-  // No key: whether the rule names some client there.
+  // No key: whether the rule names any client of the peer.
   bool names(const Peer &peer, std::optional<uint32_t> key) const;
   const std::string &device() const { return device_; }  // empty: the rule names none
 
@@ -32,12 +32,12 @@ class Who {
   bool any_place_ = false;
 };
 
-// Which clients are let in.
+// Which clients are admitted.
 class AccessList {
  public:
   // Throws as Who::parse.
   void add(const std::string &rule) { rules_.push_back(Who::parse("--allow", rule)); }
-  // Without rules everybody is let in. No key: whether some client there is.
+  // Without rules all are admitted. No key: whether any client of the peer is.
   bool allows(const Peer &peer, std::optional<uint32_t> key) const;
   const std::vector<Who> &rules() const { return rules_; }
 
@@ -50,7 +50,7 @@ class AccessList {
 // --udp 8888 --bind 0.0.0.0 --ros-network"; for canfd the reason why there is none; empty: no command of the stock
 // agent.
 std::string stock_command_in_our_words(const std::vector<std::string> &words);
-// The option that was meant: a stock agent's, or one with a typing error; empty: none is close. known: all options.
+// The intended option: a stock agent's, or one with a typing error; empty: none is close. known: all options.
 std::string option_meant(const std::string &word, const std::vector<std::string> &known);
 
 }  // namespace tide::agent

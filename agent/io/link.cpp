@@ -98,7 +98,7 @@ Waker::~Waker() { close(descriptor_); }
 
 void Waker::wake() const {
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);  // full counts as set
+  [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);  // a full counter counts as set
 }
 
 void Waker::clear() const {
@@ -112,7 +112,7 @@ int open_signals() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR1);
-  // A closed terminal ends the agent in order, too. Under nohup SIGHUP is ignored, which blocking would undo.
+  // A closed terminal also ends the agent in order. Under nohup SIGHUP is ignored, which blocking would undo.
   struct sigaction hangup {};
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -152,10 +152,11 @@ void Loop::wait(Time until) {
   tide_busy_poll_end(&busy_poll_, now - start, now, !events_.empty());
 }
 
-// True: frames left or were completed, so there may be more.
+// True: frames were sent or completed, so there may be more.
 bool Loop::pump(Time now) {
   deadline_ns_ = agent_.poll(now);
-  agent_.flush();  // before acknowledgments leave: what a client has deleted is in DDS, whatever ends this program
+  agent_.flush();  // before acknowledgments are sent, so that a client's deletions have reached DDS even if this
+                   // program ends
   agent_.take_ready(ready_);
   for (const Endpoint endpoint : ready_) links_[endpoint >> kLinkShift]->write(endpoint, now);
   bool sent = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links carry messages between the agent's core and its clients; one thread, the loop, serves them all: events in,
-// frames out, deadlines kept.
+// Links carry messages between the agent's core and its clients; one thread, the loop, serves them all: it handles
+// events, sends frames and keeps deadlines.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tide::agent {
 
-// File descriptors and who waits for them.
+// File descriptors and their waiting links.
 class Poller {
  public:
   Poller();
@@ -39,7 +39,7 @@ class Poller {
   int epoll_;
 };
 
-// The upper 8 bits of an endpoint and of a token are the number of the link; the rest is the link's.
+// The upper 8 bits of an endpoint and of a token are the number of the link; the link assigns the rest.
 constexpr unsigned kLinkShift = 56;
 constexpr uint64_t kLinkMask = (uint64_t{1} << kLinkShift) - 1;
 
@@ -51,24 +51,25 @@ class Link {
   Link(const Link &) = delete;
   Link &operator=(const Link &) = delete;
 
-  // One line for the user: what is open, or will be.
+  // One line for the user about the open (or awaited) link.
   virtual std::string describe() const = 0;
   virtual bool is_open() const { return true; }
   virtual void event(const Poller::Event &event, Time now) = 0;
   // The endpoint may have frames.
   virtual void write(Endpoint endpoint, Time now) = 0;
-  // Sends all that write has gathered. True: frames left or were completed, so the agent may have more.
+  // Sends all frames gathered by write. True: frames were sent or completed, so the agent may have more.
   virtual bool flush(Time now) = 0;
   // When to call turn next.
   virtual Time deadline() const { return TIDE_FOREVER; }
-  // Address 0 and no device: nobody is there.
+  // Address 0 and no device: no peer.
   virtual Peer peer(Endpoint endpoint) const = 0;
   virtual std::string name_of(Endpoint endpoint) const = 0;
-  // Identifies the machine or the line behind an endpoint; it stays when its clients come back from other endpoints.
+  // Identifies the machine or the line behind an endpoint; it does not change when its clients return from other
+  // endpoints.
   Host host_of(Endpoint endpoint) const { return base_ | peer(endpoint).address; }
   // Whether the sender's address can be forged.
   virtual bool may_be_forged() const { return false; }
-  // Called after the events of each turn: processes what was received and waits.
+  // Called after the events of each turn: processes received messages that wait.
   virtual void turn(Time) {}
   const LinkCounters &counters() const { return counters_; }
   // 0: not known.
@@ -83,7 +84,7 @@ class Link {
 };
 
 Time monotonic_ns();
-// All octets of a frame in one block; returns their count.
+// Copies all octets of a frame into one block; returns their count.
 size_t copy_frame(const tide_frame_parts_t &frame, uint8_t *bytes);
 
 // Ends the loop's wait, from other threads.
@@ -101,7 +102,7 @@ class Waker {
   int descriptor_;
 };
 
-// To be called before any other thread is started: the signals are blocked for all of them.
+// Call it before starting any other thread: the signals are blocked for all of them.
 int open_signals();
 
 // Ends on SIGINT, SIGTERM or SIGHUP.
@@ -111,7 +112,7 @@ class Loop {
   Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::function<void()> on_report);
   void add(std::unique_ptr<Link> link) { links_.push_back(std::move(link)); }
   const std::vector<std::unique_ptr<Link>> &links() const { return links_; }
-  // How long a wait may look for events before it sleeps (busy_poll.h). From the thread that calls run.
+  // Sets how long a wait may poll for events before it sleeps (busy_poll.h). From the thread that calls run.
   void set_busy_poll(Time limit_ns) { tide_busy_poll_init(&busy_poll_, limit_ns); }
   const tide_busy_poll_t &busy_poll() const { return busy_poll_; }
   void run();

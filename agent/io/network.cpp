@@ -45,8 +45,8 @@ sockaddr_in socket_address(uint32_t address, uint16_t port) {
 
 using Step = bool (*)(int descriptor, in_addr interface);
 
-// A socket bound to `bound`, by default to this address, with options set by `prepare`. port: 0: any; receives the port
-// that was chosen. finish: after binding; false: errno says why not. Throws one line for the user.
+// A socket bound to `bound`, by default to this address, with options set by `prepare`. port: 0: any; receives the
+// chosen port. finish: called after binding; false: errno gives the reason. Throws one line for the user.
 int open_socket(const std::string &protocol, int type, const std::string &address, uint16_t &port, Step prepare,
                 Step finish, const char *bound = nullptr) {
   const in_addr interface = parse_address(address);
@@ -87,14 +87,14 @@ namespace {
 
 using Length = uint32_t;
 
-// A sample of a best-effort stream: its sender does not repeat it, as it does all other messages.
+// A sample of a best-effort stream, which its sender does not repeat, unlike all other messages.
 bool is_lost_for_good(Bytes message) {
   tide_xrce_header_t header;
   return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && header.stream != TIDE_XRCE_STREAM_NONE &&
          !TIDE_STREAM_IS_RELIABLE(header.stream);
 }
 
-// A request for a session or a question about the agent: it takes long to answer, and a client has one at a time.
+// A request for a session or about the agent: it is expensive to answer, and a client has one at a time.
 bool is_outside_sessions(Bytes message) {
   tide_xrce_header_t header;
   return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && tide_xrce_is_no_session(header.session);
@@ -117,7 +117,7 @@ void Backlog::push(Endpoint endpoint, Bytes message) {
       dropped_++;
       return;
     }
-    // An endpoint that comes back after a while has saved up no time.
+    // A returning endpoint has not accumulated time credit.
     const Class &other = classes_[1 - static_cast<size_t>(standing)];
     if (own.turns.empty() && !other.turns.empty()) own.served_ns = std::max(own.served_ns, other.served_ns);
     place = lines_.try_emplace(endpoint).first;
@@ -129,7 +129,7 @@ void Backlog::push(Endpoint endpoint, Bytes message) {
     dropped_++;
     return;
   }
-  // The oldest samples are evicted until there is room; when the oldest message is none, the new message is dropped.
+  // The oldest samples are evicted until there is room; if the oldest message is no sample, the new message is dropped.
   while (line.messages != 0 && (line.messages >= limits_.messages || line.used() + length > limits_.bytes ||
                                 total_bytes_ + length > limits_.total_bytes)) {
     dropped_++;
@@ -189,7 +189,7 @@ void Backlog::pop(Line &line) {
   line.first += length;
   line.messages--;
   total_bytes_ -= length;
-  if (line.first * 2 < line.bytes.size()) return;  // so that each octet is moved once at most, on average
+  if (line.first * 2 < line.bytes.size()) return;  // so that each octet is moved at most once on average
   line.bytes.erase(line.bytes.begin(), line.bytes.begin() + static_cast<std::ptrdiff_t>(line.first));
   line.first = 0;
 }
@@ -198,14 +198,15 @@ void Backlog::pop(Line &line) {
 
 namespace {
 
-constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // of one endpoint, before the next one's
-constexpr size_t kReceiveRounds = 64;                      // at once; more waits in the kernel
-// What is processed before its results leave and the kernel is asked again. A reader in DDS usually has a socket with
-// 200 kB: samples that the agent writes faster than it reads are lost, and the agent's time with them.
+constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // of one endpoint, before the next one's turn
+constexpr size_t kReceiveRounds = 64;                      // at once; further datagrams wait in the kernel
+// Messages processed before results are sent and the kernel is read again. A DDS reader's socket usually holds 200 kB:
+// samples written faster than it reads are lost, which wastes the agent's time.
 constexpr size_t kMessagesPerTurn = 256, kBytesPerTurn = 32768;
 constexpr Time kTimePerTurn = 2'000'000;
 constexpr int kReceiveBytes = 8 * 1024 * 1024;
-constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // the longest message in pieces takes more than its length
+constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // the longest message in pieces takes more than its own
+                                                            // length
 
 bool prepare_udp(int descriptor, in_addr) {
   if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0) {
@@ -235,7 +236,7 @@ UdpLink::~UdpLink() { close(socket_); }
 
 std::string UdpLink::describe() const { return "udp " + address_ + ":" + std::to_string(port_); }
 
-// The endpoint has the address and the port.
+// The endpoint number contains address and port.
 Peer UdpLink::peer(Endpoint endpoint) const { return {static_cast<uint32_t>((endpoint & kLinkMask) >> 16), {}}; }
 
 std::string UdpLink::name_of(Endpoint endpoint) const {
@@ -279,7 +280,8 @@ void UdpLink::turn(Time now) {
   now_ = now;
   if (backlog_.empty()) return;
   backlog_.serve(kMessagesPerTurn, kBytesPerTurn, kTimePerTurn);
-  if (!backlog_.empty()) sched_yield();  // on a busy processor readers go first, or samples written now are lost
+  if (!backlog_.empty())
+    sched_yield();  // on a busy processor readers run first, otherwise samples written now would be lost
   counters_.receive_dropped = backlog_.dropped();
 }
 
@@ -296,7 +298,7 @@ void UdpLink::write(Endpoint endpoint, Time now) {
       tide_datagram_output_add(&out_, copy_frame(frame, place), &to);
       counters_.bytes_out += length;
     } else {
-      counters_.send_dropped++;  // no message is that long
+      counters_.send_dropped++;  // no valid message is that long
     }
     agent_.sent(endpoint, now);
     sent_ = true;
@@ -326,7 +328,7 @@ void UdpLink::send() {
 namespace {
 
 constexpr size_t kLengthBytes = 2;
-// The quantum: while more octets than that have not left, here and in the kernel, the next frame is not chosen.
+// The quantum: while more unsent octets than this wait, here and in the kernel, no further frame is chosen.
 constexpr size_t kOutMaximum = 16384;
 constexpr int kUnsentBytes = 16384;
 constexpr size_t kFramesPerConnection = 32;
@@ -432,7 +434,7 @@ bool TcpLink::make_room(std::optional<uint32_t> address, Time now) {
   return true;
 }
 
-// Closes connections that are not used.
+// Closes unused connections.
 void TcpLink::check(Time now) {
   next_check_ns_ = TIDE_FOREVER;
   if (paused_) poller_.watch(listener_, base_);
@@ -448,7 +450,7 @@ void TcpLink::check(Time now) {
     }
     if (now >= limit) {
       over.emplace_back(number, reason);
-    } else {  // a session may end, so its connection is looked at again, too
+    } else {  // a session may end, so its connection is checked again, too
       next_check_ns_ = std::min({next_check_ns_, limit, now + limits_.session_wait_ns});
     }
   }
@@ -547,10 +549,10 @@ void TcpLink::close_connection(uint64_t number) {
 
 namespace {
 
-constexpr size_t kQuestionsPerTurn = 16;  // boards repeat questions beyond that
+constexpr size_t kQuestionsPerTurn = 16;  // boards repeat further requests
 
 bool prepare_group(int descriptor, in_addr) {
-  set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);  // DDS uses the same port for another group
+  set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);  // since DDS uses the same port for another group
   set_option(descriptor, IPPROTO_IP, IP_PKTINFO, 1);
   return true;
 }
@@ -575,7 +577,7 @@ bool join_group(int descriptor, in_addr interface) {
   return joined;
 }
 
-// The own address on the interface by which the question came in.
+// This machine's address on the interface that received the request.
 in_addr interface_of(msghdr &message) {
   for (cmsghdr *item = CMSG_FIRSTHDR(&message); item != nullptr; item = CMSG_NXTHDR(&message, item)) {
     if (item->cmsg_level != IPPROTO_IP || item->cmsg_type != IP_PKTINFO) continue;
@@ -590,8 +592,8 @@ in_addr interface_of(msghdr &message) {
 
 std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from) {
   if (received_at.s_addr != INADDR_ANY) return received_at;
-  // With a route of its own for the group, the kernel does not say which address the question came to; then it is the
-  // address from which this machine sends to the asker.
+  // With a separate route for the group, the kernel does not report the receiving address; then it is the address from
+  // which this machine sends to the board.
   const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in own{};
   socklen_t length = sizeof own;
@@ -621,7 +623,7 @@ void DiscoveryLink::event(const Poller::Event &event, Time) {
   }
 }
 
-// False: there is no question.
+// False: there is no request.
 bool DiscoveryLink::answer_next() {
   std::array<uint8_t, 64> bytes;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(in_pktinfo))> control;

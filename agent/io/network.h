@@ -25,36 +25,36 @@ namespace tide::agent {
 enum class Standing : uint8_t { kSession, kStranger };
 
 struct BacklogLimits {
-  size_t messages = 16384;         // of an endpoint: what the agent processes in about 30 ms
+  size_t messages = 16384;         // of an endpoint: as many as the agent processes in about 30 ms
   size_t bytes = size_t{2} << 20;  // the same
   size_t total_bytes = size_t{32} << 20;
   size_t endpoints = 1024;
   size_t messages_a_turn = 64;    // of an endpoint
   Time turn_ns = 200'000;         // the same; an endpoint that took longer skips turns
-  size_t stranger_messages = 32;  // of a stranger, and messages outside of sessions of any endpoint
+  size_t stranger_messages = 32;  // of a stranger, and of any endpoint outside sessions
   size_t strangers = 512;
-  Time session_weight = 8;  // share of endpoints with a session, to 1 of all strangers together
+  Time session_weight = 8;  // time share of endpoints with a session, relative to 1 for all strangers together
 };
 
-// Messages that arrive faster than they are processed. A link takes all of them out of the kernel, whose one queue for
-// all clients would delay them for seconds and then drop any. Here each endpoint has a queue, and the queues are served
-// in turns of equal time, so that no client waits behind another one's flood or behind requests that take long.
-// Endpoints without a session in use are strangers, which get a small share of the time while others wait. A full queue
-// loses the oldest samples of its own best-effort streams, then new messages, which their sender repeats.
+// Messages that arrive faster than they are processed. A link takes all of them out of the kernel, whose single queue
+// for all clients would delay them for seconds and then drop arbitrary ones. Here each endpoint has a queue, and the
+// queues are served in turns of equal time, so that no client waits for another one's flood or slow requests. Endpoints
+// without a used session are strangers, which get a small share of the time while others wait. A full queue drops the
+// oldest samples of its own best-effort streams, then new messages, which their sender repeats.
 class Backlog {
  public:
   using Deliver = std::function<void(Endpoint endpoint, Bytes message)>;
   using StandingOf = std::function<Standing(Endpoint endpoint)>;
   using Clock = std::function<Time()>;
 
-  // deliver: called in the order of arrival for each endpoint; must not call this object. standing_of: unset:
-  // everybody has a session. clock: measures deliveries; unset: they take no time.
+  // deliver: called in the order of arrival for each endpoint; must not call this object. standing_of: unset: all have
+  // a session. clock: measures deliveries; unset: they count as taking no time.
   explicit Backlog(Deliver deliver, const BacklogLimits &limits = {}, StandingOf standing_of = {}, Clock clock = {});
 
   bool empty() const { return lines_.empty(); }
   // Copies the message, or drops one.
   void push(Endpoint endpoint, Bytes message);
-  // Delivers at most so many messages, and none after so many octets or so much time.
+  // Delivers up to this number of messages, octets and time.
   void serve(size_t messages, size_t bytes = SIZE_MAX, Time time_ns = INT64_MAX);
   uint64_t dropped() const { return dropped_; }
 
@@ -62,12 +62,12 @@ class Backlog {
   struct Line {
     std::vector<uint8_t> bytes;  // messages, each after its length
     size_t first = 0, messages = 0;
-    Time debt_ns = 0;  // what its turns took beyond turn_ns; negative: time left over
+    Time debt_ns = 0;  // time of its turns beyond turn_ns; negative: time left over
     Standing standing = Standing::kSession;
     size_t used() const { return bytes.size() - first; }
   };
   struct Class {
-    std::deque<Endpoint> turns;  // endpoints that have a line
+    std::deque<Endpoint> turns;  // endpoints with a queue
     Time served_ns = 0;          // weighted
   };
 
@@ -90,7 +90,7 @@ class Backlog {
 // ---- UDP ----
 
 // One socket; each source address is an endpoint. Frames leave in batches (link_datagrams.h): a frame that becomes the
-// most urgent one waits for the batch under way, at most kFramesPerTurn frames for each endpoint. While the kernel
+// most urgent one waits for the current batch, at most kFramesPerTurn frames for each endpoint. While the kernel
 // accepts no more, no frame is chosen.
 class UdpLink : public Link {
  public:
@@ -120,9 +120,9 @@ class UdpLink : public Link {
   tide_datagram_input_t in_{};
   tide_datagram_output_t out_{};
   Backlog backlog_;
-  bool behind_ = false;                        // new messages wait behind others
-  size_t turn_messages_ = 0, turn_bytes_ = 0;  // processed as they came
-  std::vector<Endpoint> waiting_;              // have frames, and the kernel accepts none
+  bool behind_ = false;                        // new messages must wait behind others
+  size_t turn_messages_ = 0, turn_bytes_ = 0;  // processed directly on arrival
+  std::vector<Endpoint> waiting_;              // endpoints with frames while the kernel accepts none
   Time now_ = 0;                               // of the call in progress
   bool sent_ = false;
 };
@@ -130,16 +130,16 @@ class UdpLink : public Link {
 // ---- TCP ----
 
 struct TcpLimits {
-  size_t connections = 80;  // more than clients: a new client needs one to be let in
+  size_t connections = 80;  // more than clients, since a new client needs one to be admitted
   size_t per_address = 80;
   Time session_wait_ns = 5'000'000'000;  // after the last whole message, without a session
   Time message_wait_ns = 5'000'000'000;  // from the first octet of a message to the last
 };
 
 // Each message follows its length (u16, little-endian); each connection is an endpoint. A frame that becomes the most
-// urgent one waits for those that were chosen before it and have not left: 16 KiB and a message here, 16 KiB in the
-// kernel, and what is on its way. A connection that opens no session, or does not finish a message, is closed after
-// some seconds; when all are in use, the one that has waited longest without a session is closed for a new one.
+// urgent one waits for unsent frames chosen before it: 16 KiB and a message here, 16 KiB in the kernel, and data in
+// transit. A connection that opens no session, or does not finish a message, is closed after some seconds; if all are
+// in use, the one that has waited longest without a session is closed for a new one.
 class TcpLink : public Link {
  public:
   TcpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
@@ -160,7 +160,7 @@ class TcpLink : public Link {
     int descriptor = -1;
     uint32_t address = 0;
     Time heard_ns = 0;  // last whole message, or the connection itself
-    Time half_ns = 0;   // since when a message is unfinished; 0: none is
+    Time half_ns = 0;   // time since which a message is unfinished; 0: none
     std::vector<uint8_t> in{}, out{};
     bool watches_writable = false;
   };
@@ -178,7 +178,7 @@ class TcpLink : public Link {
   int listener_;
   TcpLimits limits_;
   Time next_check_ns_ = TIDE_FOREVER;
-  bool paused_ = false;  // no descriptor is left: nothing is accepted until the next check
+  bool paused_ = false;  // no descriptor is free: accepts nothing until the next check
   std::map<uint64_t, Connection> connections_;
   uint64_t next_number_ = 1;
   bool sent_ = false;
@@ -186,14 +186,14 @@ class TcpLink : public Link {
 
 // ---- discovery ----
 
-// The own address to answer a question with that came to `received_at` (0.0.0.0: not known); unset: there is none.
+// This machine's address for the answer to a request received at `received_at` (0.0.0.0: unknown); unset: none.
 std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from);
 
-// Answers boards that ask the whole network where the agent is. It serves no clients.
+// Answers boards that search the network for an agent. It serves no clients.
 class DiscoveryLink : public Link {
  public:
-  // address: of the interface to listen on, 0.0.0.0 for all; port: of the group, 0: any; served: the UDP port that
-  // answers name. Who is not let in gets no answer.
+  // address: of the interface to listen on, 0.0.0.0 for all; port: of the group, 0: any; served: the UDP port named in
+  // answers. Boards that are not admitted get no answer.
   DiscoveryLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
                 uint16_t served, const AccessList &access);
   ~DiscoveryLink() override;

@@ -144,7 +144,7 @@ bool SerialLink::flush(Time now) {
   }
   const bool was_busy = on_the_wire_;
   if (was_busy) {
-    // One octet early, as a driver with a holding register does, so that the line never pauses.
+    // One octet early, like a driver with a holding register, so that the line never pauses.
     if (frame_written_ < frame_bytes_ || now < line_free_at_ns_ - octet_ns()) return false;
     on_the_wire_ = false;
     agent_.sent(sending_, now);

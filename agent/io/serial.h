@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A serial line (tty or pty) with the stream framing of XRCE. The next frame is chosen when the previous one has left
-// the line, at a time computed from the baud rate (8N1): an urgent frame waits for one frame at most.
+// the line, at a time computed from the baud rate (8N1), so an urgent frame waits for at most one frame.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class SerialLink : public Link {
   ~SerialLink() override;
 
   bool is_open() const override { return descriptor_ >= 0; }
-  // Called once, if the device was not there when this was made.
+  // Calls back once, if the device was missing at construction.
   void on_first_open(std::function<void(const SerialLink &)> call) {
     if (!is_open()) on_first_open_ = std::move(call);
   }
@@ -51,10 +51,10 @@ class SerialLink : public Link {
   std::function<void(const SerialLink &)> on_first_open_;
   int descriptor_ = -1;
   Time retry_at_ns_ = 0;
-  int waits_because_ = 0;  // an errno that was reported; 0: the device is there
+  int waits_because_ = 0;  // the reported errno; 0: the device is open
   tide_framing_reader_t reader_{};
   std::vector<uint8_t> message_;
-  std::vector<uint8_t> frame_;  // that is being sent
+  std::vector<uint8_t> frame_;  // the frame being sent
   size_t frame_bytes_ = 0, frame_written_ = 0;
   bool on_the_wire_ = false;
   bool watches_writable_ = false;

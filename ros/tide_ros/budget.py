@@ -18,17 +18,17 @@ _COUNTERS = "activations exhaustions replenishments denied forgiven used_ns low_
 
 
 class LaneError(RuntimeError):
-    """The operating system does not let a lane have what it asks for; the text says what, and what to do."""
+    """The operating system refuses a lane's scheduling; the text says what, and what to do."""
 
 
 @dataclass(frozen=True)
 class Budget:
     """Processor time that a lane may use at its priority: ``budget_ns`` in each ``period_ns``.
 
-    What it uses comes back one period after it became active. Without budget it goes on at ``low_priority`` (of
+    Used budget is replenished one period after it became active. Without budget it continues at ``low_priority`` (of
     SCHED_FIFO, 1 to 98; 0: SCHED_OTHER), where anything else that wants the processor may come first.
-    ``replenishments``: how many may be outstanding; one is needed for each time within a period that the lane stops
-    with budget left.
+    ``replenishments``: most outstanding ones; one is needed for each time within a period that the lane stops with
+    budget left.
     """
 
     budget_ns: int
@@ -47,7 +47,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class BudgetCounters:
-    """What became of a lane's budget; see tide_budget_counters_t in runtime/include/tide/budget.h."""
+    """Counters of a lane's budget; see tide_budget_counters_t in runtime/include/tide/budget.h."""
 
     activations: int
     exhaustions: int
@@ -100,7 +100,7 @@ def _check(status: int, what: str) -> None:
 
 
 class Supervisor:
-    """The thread that watches the budgets of an executor's lanes, at a SCHED_FIFO priority above theirs."""
+    """The thread that supervises the budgets of an executor's lanes, at a SCHED_FIFO priority above theirs."""
 
     def __init__(self, priority: int) -> None:
         self._handle = ctypes.c_void_p()
@@ -117,12 +117,12 @@ class Supervisor:
         return AttachedBudget(handle)
 
     def stop(self) -> None:
-        """After all lanes have let go of their budgets."""
+        """Call it after all lanes have detached their budgets."""
         _library().tide_ros_supervisor_stop(self._handle)
 
 
 class AttachedBudget:
-    """The budget of a thread. ``block`` and ``ready`` say that it is about to wait, and that it has work again."""
+    """The budget of a thread. Call ``block`` before it waits, and ``ready`` when it has work again."""
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
@@ -136,5 +136,5 @@ class AttachedBudget:
         return BudgetCounters(**dict(zip(_COUNTERS, numbers, strict=True)))
 
     def detach(self) -> None:
-        """From the thread itself, which gets back the scheduling that it had."""
+        """Called by the thread itself; restores its previous scheduling."""
         _library().tide_ros_budget_detach(self._handle)

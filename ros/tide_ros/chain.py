@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains of callbacks and their priorities by the rule of runtime/include/tide/priority.h, for rclpy; also in words, as
-the executor for rclcpp takes them: callbacks by kind, node and topic or service.
+"""Chains of callbacks and their priorities by the rule of runtime/include/tide/priority.h, for rclpy; also as text, in
+the syntax of the executor for rclcpp: callbacks by kind, node and topic or service.
 
     robot = Robot()
     chains, unmatched = chains_named(["brake 2: timer /lidar 10ms, subscription /robot /scan, remote"], [robot])
@@ -30,7 +30,7 @@ class _Remote:
 
 
 REMOTE = _Remote()
-"""In a chain's callbacks: one that runs in another process or on another machine. It takes a position, nothing else."""
+"""In a chain's callbacks: one that runs in another process or on another machine. It only takes a position."""
 
 
 def priority_of(level: int, position: int = 0) -> int:
@@ -48,13 +48,13 @@ def priority_of(level: int, position: int = 0) -> int:
 
 
 def require_whole(what: str, value: object) -> None:
-    """As index does it, and no truth value."""
+    """An integer by ``__index__``, excluding bool."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{what} {value!r} is not a whole number")
 
 
 def named(callback: Any) -> str:
-    """What people know of a callback."""
+    """A readable description of a callback."""
     kind = type(callback).__name__.lower()
     with contextlib.suppress(InvalidHandle):  # it has been destroyed
         for name in ("topic_name", "srv_name", "service_name"):
@@ -78,9 +78,9 @@ class Chain:
     chain, later is more urgent, so that what has been begun is finished before the next is begun (PiCAS, Choi et al.,
     RTAS 2021, Algorithm 1). A callback that several chains name has the highest of its priorities.
 
-    ``name``: for people. ``level``: 1 to 126, larger is more urgent; callbacks that no chain names have level 0.
-    ``callbacks``: each is what rclpy made (a timer, subscription, service, client, action client or server, guard
-    condition, waitable), or the function it calls, or :data:`REMOTE`.
+    ``name``: for messages. ``level``: 1 to 126, larger is more urgent; callbacks that no chain names have level 0.
+    ``callbacks``: each is an rclpy object (a timer, subscription, service, client, action client or server, guard
+    condition, waitable), or the function that it calls, or :data:`REMOTE`.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Chain:
         ]
 
 
-# ---- chains in words ----
+# ---- chains as text ----
 
 _UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)")
@@ -133,16 +133,16 @@ _ENTITIES: dict[str, Callable[[Node], Iterable[Any]]] = {
 
 
 def chains_named(words: Sequence[str], nodes: Sequence[Node]) -> tuple[list[Chain], list[str]]:
-    """The chains, with what these nodes have now, and a line for each name that matches nothing.
+    """The chains with the present callbacks of these nodes, and a line for each name that matches nothing.
 
     A chain has its name and level (1 to 126), then its callbacks in the order in which data flows through them. A
     callback has a kind (timer, subscription, service, client), a node with its namespace or ``*`` for any, and the full
-    name of the topic or service as it is after remapping; a timer its period, which may be left out. ``remote`` is a
+    name of the topic or service after remapping; a timer its period, which may be omitted. ``remote`` is a
     callback of another process. ``as NAME`` may follow; it is for measurements of C++ hosts. Actions have no names
     here: give them to Chain.
 
-    All callbacks that match a name have its place; then the list has more than one Chain of that name. ValueError:
-    which words are not understood. Cost: each name is compared with each callback. Nothing is kept.
+    All callbacks that match a name get its position; the list then has more than one Chain of that name. ValueError
+    names invalid words. Cost: each name is compared with each callback. Nothing is stored.
     """
     chains: list[Chain] = []
     unmatched: list[str] = []

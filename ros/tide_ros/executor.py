@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor: what is ready, which callback is next, and how its threads take turns at waiting and running.
+"""The executor: ready callbacks, the choice of the next one, and how its threads take turns at waiting and running.
 
-From top to bottom: what callbacks there are and how urgent (nodes, chains); what other threads hand in; which callback
-a lane begins next, and what the middleware is asked for it; who waits and who runs; spins; the threads of lanes.
+From top to bottom: callbacks and their priorities (nodes, chains); calls from other threads; the choice of a lane's
+next callback and its queries to the middleware; waiting and running; spins; the threads of lanes.
 
-One lock guards everything but what other threads hand in without it. Methods that begin with an underscore are called
-with the lock held, if they do not take it.
+One lock guards everything except input from other threads. Methods that begin with an underscore are called with the
+lock held, unless they take it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tide_ros.lane import Lane
 from tide_ros.sources import KINDS, Call, CoroutineWork, Source, TaskWork, TimerSource, Work, awaited_future
 from tide_ros.waiting import FOREVER_NS, TimerQueue, Waiter
 
-_ASK_AGAIN_NS = 5_000_000  # what can become possible without anybody saying so
+_ASK_AGAIN_NS = 5_000_000  # interval of checks for changes without notification
 _WITHOUT_BUDGET = contextlib.nullcontext()
 _logger = get_logger("tide_ros")
 
@@ -46,7 +46,7 @@ def _never() -> bool:
 
 
 class _Stack(threading.local):
-    """The callbacks that a thread is running, innermost last: which executor's, and how urgent."""
+    """The callbacks that a thread is running, innermost last, with their executor and priority."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[Executor, int]] = []
@@ -56,7 +56,7 @@ _stack = _Stack()
 
 
 class _Seat:
-    """A thread that asks for work: its lane, and how it is woken when another one does the waiting."""
+    """A thread that requests work: its lane, and how it is woken while another thread waits for the middleware."""
 
     def __init__(self, lane: Lane, lock: threading.Lock) -> None:
         self.lane = lane
@@ -65,7 +65,7 @@ class _Seat:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Around a wait of a lane with a budget: time asleep is not time that the lane wants and does not get."""
+        """Around a wait of a lane with a budget: sleeping does not count as waiting for the processor."""
         assert self.budget is not None
         self.budget.block()
         try:
@@ -75,19 +75,19 @@ class _Seat:
 
 
 class _Spin:
-    """A thread that lets lanes run callbacks: until one has begun (``once``), or its time is over.
+    """A thread that lets lanes run callbacks: until one has begun (``once``), or its time has passed.
 
-    A time that is over ends it after lanes have looked for what is ready, however short it was: a lane takes longer to
-    wake up than a poll lasts.
+    However short its time is, it ends only after lanes have checked for ready work, as a lane takes longer to wake up
+    than a poll lasts.
     """
 
     def __init__(self, once: bool, deadline_ns: int | None) -> None:
         self.once = once
         self.deadline_ns = deadline_ns
         self.changed = threading.Event()
-        self.begun = False  # a callback, since it is here
+        self.begun = False  # a callback has begun since its start
         self.looked: set[_Seat] = set()  # lanes that found nothing to begin
-        self.in_vain = False  # so all that could begin something
+        self.in_vain = False  # all lanes that could begin a callback found none
 
     def is_late(self) -> bool:
         return self.deadline_ns is not None and time.monotonic_ns() >= self.deadline_ns
@@ -102,7 +102,7 @@ _with_lanes: weakref.WeakSet[PriorityExecutor] = weakref.WeakSet()
 
 @atexit.register
 def _end_lanes(process: int = os.getpid()) -> None:
-    """Not in a process that was forked off: it has the executors, but not their threads. A second Ctrl-C ends it."""
+    """Not in a forked process: it has the executors, but not their threads. A second Ctrl-C ends it."""
     if os.getpid() != process:
         return
     try:
@@ -116,17 +116,17 @@ def _end_lanes(process: int = os.getpid()) -> None:
 class PriorityExecutor(Executor):  # type: ignore[misc]
     """Runs the most urgent ready callback on each of its lanes; a drop-in for the executors of rclpy.
 
-    ``lanes``: how many threads, or one :class:`Lane` each. One lane is the thread that spins, as in rclpy's
-    SingleThreadedExecutor; several are threads of the executor's own, and the one that spins only waits for them, as in
-    rclpy's MultiThreadedExecutor. ``chains``: see :class:`Chain`; more can be added later. ``event_period_s``: how late
-    an event of the middleware (incompatible QoS, deadline missed, matched ...) may be noticed while the executor is
-    busy, if no chain names it; 0 waits for each as for everything else, at some microseconds each time.
+    ``lanes``: number of threads, or one :class:`Lane` each. One lane is the spinning thread, as in rclpy's
+    SingleThreadedExecutor; several are threads of the executor, and the spinning thread only waits for them, as in
+    rclpy's MultiThreadedExecutor. ``chains``: see :class:`Chain`; more can be added later. ``event_period_s``: greatest
+    delay of events of the middleware (incompatible QoS, deadline missed, matched ...) without a chain while the
+    executor is busy; 0: events are awaited like everything else, at a cost of some microseconds each time.
 
     Thread-safe, except that two threads should not spin the same single-lane executor. Call :meth:`shutdown`, or use it
     as a context manager: lanes keep the executor alive.
     """
 
-    _sigint_gc: Any = None  # what rclpy's finalizer looks at when the constructor refuses
+    _sigint_gc: Any = None  # read by rclpy's finalizer if the constructor fails
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._alike = all(lane.levels == self._lanes[0].levels for lane in self._lanes)
         self._event_period_ns = int(event_period_s * 1e9)
         self._lock = threading.Lock()
-        # what callbacks there are, and which are ready
+        # callbacks and their readiness
         self._sources: dict[int, Source] = {}  # by id of the entity
         self._askable: list[Source] = []  # most urgent first
         self._ready: list[tuple[int, int, Work]] = []  # (-priority, sequence, work)
@@ -162,24 +162,24 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._some_lazy = False
         self._priorities: dict[Any, int] = {}
         self._chains: list[Chain] = []
-        self._told: list[tuple[Chain, int]] = []  # of their callbacks that no node has
-        self._again: list[tuple[int, Work]] = []  # suspended on something that is not an rclpy future
-        self._strays: list[Work] = []  # may go on, but their node is not here now
+        self._told: list[tuple[Chain, int]] = []  # reported callbacks that no node has
+        self._again: list[tuple[int, Work]] = []  # suspended on an object that is not an rclpy future
+        self._strays: list[Work] = []  # may continue, but their node is not in the executor now
         self._suspended: set[CoroutineWork | TaskWork] = set()
         self._prune_at = 64
-        # what other threads hand in without the lock
+        # input from other threads, without the lock
         self._incoming: deque[Work] = deque()
         self._moved: deque[TimerSource | None] = deque()
         self._changed = True
-        # who waits for the middleware, who is idle, who runs
+        # the thread that waits for the middleware, idle ones, running ones
         self._leader: _Seat | None = None
         self._waiting = False
         self._reserved = False
         self._begun_since_look = self._ready_at_look = 0
         self._all_seen_ns = 0
-        self._held: dict[Any, int] = {}  # callback groups that are busy with callbacks of ours
+        self._held: dict[Any, int] = {}  # callback groups busy with this executor's callbacks
         self._idle: list[_Seat] = []
-        self._spins: list[_Spin] = []  # several lanes only: who lets them run
+        self._spins: list[_Spin] = []  # several lanes only: spins for which they run
         self._running = self._ending = 0
         self._quiet = threading.Condition(self._lock)
         self._supervisor: Supervisor | None = None
@@ -193,8 +193,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self.add_chain(chain)
 
     def _join(self, context: Context | None) -> None:
-        """rclpy's part; from here on a context that ends calls wake. It gets a function: of a method it would keep a
-        WeakMethod, which raises in a callback of its own when both go at the end of a program."""
+        """Initialises rclpy's part; from here on an ending context calls wake. It gets a function: for a method it
+        would keep a WeakMethod, whose own callback raises if both are destroyed at the end of a program."""
         weak = weakref.ref(self)
 
         def wake() -> None:
@@ -214,10 +214,10 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- priorities ----
 
     def add_chain(self, chain: Chain) -> None:
-        """Give the callbacks of a chain their priorities. At any time; counts from when a callback is next ready.
+        """Give the callbacks of a chain their priorities. At any time; takes effect when a callback next becomes ready.
 
-        ValueError when no lane serves the chain's level, or when a callback is in another chain of this level: it would
-        have two places and no order.
+        ValueError when no lane serves the chain's level, or when a callback is in another chain of this level, where it
+        would have two positions.
         """
         if not isinstance(chain, Chain):
             raise TypeError(f"{chain!r} is no Chain; write Chain(name, level, [callbacks])")
@@ -237,7 +237,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self.wake()
 
     def set_priority(self, callback: Any, priority: int) -> None:
-        """Give one callback a priority (see :func:`priority_of`) that comes from no chain. It replaces any other."""
+        """Set one callback's priority (see :func:`priority_of`) independently of chains. It replaces any other."""
         if not 0 <= priority <= 0x7EFF:
             raise ValueError(f"priority {priority} is not in 0..{0x7EFF}; see priority_of")
         self._require_lane(level_of(priority), f"priority {priority}")
@@ -251,8 +251,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             raise ValueError(f"{what}: no lane serves level {level} ({served}), so it would never run")
 
     def unmatched(self) -> list[tuple[str, int]]:
-        """(chain, position) of every callback that no node of this executor has: mostly a mistake in the chain. While
-        it spins each is logged as a warning, once."""
+        """(chain, position) of every callback that no node of this executor has: usually an error in the chain. While
+        spinning each is logged once as a warning."""
         with self._lock:
             self._rescan()
             return [(chain.name, position) for chain, position in self._strangers()]
@@ -275,10 +275,10 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 found = self._priorities.get(getattr(entity, "callback", None))
         return found or 0
 
-    # ---- what other threads call ----
+    # ---- calls from other threads ----
 
     def wake(self) -> None:
-        """Look at the nodes again, because something was created or destroyed. Never blocks."""
+        """Check the nodes again, after an entity was created or destroyed. Never blocks."""
         self._changed = True
         self._poke()
         self._wake_callers()
@@ -299,7 +299,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return bool(added)
 
     def remove_node(self, node: Any) -> None:
-        """Give up a node: when this returns, no callback of it is begun any more. Running ones go on."""
+        """Give up a node: after this returns no callback of it starts. Running ones continue."""
         super().remove_node(node)
         with self._lock:
             for source in [source for source in self._sources.values() if source.node is node]:
@@ -327,7 +327,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             spin.changed.set()
 
     def _context_ok(self) -> bool:
-        """As Context.ok, without its lock: who holds that may be waiting for us."""
+        """As Context.ok, without its lock, whose holder may be waiting for this executor."""
         handle = self._context.handle
         if handle is None:
             return False
@@ -337,7 +337,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         except InvalidHandle:
             return False
 
-    # ---- what is there ----
+    # ---- entities ----
 
     def _rescan(self) -> None:
         """Bring the sources up to date with the nodes, after something was created, destroyed, added or removed."""
@@ -345,7 +345,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         if self._is_shutdown:
             return
         seen: set[int] = set()
-        with contextlib.suppress(RuntimeError):  # a list of a node grew under us; whoever did it wakes us again
+        with contextlib.suppress(RuntimeError):  # a node's list changed meanwhile; the change wakes us again
             for node in tuple(self._nodes):
                 for name, kind in KINDS:
                     for entity in list(getattr(node, name)):
@@ -379,7 +379,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._sources[id(entity)] = source
         if isinstance(source, TimerSource):
             self._timers.add(source)
-        elif getattr(entity, "_executor_triggered", False):  # a guard condition that another executor saw
+        elif getattr(entity, "_executor_triggered", False):  # a guard condition that another executor handled
             self._become_ready(source)
 
     def _forget(self, source: Source) -> None:
@@ -396,7 +396,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         bisect.insort(self._ready, (-work.priority, self._sequence, work))
 
     def _admit(self, work: Work) -> None:
-        """A task, or a coroutine that may go on."""
+        """Queues a task, or a coroutine that may continue."""
         if work.node is None or work.node in self._nodes:
             self._insert(work)
         else:
@@ -418,7 +418,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 self._timers.evaluate(source)
 
     def _update(self) -> None:
-        """Bring the set of what is ready up to date with all that needs no wait."""
+        """Update the set of ready work, as far as this needs no wait."""
         if self._changed:
             self._rescan()
             strangers = self._strangers() if self._chains else []
@@ -448,7 +448,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     def _choose(self, lane: Lane, ask: bool) -> tuple[Work, Call | None] | None:
         """The most urgent work that this lane may begin now, begun in its group and taken from the middleware."""
         blocked: set[Any] = set()
-        looked = self._leader is not None  # who waits sees them
+        looked = self._leader is not None  # the waiting thread handles them
         index = 0
         while True:
             entry = self._ready[index] if index < len(self._ready) else None
@@ -475,16 +475,18 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 if not isinstance(work, Source):
                     return work, None
                 call = self._take(work)
-                if self._leader is not None:  # it began to wait while this was ready, so without it
+                if (
+                    self._leader is not None
+                ):  # the waiting thread started while this was ready, so it does not wait for this
                     self._poke()
                 if call is not None:
                     return work, call
 
     def _unseen(self, threshold: int, wait: bool) -> bool:
-        """Whether there is something that only a wait can tell about; with ``wait``, one that takes no time is done.
+        """Whether work may exist that only a wait can reveal; with ``wait``, a wait without timeout is done.
 
-        That is: what is more urgent and cannot be asked; and once everything has had its turn that was ready at the
-        last look, what is as urgent, or one that is always ready would keep it out.
+        That is: more urgent entities that cannot be queried; and, after everything that was ready at the last wait has
+        run, equally urgent ones, which an always-ready callback would otherwise starve.
         """
         fair = wait and self._begun_since_look >= self._ready_at_look
         silent = []
@@ -501,22 +503,22 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return bool(silent)
 
     def _timely(self) -> bool:
-        """Whether it is time to look at events of the middleware and at all timers.
+        """Whether it is time to check events of the middleware and all timers.
 
-        Timers have a queue of their own; waiting for them, too, shows what was done to them behind its back.
+        Timers have a separate queue; waiting for them as well detects changes made without the executor's knowledge.
         """
         return time.monotonic_ns() - self._all_seen_ns >= self._event_period_ns
 
     def _all_of(self, sources: list[Source], timely: bool, timers: bool) -> list[Source]:
-        """What to wait for: of these what is armed, timers whose reset must wake us, everything when it is time."""
+        """Sources to wait for: the armed ones, timers whose reset must wake us, and periodically all."""
         chosen = [source for source in sources if source.armed and (timely or not source.lazy)]
         if timers:
             chosen += [source for source in (self._timers.sources if timely else self._timers.dormant) if source.armed]
         return chosen
 
     def _look(self, sources: list[Source], guards: list[Any], timeout_ns: int) -> None:
-        """Wait, without the lock if that takes time, and note what is ready."""
-        if not self._reserved:  # here and not in the rescan: another lane may be waiting then
+        """Wait, without the lock if that takes time, and record ready sources."""
+        if not self._reserved:  # here and not in the rescan, during which another lane may be waiting
             self._waiter.reserve(self._sources.values(), guards=2)
             self._reserved = True
         if timeout_ns:
@@ -536,7 +538,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._begun_since_look, self._ready_at_look = 0, len(self._ready)
 
     def _ask_above(self, threshold: int, lane: Lane, blocked: set[Any]) -> tuple[Work, Call] | None:
-        """A message for a callback more urgent than ``threshold`` that the middleware has and nobody has seen yet."""
+        """Takes a waiting message from the middleware for a callback more urgent than ``threshold``."""
         for source in self._askable:
             if source.priority <= threshold:
                 break
@@ -553,10 +555,10 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return None
 
     def _take(self, source: Source) -> Call | None:
-        """Take from a source whose group has begun it; without anything to run the group is free again."""
+        """Take from a source whose group it has entered; if there is nothing to run, leave the group."""
         try:
             call = source.take(self)
-        except InvalidHandle:  # destroyed; the next rescan forgets it
+        except InvalidHandle:  # destroyed; the next rescan removes it
             call = None
             source.armed = False
         except BaseException:
@@ -579,8 +581,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- waiting ----
 
     def _wait(self, seat: _Seat, finished: Callable[[], bool], deadline_ns: int | None) -> bool:
-        """Wait for everything that is not known to be ready. Called and left with the lock held, waits without. False:
-        there is something to see to before."""
+        """Wait for everything not known to be ready. Called and left with the lock held, which is released during the
+        wait. False: there is other work first."""
         self._leader = seat
         self._waiting = True
         try:
@@ -597,7 +599,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             if self._again:
                 limits.append(self._again[0][0])
             if any(work.group is not None and work.group not in self._held for _, _, work in self._ready):
-                limits.append(now_ns + _ASK_AGAIN_NS)  # another executor has the group and will not tell us
+                limits.append(now_ns + _ASK_AGAIN_NS)  # another executor holds the group and will not notify us
             timeout_ns = max(0, min(limits) - now_ns) if limits else FOREVER_NS
             with seat.waiting() if seat.budget is not None else _WITHOUT_BUDGET:
                 self._look(sources, guards, timeout_ns)
@@ -620,7 +622,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         except (_rclpy.RCLError, InvalidHandle):
             if self._context_ok():
                 raise
-            raise ExternalShutdownException() from None  # it ended while we prepared to wait
+            raise ExternalShutdownException() from None  # the context ended while we prepared to wait
 
     def _next_locked(
         self, seat: _Seat, finished: Callable[[], bool], deadline_ns: int | None
@@ -657,37 +659,37 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return None
 
     def _begun(self) -> None:
-        """Count a callback that begins; somebody idle goes on choosing and waiting meanwhile."""
+        """Count a callback that begins; an idle thread continues choosing and waiting meanwhile."""
         self._running += 1
         self._begun_since_look += 1
         told = False
-        for spin in self._spins:  # of those that wait for one callback, it is the first one's
+        for spin in self._spins:  # the callback counts for the first spin that waits for one
             if spin.once and (told or not spin.is_open()):
                 continue
             told = told or spin.once
             spin.begun = True
             spin.changed.set()
         if self._running == len(self._lanes):
-            self._wake_callers()  # nobody is left to look for them
+            self._wake_callers()  # no thread is left to check for them
         self._offer()
         if self._leader is None and self._idle:
             self._idle[-1].wakeup.notify()
 
     def _offer(self) -> None:
-        """What is ready and not for this thread may be for another one."""
+        """Ready work that this thread cannot run may suit another thread."""
         if self._alike or not self._ready:
             return
         for seat in self._idle:
             if any(seat.lane.serves(work.priority) for _, _, work in self._ready):
                 seat.wakeup.notify()
 
-    # ---- spins that lanes run for ----
+    # ---- spins for which lanes run ----
 
     def _gate_open(self) -> bool:
         return len(self._lanes) == 1 or any(spin.is_open() for spin in self._spins)
 
     def _found_nothing(self, seat: _Seat) -> None:
-        """Of lanes that are alike one is enough to say so."""
+        """For identical lanes the result of one is enough."""
         for spin in self._spins:
             spin.looked.add(seat)
             if not spin.is_late():
@@ -702,7 +704,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- running ----
 
     def _run(self, work: Work, call: Call | None) -> None:
-        """Run what was begun, without the lock. An exception of the callback comes out of here."""
+        """Run the begun work, without the lock. Raises the callback's exception."""
         frames = _stack.frames
         frames.append((self, work.priority))
         ended = True
@@ -727,7 +729,9 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                         self._held[work.group] = count
                     else:
                         del self._held[work.group]
-                    if self._ready and type(work.group) is not MutuallyExclusiveCallbackGroup:  # several may begin now
+                    if (
+                        self._ready and type(work.group) is not MutuallyExclusiveCallbackGroup
+                    ):  # several callbacks may begin now
                         self._poke()
                 if self._is_shutdown:
                     self._quiet.notify_all()
@@ -749,7 +753,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 self._again.append((time.monotonic_ns() + _ASK_AGAIN_NS, work))
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Begin no more callbacks, wait for the running ones (except one that calls this), let go of everything.
+        """Begin no more callbacks, wait for the running ones (except the caller's own), and release everything.
 
         False when that takes longer than ``timeout_sec`` (None or negative: any time); the executor is stopped then
         but not cleaned up, and this can be called again.
@@ -760,7 +764,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self._is_shutdown = True
             self._poke()
             self._wake_everybody()
-            self._ending += own  # callbacks that end us do not wait for each other
+            self._ending += own  # callbacks that shut the executor down do not wait for each other
             try:
                 while self._running > self._ending or self._leader is not None:
                     left = None if deadline is None else deadline - time.monotonic()
@@ -770,8 +774,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             finally:
                 self._ending -= own
         for thread in self._threads:
-            if own == 0:  # a lane does not wait for lanes
-                with contextlib.suppress(RuntimeError):  # an interrupt came before it was started
+            if own == 0:  # a lane must not wait for lanes
+                with contextlib.suppress(RuntimeError):  # an interrupt arrived before it was started
                     thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         with self._nodes_lock:
             self._nodes: set[Any] = set()
@@ -804,7 +808,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._once(_never, timeout_sec)
 
     def spin_once_until_future_complete(self, future: Future, timeout_sec: float | TimeoutObject | None = None) -> None:
-        """As :meth:`spin_once`, and no longer than until ``future`` is done."""
+        """As :meth:`spin_once`, but at most until ``future`` is done."""
         with self._woken_by(future):
             self._once(lambda: _completed(future), timeout_sec)
 
@@ -846,7 +850,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 if chosen is None:
                     break
                 self._run(*chosen)
-                chosen = None  # the message is the callback's, not ours, while we wait
+                chosen = None  # release the reference: the message belongs to the callback while we wait
                 if count is not None:
                     count -= 1
                 elif deadline_ns is not None and time.monotonic_ns() >= deadline_ns:
@@ -863,7 +867,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     thread.start()
             self._spins.append(spin)
             self._wake_everybody()
-            self._poke()  # a lane that waits for another spin does not know when this one ends
+            self._poke()  # a lane that waits for another spin is not notified when this one ends
         try:
             while not self._is_shutdown and self._context_ok() and not finished() and not self._failures:
                 late = spin.is_late()
@@ -883,7 +887,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def _applied(self, seat: _Seat) -> Iterator[None]:
-        """The thread is scheduled as its lane says; its budget can be looked up by the lane's name meanwhile."""
+        """Gives the thread its lane's scheduling; its budget is available by the lane's name meanwhile."""
         priorities = [lane.priority for lane in self._lanes if lane.budget is not None]
         with self._lock:
             if priorities and self._supervisor is None:
@@ -902,13 +906,13 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     del self._budgets[seat.lane.name]
 
     def budget_counters(self, lane: str) -> BudgetCounters:
-        """What became of the budget of a lane, by its name, since its thread began; KeyError if it has none."""
+        """Counters of a lane's budget, by its name, since its thread began; KeyError if it has none."""
         with self._lock:
             attached = self._budgets.get(lane)
             return self._spent[lane] if attached is None else attached.counters()
 
     def _end_with_the_program(self) -> None:
-        """Let running callbacks come to their end, as rclpy's MultiThreadedExecutor does: a thread that is still in the
+        """Let running callbacks finish, as rclpy's MultiThreadedExecutor does: a thread that is still in the
         middleware when Python ends would abort the process."""
         self._is_shutdown = True
         for thread in tuple(self._threads):
@@ -931,7 +935,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self._wake_callers()
 
     def _serve(self, seat: _Seat) -> bool:
-        """One callback of a lane; False when there will be no more. Whoever spins gets the exceptions."""
+        """Runs one callback of a lane; False when there will be no more. The spinning thread gets the exceptions."""
         try:
             chosen = self._next(seat)
             if chosen is None:
@@ -948,14 +952,14 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
 
 class SingleThreadedExecutor(PriorityExecutor):
-    """In the place of rclpy's class of this name."""
+    """Replaces rclpy's class of this name."""
 
     def __init__(self, *, context: Context | None = None, chains: Iterable[Chain] = ()) -> None:
         super().__init__(1, context=context, chains=chains)
 
 
 class MultiThreadedExecutor(PriorityExecutor):
-    """In the place of rclpy's class of this name: ``num_threads`` lanes, None: as many as processors may be used."""
+    """Replaces rclpy's class of this name: ``num_threads`` lanes, None: as many as usable processors."""
 
     def __init__(
         self, num_threads: int | None = None, *, context: Context | None = None, chains: Iterable[Chain] = ()
@@ -992,5 +996,5 @@ def _deadline_ns(timeout_sec: float | TimeoutObject | None) -> int | None:
 
 
 def _leave(callbacks: list[Any], wake: Callable[[], None]) -> None:
-    with contextlib.suppress(ValueError):  # the context has ended and let go of all
+    with contextlib.suppress(ValueError):  # the context has ended and released all
         callbacks.remove(wake)

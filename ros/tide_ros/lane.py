@@ -25,12 +25,12 @@ _GETATTR = {"x86_64": 315, "aarch64": 275, "armv7l": 381, "riscv64": 275}
 class Lane:
     """One thread that runs callbacks.
 
-    ``policy``, ``priority``: of the operating system: "normal" (0), "fifo" or "rr" (1 to 99), or "deadline" (0), which
-    needs ``runtime_ns`` <= ``deadline_ns`` <= ``period_ns`` and is a budget: the kernel runs the lane for
-    ``runtime_ns`` in each ``period_ns`` and throttles it beyond. ``affinity``: the processors it may run on, None: as
-    the process (a "deadline" lane must be free to run on all). ``levels``: the lowest and highest level of chains whose
-    callbacks it runs, both included. ``budget``: see :class:`Budget`; for policy "fifo". Unlike the kernel's own, it
-    lets the lane go on at its low priority when it is used up.
+    ``policy``, ``priority``: scheduling by the operating system: "normal" (0), "fifo" or "rr" (1 to 99), or "deadline"
+    (0), which needs ``runtime_ns`` <= ``deadline_ns`` <= ``period_ns`` and is a budget: the kernel runs the lane for
+    ``runtime_ns`` in each ``period_ns`` and throttles it beyond. ``affinity``: the allowed processors, None: those of
+    the process (a "deadline" lane must be allowed on all). ``levels``: the lowest and highest level of chains whose
+    callbacks it runs, both included. ``budget``: see :class:`Budget`; for policy "fifo". Unlike the kernel's own, an
+    exhausted budget lets the lane continue at its low priority.
     """
 
     name: str = "lane"
@@ -81,12 +81,12 @@ class Lane:
 
     @property
     def plain(self) -> bool:
-        """Whether there is nothing to ask the operating system for."""
+        """Whether no scheduling has to be set."""
         return self.policy == "normal" and self.affinity is None
 
     @contextlib.contextmanager
     def applied(self, supervisor: Supervisor | None = None) -> Iterator[AttachedBudget | None]:
-        """Schedule the calling thread as this lane says, and as before afterwards. LaneError when it may not."""
+        """Give the calling thread this lane's scheduling, and restore it afterwards. LaneError if it is refused."""
         if self.plain:
             yield None
             return

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can become ready: one record per rclpy entity, which knows how to wait for it and how to take from it; tasks,
-and callbacks that wait for futures.
+"""Sources of work: one record for each rclpy entity, which implements waiting and taking; tasks, and callbacks that
+wait for futures.
 
-A source is armed while it is to be waited for, and not armed while it is known to be ready. All of it is used under the
-executor's lock, except ``Call``, which a lane runs without.
+A source is armed while the executor waits for it, and not armed while it is known to be ready. All of this is used
+under the executor's lock, except ``Call``, which a lane runs without.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _AWAIT_CODE = Future.__await__.__code__
 
 
 class Call(NamedTuple):
-    """A function and what to call it with; it gives a coroutine when ``asynchronous``."""
+    """A function and its arguments; it returns a coroutine if ``asynchronous``."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -32,18 +32,18 @@ class Call(NamedTuple):
 
 
 class Work:
-    """What a lane can be given: a source that is ready, a task, or a coroutine that goes on."""
+    """Work for a lane: a ready source, a task, or a coroutine to continue."""
 
     __slots__ = ("__weakref__", "entity", "group", "node", "priority")
 
     def __init__(self, priority: int, node: Any = None, group: Any = None, entity: Any = None) -> None:
         self.priority = priority
         self.node = node
-        self.group = group  # None: reentrant, nothing to ask
+        self.group = group  # None: reentrant, always allowed
         self.entity = entity
 
     def begin(self) -> bool:
-        """Ask the callback group; True when the callback may run now."""
+        """Enter the callback group; True if the callback may run now."""
         return True
 
 
@@ -52,16 +52,16 @@ class Source(Work, ABC):
 
     __slots__ = ("add", "armed", "current", "handle", "lazy", "remembered", "remembered_asynchronous")
 
-    kind = ""  # as rclpy's wait sets name it
-    asked = False  # True: taking from it tells by itself whether there is something, at little cost
+    kind = ""  # name in rclpy's wait sets
+    asked = False  # True: trying to take is a cheap check for data
 
     def __init__(self, entity: Any, node: Any, priority: int) -> None:
         group = entity.callback_group
         super().__init__(priority, node, None if type(group) is ReentrantCallbackGroup else group, entity)
         self.handle: Any = getattr(entity, "handle", None)
-        self.add: Callable[[Any], Any] | None = None  # of the wait set; None: the entity adds itself
+        self.add: Callable[[Any], Any] | None = None  # method of the wait set; None: the entity adds itself
         self.armed = True
-        self.current = True  # False once the entity or its node is gone
+        self.current = True  # False once the entity or its node was removed
         self.lazy = False
         self.remembered: Any = None
         self.remembered_asynchronous = False
@@ -71,10 +71,10 @@ class Source(Work, ABC):
 
     @abstractmethod
     def take(self, executor: Executor) -> Call | None:
-        """Take what there is from the middleware; None when there is nothing (any more). May raise InvalidHandle."""
+        """Take data from the middleware; None if there is none (any more). May raise InvalidHandle."""
 
     def asynchronous(self, callback: Callable[..., Any]) -> bool:
-        """Whether the callback is an ``async def``; remembered until somebody exchanges the callback."""
+        """Whether the callback is an ``async def``; cached until the callback is exchanged."""
         if callback is not self.remembered:
             self.remembered = callback
             self.remembered_asynchronous = inspect.iscoroutinefunction(callback)
@@ -93,12 +93,12 @@ class TimerSource(Source):
 
     def take(self, executor: Executor) -> Call | None:
         with self.handle:
-            if not self.handle.is_timer_ready():  # cancelled or reset since it was seen
+            if not self.handle.is_timer_ready():  # cancelled or reset since the check
                 return None
             try:
                 self.handle.call_timer()
             except _rclpy.RCLError:
-                if self.handle.is_timer_canceled():  # just now, by another thread
+                if self.handle.is_timer_canceled():  # cancelled just now by another thread
                     return None
                 raise
         callback = self.entity.callback
@@ -163,7 +163,7 @@ class ClientSource(Source):
     def _finish(self, executor: Executor, sequence_number: int, response: Any) -> None:
         try:
             future = self.entity.get_pending_request(sequence_number)
-        except KeyError:  # nobody waits for it any more
+        except KeyError:  # no caller waits for it any more
             return
         future._set_executor(executor)
         future.set_result(response)
@@ -183,7 +183,7 @@ class GuardSource(Source):
 
 
 class WaitableSource(Source):
-    """Action clients and servers, events of the middleware, and the waitables of users."""
+    """Action clients and servers, events of the middleware, and user-defined waitables."""
 
     __slots__ = ()
 
@@ -211,17 +211,17 @@ KINDS: tuple[tuple[str, type[Source]], ...] = (
     ("services", ServiceSource),
     ("waitables", WaitableSource),
 )
-"""The entities of a node, by the name of the property, in the order rclpy looks at them."""
+"""The entities of a node, by the name of the property, in rclpy's order."""
 
 
 # ---- tasks and coroutines ----
 
 
 def awaited_future(coroutine: Any) -> Any:
-    """The rclpy future at the end of a chain of awaits, or None when it ends in something else.
+    """The rclpy future at the end of a chain of awaits, or None if it ends in another awaitable.
 
-    rclpy's futures say nothing to the one who drives the coroutine; without this each suspended coroutine would have to
-    be asked after every callback.
+    rclpy's futures do not notify the coroutine's driver; without this each suspended coroutine would have to be polled
+    after every callback.
     """
     waiting = coroutine
     while True:
@@ -244,7 +244,7 @@ class CoroutineWork(Work):
         self.coroutine = coroutine
 
     def resume(self) -> bool:
-        """Run to the next await; True when it has ended. An exception of the callback comes out of here."""
+        """Run to the next await; True if it has ended. Raises the callback's exception."""
         try:
             self.coroutine.send(None)
         except StopIteration:
@@ -256,7 +256,7 @@ class CoroutineWork(Work):
 
 
 class TaskWork(Work):
-    """What ``create_task`` was given. Without a callback group."""
+    """A task of ``create_task``, without a callback group."""
 
     __slots__ = ("task",)
 
@@ -269,7 +269,7 @@ class TaskWork(Work):
         return self.task._handler
 
     def resume(self) -> bool:
-        """Run to the next await; True when it has ended or was cancelled. An exception of it comes out of here."""
+        """Run to the next await; True when it has ended or was cancelled. Raises the task's exception."""
         self.task()
         if self.task.done():
             exception = self.task.exception()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an executor waits for: one wait set, kept from wait to wait (rclpy makes one for each), and the timers by when
-they are due, so that none needs to be asked before.
+"""Waiting of an executor: one wait set, reused (rclpy makes one for each wait), and a queue of timers by due time, so
+that none is queried earlier.
 
-The queue of timers only says when to ask: a timer is called when rcl itself says that it is ready, so it is never
-early. Timers on a ROS clock that follows /clock are asked when that clock moves. All of it is used under the executor's
-lock, except that the hooks on ``Timer.reset`` and on clocks only report.
+The queue only determines when to query a timer: it is called when rcl itself reports it ready, so never early. Timers
+on a ROS clock that follows /clock are queried when that clock moves. All of this is used under the executor's lock,
+except the hooks on ``Timer.reset`` and on clocks, which only report.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rclpy.waitable import NumberOfEntities
 from tide_ros.sources import Source, TimerSource, WaitableSource
 
 FOREVER_NS = -1
-_STEP_NS = 1_000_000  # the system's clock was set when it moved by more than this against the monotonic one
+_STEP_NS = 1_000_000  # the system clock counts as set if it moved by more than this against the monotonic one
 _COUNTS = {
     "subscription": "num_subscriptions",
     "guard_condition": "num_guard_conditions",
@@ -47,7 +47,7 @@ class Waiter:
         self._kinds: tuple[str, ...] = ()
 
     def reserve(self, sources: Iterable[Source], guards: int) -> None:
-        """These are all that :meth:`wait` will be asked for, and some guard conditions of the executor's own."""
+        """Reserves room for these sources and some guard conditions of the executor."""
         need = NumberOfEntities(num_gcs=guards)
         sources = list(sources)
         for source in sources:
@@ -64,7 +64,7 @@ class Waiter:
     def _make(self, need: NumberOfEntities) -> None:
         slots = NumberOfEntities.__slots__
         self.close()
-        for slot in slots:  # some spare room: entities tend to be made one after the other
+        for slot in slots:  # some spare room, as entities tend to be created in succession
             setattr(self._room, slot, getattr(need, slot) * 5 // 4 + 2)
         room = self._room
         with self._context.handle:
@@ -79,7 +79,7 @@ class Waiter:
             )
 
     def _index(self, sources: list[Source]) -> None:
-        """What does not change from wait to wait."""
+        """Sets up the parts that do not change between waits."""
         wait_set = self._wait_set
         adders = {
             "subscription": wait_set.add_subscription,
@@ -98,7 +98,7 @@ class Waiter:
                 self._by_pointer[source.handle.pointer] = source
 
     def close(self) -> None:
-        """Give the wait set back. The next :meth:`reserve` makes another."""
+        """Free the wait set. The next :meth:`reserve` makes another."""
         if self._wait_set is not None:
             self._wait_set.destroy_when_not_in_use()
             self._wait_set = None
@@ -106,9 +106,9 @@ class Waiter:
     def wait(
         self, sources: Sequence[Source], guards: Sequence[Any], timeout_ns: int
     ) -> tuple[list[Source], list[Source]]:
-        """Wait until one of these is ready, the time is over (0: at once, negative: never) or the context ends.
+        """Wait until one of these is ready, the timeout has passed (0: at once, negative: never) or the context ends.
 
-        Gives the sources that are ready and those whose entity has been destroyed. Cost: one call into the middleware,
+        Returns the ready sources and those whose entity was destroyed. Cost: one call into the middleware,
         and about a microsecond for each source.
         """
         wait_set = self._wait_set
@@ -150,15 +150,19 @@ class Waiter:
 
 
 class TimerQueue:
-    """``moved(source)`` is called by any thread after a reset; with None when a ROS clock moved by itself."""
+    """``moved(source)`` is called by any thread after a reset; with None after a ROS clock moved."""
 
     def __init__(self, moved: Callable[[TimerSource | None], None]) -> None:
-        self._moved = _weak(moved)  # or the executor would be part of a cycle, and live on when the program ends
+        self._moved = _weak(
+            moved
+        )  # otherwise the executor would be part of a reference cycle and outlive the program's end
         self._heap: list[tuple[int, int, TimerSource]] = []
         self._sequence = 0
         self.sources: set[TimerSource] = set()
-        self.dormant: set[TimerSource] = set()  # cancelled; to be waited for, since a reset wakes who waits
-        self._jumps: dict[int, tuple[Any, int]] = {}  # by id of a ROS clock: the jump handle, how many timers
+        self.dormant: set[TimerSource] = (
+            set()
+        )  # cancelled; waited for nevertheless, since a reset wakes the waiting thread
+        self._jumps: dict[int, tuple[Any, int]] = {}  # by id of a ROS clock: the jump handle, and the number of timers
         self._offset_ns = time.time_ns() - time.monotonic_ns()
 
     def add(self, source: TimerSource) -> None:
@@ -185,7 +189,7 @@ class TimerQueue:
                 handle.unregister()
 
     def evaluate(self, source: TimerSource) -> None:
-        """Ask rcl when the timer is due and put it in its place; a cancelled one has none until it is reset."""
+        """Query rcl for the due time and queue the timer; a cancelled one is not queued until it is reset."""
         now_ns = time.monotonic_ns()
         try:
             with source.handle:
@@ -211,7 +215,7 @@ class TimerQueue:
                 self.evaluate(source)
 
     def expired(self, now_ns: int) -> Iterator[TimerSource]:
-        """The timers that are ready, earliest first. They are out of the queue until :meth:`evaluate`."""
+        """The timers that are ready, earliest first. They leave the queue until :meth:`evaluate`."""
         offset_ns = time.time_ns() - now_ns
         if abs(offset_ns - self._offset_ns) > _STEP_NS:
             self._offset_ns = offset_ns
@@ -233,7 +237,7 @@ class TimerQueue:
                 self.evaluate(source)
 
     def next_ns(self) -> int | None:
-        """When to ask next, on the monotonic clock; None: not before something changes."""
+        """Time of the next query on the monotonic clock; None: not before a change."""
         heap = self._heap
         while heap and heap[0][0] != heap[0][2].due_ns:
             heapq.heappop(heap)
@@ -262,8 +266,8 @@ def _follows_topic(clock: Any) -> bool:
 
 
 def _weak(method: Callable[[TimerSource | None], None]) -> Callable[[TimerSource | None], None]:
-    """The method while its object lives, nothing after. Not a WeakMethod: one that goes before its object, as at the
-    end of a program, raises in a callback of its own."""
+    """Calls the method while its object lives, and nothing afterwards. Not a WeakMethod: one destroyed before its
+    object, as at the end of a program, raises in its own callback."""
     owner, name = weakref.ref(getattr(method, "__self__")), method.__name__  # noqa: B009
 
     def call(source: TimerSource | None) -> None:
@@ -275,9 +279,9 @@ def _weak(method: Callable[[TimerSource | None], None]) -> Callable[[TimerSource
 
 
 def _hook_reset(source: TimerSource, moved: Callable[[TimerSource | None], None]) -> None:
-    """A reset can make a timer due earlier than the queue knows, and rclpy tells nobody but who waits for the timer.
+    """A reset can make a timer due earlier than queued, and rclpy notifies only a thread that waits for the timer.
 
-    Who took the method before is not noticed here; the executor waits for every timer now and then, therefore.
+    References to the method taken earlier are not covered; therefore the executor periodically waits for every timer.
     """
     timer = source.entity
     kind = type(timer)

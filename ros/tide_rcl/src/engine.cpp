@@ -27,7 +27,7 @@ constexpr std::size_t kFirstMembers = 4;
   throw std::runtime_error(text);
 }
 
-// The round that is under way on this thread; trace: while a callback runs in it.
+// The current round of this thread; trace: set while a callback runs in it.
 struct Running {
   const Engine *engine = nullptr;
   std::size_t lane = 0;
@@ -65,7 +65,7 @@ void Entity::disarm() noexcept { (void)tide_timer_cancel(&timer_); }
 
 std::int64_t Entity::armed_for_ns() const noexcept { return tide_timer_until_next_ns(&timer_, 0); }
 
-// In a reentrant group another lane may begin a run of it meanwhile.
+// Atomic, as in a reentrant group another lane may begin a run of it meanwhile.
 std::int64_t Entity::start_ns() const noexcept {
   const tide_platform_t *platform = tide_port_platform();
   const std::uintptr_t state = tide_platform_enter(platform);
@@ -84,7 +84,7 @@ void Entity::execute(tide_callback_t *callback, void *context) {
   auto *entity = static_cast<Entity *>(context);
   Engine *engine = entity->engine_.load();
   (void)callback;
-  if (engine != nullptr && engine->cancelled_.load()) {  // a lane that chose while another ended the spin
+  if (engine != nullptr && engine->cancelled_.load()) {  // this lane chose while another lane ended the spin
     entity->notify();
     return;
   }
@@ -168,7 +168,7 @@ Engine::~Engine() {
   }
 }
 
-// What the executor uses is replaced before the former storage goes.
+// The executor's storage is replaced before the old one is freed.
 void Engine::reserve_locked(std::size_t count) {
   if (count <= callbacks_.size()) return;
   const std::size_t capacity = std::min<std::size_t>(UINT16_MAX, callbacks_.size() * 2);
@@ -276,7 +276,7 @@ tide_executor_counters_t Engine::counters() {
   return counters;
 }
 
-// ---- rounds: what is noted around a run (hooks of the program, measurements, the trace) ----
+// ---- rounds: records around a run (hooks of the program, measurements, the trace) ----
 
 // A callback may spin another engine.
 int Engine::round(std::size_t lane, std::int64_t deadline_ns) noexcept {
@@ -322,7 +322,7 @@ void Engine::started(void *engine, tide_callback_t *callback, std::int64_t now_n
   auto &entity = *static_cast<Entity *>(callback->context);
   if (self.trace_ != nullptr) {
     const std::uintptr_t state =
-        self.executor_.enter(self.platform_->context);  // a reentrant callback starts on several
+        self.executor_.enter(self.platform_->context);  // a reentrant callback may start on several lanes
     const Trace::Start start{callback->priority, callback->kind, entity.starts_++, callback->ready_ns, now_ns};
     self.executor_.exit(self.platform_->context, state);
     running.trace = self.trace_.get();
@@ -346,7 +346,7 @@ std::string Engine::measurement_lines() {
   return measurements_ == nullptr ? std::string() : measurements_->lines(executor_);
 }
 
-// ---- spinning: by lanes, or one thread alone that does the rounds of all lanes, the most urgent first ----
+// ---- spinning: by lanes, or by one thread that runs the rounds of all lanes, most urgent first ----
 
 namespace {
 
@@ -355,7 +355,7 @@ std::int64_t deadline_after(std::int64_t now_ns, std::chrono::nanoseconds durati
   return length_ns < 0 || length_ns > TIDE_FOREVER - now_ns ? TIDE_FOREVER : now_ns + length_ns;
 }
 
-// Which of its settings the system does not take, as far as that can be told.
+// The setting that the system refuses, as far as it can be determined.
 std::string refused_setting(const tide_lane_settings_t &settings, int status) {
   const long processors = sysconf(_SC_NPROCESSORS_CONF);
   if (status == TIDE_ERROR_ARGUMENT && settings.processor != 0) {
@@ -380,7 +380,7 @@ std::string refused_setting(const tide_lane_settings_t &settings, int status) {
 
 }  // namespace
 
-// False: may_spin says no. end_spin has to follow either way.
+// False: may_spin returned false. end_spin must follow in either case.
 bool Engine::begin_spin(bool by_lanes) {
   {
     const std::lock_guard<std::mutex> lock(spin_mutex_);
@@ -390,7 +390,7 @@ bool Engine::begin_spin(bool by_lanes) {
     by_lanes_ = by_lanes;
     failure_ = nullptr;
     alone_.store(!by_lanes);
-    __atomic_store_n(&executor_.stopped, false, __ATOMIC_RELEASE);  // the stop of the spin before
+    __atomic_store_n(&executor_.stopped, false, __ATOMIC_RELEASE);  // clears the stop of the previous spin
   }
   return !options_.may_spin || options_.may_spin();
 }
@@ -419,7 +419,7 @@ void Engine::cancel() noexcept {
   cancel_locked();
 }
 
-// True: it is the first of the spin.
+// True: it is the first exception of the spin.
 bool Engine::fail(std::exception_ptr exception) noexcept {
   const std::lock_guard<std::mutex> lock(spin_mutex_);
   const bool first = failure_ == nullptr;
@@ -444,7 +444,7 @@ void Engine::spin_lane(std::size_t lane) noexcept {
 void Engine::spin_lanes() {
   const tide_lane_settings_t &first = lanes_.front().settings;
   if (lanes_.size() == 1 && first.scheduling == TIDE_SCHEDULING_INHERIT && first.processor == 0) {
-    spin_lane(0);  // one lane that asks the system for nothing is the thread that spins
+    spin_lane(0);  // a single lane without scheduling settings runs in the spinning thread
     return;
   }
   std::size_t refused = 0;

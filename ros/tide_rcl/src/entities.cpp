@@ -42,8 +42,8 @@ void Arrivals::arrived(std::size_t times) noexcept {
   notify(more);
 }
 
-// The count falls before the message is taken, so whatever arrives from now on makes the entity ready again. If the
-// entity was removed and added again since it was chosen, nothing waits.
+// The count is decremented before the message is taken, so that later arrivals make the entity ready again. If the
+// entity was removed and added again since it was chosen, no message waits.
 void Arrivals::run() {
   std::size_t waiting = waiting_.load();
   while (waiting > 0 && !waiting_.compare_exchange_weak(waiting, waiting - 1)) {
@@ -59,7 +59,7 @@ void report(rcl_ret_t result) {
   if (result != RCL_RET_OK) rcl_reset_error();
 }
 
-// Given back whatever the function does.
+// Returns the loan even if the function throws.
 class Loan {
  public:
   explicit Loan(rcl_subscription_t *subscription) : subscription_(subscription) {}
@@ -205,7 +205,7 @@ void Guard::connect() {
   if (triggered_.load()) notify();
 }
 
-// What is triggered from now on needs another run.
+// Later triggers need another run.
 void Guard::run() {
   triggered_.store(false);
   function_();
@@ -245,8 +245,8 @@ bool is_ready_in_rcl(const rcl_timer_t &timer) {
   return ready;
 }
 
-// The owner of a kept timer resets it from threads of its own, and rcl has no lock for what it calls then. So rcl gets
-// a number in place of a pointer: one that is gone finds nothing, and whoever disconnects waits for a reset under way.
+// The owner of a kept timer resets it from its own threads, and rcl calls the callback without a lock. So rcl gets a
+// number instead of a pointer: after disconnection it finds no entry, and disconnecting waits for a reset in progress.
 struct Connected {
   std::mutex mutex;
   std::uintptr_t last = 0;
@@ -254,7 +254,7 @@ struct Connected {
 };
 
 Connected &connected() {
-  static auto *const all = new Connected;  // threads of the middleware outlive static objects
+  static auto *const all = new Connected;  // never freed, as threads of the middleware outlive static objects
   return *all;
 }
 
@@ -284,7 +284,7 @@ void TimerEntity::follow_locked(const rcl_timer_t &timer) noexcept {
     disarm();
     return;
   }
-  if (whose_ == Of::kOwner) period_ns = kLongestWithoutLookNs;  // it is followed after each run
+  if (whose_ == Of::kOwner) period_ns = kLongestWithoutLookNs;  // its expiry is checked after each run
   if (!steady_) {
     follow_clock_locked(timer, period_ns);
     return;
@@ -311,7 +311,7 @@ void TimerEntity::follow_clock_locked(const rcl_timer_t &timer, std::int64_t per
   if (until_ns <= 0 && !is_ready()) notify();
 }
 
-// Also when it was reset after it had become ready.
+// Checks again, since it may have been reset after it became ready.
 bool TimerEntity::is_due(const rcl_timer_t &timer) const noexcept {
   std::int64_t next_ns = 0;
   if (!steady_) return is_ready_in_rcl(timer);
@@ -336,7 +336,7 @@ void TimerEntity::run() {
 
 Timer::Timer(rcl_timer_t *timer, std::function<void()> function) : timer_(timer), function_(std::move(function)) {}
 
-// Shares nothing: the program keeps the timer.
+// A non-owning pointer: the program keeps the timer.
 std::shared_ptr<const rcl_timer_t> Timer::lock() const { return {std::shared_ptr<void>(), timer_}; }
 
 bool Timer::call(std::shared_ptr<void> &data) {
@@ -384,7 +384,7 @@ void Timer::on_jump(const rcl_time_jump_t *jump, bool before, void *timer) {
 KeptTimer::KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve)
     : TimerEntity(Of::kOwner), timer_(std::move(timer)), serve_(std::move(serve)) {}
 
-// Nobody but its owner calls it.
+// Only its owner calls it.
 bool KeptTimer::call(std::shared_ptr<void> &data) {
   (void)data;
   return true;

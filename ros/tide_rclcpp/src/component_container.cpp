@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container for components of rclcpp, as rclcpp_components/component_container, under this executor. Its node,
-// /ComponentManager, takes the parameters of options_of.
+// A container for components of rclcpp, like rclcpp_components/component_container, with this executor. Its node,
+// /ComponentManager, has the parameters of options_of.
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -22,7 +22,7 @@ class Manager final : public rclcpp_components::ComponentManager {
   }
 };
 
-// A container has callbacks of many, so what ends it says whose it was.
+// A container has many components, so an exception that ends it names its callback.
 void spin(tide_rclcpp::Executor &executor) {
   std::string what = "an exception that is no std::exception";
   try {

@@ -15,7 +15,7 @@ namespace tide_rclcpp {
 
 namespace {
 
-// Above all that is of no chain: what is added late is not kept out by it. Below every chain.
+// Above all callbacks without a chain, so that these cannot delay additions; below every chain.
 constexpr tide_priority_t kUpdatePriority = TIDE_PRIORITY(0, 255);
 
 std::string or_environment(const std::string &path, const char *variable) {
@@ -37,7 +37,7 @@ tide_rcl::EngineOptions engine_options(Options &options) {
 }  // namespace
 
 class Executor::Impl {
-  enum class Stage { kNone, kInside, kEnds };  // of the spin
+  enum class Stage { kNone, kInside, kEnds };  // stage of the spin
 
  public:
   Impl(Executor &executor, Options options)
@@ -54,8 +54,8 @@ class Executor::Impl {
   Impl(const Impl &) = delete;
   Impl &operator=(const Impl &) = delete;
 
-  // A node or group has changed, or somebody ends the context. Called with locks of guard conditions held. A spin that
-  // begins looks for itself.
+  // Called when a node or group has changed, or the context ends, with locks of guard conditions held. A new spin
+  // checks by itself.
   void notified() {
     if (!rclcpp::ok(executor_.context_)) engine.cancel();
     outdated_.store(true);
@@ -73,7 +73,7 @@ class Executor::Impl {
     if (executor_.spinning.load()) report();
   }
 
-  // What has changed about the names of chains, and what no chain names, each once.
+  // Logs changes of the matching names, and callbacks without a chain, each once.
   void report() {
     if (!roll.has_chains()) return;
     const rclcpp::Logger logger = rclcpp::get_logger("tide_rclcpp");
@@ -86,7 +86,7 @@ class Executor::Impl {
       }
     }
     const std::vector<std::string> without_chain = roll.without_chain();
-    std::set<std::string> others;  // those that are here: names that come and go take no memory
+    std::set<std::string> others;  // only present ones, so that names that come and go take no memory
     std::size_t more = 0;
     for (const std::string &line : without_chain) {
       if (!others.insert(line).second || others_.count(line) > 0) continue;
@@ -97,14 +97,14 @@ class Executor::Impl {
     if (more > 0) RCLCPP_INFO(logger, "callbacks that no chain names: %zu more; level debug lists them", more);
   }
 
-  // Until the end of the scope, and nobody else meanwhile.
+  // Marks the executor as spinning until the end of the scope, exclusively.
   class Spin {
    public:
     Spin(Executor &executor, const char *name) : executor_(executor), stage_(executor.impl_->stage_) {
       if (executor.spinning.exchange(true)) refuse(name);
       Stage none = Stage::kNone;
       while (!stage_.compare_exchange_weak(none, Stage::kInside)) {
-        if (none == Stage::kInside) {  // cancelled, and it has not ended
+        if (none == Stage::kInside) {  // cancelled, but not ended yet
           executor.spinning.store(false);
           refuse(name);
         }
@@ -119,7 +119,7 @@ class Executor::Impl {
     ~Spin() {
       stage_.store(Stage::kEnds);
       executor_.spinning.store(false);
-      stage_.store(Stage::kNone);  // from now on the executor may end
+      stage_.store(Stage::kNone);  // the executor may be destroyed from here on
     }
 
    private:
@@ -165,7 +165,7 @@ class Executor::Impl {
   std::shared_ptr<rclcpp::executors::ExecutorEntitiesCollector> collector;
 
  private:
-  std::shared_ptr<tide_rcl::Engine> kept_engine_;  // by subscriptions that end at this time, too
+  std::shared_ptr<tide_rcl::Engine> kept_engine_;  // also by subscriptions that are ending now
 
  public:
   tide_rcl::Engine &engine;
@@ -225,7 +225,7 @@ void Executor::cancel() {
 }
 
 void Executor::add_node(TakenNodeBase node, bool notify) {
-  (void)notify;  // an update of our own needs no wake-up
+  (void)notify;  // our own update needs no wake-up
   impl_->collector->add_node(node);
   impl_->roll.know(node);
   impl_->update();
@@ -338,7 +338,7 @@ std::uint16_t place_of(Parameters &parameters) {
   throw std::invalid_argument("parameter tide.trace_place: " + std::to_string(place) + " is not in 0 to 65535");
 }
 
-// One that is misspelt would be no chain, or no lane, without a word.
+// A misspelt parameter would otherwise be ignored silently.
 void refuse_unknown(Parameters &parameters) {
   const std::set<std::string> known = {"tide.chains",        "tide.lanes",      "tide.policy",     "tide.patience",
                                        "tide.measured_file", "tide.trace_file", "tide.trace_place"};

@@ -9,7 +9,7 @@
 
 namespace tide_rclcpp {
 
-// In the largest unit of which it is a whole number.
+// In the largest unit that gives a whole number.
 std::string to_string(std::chrono::nanoseconds duration) {
   const std::int64_t ns = duration.count();
   const std::pair<std::int64_t, const char *> units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
@@ -41,7 +41,7 @@ class Words {
   }
   bool empty() const { return next_ == words_.size(); }
   bool is(const std::string &word) const { return !empty() && words_[next_] == word; }
-  // The next word is taken if it is this one.
+  // Takes the next word if it equals this one.
   bool take(const std::string &word) {
     if (!is(word)) return false;
     next_++;
@@ -51,7 +51,7 @@ class Words {
     const std::string found = empty() ? "its end" : "'" + words_[next_] + "'";
     throw std::invalid_argument("'" + text_ + "': " + found + " is not " + what);
   }
-  // std::invalid_argument: there is none, or it is not one of those: `what` says what was expected.
+  // std::invalid_argument: no or an unexpected word; `what` names the expected one.
   std::string word(const std::string &what) {
     if (empty()) refuse(what);
     return words_[next_++];
@@ -119,7 +119,7 @@ std::string what_is_named(Kind kind) {
   return kind == Kind::kService || kind == Kind::kClient ? "a service" : "an action";
 }
 
-// A label is as in system.toml, so that `tide trace times` finds it there.
+// A label as in system.toml, so that `tide trace times` finds it there.
 std::string label_of(Words &words) {
   const Words before = words;
   const std::string label = words.word("a callback's name");

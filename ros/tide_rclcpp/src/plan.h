@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which priority a callback has by the chains that name it, and what they name in vain.
+// Priorities of callbacks from the chains that name them, and names without a match.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace tide_rclcpp {
 
-// A callback of a node that is there: with all that a chain can say of it, and a period where it is a timer.
+// A callback of a present node with the properties that a chain can name, including the period of a timer.
 using Found = Callback;
 
 class Plan {
@@ -19,26 +19,26 @@ class Plan {
   explicit Plan(std::vector<Chain> chains);
   bool empty() const { return chains_.empty(); }
 
-  // The highest of those of all chains that name it; 0: none does.
+  // The highest priority of all chains that name it; 0: none does.
   tide_priority_t priority_of(const Found &found) const;
-  // "chain/callback" of all that name it.
+  // "chain/callback" for each chain that names it.
   std::vector<std::string> names_of(const Found &found) const;
-  // A name that a chain gives a callback here, with its chain.
+  // A callback name in a chain, with its chain.
   struct Name {
     std::string text;
     bool matches;
-    std::string instead;  // of one that does not match: what is there
+    std::string instead;  // alternatives, if it does not match
   };
   std::vector<Name> names(const std::vector<Found> &found) const;
-  // The texts of those that match nothing.
+  // The names that match nothing.
   std::vector<std::string> unmatched(const std::vector<Found> &found) const;
 
  private:
   std::vector<Chain> chains_;
 };
 
-// What there is to log about the names of chains while nodes come and go: which match, which do no longer, and, each
-// time that a node has come, which never did.
+// Log lines about the names in chains while nodes come and go: which match, which no longer do, and, after each new
+// node, which never did.
 class NameLog {
  public:
   struct Line {
@@ -48,7 +48,7 @@ class NameLog {
   std::vector<Line> update(const Plan &plan, const std::vector<Found> &found);
 
  private:
-  std::map<std::string, bool> matched_;  // names that ever matched: whether they do
+  std::map<std::string, bool> matched_;  // names that ever matched, and whether they match now
   std::set<std::string> nodes_;
   bool complete_ = false;
 };

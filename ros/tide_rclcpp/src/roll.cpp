@@ -16,14 +16,14 @@ namespace {
 
 using rclcpp::experimental::SubscriptionIntraProcessBase;
 
-// What rclcpp's executors share is theirs and static.
+// Gives access to protected static functions of rclcpp::Executor.
 struct Access : public rclcpp::Executor {
   using rclcpp::Executor::execute_client;
   using rclcpp::Executor::execute_service;
   using rclcpp::Executor::execute_subscription;
 };
 
-// A timer does not tell its clock, whose lock is rclcpp's, but to what derives from it.
+// A timer exposes its clock, which has rclcpp's lock, only to derived classes.
 struct ClockOf : public rclcpp::TimerBase {
   static rclcpp::Clock::SharedPtr get(rclcpp::TimerBase &timer) { return timer.*(&ClockOf::clock_); }
 };
@@ -37,13 +37,12 @@ std::size_t places_of(const rclcpp::Waitable::SharedPtr &waitable) {
   return intra_process == nullptr ? 0 : places_of(intra_process->get_actual_qos());
 }
 
-// ---- what runs: entities of rclcpp as entities of the engine ----
+// ---- entities of rclcpp as entities of the engine ----
 //
-// None keeps what it stands for alive, but while it runs. What the
-// middleware calls keeps the record and its engine: a subscription that ends hears of messages until it has ended, and
-// nobody else can disconnect it by then.
+// A record keeps its rclcpp object alive only while it runs. The middleware's callback keeps the record and its engine
+// alive: a subscription may receive messages until its destruction has finished, and cannot be disconnected earlier.
 
-// A queue of the middleware: Of says how rclcpp tells of arrivals in it, and how it takes from it.
+// A queue of the middleware: `Of` defines how rclcpp reports arrivals in it and takes from it.
 template <typename Of>
 class QueueRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<QueueRecord<Of>> {
  public:
@@ -124,7 +123,7 @@ class TimerRecord final : public tide_rcl::TimerEntity {
     const rcl_jump_threshold_t every_jump = {true, {1}, {-1}};
     jumps_ = clock->create_jump_callback(
         nullptr, [this](const rcl_time_jump_t &) { follow(); }, every_jump);
-    follow();  // it may have jumped meanwhile
+    follow();  // its clock may have jumped meanwhile
   }
   void disconnect() noexcept override {
     jumps_.reset();
@@ -133,12 +132,13 @@ class TimerRecord final : public tide_rcl::TimerEntity {
   }
 
   std::weak_ptr<rclcpp::TimerBase> timer_;
-  // Its end takes the lock of the clock, which is held where a jump of the clock is told: so a jump never has the last.
+  // Destroying it takes the clock's lock, which is held while a clock jump is reported, so the last reference must not
+  // be released there.
   std::shared_ptr<const rcl_timer_t> handle_;
   rclcpp::JumpHandler::SharedPtr jumps_;
 };
 
-// Events, actions, intra-process subscriptions, and what programs make themselves.
+// Events, actions, intra-process subscriptions, and user-defined waitables.
 class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<WaitableRecord> {
  public:
   explicit WaitableRecord(const rclcpp::Waitable::SharedPtr &waitable)
@@ -160,8 +160,8 @@ class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_share
     });
     const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
     if (subscription == nullptr) return;
-    // Messages that came while another executor, or none, had the callback: nobody tells them twice. Runs that find
-    // nothing do nothing.
+    // Messages that arrived while another executor, or none, had the callback are not reported again. Runs without a
+    // message do nothing.
     const std::size_t depth = places_of(subscription->get_actual_qos());
     const std::size_t free = subscription->available_capacity();
     if (depth > free) arrived(depth - free);
@@ -195,17 +195,17 @@ class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_share
 
   std::weak_ptr<rclcpp::Waitable> waitable_;
   bool intra_process_;
-  std::mutex mutex_;  // of the parts of the waitable that became ready, in order, each so many times
+  std::mutex mutex_;  // guards the list of ready parts of the waitable, in order, with counts
   std::deque<std::pair<int, std::size_t>> parts_;
 };
 
 // ---- waitables ----
 //
-// What a waitable shows to no event, but to a wait set: rclcpp_action tells nobody the name of an action, nor that the
-// results of goals expire. Its waitables put services, clients and timers into a wait set. So this needs no
-// rclcpp_action.
+// Information that a waitable exposes only through a wait set: rclcpp_action reports neither the name of an action nor
+// the expiry of results, but its waitables add services, clients and timers to a wait set. So no dependency on
+// rclcpp_action is needed.
 
-// As many as rcl_action's server and client have: no other waitable is asked.
+// Numbers of entities of rcl_action's server and client: other waitables are not examined.
 bool is_like_server(rclcpp::Waitable &waitable) {
   return waitable.get_number_of_ready_services() == 3 && waitable.get_number_of_ready_timers() == 1;
 }
@@ -247,7 +247,7 @@ std::unique_ptr<WaitSet> filled(rclcpp::Waitable &waitable, rclcpp::Context &con
   return wait_set;
 }
 
-// Nothing: its services are none of an action.
+// Unset: its services are not those of an action.
 std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
   const auto wait_set = filled(waitable, context);
   if (wait_set == nullptr) return std::nullopt;
@@ -258,7 +258,7 @@ std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context
   return name.substr(0, at);
 }
 
-// What chains can call a waitable: an intra-process subscription by its topic, an action's server or client by its
+// The name of a waitable for chains: an intra-process subscription by its topic, an action's server or client by its
 // action. All others (events, what programs make) are kRemote and have no name.
 Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::string &node,
                         rclcpp::Context &context) {
@@ -272,7 +272,8 @@ Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::
   return {Kind::kRemote, node, "", {}, 0};
 }
 
-// The timers that a wait set would find ready, such as the expiry of an action server's goals. They end with it.
+// The timers that a wait set would find ready, such as the expiry of an action server's goals. They are destroyed with
+// it.
 std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
   if (waitable.get_number_of_ready_timers() == 0) return {};
   const auto wait_set = filled(waitable, context);
@@ -283,8 +284,8 @@ std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::C
   return timers;
 }
 
-// What to execute for this timer, which is due; null: nothing. Not from two threads at a time.
-// Of all that is in the wait set only the timer is ready: events tell of the rest.
+// Takes the work for this due timer; null: none. Not from two threads at a time. Only the timer is marked ready in the
+// wait set, since events report everything else.
 std::shared_ptr<void> take_for_timer(rclcpp::Waitable &waitable, rclcpp::Context &context, const rcl_timer_t *timer) {
   const auto wait_set = filled(waitable, context);
   if (wait_set == nullptr) return nullptr;
@@ -365,7 +366,7 @@ Roll::Nodes Roll::nodes_of_groups_locked() {
   return names;
 }
 
-// One that lies where a former one lay is another.
+// A group at the address of a former one is a different group.
 std::shared_ptr<tide_rcl::Group> Roll::group_locked(const rclcpp::CallbackGroup::SharedPtr &group) {
   GroupRecord &record = groups_[group.get()];
   if (record.group == nullptr || record.thing.lock() != group) {
@@ -392,17 +393,17 @@ void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rc
       entity->set_names(plan_.names_of(record.found));
       engine_.add(entity, priority, group_locked(group));
     }
-  } catch (...) {  // a waitable that cannot tell when it is ready
+  } catch (...) {  // a waitable that cannot report when it is ready
     remove(record);
     records_.erase(thing.get());
     throw;
   }
 }
 
-// No event tells that one is due.
+// No event reports that one is due.
 std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::Waitable::SharedPtr &waitable) {
   std::vector<std::shared_ptr<tide_rcl::Entity>> timers;
-  const auto mutex = std::make_shared<std::mutex>();  // a reentrant group runs them at a time
+  const auto mutex = std::make_shared<std::mutex>();  // a reentrant group may run them concurrently
   const std::weak_ptr<rclcpp::Waitable> weak = waitable;
   for (const rcl_timer_t *timer : timers_of(*waitable, *context_)) {
     const auto serve = [weak, timer, mutex, context = context_] {
@@ -420,7 +421,7 @@ std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::W
   return timers;
 }
 
-// It is asked for its name only once.
+// Its name is determined only once.
 bool Roll::is_here_locked(const rclcpp::Waitable::SharedPtr &waitable) {
   const auto known = records_.find(waitable.get());
   if (known == records_.end() || known->second.thing.lock() != waitable) return false;
@@ -450,7 +451,7 @@ void Roll::see_group_locked(const Everything &everything, const rclcpp::Callback
 }
 
 void Roll::update(const std::function<Groups()> &groups) {
-  std::vector<Everything> all;  // outlives the lock: a destructor of the program may call us
+  std::vector<Everything> all;  // must outlive the lock: a destructor of the program may call this object
   const std::lock_guard<std::mutex> lock(mutex_);
   round_++;
   const Nodes names = nodes_of_groups_locked();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roll of what is in an executor: kept in step with the callback groups of its nodes.
+// The list of an executor's entities, kept consistent with the callback groups of its nodes.
 #pragma once
 
 #include <functional>
@@ -23,25 +23,25 @@ class Roll {
   Roll(const Roll &) = delete;
   Roll &operator=(const Roll &) = delete;
 
-  // Its groups bear its name from now on.
+  // Registers the node's name for its groups.
   void know(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
   void know(const rclcpp::CallbackGroup::SharedPtr &group,
             const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
   using Groups = std::vector<rclcpp::CallbackGroup::WeakPtr>;
-  // Add what is new in the groups, and remove what is not in them any more. From any thread. The function gives all
-  // groups of now: it is called with the lock of the roll, so that no update goes by what was before another.
+  // Add new entities of the groups, and remove those no longer in them. From any thread. The function returns all
+  // present groups: it is called with this object's lock, so that no update uses outdated groups.
   void update(const std::function<Groups()> &groups);
-  // Those of a node, as the engine knows them; of what is in them.
+  // The engine's groups of a node's entities.
   std::vector<std::shared_ptr<tide_rcl::Group>> groups_of(rclcpp::node_interfaces::NodeBaseInterface &node) const;
-  // False: it is not here.
+  // False: it is not in this executor.
   bool set_priority(const rclcpp::Waitable &waitable, tide_priority_t priority);
 
   bool has_chains() const { return !plan_.empty(); }
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
-  // What has changed about the names of chains since the last call.
+  // Changes of the matching names of chains since the last call.
   std::vector<NameLog::Line> log_of_names();
-  // As chains name it, as "subscription /node /topic"; or what it is and its node.
+  // Its name in chains, as "subscription /node /topic"; or its kind and node.
   std::string name_of(const tide_rcl::Entity &entity) const;
 
  private:
@@ -63,7 +63,7 @@ class Roll {
     std::shared_ptr<tide_rcl::Group> group;
   };
   using Nodes = std::unordered_map<const rclcpp::CallbackGroup *, std::string>;
-  // All that rclcpp has, held while it is looked at, and let go of without a lock.
+  // References to rclcpp's objects, held while they are examined, and released without a lock.
   struct Everything;
 
   Nodes nodes_of_groups_locked();
@@ -81,7 +81,7 @@ class Roll {
   tide_rcl::Engine &engine_;
   rclcpp::Context::SharedPtr context_;
   Plan plan_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   NameLog name_log_;
   std::uint64_t round_ = 0;
   std::vector<rclcpp::node_interfaces::NodeBaseInterface::WeakPtr> nodes_;

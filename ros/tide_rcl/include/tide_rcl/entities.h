@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subscriptions, services, clients, guards and timers of plain rcl in an engine, by the middleware's own callbacks: no
-// wait set.
+// Subscriptions, services, clients, guards and timers of plain rcl in an engine, driven by the middleware's callbacks,
+// without a wait set.
 //
 //   tide_rcl::Engine engine;
 //   auto scan = std::make_shared<tide_rcl::Subscription>(&subscription, make_message, on_message);
 //   engine.add(scan, TIDE_PRIORITY(2, 1));
 //   engine.spin();
 //
-// What rcl made stays the program's and outlives its place in the engine. While it is there, nobody else sets its
-// on-new callback or takes from it. One run takes one message.
+// The rcl object stays the program's and must outlive its entity in the engine. Meanwhile no one else may set its
+// on-new callback or take from it. One run takes one message.
 #pragma once
 
 #include <atomic>
@@ -25,12 +25,12 @@
 
 namespace tide_rcl {
 
-// std::runtime_error with what rcl said, when it is not RCL_RET_OK.
+// Throws std::runtime_error with rcl's message unless the result is RCL_RET_OK.
 void check(rcl_ret_t result, const char *call);
 
-// What becomes ready because something arrived that waits in a queue of the middleware.
-// A queue that keeps the last `depth` lets the oldest go: there never is more to run for than its depth, however many
-// arrivals were told while the callback waited for its turn. So a flood leaves no backlog of runs that find nothing.
+// An entity that becomes ready when a message arrives in a queue of the middleware. A queue with history depth drops
+// the oldest, so there are never more pending runs than its depth, however many arrivals were reported meanwhile. So a
+// flood leaves no backlog of empty runs.
 class Arrivals : public Entity {
  public:
   // From the middleware's thread.
@@ -43,7 +43,7 @@ class Arrivals : public Entity {
   static void on_arrival(const void *arrivals, std::size_t times);  // an rcl_event_callback_t
 
   void run() final;
-  virtual void take() = 0;  // the next that waits, if there is one, and runs the program's function with it
+  virtual void take() = 0;  // takes the next waiting message, if any, and calls the program's function with it
   void connect() override { waiting_.store(0); }
 
  private:
@@ -51,7 +51,7 @@ class Arrivals : public Entity {
   std::atomic<std::size_t> waiting_{0};  // notified, and not run yet
 };
 
-// A message, request or response of the right type to take into; called for each run.
+// Makes a message, request or response of the right type for each run.
 using MakeMessage = std::function<std::shared_ptr<void>()>;
 
 class SubscriptionEntity : public Arrivals {
@@ -77,7 +77,7 @@ class Subscription final : public SubscriptionEntity {
   Function function_;
 };
 
-// The bytes as they came; they are the function's for the length of its call.
+// Passes the serialised bytes, valid during the call.
 class SerializedSubscription final : public SubscriptionEntity {
  public:
   using Function = std::function<void(const rcl_serialized_message_t &message, const rmw_message_info_t &info)>;
@@ -88,8 +88,8 @@ class SerializedSubscription final : public SubscriptionEntity {
   Function function_;
 };
 
-// The middleware's own memory, lent for the length of the call. std::invalid_argument: the middleware does not lend
-// messages of this type (rcl_subscription_can_loan_messages).
+// Passes a message in the middleware's own memory, valid during the call. std::invalid_argument: the middleware does
+// not lend messages of this type (rcl_subscription_can_loan_messages).
 class LoanedSubscription final : public SubscriptionEntity {
  public:
   using Function = std::function<void(const void *message, const rmw_message_info_t &info)>;
@@ -129,7 +129,7 @@ class Client final : public Arrivals {
   Function function_;
 };
 
-// A guard condition: the middleware's have no callbacks, so this one is the engine's. trigger makes it ready once,
+// A guard condition: implemented by the engine, since the middleware's have no callbacks. trigger makes it ready once,
 // however often it is called before it runs.
 class Guard final : public Entity {
  public:
@@ -145,31 +145,30 @@ class Guard final : public Entity {
 
 // ---- timers ----
 //
-// Timers of rcl in the engine's timer_list. rcl says when the next expiry is, the engine waits for it: a timer costs
-// nothing until it is due, however many there are.
+// Timers of rcl in the engine's timer_list. rcl provides the next expiry and the engine waits for it, so timers cost
+// nothing until they are due.
 //
-// A timer on the steady clock starts when its lane chooses it, at its time or after, never before. Expiries that pass
-// unseen are skipped and the grid is kept, as rcl does. On other clocks time can jump: with simulated time a timer
-// looks at its clock when that is set and at no other time; otherwise at its expiry, and at the latest a second after
-// its last look.
+// A timer on the steady clock starts when its lane chooses it, never before its time. Missed expiries are skipped and
+// the grid is kept, as in rcl. On other clocks time can jump: with simulated time a timer checks its clock only when
+// the clock is set; otherwise at its expiry, and at least once a second.
 
 // Base of timers: those of rcl follow, those of rclcpp are in tide_rclcpp.
 class TimerEntity : public Entity {
  protected:
   enum class Of {
-    kExecutor,  // which calls it, and hears when its clock jumps
-    kOwner      // which calls it or sets it anew when it is served, and keeps its clock
+    kExecutor,  // the executor calls it and is notified of clock jumps
+    kOwner      // the owner calls or rearms it when served, and keeps its clock
   };
   explicit TimerEntity(Of whose = Of::kExecutor) noexcept : Entity(TIDE_CALLBACK_TIMER), whose_(whose) {}
-  // Null when it is gone.
+  // Null if it no longer exists.
   [[nodiscard]] virtual std::shared_ptr<const rcl_timer_t> lock() const = 0;
-  // rcl_timer_call, with what fire is given; false: canceled, and fire is not called.
+  // Calls rcl_timer_call and provides the argument of fire; false: canceled, and fire is not called.
   virtual bool call(std::shared_ptr<void> &data) = 0;
   virtual void fire(const std::shared_ptr<void> &data) = 0;
 
   void run() final;
   void connect() override;
-  // Its reset, or a jump of its clock: look when it is due.
+  // Called after its reset or a jump of its clock: determines the new expiry.
   void follow() noexcept;
 
  private:
@@ -178,12 +177,12 @@ class TimerEntity : public Entity {
   void follow_clock_locked(const rcl_timer_t &timer, std::int64_t period_ns) noexcept;
 
   Of whose_;
-  std::mutex mutex_;  // of the timer's state in rcl and here, which have to agree
+  std::mutex mutex_;  // keeps the timer's state in rcl and here consistent
   bool steady_ = true;
 };
 
-// A timer of plain rcl, which outlives its place in the engine. function gets no message; rcl's own callback is not
-// used. Add and remove it while nobody sets its clock.
+// A timer of plain rcl, which must outlive its entity in the engine. function gets no message; rcl's own callback is
+// not used. Do not set its clock while adding or removing it.
 class Timer final : public TimerEntity {
  public:
   Timer(rcl_timer_t *timer, std::function<void()> function);
@@ -201,10 +200,10 @@ class Timer final : public TimerEntity {
   std::function<void()> function_;
 };
 
-// A timer of rcl that something else keeps for a wait set, as an action server does for the expiry of its goals: no
-// event tells that it is due. serve runs when it is, and does what its owner does when a wait set finds it ready. One
-// that is due still is served again a millisecond later. On a clock with simulated time it is looked at each second.
-// Its owner may set and end it from any thread.
+// An rcl timer that another object keeps for a wait set, such as an action server's for the expiry of its goals: no
+// event reports that it is due. serve runs when it is due and does what its owner does when a wait set finds it ready.
+// If it is still due it is served again a millisecond later. With simulated time it is checked each second. Its owner
+// may set and end it from any thread.
 class KeptTimer final : public TimerEntity {
  public:
   KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve);
@@ -219,7 +218,7 @@ class KeptTimer final : public TimerEntity {
 
   std::weak_ptr<const rcl_timer_t> timer_;
   std::function<void()> serve_;
-  std::uintptr_t number_ = 0;  // among those that are connected
+  std::uintptr_t number_ = 0;  // number among the connected timers
 };
 
 }  // namespace tide_rcl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine writes about its runs: execution times for `tide trace times`, and a trace for `tide trace export`.
+// Records of an engine's runs: execution times for `tide trace times`, and a trace for `tide trace export`.
 #pragma once
 
 #include <condition_variable>
@@ -17,8 +17,7 @@
 
 namespace tide_rcl {
 
-// A file of this process. The first to open it empties it, later ones append. {pid} in the path is the number of the
-// process.
+// A file of this process. The first open truncates it, later ones append. {pid} in the path is the process id.
 class OutputFile {
  public:
   // std::runtime_error: it cannot be written.
@@ -36,12 +35,12 @@ class OutputFile {
   std::FILE *file_;
 };
 
-// Execution times by name, on the clock of the thread that runs: what preempts a callback is not counted.
+// Execution times by name, on the running thread's processor clock, which excludes preemption.
 class Measurements {
  public:
   Measurements();
-  // Where the times of a callback with these names ("chain/callback") go; the same names share a place. It stays until
-  // the end. Thread-safe.
+  // The record of a callback with these names ("chain/callback"); equal names share one. Valid as long as this object.
+  // Thread-safe.
   tide_measurement_t *of(const std::vector<std::string> &names);
   tide_measure_t *measure() { return &measure_; }
   // A line for each name that ran, as `tide trace times` reads them. Thread-safe, while callbacks run too.
@@ -53,17 +52,17 @@ class Measurements {
   std::map<std::vector<std::string>, std::unique_ptr<tide_measurement_t>> places_;
 };
 
-// The format is that of docs/internals/trace.md. A thread without urgency writes what lanes record; a record costs a
-// lane a few stores. A lane that is 16,384 records ahead of that thread drops new ones, which the file counts.
+// The format is that of docs/internals/trace.md. A low-priority thread writes the lanes' records; a record costs a lane
+// a few stores. A lane that is 16,384 records ahead of that thread drops new ones, which the file counts.
 class Trace {
  public:
-  // place: number of this program among those of one picture. std::runtime_error: the file cannot be written.
+  // place: number of this program in a combined trace. std::runtime_error: the file cannot be written.
   Trace(const std::string &path, std::uint16_t place, std::size_t lanes);
   Trace(const Trace &) = delete;
   Trace &operator=(const Trace &) = delete;
   ~Trace();
 
-  // From the thread that runs rounds of this lane.
+  // Called by the thread that runs this lane's rounds.
   struct Start {
     tide_priority_t priority;
     tide_callback_kind_t kind;
@@ -88,7 +87,7 @@ class Trace {
   tide_trace_instances_t instances_{};
   std::vector<Ring> rings_;
   bool failed_ = false;
-  std::mutex mutex_;  // of the end
+  std::mutex mutex_;  // guards the end flag
   std::condition_variable ends_;
   bool ended_ = false;
   std::thread thread_;

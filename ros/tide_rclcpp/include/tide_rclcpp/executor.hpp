@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executor for rclcpp that runs the most urgent callback first and knows about chains. It takes the place of
-// rclcpp's in one line:
+// An executor for rclcpp that runs the most urgent callback first and supports chains. It replaces rclcpp's in one
+// line:
 //
 //   tide_rclcpp::Executor executor(tide_rclcpp::options_of(*node->get_node_parameters_interface()));
 //   executor.add_node(node);
 //   executor.spin();
 //
-// Driven by events: no wait set, no look at what is not ready. A choice costs O(log n) of what is ready; timers wait in
-// a queue by time. Every spin of rclcpp::Executor, cancel, callback groups, nodes and groups that come and go,
-// simulated time, intra-process messages, actions and other waitables work as rclcpp documents them. Differences:
-// - order: by priority, then by arrival. rclcpp's executors go by kind and registration (the policy "default" does,
-// too).
-// - spin with several lanes runs callbacks on threads of the executor's own; the other spins run them on the caller's.
-// - an exception of a callback ends the spin that runs, on all lanes, and comes out of it. The executor can go on.
-// - a late timer skips what it missed, as rcl does, and never runs early. Waitables need set_on_ready_callback and
+// Event-driven, without a wait set: only ready callbacks are inspected. A choice costs O(log n) in the ready callbacks;
+// timers wait in a queue by time. Every spin of rclcpp::Executor, cancel, callback groups, nodes and groups added and
+// removed at run time, simulated time, intra-process messages, actions and other waitables work as rclcpp documents
+// them. Differences:
+// - order: by priority, then by arrival. rclcpp's executors order by kind and registration, as does the policy
+// "default".
+// - spin with several lanes runs callbacks on the executor's threads; the other spins run them on the caller's.
+// - an exception of a callback ends the current spin on all lanes and is rethrown from it. The executor remains usable.
+// - a late timer skips missed expiries, as in rcl, and never runs early. Waitables need set_on_ready_callback and
 //   take_data_by_entity_id, as with rclcpp's EventsExecutor. Timers that they put into a wait set are served, too.
 #ifndef TIDE_RCLCPP__EXECUTOR_HPP_
 #define TIDE_RCLCPP__EXECUTOR_HPP_
@@ -57,27 +58,28 @@ class Executor : public rclcpp::Executor {
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_manually_added_callback_groups() override;
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_automatically_added_callback_groups_from_nodes() override;
 
-  // As remove_node, and returns when no callback of the node runs any more, but for the one that calls this: then the
-  // node and what its callbacks use may end, or go to another executor: an exclusive group holds within one. It waits
-  // as long as they take: for ever, if one of them waits for the caller.
+  // As remove_node, but returns when no callback of the node runs any more, except the caller's own. The node and the
+  // data of its callbacks may then be destroyed or moved to another executor (an exclusive group holds only within
+  // one). It waits as long as the callbacks run: for ever, if one of them waits for the caller.
   void remove_node_and_wait(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
 
-  // Of what no name reaches: this waitable. It has no effect on one that comes
-  // later. std::invalid_argument: it is not in this executor.
+  // Sets the priority of a waitable, which has no name for chains. No effect on one that is added later.
+  // std::invalid_argument: it is not in this executor.
   void set_priority(const rclcpp::Waitable &waitable, std::uint8_t level, std::uint8_t position = 0);
 
-  // Names of chains that match nothing in the nodes that are here, and callbacks that are of no chain, one a line.
-  // While it spins it logs when a name matches and when it does no longer (a warning), and each time that a node has
-  // come all that never matched (a warning). Of callbacks without a chain it logs the number, and at level debug each.
+  // Names in chains that match no callback of the present nodes, and callbacks without a chain, one a line. While
+  // spinning, the executor logs when a name matches and when it no longer does (a warning), and after each new node all
+  // names that never matched (a warning). It logs the number of callbacks without a chain, and at level debug each of
+  // them.
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
 
-  // Whose exception came out of the last spin, as "subscription /planner /scan"; empty: no callback's.
+  // The callback whose exception ended the last spin, as "subscription /planner /scan"; empty: none.
   std::string failed_callback() const;
 
-  // What Options::measured_file will hold, as of now; empty without one.
+  // Present contents of Options::measured_file; empty without one.
   std::string measurement_lines();
-  // From a callback: in the trace, it is this instance of its chain, as a number in its message says.
+  // Called by a callback: sets its instance number in the trace, from a number in its message.
   static void set_trace_instance(std::uint32_t instance) noexcept;
 
   tide_executor_counters_t counters();

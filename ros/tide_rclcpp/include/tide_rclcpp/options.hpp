@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an Executor is told: its lanes, its policy, and the chains whose callbacks it shall prefer. Nodes need no
+// Options of an Executor: its lanes, its policy, and the chains whose callbacks it prefers. Nodes need no
 // change: callbacks are named by their kind, node and topic or service.
 //
-// A chain in words:   brake 2: timer /lidar 10ms, subscription /planner /scan, remote, service /planner /planner/stop
+// A chain as text:   brake 2: timer /lidar 10ms, subscription /planner /scan, remote, service /planner /planner/stop
 //   its name and level (1 to 126, larger is more urgent), then its callbacks in the order in which data flows through
 //   them. A kind (timer, subscription, service, client,
-//   action_server, action_client), a node with its namespace or * for any, and the full name of
-//   the topic, service or action as it is after remapping; of a timer its period, which may be left out. `remote` is a
-//   callback of another process. Without a period, all timers of the node are named, whatever periods they get.
-//   Behind a callback, `as NAME` names it in what `tide trace times` reads; otherwise it is its kind and its place, as
-//   timer_1. `priority N` gives it another priority (1 to 32511, 256 for each level) than its place in the chain. Later
+//   action_server, action_client), a node with its namespace or * for any, and the full name of the topic, service or
+// action after remapping; for a timer its period, which may be omitted. `remote` is a callback of another process.
+// Without a period, all timers of the node match, whatever their periods.
+//   After a callback, `as NAME` names it for `tide trace times`; the default is its kind and position, as timer_1.
+// `priority N` overrides its priority (1 to 32511, 256 for each level). Later
 //   in a chain is more urgent; a callback of several chains has the highest of its priorities.
 //
-// A lane in words:    urgent from 2 fifo 60 cpu 1
-//   its name and the lowest level that it serves (up to below the next lane's); then as wanted `fifo N`, `rr N`,
+// A lane as text:    urgent from 2 fifo 60 cpu 1
+//   its name and the lowest level that it serves (up to below the next lane's); then optionally `fifo N`, `rr N`,
 //   `deadline RUNTIME PERIOD`, `budget RUNTIME PERIOD fifo N low N`, `cpu N`, `normal if refused`.
 //
 // `tide show --as parameters` writes both for an executor of a system.toml.
 //
-// Durations have a unit: ns, us, ms or s. std::invalid_argument says which word is not understood.
+// Durations have a unit: ns, us, ms or s. std::invalid_argument names an invalid word.
 #ifndef TIDE_RCLCPP__OPTIONS_HPP_
 #define TIDE_RCLCPP__OPTIONS_HPP_
 
@@ -44,8 +44,8 @@ struct Callback {
   std::string node;                    // "*": any
   std::string name;                    // topic, service or action
   std::chrono::nanoseconds period{0};  // of a timer; 0: any
-  tide_priority_t priority = 0;        // in place of what its chain gives it; 0: none
-  std::string label = {};              // in system.toml and in measurements; empty: its kind and place
+  tide_priority_t priority = 0;        // overrides its chain's; 0: none
+  std::string label = {};              // in system.toml and in measurements; empty: its kind and position
 };
 
 struct Chain {
@@ -58,8 +58,8 @@ struct Options {
   std::vector<tide_rcl::Lane> lanes;  // empty: one, the thread that spins
   tide_rcl::Policy policy = tide_rcl::Policy::kChains;
   std::vector<Chain> chains;
-  // How long what a callback publishes within the process may wait for another lane of its level than its own, where
-  // one looks by itself by then (tide_rcl/engine.h). 0: another lane is woken at once.
+  // Longest time for which an intra-process message waits for another lane of its level to wake by itself
+  // (tide_rcl/engine.h). 0: another lane is woken at once.
   std::chrono::nanoseconds patience = std::chrono::microseconds(100);
   // Files for execution times of all callbacks of chains (`tide trace times` reads it) and for a trace of all callbacks
   // (`tide trace export`); written until the executor ends. {pid} in a path is the number of the process. Empty: the
@@ -70,17 +70,17 @@ struct Options {
 
 Chain parse_chain(const std::string &words);
 tide_rcl::Lane parse_lane(const std::string &words);
-// As parse_chain takes it.
+// In the syntax of parse_chain.
 std::string to_string(const Callback &callback);
 std::string to_string(std::chrono::nanoseconds duration);
-// "10ms"; nothing when it is none.
+// Parses "10ms"; unset if it is no duration.
 std::optional<std::chrono::nanoseconds> duration_of(const std::string &text);
-// Of the callback at this position, as in measurements: brake/timer_1.
+// Name in measurements of the callback at this position: brake/timer_1.
 std::string name_of(const Chain &chain, std::size_t position);
 
-// From parameters, which it declares: tide.chains and tide.lanes (lists of words as above), tide.policy ("chains" or
-// "default"), tide.patience (a duration, as 50us, or none), tide.measured_file, tide.trace_file and tide.trace_place.
-// std::invalid_argument: another parameter of this node begins with "tide.".
+// Reads options from parameters, which it declares: tide.chains and tide.lanes (lists of texts as above), tide.policy
+// ("chains" or "default"), tide.patience (a duration, as 50us, or none), tide.measured_file, tide.trace_file and
+// tide.trace_place. std::invalid_argument: another parameter of this node begins with "tide.".
 Options options_of(rclcpp::node_interfaces::NodeParametersInterface &parameters);
 
 }  // namespace tide_rclcpp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the releases of rclcpp that this package compiles for. Found out by the compiler, as numbers of
-// versions do not tell which change was backported.
+// Differences between the supported releases of rclcpp. Detected by the compiler, as version numbers do not show
+// backported changes.
 #ifndef TIDE_RCLCPP__RELEASES_HPP_
 #define TIDE_RCLCPP__RELEASES_HPP_
 
