@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the built programs are, those of the laboratory's own build (make -C lab build) before the product's; where an
-agent is."""
+"""Paths of built programs: the laboratory's own build (make -C lab build) comes before the product's; ports of an
+agent."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every plot of the laboratory looks, for matplotlib."""
+"""Style of the laboratory's plots, for matplotlib."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns: blocks of seeds on all processors, added up. Single bounds are hunted by tide-hunt, whole descriptions by
-workers."""
+"""Campaigns: blocks of seeds on all processors, added up. tide-hunt tests single bounds, workers test whole
+descriptions."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from tide_lab.hunt.workers import WorkerError, Workers
 from tide_lab.programs import find_binary
 
 BLOCK_SYSTEMS = 5000
-BLOCK_BOARDS = 100  # of boards with a line, which take longer
+BLOCK_BOARDS = 100  # for boards with a line, which take longer
 BLOCK_DESCRIPTIONS = 250
 OBSERVERS = ("exact", "shipped")
 
 
 class HuntError(Exception):
-    """tide-hunt failed; the text is what it said."""
+    """tide-hunt failed; the text is its message."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """The systems of seeds `first` to `first + count - 1` against one bound, played out by one observer."""
+    """The systems of seeds `first` to `first + count - 1` against one bound, played by one observer."""
 
     quarry: str
     observer: str
@@ -47,16 +47,16 @@ class Block:
 
 @dataclass
 class Found:
-    """What the blocks of one bound and observer saw. `histogram`: bounds over the worst observed, by step."""
+    """Sum of the blocks of one bound and observer. `histogram`: ratios of bound to worst observation, by step."""
 
     systems: int = 0
     accepted: int = 0
     observations: int = 0
     exceeded: int = 0
-    ratio_sums: list[float] = field(default_factory=list)  # of the blocks: their sum depends on no order
+    ratio_sums: list[float] = field(default_factory=list)  # one for each block: the sum must not depend on the order
     histogram: Counter[float] = field(default_factory=Counter)
-    unplayed: Counter[str] = field(default_factory=Counter)  # descriptions, by what would have to be different
-    failed: int = 0  # of descriptions: finds of any kind, of which the first few of a block are in `failures`
+    unplayed: Counter[str] = field(default_factory=Counter)  # descriptions that were not played, by reason
+    failed: int = 0  # number of descriptions with any failure; the first few of a block are in `failures`
     failures: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, told: dict[str, Any]) -> None:
@@ -106,12 +106,12 @@ def quarry_names() -> list[str]:
 
 
 def is_whole(quarry: str) -> bool:
-    """Descriptions, on the whole way of `tide check`: a family of them, or a file."""
+    """Whether it names descriptions to be tested by the whole of `tide check`: a family, or a file."""
     return is_description(quarry) or any(one.name == quarry for one in FAMILIES)
 
 
 def is_board(quarry: str) -> bool:
-    """A board with a serial line, which only the shipped runtime can play."""
+    """Whether it is a board with a serial line, which only the shipped runtime can play."""
     return quarry.startswith("link-")
 
 
@@ -124,7 +124,7 @@ def observers_of(quarry: str, observers: list[str]) -> list[str]:
 
 
 def blocks(quarries: list[str], observers: list[str], first: int, systems: int) -> Iterator[Block]:
-    """All bounds advance together, so that an interrupted campaign has seen something of each."""
+    """Blocks of all bounds in turn, so that an interrupted campaign has tested each of them."""
     for start in range(first, first + systems, BLOCK_SYSTEMS):
         for quarry in quarries:
             size = block_size(quarry)
@@ -175,7 +175,7 @@ def each_block(engine: str, schedules: int, climbs: int, todo: list[Block]) -> I
         try:
             yield from each(engine, program, local, remote, todo)
         except BaseException:
-            workers.stop()  # threads that wait for them end
+            workers.stop()  # ends the threads that wait for them
             raise
 
 
@@ -204,12 +204,11 @@ def _in_a_worker(schedules: int, climbs: int, files: dict[str, str], block: Bloc
         return _hunted(of_this_worker(find_binary(PROGRAM)), _workers_here(), schedules, climbs, block)
 
 
-# ---- mutants ----
-# All that is broken on purpose: the bounds of tide-hunt, and the lowerings between a description and the analysis.
+# ---- mutants ---- Deliberate defects: in the bounds of tide-hunt, and in the steps from a description to the analysis.
 
 
 def hunt_twins(systems: int, schedules: int, climbs: int) -> bool:
-    """Prints a line for each; false: one was not caught by so many systems."""
+    """Prints a line for each defect; false: one was not detected with this number of systems."""
     need_programs()
     words = [f"count={systems}", f"schedules={schedules}", f"climbs={climbs}", "observer=shipped"]
     with Simulator(find_binary(PROGRAM)) as hunter:

@@ -38,7 +38,7 @@ _SHOWN_FAILURES = 10
 
 @dataclass
 class _Hunt:
-    """What is asked for, and what was seen so far."""
+    """The request, and the results so far."""
 
     schedules: int
     climbs: int
@@ -180,7 +180,7 @@ def _refuse(text: str) -> None:
 
 
 def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None, engine: str) -> None:
-    """Fills `wanted` as it goes."""
+    """Adds results to `wanted` as blocks finish."""
     for block in work:
         wanted.found.setdefault((block.quarry, block.observer), Found())
     columns = (TextColumn("hunt"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
@@ -220,7 +220,7 @@ def _described(block: Block, failure: dict[str, Any], wanted: _Hunt) -> str:
 
 
 def _kept(block: Block, failure: dict[str, Any], wanted: _Hunt) -> str:
-    """Writes the description; the file says how it was played."""
+    """Writes the description; the file includes the command that replays it."""
     again = replay(block, failure, wanted.schedules, wanted.climbs)
     executor = f", executor {failure['executor']}" if failure["executor"] else ""
     lines = [f"{block.quarry} {failure['seed']}{executor}: {failure['what']}"]
@@ -263,7 +263,7 @@ def _report(wanted: _Hunt) -> None:
 
 
 def _report_unplayed(wanted: _Hunt, console: Console) -> None:
-    """What was drawn and not held against anything is said."""
+    """Reports the systems that were drawn and not compared with a bound."""
     for (name, _), one in wanted.found.items():
         if not is_whole(name):
             continue

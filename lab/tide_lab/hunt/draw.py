@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole system descriptions of a family, drawn by seed. What is drawn is what a system.toml says; nobody downstream
-knows how it came about."""
+"""Whole system descriptions of a family, drawn by seed. The result is the content of a system.toml; later steps do not
+depend on how it was drawn."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tide.system.model import Chain
 from tide_lab.hunt.families import BATCHES, Family
 
 Document = dict[str, Any]
-# Names that run into each other when somebody joins them with a character that a name may have.
+# Names that become ambiguous when joined with a character that is allowed in names.
 _ALIKE = ("a", "b", "c", "a_b", "b_c", "a_1", "a_2", "a_b_1", "a_b_c", "b_itself", "a_b_itself", "c_itself", "itself")
 _PERIODS_MS = (4, 5, 8, 10, 16, 20, 25, 40, 50, 80, 100, 200)
 
 
 def draw(of: Family, seed: int) -> Document:
-    """The description of this seed. `losses`, which a description does not say, goes beside it."""
+    """The description of this seed. `losses`, which no description contains, is passed separately."""
     return _Draw(of, random.Random(f"{of.name} {seed}")).document()
 
 
@@ -27,7 +27,7 @@ class _Draw:
         self.of = of
         self.random = source
         self.alike = source.random() < 0.25
-        self.few = source.random() < 0.35  # few chains, short on a board: what the line and the host do counts for more
+        self.few = source.random() < 0.35  # few chains, short on a board: line and host matter more
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -56,7 +56,7 @@ class _Draw:
         return document
 
     def group(self, document: Document) -> None:
-        """Beside a board: callbacks of the host in groups, one of several chains at least where there are some."""
+        """With a board: callbacks of the host in groups, at least one of which has several chains if possible."""
         hosts = [one for one in document["executors"] if one["where"] == "host"]
         document["groups"] = self.groups(hosts)
         for callback in (one for chain in document["chains"] for one in chain["callbacks"]):
@@ -65,7 +65,7 @@ class _Draw:
                 callback["group"] = self.random.choice(names)
 
     def widen(self, document: Document) -> None:
-        """A board with several lanes has one for each chain that comes there."""
+        """A board with several lanes gets one for each of its chains."""
         for board in document["executors"]:
             if self.of.boards != (1,) and board["where"] == "mcu" and board["lanes"] > 1:
                 coming = [
@@ -88,7 +88,7 @@ class _Draw:
             chain["burst"] = self.random.choice((2, 2, 3, 5))
 
     def share(self, document: Document) -> None:
-        """Chains that ask a service there ask the same one, or one of two."""
+        """Chains that call a service there call the same one, or one of two."""
         places = [one["name"] for one in document["executors"] if one["where"] == self.of.shared_on]
         chains = [one for one in document["chains"] if self.is_asking(one, places)]
         names = ("one", "other") if len(chains) > 3 and self.chance(0.3) else ("one",)
@@ -98,7 +98,7 @@ class _Draw:
             if len(chains) > 2 and self.chance(0.1):
                 continue
             asks, serves, takes = chain["callbacks"]
-            if self.of.shared_on == "mcu" and asks["executor"] == of[name]:  # which no simulated board is
+            if self.of.shared_on == "mcu" and asks["executor"] == of[name]:  # no simulated board does this
                 asks["executor"] = takes["executor"] = self.random.choice(self.host_names(document))
             serves["executor"] = of[name]
             serves.pop("group", None)
@@ -119,7 +119,7 @@ class _Draw:
         return "requests" in asks and serves["executor"] in places
 
     def locks(self, document: Document) -> list[Document]:
-        """Taken on the board, if there is one."""
+        """The locks are on the board, if there is one."""
         callbacks = [(chain["name"], one) for chain in document["chains"] for one in chain["callbacks"]]
         left_us = {
             f"{name}.{one['name']}": round(one["execution_ms"] * 1000)
@@ -140,7 +140,8 @@ class _Draw:
         return locks
 
     def paths(self, chains: Sequence[Document]) -> list[Document]:
-        """Ways from one chain to another one that begins where it ends; of short chains, so that they have bounds."""
+        """Paths from one chain to another that begins where the first ends; of short chains, so that they have
+        bounds."""
         begins = {chain["name"]: self.root(chain, chains)["callbacks"][0]["executor"] for chain in chains}
         paths = []
         for name in self.names("p", 2):
@@ -199,13 +200,13 @@ class _Draw:
         hosts = document["executors"]
         crowd = self.chance(0.3)  # one fast timer and many slow chains
         count = self.random.randint(3, 9) if crowd else self.random.randint(2, 4 if len(hosts) == 1 else 5)
-        # Of all lanes; what a budget leaves.
+        # Capacity of all lanes within their budgets.
         capacity = sum(one["lanes"] * one.get("budget_ms", 1) / one.get("budget_period_ms", 1) for one in hosts)
-        # A chain that moves between executors loads whichever it comes to.
+        # A chain that moves between executors loads each of them.
         load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
         if self.of.rings:
             crowd, load = False, load * 0.8
-        if self.of.shared:  # servers come together on one executor
+        if self.of.shared:  # all servers are on one executor
             crowd, load = False, load * 0.6
         shares = self.parts(load, count)
         priorities = self.random.sample(range(1, 127), count)
@@ -240,7 +241,7 @@ class _Draw:
         return chains
 
     def join(self, chain: Document, chains: Sequence[Document]) -> None:
-        """One or two further callbacks behind the same timer."""
+        """One or two further callbacks after the same timer."""
         root = self.root(chain, chains)
         named = [
             f"{other['name']}.{callback['name']}"
@@ -258,7 +259,7 @@ class _Draw:
             chain["jitter_ms"] = round(chain["period_ms"] * self.random.choice((0.05, 0.1, 0.25)), 2)
 
     def shared_ms(self, chain: Document, chains: Sequence[Document]) -> float:
-        """Of the callbacks that it branches behind."""
+        """Time of the callbacks after which it branches."""
         if "branches_from" not in chain:
             return 0.0
         name, _, last = chain["branches_from"].partition(".")
@@ -268,7 +269,7 @@ class _Draw:
         return float(shared_ms + self.shared_ms(other, chains))
 
     def root(self, chain: Document, chains: Sequence[Document]) -> Document:
-        """Whose timer starts it."""
+        """The chain whose timer starts it."""
         while "branches_from" in chain:
             name = chain["branches_from"].partition(".")[0]
             chain = next(one for one in chains if one["name"] == name)
@@ -278,7 +279,7 @@ class _Draw:
         hosts = document["executors"]
         at = self.random.choice(hosts)
         times_ms = [max(0.1, round(one, 1)) for one in self.parts(share * chain["period_ms"], steps)]
-        if steps == 2 and self.chance(0.5):  # a short timer starts long work
+        if steps == 2 and self.chance(0.5):  # a short timer callback starts long work
             times_ms = [0.1, max(0.1, round(sum(times_ms) - 0.1, 1))]
         callbacks: list[Document] = []
         for place, (name, execution_ms) in enumerate(zip(self.names("b", steps), times_ms, strict=True)):
@@ -313,12 +314,12 @@ class _Draw:
         most = self.random.choice((6, 12, 40))
         for chain in document["chains"]:
             rising = self.random.randint(1, most)
-            ordered = self.chance(0.5)  # as tide_chain_add would give them
+            ordered = self.chance(0.5)  # priorities as from tide_chain_add
             for place, callback in enumerate(chain["callbacks"]):
                 callback["priority"] = rising + place if ordered else self.random.randint(1, most)
 
     def parts(self, whole: float, count: int) -> list[float]:
-        """Uniform of all ways to divide it (UUniFast)."""
+        """Drawn uniformly from all divisions (UUniFast)."""
         parts, rest = [], whole
         for left in range(count - 1, 0, -1):
             further = rest * self.random.random() ** (1 / left)
@@ -360,7 +361,7 @@ class _Draw:
         return document
 
     def meet(self, chains: Sequence[Document]) -> None:
-        """Few priorities, equal ones where chains do not meet, or any."""
+        """A few priorities, equal ones where chains do not meet, or arbitrary ones."""
         step = self.random.choice((1, 40, 7_000, 100_000))
         met: list[tuple[int, set[str]]] = []
         for chain in self.random.sample(chains, len(chains)):
@@ -371,7 +372,7 @@ class _Draw:
             met.append((chain["priority"], here))
 
     def crowd(self, chains: list[Document], clients: Sequence[Document]) -> None:
-        """More chains than a board has levels, beside and less urgent than the others."""
+        """More chains than a board has levels, in addition to the others and less urgent."""
         for client in clients:
             for number in range(130 // len(clients) + 1):
                 chain: Document = {"name": f"{client['name']}_{number}", "priority": number + 1, "period_ms": 1000}
@@ -388,7 +389,7 @@ class _Draw:
         return {"kind": "udp"} | {key: link[key] for key in kept if key in link}
 
     def send_round(self, chain: Document, boards: Sequence[str], hosts: Sequence[str], first: bool) -> None:
-        """A chain from board to host and back becomes one of any form; the first one touches a board."""
+        """Gives a chain from board to host and back any other form; the first chain still touches a board."""
         here, there = self.random.sample(boards, 2)
         host = self.random.choice(hosts)
         way = self.random.choice(
@@ -431,7 +432,7 @@ class _Draw:
         link["return_ms"] = round(self.random.uniform(0, 3), 2) if self.chance(0.5) else 0
         known = 0.8 if self.few else 0.5
         link["exact_sizes"] = self.chance(known)
-        if self.chance(known):  # no frame of the simulator has more, no short one more than 4
+        if self.chance(known):  # no frame of the simulator has more escaped bytes, no short one more than 4
             link["escaped_bytes"] = 4 if self.few else 12
         if self.chance(0.5) or self.of.losses != (0,):
             link["heartbeat_delay_ms"] = self.random.randint(0, 60)
@@ -465,7 +466,7 @@ class _Draw:
         execution_ms = 1 if self.few else self.random.choice((2, 8, 15))
         is_host_busy = self.of.groups or (self.of.shared and self.of.shared_on == "host")
         host_ms = self.random.choice((8, 25) if is_host_busy else (1, 8))
-        whole = mtu_bytes - 20  # a message of best effort that is longer goes in fragments, which is the same code
+        whole = mtu_bytes - 20  # a longer best-effort message is sent in fragments by the same code
         request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
         if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
             request = self.random.randint(8, min(3000, 13 * whole))
@@ -523,13 +524,13 @@ class _Draw:
         return chain
 
     def make_service(self, chain: Document) -> None:
-        """Of three callbacks. Many requests are as short as they can be."""
+        """A chain of three callbacks. Many requests have the least size."""
         chain["reliability"] = "reliable"
         asks, serves, takes = chain["callbacks"]
         for callback, sent in ((asks, "requests"), (serves, "replies")):
             size = callback.pop("publishes")["payload_bytes"]
             size = self.random.choice((1, self.random.randint(1, 12), size, size))
-            size = max(size, 9) if sent == "replies" else size  # a flag and a text
+            size = max(size, 9) if sent == "replies" else size  # the reply has a flag and a text
             callback[sent] = {"service": chain["name"], "type": "std_srvs/srv/SetBool", "payload_bytes": size}
         serves["kind"], takes["kind"] = "service", "client"
 
@@ -539,7 +540,7 @@ def losses_of(of: Family, seed: int) -> int:
 
 
 def rendered(document: Document, name: str = "drawn") -> str:
-    """As a system.toml."""
+    """The text of the system.toml."""
     lines = ["[system]", f'name = "{name}"']
     for kind in ("executors", "links", "groups", "paths", "locks"):
         for entry in document.get(kind, ()):
@@ -566,10 +567,10 @@ def _value(value: Any) -> str:
 
 
 # ---- chains that branch and join ----
-# Chains of one timer in a drawn description with boards: they branch on the host, and join there or on a board.
+# Chains of one timer in a drawn description with boards: they branch on the host and join there or on a board.
 
 
-_CHAINS = 2  # of those that were drawn before, as many stay at most
+_CHAINS = 2  # most chains kept of those drawn before
 
 
 def add_tree(document: Document, source: random.Random, reliable: float, few: bool) -> None:
@@ -584,7 +585,7 @@ class _Tree:
         self._boards = [one["name"] for one in places if one["where"] == "mcu"]
         self._hosts = [one["name"] for one in places if one["where"] == "host"]
         self._chains: list[Document] = []
-        self._made: list[tuple[Document, Document]] = []  # what a chain may begin behind: chain and callback
+        self._made: list[tuple[Document, Document]] = []  # points where a chain may branch: chain and callback
 
     def add(self, reliable: bool) -> None:
         source, document = self._random, self._document
@@ -600,7 +601,7 @@ class _Tree:
         taken = {chain["priority"] for chain in document["chains"]}
         free = [one for one in range(1, 127) if one not in taken]
         own = source.sample(free, len(self._chains))
-        if source.random() < 0.5:  # others are between them
+        if source.random() < 0.5:  # other priorities lie between them
             own = [*free[: len(self._chains) - 1], free[-1]]
         for chain, priority in zip(self._chains, own, strict=True):
             chain["priority"] = priority
@@ -628,7 +629,7 @@ class _Tree:
         self._chain(self._way(), {"branches_from": first} | ({"joins": others} if others else {}))
 
     def _way(self) -> list[str]:
-        """To a board, or not so far."""
+        """Continues to a board, or ends before it."""
         way = self._random.choices(self._hosts, k=self._random.choice((0, 0, 1, 1, 2)))
         return [*way, self._random.choice(self._boards)] if not way or self._random.random() < 0.6 else way
 
@@ -651,13 +652,12 @@ class _Tree:
         return chain
 
 
-# ---- goals and results ----
-# Chains of a drawn description in which a node asks a board for one service after the other, as for a goal and its
-# result.
+# ---- goals and results ---- Chains of a drawn description in which a node calls one service of a board after the
+# other, as for a goal and its result.
 
 
 def ask_for_result(chain: Document, hosts: Sequence[str], source: random.Random, share: float) -> None:
-    """Of this share of the chains in which a node asks a board."""
+    """Does this for the given share of the chains in which a node calls a service of a board."""
     asks, serves, takes = (*chain["callbacks"], {}, {})[:3]
     asked = "requests" in asks and asks["executor"] in hosts and serves["executor"] not in hosts
     if not asked or source.random() >= share:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The families of whole system descriptions: what each may have (tide_lab.hunt.draw draws them)."""
+"""The families of whole system descriptions: the features that each may have (tide_lab.hunt.draw draws them)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BATCHES = ("batch", "batch_stock", "batch_blocking")
 
 @dataclass(frozen=True)
 class Family:
-    """Shares are of systems. executors: what `tide check` is asked for."""
+    """Shares are of systems unless noted. executors: values of --executor of `tide check`."""
 
     name: str
     executors: tuple[str, ...] = HOST_POLICIES
@@ -26,9 +26,9 @@ class Family:
     reliable: float = 0.0
     hold: float = 0.0
     losses: tuple[int, ...] = (0,)
-    rings: bool = False  # chains that go from one executor to the next and back, none of whose runs is much shorter
-    propagation: float = 0.0  # of the messages between two executors, those that take time
-    shapes: bool = False  # chains that do not come back, or begin on the host
+    rings: bool = False  # chains that move from one executor to the next and back, with visits of similar length
+    propagation: float = 0.0  # share of messages between two executors with a delay
+    shapes: bool = False  # chains that do not return to the board, or begin on the host
     boards: tuple[int, ...] = (1,)
     paths: float = 0.0  # of systems, those with paths over several chains
     joins: float = 0.0  # of chains that branch, those that wait for further ones
@@ -45,7 +45,7 @@ class Family:
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
 
 
-# Where the chains of a family run: one board or several, each with hosts behind it, and what a lossy line asks for.
+# Where the chains of a family run: one board or several, each with hosts, and the settings of a lossy line.
 _BOARD = Family("", ("tide", "lanes", "batch"), (1, 1, 2), (1, 1, 2), board=True)
 _BOARDS = replace(_BOARD, executors=("described", "tide", "lanes"), boards=(2, 2, 3))
 _TWO_BOARDS = replace(_BOARD, executors=("described",), boards=(2,))
@@ -57,7 +57,7 @@ def _on(place: Family, name: str, **axes: Any) -> Family:
     return replace(place, name=name, **axes)
 
 
-# What chains with services and branches have, on one board and on several.
+# Features of chains with services and branches, on one board and on several.
 _BOTH: dict[str, dict[str, Any]] = {
     "check-services{}": {"reliable": 0.6, "services": 0.7},
     "check-services-shared{}": {"reliable": 0.6, "services": 0.9, "shared": 1, "lanes": (1, 2, 2)},
@@ -65,7 +65,7 @@ _BOTH: dict[str, dict[str, Any]] = {
     "check-trees{}": {"reliable": 0.5, "trees": 1},
     "check-actions{}": {"reliable": 0.6, "services": 0.8, "actions": 0.8},
 }
-# Where the one board has something more.
+# Additional features of a single board.
 _ONE_BOARD: dict[str, dict[str, Any]] = {
     "check-services": {"idle": 0.2},
     "check-services-shared": {"lanes": (1, 2, 2, 3)},

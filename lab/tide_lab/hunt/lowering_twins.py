@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowerings that are broken on purpose: what a hunt of whole descriptions must catch, so that catching nothing means
-something. Each changes what the analysis is asked, as a defect between the description and the analysis would."""
+"""Deliberate defects in the steps from a description to the analysis. A hunt of whole descriptions must detect each of
+them; only then does a hunt without failures mean anything. Each changes the input of the analysis."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ASKS = ("ask_executors", "ask_link")
 
 @dataclass(frozen=True)
 class Twin:
-    """`broken` holds the defect as long as it is entered."""
+    """The defect exists while the context `broken` is active."""
 
     name: str
     family: str
@@ -38,7 +38,7 @@ class Twin:
 
 @dataclass(frozen=True)
 class Caught:
-    """after: descriptions; 0: it was not caught."""
+    """after: number of descriptions; 0: it was not detected."""
 
     twin: Twin
     after: int
@@ -46,7 +46,7 @@ class Caught:
 
 
 def _asked(change: Callable[[Document], None]) -> Callable[[], Any]:
-    """The analysis is asked for a changed document."""
+    """The analysis gets a changed document."""
 
     @contextmanager
     def broken() -> Iterator[None]:
@@ -87,7 +87,7 @@ def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
 
 
 def _levels(change: Callable[[dict[str, int]], dict[str, int]]) -> Callable[[], Any]:
-    """What is executed has other levels than those of the order that is bounded."""
+    """The executed levels differ from those in the bounds."""
 
     @contextmanager
     def broken() -> Iterator[None]:
@@ -109,7 +109,7 @@ def _reversed_levels(known: dict[str, int]) -> dict[str, int]:
 
 
 def _two_on_a_level(known: dict[str, int]) -> dict[str, int]:
-    """The two most urgent."""
+    """Gives the two most urgent levels the same value."""
     most = sorted(known.values())[-2:]
     return {name: most[0] if level in most else level for name, level in known.items()}
 
@@ -171,7 +171,7 @@ def _without_first(chain: Document) -> None:
 
 
 def _one_callback(chain: Document) -> None:
-    """As one that nothing passes."""
+    """The whole chain as one callback, without points at which others can pass."""
     first = chain["callbacks"][0]
     first["execution_ns"] = sum(one["execution_ns"] for one in chain["callbacks"])
     chain["callbacks"] = [first]
@@ -190,7 +190,7 @@ def _shared_lanes(document: Document) -> None:
 
 @contextmanager
 def _without_carried_jitter() -> Iterator[None]:
-    """The bound of a path is the sum of those of its stretches, each released as its timer is."""
+    """The bound of a path is the sum of its stretches' bounds, each with the release of a timer."""
 
     def other(document: Document, **options: Any) -> Any:
         answer = ask_executors({**document, "paths": []}, **options)
@@ -226,7 +226,7 @@ def _branches_without_what_they_share() -> Iterator[None]:
 
 @contextmanager
 def _joins_of_the_first_only() -> Iterator[None]:
-    """What else they wait for is forgotten."""
+    """The other waiting times are omitted."""
 
     def other(system: System) -> System:
         chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
@@ -294,19 +294,19 @@ def _fast_line(document: Document) -> None:
 
 
 def _no_others(document: Document) -> None:
-    """Only chains of this board are on the host."""
+    """The host executes only this board's chains."""
     document["chains"] = [chain for chain in document["chains"] if "response_ns" not in chain]
 
 
 def _punctual_sections(chain: Document) -> None:
-    """What comes from another board is released as a timer is."""
+    """Chains from another board are released like timers."""
     if chain["callbacks"][0]["name"].startswith("!"):
         chain["jitter_ns"] = 0
 
 
 @contextmanager
 def _ends_where_it_leaves() -> Iterator[None]:
-    """The bound of a chain is that of what it does on its first board."""
+    """The bound of a chain covers only its part on the first board."""
     whole = bounding.boards_response_ns
 
     def other(found: Any, sections: Any) -> Any:
@@ -332,13 +332,13 @@ def _one_board_for_all() -> Iterator[None]:
 
 
 def _half(lane: Document) -> Document:
-    """As much in every period, and twice as often as half of it."""
+    """The same budget in every period, but granted in halves twice as often."""
     return {"budget_ns": lane["budget_ns"] // 2, "period_ns": lane["period_ns"] // 2}
 
 
 @contextmanager
 def _without_waiting(share: int) -> Iterator[None]:
-    """Paths whose chains begin just when a value is there, or a part of a period later."""
+    """Paths whose chains begin exactly when a value arrives, or a part of a period later."""
     whole = bounding.path_bounds
 
     def other(system: System, chains: Any) -> Any:
@@ -368,7 +368,8 @@ def _without_sections(chain: Document) -> None:
 
 @contextmanager
 def _ceilings_too_low() -> Iterator[None]:
-    """A lane stays as it is while it has a lock: others preempt it, and whoever wants the lock waits for them, too."""
+    """A lane keeps its priority while it holds a lock: others preempt it, and a lane that waits for the lock also waits
+    for them."""
     whole = BoardsPlayer.words
 
     def other(self: BoardsPlayer, run: Any) -> str:
@@ -387,13 +388,13 @@ def _served_at_once(callback: Callback) -> Callback:
 
 
 def _no_replies(chain: Document) -> None:
-    """It ends where the service does."""
+    """The chain ends with the service."""
     if chain["callbacks"][-1]["payload_bytes"] == 0 and len(chain["callbacks"]) > 2:
         chain["callbacks"] = chain["callbacks"][:-1]
 
 
 def _at_once_elsewhere(chain: Document) -> None:
-    """A board that is asked takes no time."""
+    """Services of a board take no time."""
     for callback in chain["callbacks"]:
         if callback["name"] == "!away":
             callback["execution_ns"] = 0
@@ -408,21 +409,21 @@ def _servers_apart() -> Iterator[None]:
 
 @contextmanager
 def _servers_by_priority() -> Iterator[None]:
-    """The request of the most urgent chain first, as if each chain had a server."""
+    """The most urgent chain's request is served first, as if each chain had its own server."""
     with patch.object(lower, "serving_several", lambda system: set()):
         yield
 
 
 @contextmanager
 def _askers_by_priority() -> Iterator[None]:
-    """A service of a board has the priority of whoever asks it."""
+    """A service of a board has the priority of each caller."""
     with patch.object(lower, "shared_priorities", lambda board, chains: {}):
         yield
 
 
 @contextmanager
 def _boards_join_the_first_only() -> Iterator[None]:
-    """What else a board waits for is forgotten."""
+    """A board's other waiting times are omitted."""
     ways_of = lower.ways_of
 
     def other(system: System) -> Any:
@@ -435,7 +436,7 @@ def _boards_join_the_first_only() -> Iterator[None]:
 
 @contextmanager
 def _too_much_shared() -> Iterator[None]:
-    """What different ways have on a board is taken for one callback, and counted once."""
+    """The parts of different chains on a board are counted once, as a single callback."""
 
     def other(system: System) -> dict[int, int]:
         on_board = [one for chain in system.chains for one in chain.callbacks if system.where(one) == "mcu"]
@@ -453,20 +454,20 @@ def _no_group(chain: Document) -> None:
 
 @contextmanager
 def _branches_by_priority() -> Iterator[None]:
-    """What chains of one timer share has on a board the priority of whoever goes on from it."""
+    """A callback shared by chains of one timer has the priority of each continuing chain on a board."""
     with patch.object(lower, "tree_priorities", lambda system: {}):
         yield
 
 
 def _no_result(chain: Document) -> None:
-    """What a node asks behind the first reply is forgotten."""
+    """A node's second request after the first reply is omitted."""
     if len(chain["callbacks"]) == 5:
         del chain["callbacks"][3:]
         chain["callbacks"][-1]["payload_bytes"] = 0
 
 
 def _shared_one_lower(chain: Document) -> None:
-    """Chains that share a level leave each other in front."""
+    """Chains that share a level do not delay each other."""
     if chain.pop("shares_level", False):
         chain["priority"] = 1000 * chain["priority"] + int(chain["name"].encode().hex(), 16) % 1000
     else:
@@ -475,7 +476,7 @@ def _shared_one_lower(chain: Document) -> None:
 
 @contextmanager
 def _one_event_less() -> Iterator[None]:
-    """Of each burst."""
+    """Only one event of each burst counts."""
     whole = bounding.bursts_joined
 
     def other(system: System, bounds_of: Callable[[System], Any]) -> Any:
@@ -488,7 +489,7 @@ def _one_event_less() -> Iterator[None]:
 
 @contextmanager
 def _pools_of_one_event() -> Iterator[None]:
-    """The messages of a burst are never under way together."""
+    """The messages of a burst never overlap."""
     with patch.object(bounding, "_sum", lambda one, other: None if one is None or other is None else max(one, other)):
         yield
 
@@ -623,7 +624,7 @@ def twins() -> list[Twin]:
 
 
 def catch(twin: Twin, most: int, trial: Trial, servers: Servers) -> Caught:
-    """A description counts that fails with the defect and not without it."""
+    """Counts descriptions that fail with the defect and pass without it."""
     for seed in range(1, most + 1):
         with twin.broken():
             found = hunt_block(twin.family, seed, 1, trial, servers)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An opponent of the bounds that shares no draw with `tide lab hunt`: extreme sizes and times, and periods as short as
-the bounds allow (1.00 to 1.02 of the shortest at which all chains have one). Played as `tide simulate --search` plays.
+"""A test of the bounds that draws independently of `tide lab hunt`: extreme sizes and times, and periods of 1.00 to
+1.02 times the shortest with which all chains have a bound. Systems are played as by `tide simulate --search`.
 
     python -m tide_lab.hunt.opponent SYSTEMS [FIRST_SEED]
 
-Ends with 1 if anything was above its bound or a pool was full; each such description is printed."""
+Ends with 1 if a response exceeded its bound or a pool was full; each such description is printed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tide.system.load import SystemFileError, parse
 from tide.system.model import System
 
 _SHAPES = ("mh", "hm", "mhm", "m", "mm", "h")
-_STEPS = 9  # of the search for the shortest periods
+_STEPS = 9  # steps of the search for the shortest periods
 _RUNS = 3
 
 
 def _spread(source: random.Random, least: float, most: float) -> float:
-    """As many small ones as large ones."""
+    """Drawn uniformly on a logarithmic scale."""
     return float(round(least * (most / least) ** source.random(), 3))
 
 
@@ -94,7 +94,7 @@ def _scaled(system: System, factor: float) -> System:
 
 
 def parse_again(system: System) -> System:
-    """Times that the model has computed from its fields are computed anew."""
+    """Validates again, so that the model's derived times are computed from the changed fields."""
     return System.model_validate(system.model_dump(exclude_unset=True, by_alias=True))
 
 
@@ -103,7 +103,7 @@ def _all_bounded(system: System) -> bool:
 
 
 def shrunk(system: System) -> System | None:
-    """With the shortest periods at which each chain has a bound; None: there are none."""
+    """The system with the shortest periods at which each chain has a bound; None: there are none."""
     low, high = 0.02, 8.0
     if not _all_bounded(_scaled(system, high)):
         return None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole way of `tide check`, hunted: a description is drawn and written as TOML, then read, checked and bounded as
-the command does it, and played on the shipped executor, daemon and agent core in virtual time, with real timers. No
-response may be above the number in the column "bound".
+"""Tests the whole of `tide check`: a description is drawn and written as TOML, then read, checked and bounded as by the
+command, and played on the shipped executor, daemon and agent core in virtual time, with real timers. No response may
+exceed the number in the column "bound".
 
-Runs are drawn at random, then changed one thing at a time; what brings a chain nearer to its bound is kept."""
+Runs are drawn at random, then changed one thing at a time; changes that bring a chain nearer to its bound are kept."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ from tide_lab.hunt.draw import draw, losses_of, rendered
 from tide_lab.hunt.families import FAMILIES, Family, family
 from tide_lab.programs import find_binary
 
-# Events of one instant may be taken in either order, and bounds are in whole nanoseconds: what begins at the instant of
-# a release may count as begun before it. Each such choice is worth one of them; times are drawn in microseconds.
+# Events of one instant may be taken in either order, and bounds are in whole nanoseconds: a callback that begins at the
+# instant of a release may count as begun before it. Each such choice is worth one nanosecond; times are drawn in
+# microseconds.
 INSTANT_NS = 1000
-# Of `tide check`: nothing of ours is an executor whose wait set keeps the timers that had expired.
+# Executors of `tide check` that are not played: none of our programs keeps expired timers in a wait set.
 UNPLAYABLE = ("rclcpp",)
 STEP = 0.02
-KEPT_FAILURES = 3  # of a block
+KEPT_FAILURES = 3  # in a block
 
 
 def need_programs() -> None:
-    """MissingBinaryError if something has not been built that descriptions are hunted with."""
+    """MissingBinaryError if a program needed for hunting descriptions is not built."""
     find_binary(boards_play.PROGRAM)
     bounding.bounds_of(parse(rendered(draw(FAMILIES[0], 1))))
 
@@ -57,7 +58,7 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """How much each description is played, by each executor."""
+    """How often each description is played with each executor."""
 
     schedules: int = 2
     climbs: int = 4
@@ -79,7 +80,7 @@ class Servers:
 
 
 class Tally:
-    """As tide-hunt tells it, and what became of the descriptions that were not played."""
+    """The counts of tide-hunt, and the reasons why descriptions were not played."""
 
     def __init__(self) -> None:
         self.systems = self.accepted = self.observations = self.exceeded = 0
@@ -119,8 +120,8 @@ def hunt_block(
     servers: Servers,
     at: Callable[[int], None] = lambda seed: None,
 ) -> Tally:
-    """The descriptions of these seeds. name: a family, or a file, whose runs these seeds draw. at: told each seed
-    before its turn."""
+    """The descriptions of these seeds. name: a family, or a file, whose runs these seeds draw. at: called with each
+    seed before its turn."""
     tally = Tally()
     is_file = is_description(name)
     for seed in range(first, first + count):
@@ -133,7 +134,7 @@ def hunt_block(
 
 
 def is_description(name: str) -> bool:
-    """A file of the user's, not a family."""
+    """Whether it is a user's file, not a family."""
     return name.endswith(".toml")
 
 
@@ -160,7 +161,7 @@ def _hunt_file(file: Path, seed: int, trial: Trial, servers: Servers, tally: Tal
 
 
 def _reason(line: str) -> str:
-    """Without the line and the names."""
+    """The message without line number and names."""
     return line.split(": ", 1)[-1].split("; ")[-1]
 
 
@@ -182,10 +183,10 @@ class _Hunt:
         self._is_board = not is_on_host(system)
         self._server = servers.of(self._is_board)
         self._executor = ""
-        self._is_bounded = False  # else messages pile up, and pools may run full
+        self._is_bounded = False  # without bounds messages accumulate, and pools may become full
 
     def run(self, executors: tuple[str, ...], trial: Trial) -> bool:
-        """False: there is no bound to hold anything against."""
+        """False: there is no bound to compare with."""
         played = False
         for executor in executors:
             self._executor = executor
@@ -204,7 +205,7 @@ class _Hunt:
                 self.fail(f"the analysis refuses it: {error}")
             except MissingBinaryError:
                 raise
-            except Exception as error:  # whatever a valid description brings down is a find
+            except Exception as error:  # any exception for a valid description is a failure
                 self.fail(f"{type(error).__name__}: {error}")
         return played
 
@@ -226,7 +227,7 @@ class _Hunt:
         return self._tally
 
     def play(self, words: str) -> Played | None:
-        """None: it says nothing of bounds."""
+        """None: the command prints no bounds."""
         try:
             played = self._server.play(words)
         except ServerError as error:
@@ -238,7 +239,7 @@ class _Hunt:
             return played
         if self._is_bounded:
             self.fail(f"pools do not suffice: {', '.join(played.full)}", words)
-        return None  # beside a chain without a bound more may be under way than the assumption about pools says
+        return None  # with an unbounded chain, more messages may exist than assumed for pools
 
     def fail(self, what: str, words: str = "") -> None:
         program = boards_play.PROGRAM if self._is_board else host_play.PROGRAM
@@ -257,7 +258,7 @@ class _Hunt:
 
 @dataclass(frozen=True)
 class _Held:
-    """What is held against a bound."""
+    """A response that is compared with its bound."""
 
     what: str
     bound_ns: int | None
@@ -279,8 +280,8 @@ class _Climb:
         self._bounds_ns = [one.bound_ns for one in self._held]
         self._worst_ns = [0] * len(self._held)
         bounded = [place for place, bound in enumerate(self._bounds_ns) if bound is not None]
-        self._victim = hunt.source.choice([None, *bounded])  # whom the climb drives; none: whoever is nearest
-        self._above: set[int] = set()  # what is told already
+        self._victim = hunt.source.choice([None, *bounded])  # chain to raise; None: the one nearest to its bound
+        self._above: set[int] = set()  # chains already reported
 
     def run(self, trial: Trial) -> None:
         best, nearest = None, -1.0
@@ -292,7 +293,7 @@ class _Climb:
         for _ in range(trial.climbs):
             run = self._player.changed(best)
             near = self._play(run)
-            if near >= nearest:  # what is as near may lead on
+            if near >= nearest:  # an equally near run may lead further
                 best, nearest = run, near
         for worst_ns, bound_ns in zip(self._worst_ns, self._bounds_ns, strict=True):
             if bound_ns is not None and worst_ns > 0:

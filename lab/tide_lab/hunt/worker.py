@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that hunts descriptions, block after block: requests in as lines of JSON, answers out, and before each
-description its seed, so that whoever waits knows which one it is that does not end."""
+"""A process that hunts descriptions, block after block: requests and answers are lines of JSON. Before each description
+it prints the seed, so that the parent knows which one does not end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that hunt descriptions, one for each thread that asks."""
+"""Processes that hunt descriptions, one for each requesting thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import tide
 
-# A description that takes longer, twice, is a find: `tide check` would not end either. 0.01 s is usual.
+# A description that takes longer twice is a failure: `tide check` would not end either. 0.01 s is usual.
 SILENCE_S = 30.0
 COMMAND = [sys.executable, "-m", "tide_lab.hunt.worker"]
 _PYTHON = Path(tide.__file__).parents[1]
@@ -33,19 +33,19 @@ class _Worker:
             COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is ours to handle
+            start_new_session=True,  # only this process handles Ctrl-C
             env={**os.environ, "PYTHONPATH": path},
         )
         self._rest = b""
 
     def ask(self, request: dict[str, Any]) -> None:
         assert self.child.stdin is not None
-        with suppress(BrokenPipeError):  # then there is no line either
+        with suppress(BrokenPipeError):  # then no answer arrives either
             self.child.stdin.write(json.dumps(request).encode() + b"\n")
             self.child.stdin.flush()
 
     def line(self) -> str | None:
-        """None: it is silent. WorkerError: it has ended."""
+        """None: no line in time. WorkerError: the process has ended."""
         assert self.child.stdout is not None
         while b"\n" not in self._rest:
             if not select.select([self.child.stdout], [], [], SILENCE_S)[0]:
@@ -58,7 +58,7 @@ class _Worker:
         return line.decode()
 
     def kill(self) -> None:
-        """With its simulators."""
+        """Kills the worker with its simulators."""
         with suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
@@ -86,7 +86,7 @@ class Workers:
                 worker.kill()
 
     def hunt(self, name: str, first: int, count: int, schedules: int, climbs: int) -> list[dict[str, Any]]:
-        """Answers that cover these seeds: one, unless a description does not end or brings its process down."""
+        """Answers that cover these seeds: one, unless a description does not end or crashes its process."""
         answers: list[dict[str, Any]] = []
         end = first + count
         while first < end:
@@ -96,7 +96,7 @@ class Workers:
                 return [*answers, answer]
             if at > first:
                 answers += self.hunt(name, first, at - first, schedules, climbs)
-            # Once more, alone: on a busy machine silence alone says nothing.
+            # Once more, alone: on a busy machine silence alone proves nothing.
             again, _ = self._ask(asked | {"first": at, "count": 1})
             answers.append(again if isinstance(again, dict) else _told_of(at, again))
             first = at + 1
@@ -113,7 +113,7 @@ class Workers:
             return worker
 
     def _ask(self, asked: dict[str, Any]) -> tuple[dict[str, Any] | str, int]:
-        """The answer, or why there is none and the seed that is to blame."""
+        """The answer, or the reason why there is none and the seed responsible."""
         worker = self._worker()
         worker.ask(asked)
         at: int | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real binary's figures beside the simulator's at the same points, and the preemptive form beside the limit."""
+"""Compares the real binary with the simulator at the same points, and the preemptive form with the limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def from_simulator(result: Reproduction) -> float:
 
 
 def above_limit(result: Reproduction) -> float:
-    """How far the preemptive form's mean is above that of the most urgent chain alone, on the same binary; percent."""
+    """Excess of the preemptive form's mean over that of the most urgent chain alone, on the same binary; percent."""
     found = []
     for row in result.rows:
         if row.system == PREEMPTIVE and _mean(row):

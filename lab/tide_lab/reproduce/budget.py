@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiments of the budget-based executor: Staschulat, Lange, Dasari, "Budget-based real-time Executor for
 Micro-ROS" (2021), section IV. Pings come every 10 ms on each lane, a lane works 10 ms for each and answers; priorities,
-replenishment period (100 ms) and maximum replenishments (100) as there. The figures are drawings without numbers: what
-the text says of them is held against what is counted here."""
+replenishment period (100 ms) and maximum replenishments (100) as there. The figures show no numbers, so the counts here
+are compared with the statements of the text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tide_lab.style import INK, PLOT_STYLE
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PROGRAMS = {"sim": "tide-sim pong", "native": "budget_pong"}
-# By the agent and ROS 2; whether the topics are reliable.
+# Systems that run through the agent and ROS 2; true: the topics are reliable.
 EXECUTORS = {"executor": False, "executor-reliable": True, "qemu": False, "qemu-reliable": True}
 PLACES = "sim, native, executor, executor-reliable, qemu or qemu-reliable"
 PING_MS = 10
@@ -39,7 +39,7 @@ TRIES = 3
 
 
 class BudgetError(Exception):
-    """The program refused its words or failed; the text is the line it said."""
+    """The program refused its arguments or failed; the text is its message."""
 
 
 # Replies of each lane by system and x: replies[system][lane][x].
@@ -48,11 +48,11 @@ Replies = Mapping[str, Mapping[str, Mapping[int, int]]]
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the paper, or of this project, and whether it holds for what was counted."""
+    """A sentence of the paper, or of this project, and whether it holds for the counts."""
 
     text: str
     published: bool
-    holds: Callable[[Replies, int], bool]  # the second: pings of a lane
+    holds: Callable[[Replies, int], bool]  # the second argument: pings of a lane
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class BudgetCase:
     quantity: str
     axis: str
     values: tuple[int, ...]
-    systems: Mapping[str, Callable[[int], tuple[str, ...]]]  # the words of the lanes at a value
-    constant: frozenset[str]  # systems that do not depend on the value: run once
+    systems: Mapping[str, Callable[[int], tuple[str, ...]]]  # the arguments for the lanes at a value
+    constant: frozenset[str]  # systems that do not depend on the value, so they run once
     findings: tuple[Finding, ...]
 
 
@@ -187,14 +187,14 @@ class BudgetResult:
         return [*found, *self._charged()]
 
     def _served(self) -> int:
-        """Pings that the whole processor can answer. On the board, whose line takes time by its interrupts, those of a
-        lane that has it alone."""
+        """Pings that the whole processor can answer. On the board, where interrupts of the line take time, the pings
+        answered by a lane that runs alone."""
         alone = self.replies.get("fifo", {}).get("hprt", {})
         return max(alone.values()) if self.on.startswith("qemu") and alone else self.pings
 
     def _charged(self) -> list[tuple[Finding, bool]]:
-        """What the board charged the most urgent lane, where it always had a ping. Best-effort pings come to the
-        emulator in bursts, of which a queue of four keeps the last ones."""
+        """Time charged to the most urgent lane by the board in cases where it always had a ping. Best-effort pings
+        reach the emulator in bursts, of which a queue of four keeps the last ones."""
         fixed = None if self.case.quantity == "budget_percent" else 30.0
         told = {(row.system, row.x[self.case.quantity], row.metric): float(row.measured or 0) for row in self.rows}
         off: list[tuple[str, float]] = []
@@ -231,7 +231,7 @@ class BudgetResult:
 
 
 def points(case: BudgetCase) -> list[tuple[str, int]]:
-    """What is to be run: each system at each value, a constant one once."""
+    """The runs: each system at each value, a constant one once."""
     return [
         (system, value)
         for system in case.systems
@@ -257,12 +257,13 @@ def _play(lanes: tuple[str, ...], on: str, pings: int) -> dict[str, Any]:
 
 
 def waits_allowed(replies: float) -> float:
-    """For pings: more, and a lane lacks work and not budget. The first one is waited for, and some at a start."""
+    """Tolerated waiting for pings: with more, a lane lacks work rather than budget. Includes the wait for the first
+    ping and some waiting at a start."""
     return 5 + 0.01 * replies
 
 
 def _kept_busy(play: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Once more, twice at most, when other programs kept Ping from its work: the run in which it waited least."""
+    """Repeats the run, at most twice, if other programs delayed Ping; returns the run with the shortest wait."""
     best: dict[str, Any] | None = None
     for _ in range(TRIES):
         data = play()
@@ -302,7 +303,7 @@ def _row(case: BudgetCase, system: str, x: int, metric: str, value: float, pings
         system=system,
         x={case.quantity: x},
         metric=metric,
-        published=None,  # drawn without numbers
+        published=None,  # the drawing has no numbers
         measured=round(value, 6),
         samples=pings,
     )
@@ -366,7 +367,7 @@ def _run(case: BudgetCase, on: str, pings: int) -> BudgetResult:
     work = points(case)
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(work))
-        for system, value in work:  # one after the other: on native each takes a processor for itself
+        for system, value in work:  # sequential: on native each takes a whole processor
             result.rows += run_point(case, on, system, value, pings)
             progress.advance(task)
     return result
@@ -413,7 +414,7 @@ def _plot(result: BudgetResult, path: Path) -> None:
         _curves(right, result, {"two-budgets": replies["two-budgets"]})
         right.set_title("two lanes with a budget at once", loc="left", fontsize=10)
         left.set_ylabel(f"replies to {result.pings} pings of each lane")
-        left.set_ylim(bottom=-0.02 * result.pings)  # a line at zero is seen
+        left.set_ylim(bottom=-0.02 * result.pings)  # keeps a line at zero visible
         figure.suptitle(result.case.title, x=0.01, ha="left", fontsize=10.5, color=INK)
         figure.savefig(path, metadata={"Software": None})
         plt.close(figure)

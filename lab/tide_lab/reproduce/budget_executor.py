@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments with budgets on the real path: Ping is an rclpy node, Pong a micro-ROS program with the calls of the
-paper and the receive slots of a program that names no sizes, and the shipped agent is between them. Pong runs on this
+"""The experiments with budgets on the real path: Ping is an rclpy node, Pong a micro-ROS program with the paper's calls
+and the receive slots of a program without configured sizes, and the shipped agent connects them. Pong runs on this
 machine, or on a Cortex-M7 in QEMU with the agent on its serial line."""
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tide.programs.child import Child, Children, Scheduling, json_line
 from tide.run.board_image import MACHINES, image
 from tide_lab.programs import find_binary
 
-AGENT_PRIORITY, PING_PRIORITY = 80, 70  # not on the processor of Pong, where there is more than one
+AGENT_PRIORITY, PING_PRIORITY = 80, 70  # on another processor than Pong, if there are several
 START_LIMIT_S = 60.0
 BOARD_BAUD = 115_200
 BOARD_SHIFT = 3  # of -icount: 8 ns an instruction, 125 million in a second
-# The emulator's clock goes up to a tenth slower or faster than that of the machine, which is Ping's: by it a ping comes
-# at least as often as in the experiment.
+# The emulator's clock is up to a tenth slower or faster than the machine's, which Ping uses: with this factor pings are
+# at least as frequent as in the experiment.
 BOARD_HASTE = 1.25
-BOARD_SLOWNESS = 30.0  # of the emulator on a machine that others use, beside the time of the board
+BOARD_SLOWNESS = 30.0  # most wall time of the emulator over the board's time, on a shared machine
 
 
 def _free_port() -> int:
@@ -71,8 +71,8 @@ def _with_answers(data: dict[str, Any], answers: dict[str, int]) -> dict[str, An
 
 
 def play(lanes: tuple[str, ...], pings: int, ping_ms: int, reliable: bool, domain: int) -> dict[str, Any]:
-    """Plays once. What budget_executor_pong prints, with the answers that Ping heard as `answers` of each lane. Lanes
-    are words as in `budgets/plan.h`."""
+    """Plays once and returns the output of budget_executor_pong, with the answers that Ping received as `answers` of
+    each lane. Lanes are written as in `budgets/plan.h`."""
     names = [lane.split(",")[0] for lane in lanes]
     seconds = pings * ping_ms / 1000
     port = _free_port()
@@ -90,8 +90,8 @@ def play(lanes: tuple[str, ...], pings: int, ping_ms: int, reliable: bool, domai
 
 
 def play_on_board(lanes: tuple[str, ...], pings: int, ping_ms: int, reliable: bool, domain: int) -> dict[str, Any]:
-    """The same with the image of a Cortex-M7. The time of the run is the board's own, whatever the emulator takes for
-    it, so Ping goes on until the board has ended."""
+    """The same with the image of a Cortex-M7. The run's duration is in the board's own time, so Ping continues until
+    the board has ended."""
     names = [lane.split(",")[0] for lane in lanes]
     seconds = pings * ping_ms / 1000
     words = [*(["reliable"] if reliable else []), f"baud={BOARD_BAUD}", f"instruction_ns={1 << BOARD_SHIFT}"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ping of the experiments with budgets as a ROS 2 node: std_msgs/Int32 on NAME_ping every so many milliseconds, and a
-count of the answers on NAME_pong. Prints a line of JSON when all pings are sent and the last answers had time to come.
-PINGS 0: until a line comes on standard input, for a Pong that has a time of its own.
+count of the answers on NAME_pong. Prints a line of JSON when all pings are sent and the last answers had time to
+arrive. PINGS 0: until standard input has a line, for a Pong with its own clock.
 
     python -m tide_lab.reproduce.budget_ping DOMAIN PINGS PERIOD_MS best-effort|reliable NAME...
 """
@@ -22,13 +22,13 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int32
 
 DISCOVERY_LIMIT_S = 30.0
-GREETING = -1  # which Pong answers without work
+GREETING = -1  # value that Pong answers without work
 GREETING_PERIOD_S = 0.1
 LAST_ANSWERS_S = 0.5
 
 
 class Ping:
-    """Two ends for each lane, one timer for all."""
+    """Publisher and subscription of each lane, and one timer for all."""
 
     def __init__(self, context: Context, pings: int, period_ms: float, reliable: bool, names: list[str]) -> None:
         policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
@@ -51,7 +51,7 @@ class Ping:
         return self.node.create_subscription(Int32, f"{name}_pong", note, quality)
 
     def wait_for_pong(self) -> bool:
-        """Until each lane has answered once. That a writer knows a reader does not mean that the reader knows it."""
+        """Waits until each lane has answered once: a writer may know a reader that does not know the writer yet."""
         deadline = time.monotonic() + DISCOVERY_LIMIT_S
         while self.unheard and time.monotonic() < deadline:
             for name, publisher in zip(self.answers, self.publishers, strict=True):

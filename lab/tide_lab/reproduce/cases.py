@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the PoDS paper published: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of Micro-ROS with Priority-Driven
+"""Results of the PoDS paper: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of Micro-ROS with Priority-Driven
 Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. Its micro-ROS is our `batch`, its PoDS our
-`tide`. Figs. 10 to 12 are drawings without numbers; what the text states of them is below."""
+`tide`. Figs. 10 to 12 show no numbers; the statements of the text are below."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from tide.programs.simulator import SimulationError, Simulator, violations
 from tide.report.results import Row
 from tide.terminal.style import empty_table
 
-# ---- what is published ----
-# What the PoDS paper published: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of Micro-ROS with Priority-Driven
-# Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. Its micro-ROS is our `batch`, its PoDS our
-# `tide`. Figs. 10 to 12 are drawings without numbers; what the text states of them is below.
+# ---- published results ---- Results of the PoDS paper: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of
+# Micro-ROS with Priority-Driven Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. Its
+# micro-ROS is our `batch`, its PoDS our `tide`. Figs. 10 to 12 show no numbers; the statements of the text are below.
 
 
 SOURCE = "Improving Real-Time Performance of Micro-ROS with Priority-Driven Chain-Aware Scheduling (PoDS)"
@@ -46,7 +45,7 @@ TABLE_1: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     },
 }
 
-# The time of a frame of so many bytes on the line, by the paper's own Table 1: 115.09 - 85.03 is three frames of 100 B.
+# Time of a byte on the line, from the paper's Table 1: 115.09 - 85.03 is the time of three frames of 100 B.
 BYTE_MS = 10 / 115.2
 FRAME_OVERHEAD_BYTES = 15
 
@@ -136,8 +135,7 @@ def published(case: str, system: str, metric: str, x: float) -> float | None:
     return None if row is None else row[TABLE_1_COLUMNS.index(int(x))]
 
 
-# ---- cases ----
-# The experiments: what each varies, and how a point of it is run.
+# ---- cases ---- The experiments: the varied quantity of each, and the settings of a point.
 
 
 SYSTEMS = ("batch", "batch-stock", "tide", "tide-preemptive", "limit")
@@ -146,7 +144,7 @@ METRICS = ("min_ms", "mean_ms", "max_ms", "std_ms")
 
 @dataclass(frozen=True)
 class Calibration:
-    """cost_us: to make a message, and to take one over. The agent's latency is uniform in agent_us +- spread_us."""
+    """cost_us: time to create a message, and to take one. The agent's latency is uniform in agent_us +- spread_us."""
 
     column: int
     cost_us: float
@@ -173,7 +171,7 @@ class Case:
     axis: str
     values: tuple[int, ...]
     settings: Callable[[int], list[str]]
-    metric: str = "max_ms"  # what the paper's figure shows
+    metric: str = "max_ms"  # quantity in the paper's figure
 
 
 CASES = {
@@ -193,7 +191,7 @@ CASES = {
             "size_bytes",
             "size of a message, bytes",
             (100, 200, 300, 400, 500),
-            lambda size: [f"chains.payload_bytes={size - 4}"],  # the plan says whose four bytes these are
+            lambda size: [f"chains.payload_bytes={size - 4}"],  # the plan explains the four bytes
         ),
         Case(
             "pods-execution",
@@ -218,13 +216,13 @@ CASES = {
 
 @dataclass(frozen=True)
 class Stated:
-    """A statement of the paper and what we have for it."""
+    """A statement of the paper and our value for it."""
 
     statement: Statement
     measured: float
 
     def entry(self, samples: int) -> dict[str, Any]:
-        """A row; `published` only where the paper prints the number."""
+        """A row; `published` is set only if the paper prints the number."""
         number = round(self.statement.stated, 6)
         return {
             "system": self.statement.system,
@@ -246,13 +244,13 @@ class Reproduction:
     on: str = "sim"
     machine: dict[str, Any] | None = None  # of measurements on real parts
     rows: list[Row] = field(default_factory=list)
-    simulated: list[Row] = field(default_factory=list)  # the same on the simulator, where the real binary ran
+    simulated: list[Row] = field(default_factory=list)  # the same points on the simulator, for runs of the real binary
     statements: list[Stated] = field(default_factory=list)
     calibration: Calibration | None = None
 
     @property
     def systems(self) -> list[str]:
-        """Those that were run: preemptive lanes only in the simulator."""
+        """The systems that were run: preemptive lanes only in the simulator."""
         return [system for system in SYSTEMS if any(row.system == system for row in self.rows)]
 
     def value(self, system: str, x: int, metric: str) -> Row | None:
@@ -289,7 +287,7 @@ class Reproduction:
 
 
 def systems_of(case: Case) -> tuple[str, ...]:
-    """The stock way of sending differs from the paper's where a first transmission fails."""
+    """Systems of a case: stock sending differs from the paper's only if a first transmission fails."""
     return SYSTEMS if case.quantity == "success_percent" else tuple(one for one in SYSTEMS if one != "batch-stock")
 
 
@@ -329,12 +327,12 @@ def run_point(
 
 
 def order(case: Case, rows: Sequence[Row]) -> list[Row]:
-    """By x, then system, then metric, whatever finished first."""
+    """Sorted by x, then system, then metric."""
     return sorted(rows, key=lambda row: (row.x[case.quantity], SYSTEMS.index(row.system), METRICS.index(row.metric)))
 
 
 def stated(result: Reproduction) -> list[Stated]:
-    """What the paper states of its drawing, beside ours."""
+    """The paper's statements on its figure, with our values."""
     maxima: dict[str, dict[float, float]] = {}
     for row in result.rows:
         if row.metric == "max_ms" and row.measured is not None:
@@ -349,12 +347,12 @@ def stated(result: Reproduction) -> list[Stated]:
 
 
 # ---- calibration ----
-# Three numbers that the PoDS paper does not give, from one column of its Table 1; all other cells are predicted.
+# Three numbers missing in the PoDS paper are fitted to one column of its Table 1; all other cells are predicted.
 
 
 CASE = "pods-reliable"
-COLUMNS = (0, 100)  # between them the losses, not the latency, make the deviation
-# What the column gives: of which system, which number.
+COLUMNS = (0, 100)  # in columns between these, losses rather than latency determine the deviation
+# Cells of the column that are used: system and metric.
 USED = (("tide", "mean_ms"), ("batch", "mean_ms"), ("batch", "std_ms"))
 WITHIN = 0.05
 RESOLUTION_MS = 0.05  # a deviation of 0.01 ms is printed with one digit
@@ -404,7 +402,7 @@ class Cell:
 
 
 def cells(calibration: Calibration, value: Callable[[str, int, str], float | None]) -> list[Cell]:
-    """value: what was measured of a system, column and metric; None: it was not run."""
+    """value: returns the measurement for system, column and metric; None: it was not run."""
     found = []
     for system, metrics in TABLE_1.items():
         for metric, row in metrics.items():
@@ -417,7 +415,7 @@ def cells(calibration: Calibration, value: Callable[[str, int, str], float | Non
 
 
 def explanation(cell: Cell, every: Sequence[Cell]) -> str:
-    """Why a cell is off by more than 5 %, as far as the published table itself tells."""
+    """Reason why a cell deviates by more than 5 %, as far as the published table shows it."""
     means = {one.column: one for one in every if (one.system, one.metric) == (cell.system, "mean_ms")}
     if cell.metric != "std_ms" or cell.column in COLUMNS or not set(COLUMNS) <= set(means):
         return "no reason found"
@@ -440,7 +438,7 @@ def explanation(cell: Cell, every: Sequence[Cell]) -> str:
 
 
 def told(calibration: Calibration, every: Sequence[Cell]) -> list[str]:
-    """Lines: what was calibrated, how many other cells are near, and the others."""
+    """Lines: the calibrated cells, the number of other cells that agree, and those that do not."""
     predicted = [one for one in every if not one.calibrated]
     far = [one for one in predicted if not one.is_near]
     lines = [calibration.text()]
@@ -451,8 +449,7 @@ def told(calibration: Calibration, every: Sequence[Cell]) -> list[str]:
     return lines
 
 
-# ---- tables ----
-# The published figure beside ours.
+# ---- tables ---- Tables of published figures and ours.
 
 
 _WORDS = {"min_ms": "minimum", "mean_ms": "average", "max_ms": "maximum", "std_ms": "standard deviation"}
@@ -526,7 +523,7 @@ def statements_table(statements: Sequence[Stated]) -> Table:
 
 
 def predictions(result: Reproduction) -> list[str]:
-    """What was calibrated, and which of the other cells are off."""
+    """The calibrated cells, and which of the others deviate."""
     if result.calibration is None:
         return []
 

@@ -42,7 +42,7 @@ CHECKPOINT = "checkpoint.jsonl"
 
 @dataclass(frozen=True)
 class Point:
-    """Of a case on real parts: what is kept when the command is interrupted."""
+    """A finished point of a case on real parts, kept when the command is interrupted."""
 
     system: str
     x: int
@@ -140,7 +140,7 @@ def reproduce(
     count = samples or (QUICK_SAMPLES if quick else SAMPLES[on])
     folder = out or Path("results") / (case if on == "sim" else f"{case}-{on}")
     if on == "native":
-        ros_domain()  # a wrong one is told before there is a folder
+        ros_domain()  # checks the domain before the folder is created
     try:
         left = ("results.json", "latency.png", *(f"{system}_[0-9]*" for system in SYSTEMS))
         with terminable(), _kept(chosen, count, seed, folder if on == "native" else None, restart) as kept:
@@ -173,7 +173,7 @@ def reproduce(
 def _kept(
     case: Case, samples: int, seed: int, folder: Path | None, restart: bool
 ) -> Iterator[Checkpoint[Point] | None]:
-    """Points of a native run that are finished. Null: runs that take no time to speak of."""
+    """Finished points of a native run. Null: the run is too short to need them."""
     if folder is None:
         yield None
         return

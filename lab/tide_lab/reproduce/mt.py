@@ -66,8 +66,8 @@ def reproduce_mt(
     quick: bool,
     restart: bool = False,
 ) -> None:
-    """Prints tables, findings and the verdict; writes results.json and plots. An interrupted one goes on. Status 1 when
-    a finding of this project does not hold: what the paper says and is not so here is told in the verdict."""
+    """Prints tables, findings and the verdict; writes results.json and plots. An interrupted run is continued. Status 1
+    if a finding of this project does not hold; statements of the paper that do not hold here are in the verdict."""
     if on not in PLACES:
         _fail(f"--on does not take '{on}'; it takes {', '.join(PLACES[:-1])} or {PLACES[-1]}", 2)
     case = MT_CASES[name]
@@ -113,7 +113,7 @@ def _run(result: MtResult, wanted: list[Configuration], checkpoint: Checkpoint[C
     columns = (TextColumn(result.case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=len(wanted))
-        for configuration in wanted:  # one after the other: on native each takes its processors for itself
+        for configuration in wanted:  # sequential: on native each needs its processors alone
             bar.update(task, description=configuration.name)
             if configuration in checkpoint.done:
                 outcome = of_json(result.case, configuration, checkpoint.done[configuration])
@@ -164,7 +164,7 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
 
 
 def _of_the_set(result: MtResult) -> list[str]:
-    """For which execution times all that the paper says of bounds is so; it does not say its own."""
+    """Execution times with which all statements of the paper on bounds hold; it does not state its own."""
     if result.case.scale == 1:
         return []
     every = fits(result.case)

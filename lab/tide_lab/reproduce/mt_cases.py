@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains on multi-threaded executors: the case study of Sobhani, Choi and Kim, "Timing Analysis and Priority-driven
 Enhancements of ROS 2 Multi-threaded Executors" (RTAS 2023), section VI-A, and the chain set four-chains, with which
-rclcpp was measured. The figures of the paper are drawings whose numbers its text does not repeat: what the text says of
-them is held against what is measured here. The figures that are printed beside ours are of real rclcpp."""
+rclcpp was measured. The paper's figures show no numbers, so the measurements here are compared with the statements of
+its text. The reference figures printed beside ours are of real rclcpp."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from tide_lab.reproduce.ros_chains import HostError, Responses, measured
 PROGRAMS = {"sim": "tide-sim host", "native": "host_chains"}
 PLACES = (*PROGRAMS, "ros2")
 POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
-# What rclcpp spends on a callback, DDS included, where the figures below were measured: with it the simulator agrees
+# Time that rclcpp spends on a callback, DDS included, on the machine of the figures below; with it the simulator agrees
 # with all of them within 10 %.
 RCLCPP_CALLBACK_US = 600.0
-PHASINGS = 100  # of the case study: its timers begin at times drawn anew
+PHASINGS = 100  # runs of the case study, each with newly drawn start times of its timers
 HYPERPERIOD_MS = 200
-EXCLUSIVE = ("c1", "c2")  # the text lost which chains share a group; these two are those it calls unbounded
+EXCLUSIVE = ("c1", "c2")  # the text does not show which chains share a group; it calls these two unbounded
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One executor configuration. cost_us: what starting a callback costs beside what it does cost here."""
+    """One executor configuration. cost_us: added cost of starting a callback."""
 
     policy: Policy
     threads: int
@@ -51,7 +51,7 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """As the paper's captions and legends: R or ME, D or P, MT with the threads."""
+        """Name as in the paper's captions: R or ME, D or P, MT with the number of threads."""
         prefix = "2*" if self.executors == 2 else ""
         groups = "ME" if self.exclusive else "R"
         cost = f" +{self.cost_us / 1000:g} ms" if self.cost_us else ""
@@ -98,7 +98,7 @@ REFERENCES: dict[tuple[str, Configuration], Reference] = {
 
 
 def reference(case: str, configuration: Configuration) -> Reference | None:
-    """Of the same configuration, whatever it costs here."""
+    """Figures of the same configuration, regardless of the added cost."""
     plain = Configuration(
         configuration.policy,
         configuration.threads,
@@ -111,7 +111,7 @@ def reference(case: str, configuration: Configuration) -> Reference | None:
 
 @dataclass(frozen=True)
 class MtCase:
-    """scale: of all execution times of the description."""
+    """scale: factor on all execution times of the description."""
 
     name: str
     title: str
@@ -124,7 +124,7 @@ class MtCase:
 
 
 def scaled(system: System, factor: Decimal) -> System:
-    """Execution times by a factor."""
+    """The system with its execution times multiplied by a factor."""
 
     def longer(callback: Callback) -> Callback:
         times = {"execution_ms": callback.execution_ms * factor, "least_ms": callback.least_ms * factor}
@@ -144,7 +144,7 @@ MT_CASES = {
             "Figs. 5 to 8: four chains on executors of 1, 2, 4 and two of 2 threads",
             Path("examples/published/picas_mt/system.toml"),
             300,
-            # The text has no numbers. From this factor on all that it says of bounds is so (mt_bounds.fits).
+            # The text has no numbers. From this factor on, all its statements on bounds hold (mt_bounds.fits).
             Decimal("1.10"),
         ),
         MtCase(
@@ -158,7 +158,7 @@ MT_CASES = {
 
 
 def configurations(case: MtCase, on: str, threads: int | None) -> list[Configuration]:
-    """What is to be run; natively only what has a processor for each lane."""
+    """The configurations to run; natively only those with a processor for each lane."""
     if case.name == "four-chains":
         found = [
             Configuration(policy, 2, cost_us=cost) for policy in POLICY_LETTERS for cost in (0, RCLCPP_CALLBACK_US)
@@ -203,7 +203,7 @@ def _chain(chain: Chain, configuration: Configuration) -> Chain:
             update["execution_ms"] = callback.execution_ms / Decimal(2)
         if configuration.exclusive and chain.name in EXCLUSIVE:
             update["group"] = "mutex"
-        # The two less urgent chains go from the first executor to the second in their middle.
+        # The two less urgent chains move from the first executor to the second halfway.
         if configuration.executors == 2 and chain.name not in EXCLUSIVE and 2 * position >= len(chain.callbacks) - 1:
             update |= {"executor": "back", "group": "all_back"}
         return callback.model_copy(update=update)
@@ -215,8 +215,8 @@ def _chain(chain: Chain, configuration: Configuration) -> Chain:
 
 @dataclass(frozen=True)
 class Outcome:
-    """updates: of the set of ready callbacks; None: nobody counts them there. theorem: bounds in ms of the paper's
-    theorem by form, published or safe, and chain."""
+    """updates: number of updates of the set of ready callbacks; None: not counted there. theorem: bounds in ms by the
+    paper's theorem, by form (published or safe) and chain."""
 
     configuration: Configuration
     chains: tuple[Responses, ...]
@@ -230,7 +230,8 @@ class Outcome:
 
 
 def one_per_choice(outcome: Outcome) -> int:
-    """Updates of the set by the letter of the paper's section V-C: priority-driven, one whenever a thread chooses."""
+    """Updates of the set as in the paper's section V-C: the priority-driven executor performs one for each choice of a
+    thread."""
     return outcome.callbacks_run if outcome.configuration.policy == "tide" else outcome.updates or 0
 
 
@@ -265,7 +266,7 @@ def run_configuration(case: MtCase, configuration: Configuration, on: str, secon
 
 
 def to_json(outcome: Outcome) -> dict[str, Any]:
-    """What was measured, without what is computed."""
+    """The measured values only."""
     chains = [[one.name, list(one.sorted_ns), one.lost, one.skipped] for one in outcome.chains]
     return {"chains": chains, "updates": outcome.updates, "callbacks_run": outcome.callbacks_run}
 
@@ -287,7 +288,7 @@ def _responses(told: Sequence[dict[str, Any]], place: int) -> Responses:
 
 
 def _bounds(system: System, configuration: Configuration) -> Bounds | None:
-    """Execution times must contain what the executor spends, so there is none where a cost is added."""
+    """Execution times must include the executor's own time, so with an added cost there is no bound."""
     if configuration.cost_us:
         return None
     return bounds_of(system, "priority" if configuration.policy == "tide" else "default")
@@ -357,9 +358,8 @@ def _rows(case: MtCase, outcome: Outcome) -> Iterator[Row]:
         yield row("set_updates_one_per_choice", one_per_choice(outcome), None, outcome.callbacks_run)
 
 
-# ---- bounds of the paper ----
-# The paper's own bounds of a configuration, as published and as safe, and the execution times for which all that its
-# text says of bounds is so.
+# ---- bounds of the paper ---- The paper's bounds of a configuration, published and safe, and the execution times with
+# which all statements of its text on bounds hold.
 
 
 FORMS = ("published", "safe")
@@ -367,7 +367,7 @@ SCALES = tuple(Decimal(percent) / 100 for percent in range(100, 131, 2))
 # By chain, in ms; None: the analysis finds no bound.
 ByChain = Mapping[str, float | None]
 
-# The text: all reentrant cases are bounded, all priority-driven ones too; the default one is not for these.
+# By the text, all reentrant and all priority-driven cases are bounded; the default ones are unbounded for these.
 UNBOUNDED = {
     Configuration("readyset", 2, exclusive=True): frozenset({"c1", "c2"}),
     Configuration("readyset", 4, exclusive=True): frozenset({"c1"}),
@@ -375,14 +375,15 @@ UNBOUNDED = {
 
 
 def theorem(configuration: Configuration) -> str:
-    """Which the paper uses: constrained deadlines throughout."""
+    """The theorem that the paper uses: constrained deadlines throughout."""
     if configuration.exclusive:
         return "theorem5-constrained" if configuration.policy == "readyset" else "theorem6-constrained"
     return "theorem1" if configuration.policy == "readyset" else "theorem2"
 
 
 def theorem_bounds(system: System, configuration: Configuration) -> dict[str, ByChain]:
-    """By form. A chain over two executors: the sum of its parts (section V-F), with the delays of the description."""
+    """Bounds by form. A chain over two executors has the sum of its parts (section V-F) and the delays of the
+    description."""
     document = host_document(system, "priority" if configuration.policy == "tide" else "default")
     try:
         told = {(one.analysis, one.chain): one.response_ns for one in compare_executors(document)}
@@ -402,7 +403,7 @@ def theorem_bounds(system: System, configuration: Configuration) -> dict[str, By
 
 @dataclass(frozen=True)
 class Fit:
-    """Execution times by a factor to those of the public example. wrong: where the text says otherwise than the
+    """A factor on the execution times of the public example. wrong: statements of the text that contradict the
     published theorem."""
 
     scale: Decimal
@@ -410,7 +411,7 @@ class Fit:
 
 
 def stated() -> list[Configuration]:
-    """Configurations whose bounds the text speaks of; which numbers of threads there were beside 2 and 4 it lost."""
+    """Configurations whose bounds the text states; numbers of threads other than 2 and 4 are missing in it."""
     single = [
         Configuration(policy, threads, exclusive=exclusive)
         for exclusive in (False, True)
@@ -434,7 +435,7 @@ def fits(case: MtCase) -> list[Fit]:
 
 
 # ---- findings ----
-# What the paper says of its case study, and what real rclcpp showed, held against what was measured.
+# Statements of the paper on its case study, and results of real rclcpp, compared with the measurements.
 
 
 URGENT = ("c1", "c2")
@@ -444,7 +445,7 @@ TIME_TOLERANCE_MS = {"sim": 0.0, "native": 0.5, "ros2": 0.5}
 
 @dataclass(frozen=True)
 class Finding:
-    """published: a sentence of the paper; otherwise of this project."""
+    """published: a sentence of the paper; false: of this project."""
 
     text: str
     published: bool
@@ -452,7 +453,7 @@ class Finding:
 
 
 def pairs(result: MtResult) -> list[tuple[Outcome, Outcome]]:
-    """Default and priority-driven, of the same configuration."""
+    """Pairs of default and priority-driven outcomes with the same configuration."""
     found = []
     for outcome in result.outcomes:
         if outcome.configuration.policy != "readyset":
@@ -472,12 +473,12 @@ def is_overloaded(result: MtResult, configuration: Configuration) -> bool:
 
 
 def more_updates(default: Outcome, driven: Outcome) -> float:
-    """Performed ones."""
+    """Change in the number of performed updates, as a share."""
     return (driven.updates or 0) / max(1, default.updates or 0) - 1
 
 
 def more_by_choice(default: Outcome, driven: Outcome) -> float:
-    """If the priority-driven executor performed one for each choice."""
+    """The same share if the priority-driven executor performed one for each choice."""
     return one_per_choice(driven) / max(1, default.updates or 0) - 1
 
 
@@ -554,7 +555,7 @@ def _case_study(result: MtResult) -> Iterator[Finding]:
 
 
 def _of_bounds(result: MtResult) -> Iterator[Finding]:
-    """What the text says of bounds, of those configurations that it speaks of."""
+    """Findings on bounds, for the configurations that the text mentions."""
     spoken_of = [one for one in result.outcomes if one.configuration in stated() and one.theorem]
     reentrant = [one for one in spoken_of if not one.configuration.exclusive]
     exclusive = [one for one in spoken_of if one.configuration.exclusive]

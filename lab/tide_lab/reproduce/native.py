@@ -21,7 +21,7 @@ from tide_lab.reproduce.cases import METRICS, Case, published
 
 SYSTEM = ROOT / "examples/three_chains/system.toml"
 SYSTEMS = ("batch", "tide", "tide-preemptive", "limit")
-# As in the simulator's plans: the paper's frame of 100 B has 115 bytes, ours has four more of its own.
+# As in the simulator's plans: the paper's frame of 100 B has 115 bytes, ours has four more.
 PAYLOAD_LESS_BYTES = 4
 CHAINS = 3
 PAYLOAD_BYTES = 100
@@ -37,7 +37,7 @@ def system_of(case: Case, system: str, x: int) -> System:
     execution_ms = EXECUTION_MS.get(case.name, execution_ms)
     base = load(SYSTEM)
     base = with_reliability(base, "reliable" if case.name == "pods-reliable" else "best_effort")
-    if case.name == "pods-reliable":  # as published: a sender asks at once, and PoDS keeps the line for its answer
+    if case.name == "pods-reliable":  # as published: immediate requests; PoDS reserves the line for the answer
         base = with_hold(with_heartbeat_delay(base, Decimal(0)), system != "batch")
     base = with_chain_count(base, 1 if system == "limit" else chains)
 

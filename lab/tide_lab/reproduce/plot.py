@@ -54,7 +54,7 @@ def _curve(axes: Any, result: Reproduction, system: str, shift: float, spread: b
         middle, low, high = (row.measured if row and row.measured is not None else float("nan") for row in rows)
         points.append((x + shift, middle, middle - low, high - middle))
     x_values, y_values, below, above = zip(*points, strict=True)
-    wide = system == "tide"  # still seen where the others cover it
+    wide = system == "tide"  # remains visible under the others
     look = {
         "linewidth": 3 if wide else 1.8,
         "markersize": 8 if wide else 6,
@@ -67,7 +67,7 @@ def _curve(axes: Any, result: Reproduction, system: str, shift: float, spread: b
 
 
 def _published(axes: Any, result: Reproduction, distance: float) -> None:
-    """Hollow diamonds beside ours."""
+    """Draws published values as hollow diamonds."""
     for system, name in NAMES.items():
         rows = [result.value(system, x, result.case.metric) for x in result.case.values]
         side = -3.2 * distance if system == "batch" else -2.2 * distance

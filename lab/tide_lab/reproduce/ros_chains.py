@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of a host's description on rclpy, over the DDS of this machine: rclpy's executors for the default policy,
-tide_ros for the priority-driven one. Each run is a process of its own.
+tide_ros for the priority-driven one. Each run is a separate process.
 
-A response is counted from the release that the timer's period gives, so a late timer is not forgiven. Releases that rcl
-left out, as the timer was more than a period late, are counted as skipped."""
+A response begins at the release by the timer's period, so a late timer counts. Releases that rcl omitted because the
+timer was more than a period late are counted as skipped."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ void burn(long long duration_ns) {
 
 
 class HostError(Exception):
-    """The program refused its words, failed, or broke a rule; the text is one line."""
+    """The program refused its arguments, failed, or violated a rule; the text is one line."""
 
 
 @dataclass(frozen=True)
 class Responses:
-    """Of one chain, in order of size; lost: released and never finished, skipped: expiries without a release."""
+    """Sorted responses of one chain; lost: released and never finished; skipped: expiries without a release."""
 
     name: str
     sorted_ns: Sequence[int]
@@ -62,7 +62,7 @@ class Responses:
 
 @dataclass(frozen=True)
 class Part:
-    """A callback. period_ns: 0: it is a subscription. priority: its own, or 0."""
+    """A callback. period_ns: 0 for a subscription. priority: its own, or 0."""
 
     name: str
     executor: str
@@ -74,8 +74,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Way:
-    """A chain: names of its parts from the timer on, those of the chain that it branches from first. levels: by
-    executor."""
+    """A chain: names of its callbacks from the timer on, beginning with those of the chain that it branches from.
+    levels: by executor."""
 
     name: str
     levels: dict[str, int]
@@ -84,7 +84,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Task:
-    """What a child runs. groups: their kinds by name."""
+    """The task of a child process. groups: kinds by name."""
 
     policy: Policy
     seconds: float
@@ -130,7 +130,7 @@ def task_of(system: System, policy: Policy, seconds: float, burn: Path) -> Task:
 
 
 def measured(system: System, policy: Policy, seconds: float) -> tuple[Responses, ...]:
-    """HostError. Takes `seconds` and the time of discovery."""
+    """Raises HostError. Takes `seconds` and the time of discovery."""
     with tempfile.TemporaryDirectory() as folder:
         task = task_of(system, policy, seconds, build_burn(Path(folder)))
         environment = {**os.environ, "ROS_LOCALHOST_ONLY": "1", "RCUTILS_LOGGING_MIN_SEVERITY": "ERROR"}
@@ -151,7 +151,8 @@ def measured(system: System, policy: Policy, seconds: float) -> tuple[Responses,
 
 
 def build_burn(folder: Path) -> Path:
-    """A library whose one function computes for a time; ctypes gives up the interpreter's lock around it."""
+    """A library with one function, which computes for a given time; ctypes releases the interpreter's lock around
+    it."""
     source, library = folder / "burn.c", folder / "burn.so"
     source.write_text(BURN)
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
@@ -162,13 +163,13 @@ def build_burn(folder: Path) -> Path:
 
 
 class Recorder:
-    """The releases of a timer and what became of them."""
+    """The releases of a timer and their outcomes."""
 
     def __init__(self, period_ns: int) -> None:
         self.period_ns, self.expected_ns, self.released, self.skipped = period_ns, 0, 0, 0
 
     def release(self, timer: Any, now_ns: int) -> int:
-        """The release that this call of the timer is for."""
+        """The release to which this call of the timer belongs."""
         released_ns = self.expected_ns or now_ns + timer.time_until_next_call() - self.period_ns
         self.expected_ns = now_ns + timer.time_until_next_call()
         self.released += 1
@@ -215,7 +216,7 @@ class Robot:
         return f"p{os.getpid()}_{part}"
 
     def _node(self, part: dict[str, Any]) -> Any:
-        """A node for each executor would do; one for each callback keeps groups and executors apart."""
+        """A node for each executor would suffice; one for each callback separates groups and executors."""
         import rclpy
         from std_msgs.msg import Int64
 
@@ -256,7 +257,7 @@ class Robot:
         self.starts.append(timer.reset)
 
     def _group(self, part: dict[str, Any]) -> Any:
-        """Groups of one executor, whatever the node."""
+        """Groups of one executor, across nodes."""
         from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 
         if self.task["groups"].get(part["group"]) != "exclusive":
@@ -297,7 +298,7 @@ class Robot:
         return [self._told(way) for way in self.task["ways"]]
 
     def _told(self, way: dict[str, Any]) -> dict[str, Any]:
-        """Instances that were under way at the end are not lost; more than the periods of the longest response are."""
+        """Instances still running at the end are not lost, up to the number of periods in the longest response."""
         recorder = self.recorders[way["path"][0]]
         times = self.responses_ns[way["name"]]
         under_way = 1 + max(times, default=0) // recorder.period_ns
@@ -309,7 +310,7 @@ def main() -> None:
     told = Robot(json.load(sys.stdin)).run()
     sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()
-    os._exit(0)  # rclpy's pool waits for callbacks that wait for it
+    os._exit(0)  # rclpy's pool and callbacks wait for each other
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the paper says of its figures 9 to 11, as numbers that a sweep can be asked for."""
+"""The paper's statements on its figures 9 to 11, as numbers that can be computed from a sweep."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Shares:
 
 
 def largest_lead(shares: Shares) -> float:
-    """Of the priority-driven executor over the default one, constrained or arbitrary, in points."""
+    """Lead of the priority-driven executor over the default one, constrained or arbitrary, in points."""
     leads = [
         high - low
         for kind in ("CD", "AD")
@@ -36,7 +36,7 @@ def largest_lead(shares: Shares) -> float:
 
 
 def points_behind(shares: Shares) -> float:
-    """How far a priority-driven curve is below its default one, at worst."""
+    """Greatest distance by which a priority-driven curve is below its default one."""
     return max(
         low - high
         for kind in ("CD", "AD")
@@ -45,7 +45,7 @@ def points_behind(shares: Shares) -> float:
 
 
 def first_near_the_end(shares: Shares, curve: str, within: float = 5.0) -> float:
-    """The least value from which the curve stays within so many points of its last one."""
+    """The least value from which the curve stays within a number of points of its last one."""
     shares_now = shares.curve(curve)
     for value, rest in zip(shares.values, (shares_now[index:] for index in range(len(shares_now))), strict=True):
         if max(abs(share - shares_now[-1]) for share in rest) <= within:
@@ -62,14 +62,14 @@ def steepest_part(shares: Shares, curve: str) -> float:
 
 
 def fall(shares: Shares, curve: str) -> float:
-    """From its highest point to the last, in points."""
+    """Drop of the curve from its highest point to the last, in points."""
     shares_now = shares.curve(curve)
     return max(shares_now) - shares_now[-1]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper; `paper` is the figure where it prints one."""
+    """A sentence of the paper; `paper` is its number if it prints one."""
 
     text: str
     paper: str

@@ -111,7 +111,7 @@ def sweep(
 def run_study(
     study: Study, folder: Path, engine: str = "local", restart: bool = False, brief: bool = False
 ) -> list[dict[str, Any]]:
-    """Runs what is missing, then writes and, if not brief, shows the result. Exits with 1 or 130 when it cannot."""
+    """Runs missing blocks, then writes and, if not brief, shows the result. Exits with 1 or 130 if it cannot."""
     path = folder / "checkpoint.jsonl"
     require_folder(folder)
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedulable sets over the varied quantity, in the form of the paper's figures, with 95 % confidence intervals: safe
-bounds beside the published ones."""
+and published bounds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sweep consists of: points (values of the varied quantity), cut into blocks of chain sets, each block one call
-of the analysis. A block is a pure function of its recipe and seeds, so it may run anywhere, twice, or again."""
+"""The parts of a sweep: points (values of the varied quantity), divided into blocks of chain sets, each block one call
+of the analysis. A block is a pure function of its recipe and seeds, so it may run anywhere and be repeated."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SOURCE = (
     "Sobhani, Choi, Kim: Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors (RTAS 2023)"
 )
 BLOCK_SETS = 250
-_Z = 1.959964  # of a 95 % interval
+_Z = 1.959964  # quantile for a 95 % interval
 _SEED_STRIDE = 1_000_000
 
-# As published; repaired; repaired, and counting that a chain waits only while all threads are busy.
+# safe: repaired; published: as published; tight: repaired, and a chain waits only while all threads are busy.
 VARIANTS = ("safe", "published", "tight")
-# Analysis -> its name in the paper, which form it is.
+# Analysis -> its name in the paper, and its form.
 ANALYSES = {
     f"theorem{number}-{variant}": (name, variant)
     for variant in VARIANTS
@@ -34,7 +34,8 @@ ANALYSES = {
 
 @dataclass(frozen=True)
 class Study:
-    """A figure of the paper. How its sets were drawn is not known in detail; this is ours, and in every result."""
+    """A figure of the paper. How its sets were drawn is not known in detail; these are our settings, which every result
+    contains."""
 
     case: str
     title: str
@@ -62,7 +63,7 @@ class Study:
         return recipe
 
     def key(self) -> dict[str, Any]:
-        """What two sweeps must share for the blocks of one to serve the other."""
+        """The settings that two sweeps must share for one to use blocks of the other."""
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
 
     def conditions(self) -> str:
@@ -111,7 +112,7 @@ STUDIES = {
 
 
 def changed(study: Study, **fields: Any) -> Study:
-    """The study with those fields that are not None."""
+    """The study with the given fields, except those that are None."""
     return replace(study, **{name: value for name, value in fields.items() if value is not None})
 
 
@@ -140,7 +141,7 @@ def each_block(
     engine: str, runner: Simulator, study: Study, todo: Iterable[Block]
 ) -> Iterator[tuple[Block, dict[str, int]]]:
     """All blocks, in the order in which they finish, in threads of the runner or on a cluster whose workers have this
-    package. The analysis lets other threads run meanwhile."""
+    package. During the analysis other threads can run."""
     judge = partial(run_block, study)
     return each(engine, runner, judge, judge, todo)
 
@@ -160,7 +161,7 @@ class Tally:
 
 
 def interval(met: int, sets: int) -> tuple[float, float]:
-    """Of the share, with 95 % confidence (Wilson 1927): never outside 0..1, and not empty at its ends."""
+    """Confidence interval of the share at 95 % (Wilson 1927): always within 0..1, and not empty at 0 and 1."""
     share = met / sets
     centre = (share + _Z**2 / (2 * sets)) / (1 + _Z**2 / sets)
     half = _Z / (1 + _Z**2 / sets) * sqrt(share * (1 - share) / sets + _Z**2 / (4 * sets**2))

@@ -125,7 +125,7 @@ def timers(
         with terminable(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
             if outcome.interrupted and not len(outcome.tide.measured_ns):
-                raise KeyboardInterrupt  # nothing to keep, so older results stay
+                raise KeyboardInterrupt  # without measurements older results are kept
             complete = _report(settings, outcome, place)
         console = Console(emoji=False)
         names = ", ".join(sorted(entry.name for entry in folder.iterdir()))
@@ -193,7 +193,7 @@ def _measure(settings: Settings) -> Outcome:
 
 
 def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
-    """True: every program did all that was asked. Loaded here, because drawing takes long to load."""
+    """True: every program completed all its repetitions. Loaded here, because drawing takes long to load."""
     from tide.run.machine import describe
     from tide_lab.timers.plots import histogram_plot, percentiles_plot, title
     from tide_lab.timers.results import Result, load_lines, summary_table, verdict_line, write_files

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of timers, figures of latencies, and what is kept of a campaign, which goes on with it."""
+"""Measurements of timers, statistics of latencies, and the saved blocks with which a campaign is continued."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import numpy.typing as npt
 from tide.outputs import written
 from tide_lab.timers.plan import PlanError, Settings
 
-# ---- statistics ----
-# Figures of latencies, from single measurements or from a histogram.
+# ---- statistics ---- Statistics of latencies, from single measurements or from a histogram.
 
 
 Array = npt.NDArray[np.int64]
@@ -25,8 +24,8 @@ PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99)
 
 @dataclass
 class Latencies:
-    """How often each latency was measured: values in ns, ascending, with their counts. `beyond` of them lie past the
-    end of the histogram they come from; their values are not known, but the largest and the average of all are."""
+    """How often each latency was measured: values in ns, ascending, with their counts. `beyond` of them exceed the
+    range of their histogram: their values are unknown, but the maximum and average of all are known."""
 
     values_ns: Array
     counts: Array
@@ -46,7 +45,7 @@ class Latencies:
         return int(self.counts.sum()) + self.beyond
 
     def percentile(self, percent: float) -> int | None:
-        """Nearest rank; null where it lies past the end of the histogram (the largest of all is known)."""
+        """Nearest rank; null if it exceeds the range of the histogram (the maximum is known)."""
         rank = max(1, math.ceil(round(self.total * percent / 100, 6)))
         if rank == self.total:
             return self.max_ns
@@ -68,7 +67,7 @@ class Tally:
     name: str
     measured: list[Array] = field(default_factory=list)
     reported: list[Array] = field(default_factory=list)
-    skipped: int = 0  # expiries that no callback answered, because the one before was late
+    skipped: int = 0  # expiries without a callback, because the preceding callback was late
     told_another_expiry: int = 0
 
     def add(self, samples: Array) -> None:
@@ -90,7 +89,8 @@ def _joined(parts: list[Array]) -> Array:
 
 @dataclass
 class Histogram:
-    """cyclictest's, summed over the blocks of a run. It drops what is below its resolution: half of that on average."""
+    """cyclictest's latencies, summed over the blocks of a run. It rounds down to its resolution, which loses half of it
+    on average."""
 
     resolution_ns: int
     counts: dict[int, int] = field(default_factory=dict)  # by bucket
@@ -155,8 +155,7 @@ class Summary:
         )
 
 
-# ---- what is kept of a campaign ----
-# Finished blocks of a cell on disk, so that a campaign of days goes on where it was.
+# ---- saved blocks of a campaign ---- Finished blocks of a cell on disk, so that a campaign of days can be continued.
 
 
 _SETTINGS = "settings.json"
@@ -165,8 +164,8 @@ _LOADS = "loads.json"
 
 @dataclass
 class Piece:
-    """What the programs of one block measured. samples: measured and reported latency of each expiry, by program;
-    ends: what each said at its end; cyclictest: its thread."""
+    """Measurements of one block. samples: measured and reported latency of each expiry, by program; ends: each
+    program's last message; cyclictest: its thread."""
 
     samples: dict[str, Array] = field(default_factory=dict)
     ends: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -174,7 +173,7 @@ class Piece:
 
 
 class Kept:
-    """A file for each block, and the settings that all of them share. PlanError: those of the folder are others."""
+    """A file for each block, and the settings that all of them share. PlanError: the folder's settings differ."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._folder = folder
@@ -187,7 +186,7 @@ class Kept:
             beside.write_text(told, encoding="utf-8")
 
     def loads(self) -> list[list[dict[str, Any]] | None]:
-        """What the load had in each run of this campaign; null: the run ended before it could say so."""
+        """Processor time of the load in each run of this campaign; null: the run ended before it was recorded."""
         path = self._folder / _LOADS
         found: list[list[dict[str, Any]] | None] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         return found

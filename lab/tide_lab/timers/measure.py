@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the blocks: tide-timers, cyclictest and the timers of ROS as child processes, with the load beside them. What
-was measured before an interruption is kept."""
+"""Runs the blocks: tide-timers, cyclictest and the timers of ROS as child processes, together with the load.
+Measurements made before an interruption are kept."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _NOT_PERMITTED_STATUS = 3
 _BUCKET_NS = 1000  # cyclictest truncates to microseconds
 _BUCKETS = 500_000
 _START_LIMIT_S = 60.0
-_SETTLING_S = 0.1  # of a thread of cyclictest, which schedules itself first
+_SETTLING_S = 0.1  # start-up time of a cyclictest thread, which first sets its own scheduling
 _SECOND_NS = 1_000_000_000
 _STARTING_NS = 600_000_000
 
-Progress = Callable[[str, int], None]  # what runs; repetitions done, of all programs
+Progress = Callable[[str, int], None]  # running program; repetitions done, of all programs
 
 
 @dataclass(frozen=True)
 class Load:
-    """What the load generator's thread of one processor consumed, and how busy the processor was with everything."""
+    """What the load generator's thread of one processor consumed, and the total load of the processor."""
 
     cpu: int
     wanted_percent: int
@@ -60,9 +60,9 @@ class Outcome:
     ros: dict[str, Tally] = field(default_factory=lambda: {name: Tally(name) for name in ROS_TIMERS})
     cyclictest: Histogram = field(default_factory=lambda: Histogram(_BUCKET_NS))
     loads: list[Load] = field(default_factory=list)
-    load_unknown: bool = False  # of an earlier run of the same campaign
+    load_unknown: bool = False  # in an earlier run of the same campaign
     interrupted: bool = False
-    failure: str | None = None  # why it ended before its end, when nobody interrupted it
+    failure: str | None = None  # reason for an early end without an interruption
     memory_locked: bool = False
     cpu_latency_held: bool = False
 
@@ -83,7 +83,7 @@ class Outcome:
 
 
 def require_permission(settings: Settings) -> None:
-    """PlanError when the system refuses the scheduling, before anything is started."""
+    """Raises PlanError if the system refuses the scheduling; no program has been started then."""
     words = [str(find_binary("tide-timers")), "check", *settings.scheduling_words]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode == _NOT_PERMITTED_STATUS:
@@ -93,9 +93,9 @@ def require_permission(settings: Settings) -> None:
 
 
 def measure(settings: Settings, report: Progress, kept: Kept | None = None) -> Outcome:
-    """All blocks of the settings; those that `kept` has are not measured again, and it gets the others. An interruption
-    (KeyboardInterrupt) or a program that fails ends it early; what was measured is in the outcome then, and why it
-    ended."""
+    """All blocks of the settings; those in `kept` are not measured again, and new ones are added to it. An interruption
+    (KeyboardInterrupt) or a failing program ends it early; the outcome then contains the measurements and the
+    reason."""
     outcome = Outcome()
     with TemporaryDirectory(prefix="tide-timers-") as name, _held_cpu_latency():
         run = Run(settings, outcome, report, Path(name), kept)
@@ -110,7 +110,7 @@ def measure(settings: Settings, report: Progress, kept: Kept | None = None) -> O
 
 @contextlib.contextmanager
 def _held_cpu_latency() -> Iterator[None]:
-    """For all programs alike, and between them; tide-timers and cyclictest ask for it themselves besides."""
+    """Requests it for all programs and the time between them; tide-timers and cyclictest also request it themselves."""
     try:
         descriptor = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
     except OSError:
@@ -144,7 +144,7 @@ class Run:
 
     @contextlib.contextmanager
     def _kept_loads(self, is_another_run: bool) -> Iterator[None]:
-        """Noted as unknown as long as it runs: it may never come to its end."""
+        """Recorded as unknown while it runs, as it may never end normally."""
         before = self.kept.loads() if self.kept else []
         self.outcome.load_unknown = None in before
         self.outcome.loads += [Load(**load) for loads in before for load in loads or []]
@@ -167,7 +167,7 @@ class Run:
         return True
 
     def _block(self, number: int, block: Block) -> None:
-        """The files of the block's programs are read when they have ended, whether by themselves or not."""
+        """The files of the block's programs are read after their end, normal or not."""
         started: dict[str, Child] = {}
         try:
             with Children() as children:
@@ -205,7 +205,7 @@ class Run:
             child.say("go")
         elif name == "cyclictest" and self.settings.policy == "deadline":
             thread = measuring_thread(child.process)
-            os.sched_setaffinity(thread, os.sched_getaffinity(0))  # cyclictest pins it, Linux refuses it pinned
+            os.sched_setaffinity(thread, os.sched_getaffinity(0))  # a pinned thread cannot have SCHED_DEADLINE
             self._make_deadline(thread)
         return child
 
@@ -223,7 +223,7 @@ class Run:
         return [str(find_binary("tide-timers")), "measure", *common, *self.settings.scheduling_words]
 
     def _start_agent(self, children: Children, environment: dict[str, str]) -> str:
-        """Its port."""
+        """Returns the port."""
         words = [str(find_binary("tide-agent")), "--udp", "0", "--domain", environment["ROS_DOMAIN_ID"]]
         agent = children.start("tide-agent", words, self.folder / "agent.log", environment=environment)
         ready = agent.wait_line(lambda line: line.startswith("ready"), _START_LIMIT_S, "ready")
@@ -243,7 +243,7 @@ class Run:
 
     def cyclictest_words(self, repetitions: int) -> list[str]:
         real_time = self.settings.policy in ("fifo", "rr")
-        # A priority of any value would make it FIFO.
+        # Any value of -p would select FIFO.
         priority = ["-p", f"{self.settings.priority}"] if real_time else []
         policy = ["--policy", self.settings.policy if real_time else "other", *priority]
         return [
@@ -253,8 +253,8 @@ class Run:
         ]
 
     def _start_words(self, name: str, start_ns: int) -> list[str]:
-        """On the same grid of expiries: what disturbs the machine can have a rhythm of its own, and then another phase
-        meets another part of it. And no program measures while the other still starts or already ends."""
+        """Starts programs on the same grid of expiries: disturbances may be periodic, and programs with different
+        phases would meet different parts of them. No program measures while the other starts or ends."""
         if name == "cyclictest":
             return ["--secaligned"]
         return ["--start-ns", f"{start_ns}"]
@@ -269,7 +269,7 @@ class Run:
                 raise RunError(done.stderr.strip())
 
     def _wait(self, block: Block, started: dict[str, Child]) -> None:
-        """Until all have ended; RunError when one fails or takes far too long."""
+        """Waits until all have ended; RunError if one fails or takes far too long."""
         expected_s = block.repetitions * self.settings.timeout_us / 1e6
         deadline = time.monotonic() + 20 * expected_s + _START_LIMIT_S
         begin = time.monotonic()
@@ -322,8 +322,8 @@ class Run:
 
 
 def _next_second_ns() -> int:
-    """When cyclictest --secaligned will start, if it is run now: the next full second of CLOCK_MONOTONIC. Waits when
-    that is too near."""
+    """Start of cyclictest --secaligned if run now: the next full second of CLOCK_MONOTONIC. Waits first if that is too
+    near."""
     rest_ns = -time.monotonic_ns() % _SECOND_NS
     if rest_ns < _STARTING_NS:
         time.sleep((rest_ns + 1_000_000) / 1e9)
@@ -331,7 +331,7 @@ def _next_second_ns() -> int:
 
 
 def _lines(child: Child) -> Iterator[dict[str, Any]]:
-    """All that the child has said; it has ended, so its output ends too."""
+    """The child's complete output; it has ended, so its output ends too."""
     patience = Patience(_START_LIMIT_S)
     while True:
         line = child.next_line(patience)
@@ -354,7 +354,7 @@ def measuring_thread(cyclictest: subprocess.Popen[str] | subprocess.Popen[bytes]
 
 
 class _Loading:
-    """The load, on from the first block to the end of the last; then what it was."""
+    """The load, running from the first block to the end of the last; afterwards its measurements."""
 
     def __init__(self, settings: Settings, outcome: Outcome, folder: Path) -> None:
         self.settings, self.outcome, self.folder = settings, outcome, folder
@@ -385,7 +385,7 @@ class _Loading:
 
 
 def busy_times() -> dict[int, tuple[int, int]]:
-    """By processor: ticks in which it worked, and all ticks, since the machine started."""
+    """By processor: busy ticks and all ticks since the machine started."""
     found = {}
     for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
         words = line.split()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run measures: repetitions in blocks, which program is where in each of them."""
+"""The plan of a run: repetitions in blocks, and the processor of each program in each block."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LOAD_MOST_PERCENT = 95
 PRIORITY = 80
 PLAIN = "tide-no-lead"  # tide without its wake-up lead
 ROS_TIMERS = ("rclc", "rclpy", "rclcpp")
-RCLCPP_PROGRAM = ROOT / "build/rclcpp/bin/timer_latency"  # of ros/tide_rclcpp/bench, where there is an rclcpp
-USAGE_STATUS = 2  # of a program that was started without its words
+RCLCPP_PROGRAM = ROOT / "build/rclcpp/bin/timer_latency"  # from ros/tide_rclcpp/bench, if rclcpp is installed
+USAGE_STATUS = 2  # of a program that was started without arguments
 BLOCK_S = 20.0
-BLOCKS_WANTED = 8  # of short runs too, but not shorter than a second
-_DEADLINE_PERIOD_LEAST_NS = 100_000  # of Linux: sched_deadline_period_min_us
+BLOCKS_WANTED = 8  # also for short runs, but with blocks of at least a second
+_DEADLINE_PERIOD_LEAST_NS = 100_000  # Linux's sched_deadline_period_min_us
 _DEADLINE_SHARE = 2
 
 
 class PlanError(Exception):
-    """What was asked for cannot be measured; the text is one line that says why and what to do."""
+    """The requested measurement is not possible; the text is one line with the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Settings:
     load_percent: int
     cpus: tuple[int, ...]
     cyclictest: bool
-    ros: tuple[str, ...] = ()  # of ROS_TIMERS
-    ros_repetitions: int = 0  # of each of them
-    rclcpp_program: str = ""  # RCLCPP_PROGRAM
+    ros: tuple[str, ...] = ()  # members of ROS_TIMERS
+    ros_repetitions: int = 0  # for each of them
+    rclcpp_program: str = ""  # like RCLCPP_PROGRAM
     wake_up_lead_us: int | None = None  # limit; None: the runtime's default
-    plain_repetitions: int = 0  # of tide without its wake-up lead; 0: without
+    plain_repetitions: int = 0  # for tide without its wake-up lead; 0: not measured
 
     @property
     def timeout_ns(self) -> int:
@@ -53,12 +53,12 @@ class Settings:
 
     @property
     def is_pinned(self) -> bool:
-        """Linux pins no thread that has SCHED_DEADLINE."""
+        """Linux does not pin a SCHED_DEADLINE thread."""
         return self.policy != "deadline"
 
     @property
     def scheduling_words(self) -> list[str]:
-        """As tide-timers takes it, without the processor."""
+        """Arguments for tide-timers, without the processor."""
         if self.policy == "deadline":
             period_ns = max(self.timeout_ns, _DEADLINE_PERIOD_LEAST_NS)
             runtime_ns = period_ns // _DEADLINE_SHARE
@@ -74,19 +74,19 @@ class Settings:
 
 @dataclass(frozen=True)
 class Block:
-    """Where each program runs, and for how many repetitions; programs of one block run at the same time."""
+    """The processor of each program and its number of repetitions; programs of one block run at the same time."""
 
     repetitions: int
-    places: dict[str, int]  # program: processor
+    places: dict[str, int]  # processor by program
 
 
 def blocks(settings: Settings) -> list[Block]:
-    """tide and cyclictest run at the same time on two processors and change places after each block, so that both meet
-    the same processors and the same other work. On one processor they take turns. Each timer of ROS has blocks of its
-    own, and so has tide without its wake-up lead."""
+    """tide and cyclictest run at the same time on two processors and change places after each block, so that both
+    measure on the same processors with the same other work. On one processor they take turns. Each timer of ROS has its
+    own blocks, as has tide without its wake-up lead."""
     duration_s = settings.repetitions * settings.timeout_us / 1e6
     count = max(2, math.ceil(duration_s / BLOCK_S), min(BLOCKS_WANTED, int(duration_s)))
-    count += count % 2  # as often here as there
+    count += count % 2  # equally many on each processor
     shares = [share for share in _shares(settings.repetitions, count) if share]
     alone = {PLAIN: settings.plain_repetitions, **dict.fromkeys(settings.ros, settings.ros_repetitions)}
     counts = {name: min(len(shares), math.ceil(total / shares[0])) for name, total in alone.items()}
@@ -117,7 +117,7 @@ def _pair(settings: Settings, repetitions: int, number: int) -> list[Block]:
 
 
 def processors(text: str | None) -> tuple[int, ...]:
-    """Of `--cpus`: one, or two that are exchanged; by default the first two that this process may use."""
+    """Processors from `--cpus`: one, or two that are exchanged; by default the first two that this process may use."""
     usable = sorted(os.sched_getaffinity(0))
     if text is None:
         return tuple(usable[:2])
@@ -146,7 +146,8 @@ def rclcpp_program(settings: Settings) -> Path:
 
 
 def _missing_rclcpp(program: str | Path) -> str | None:
-    """It says what is missing when it gets no words; and what it cannot load, where its rclcpp is not sourced."""
+    """Without arguments the program prints what is missing, or the library that cannot be loaded if its rclcpp is not
+    sourced."""
     if not os.access(program, os.X_OK):
         return f"there is no {program} (docs/timers.md says how to build it)"
     said = subprocess.run([str(program)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -157,7 +158,7 @@ def _missing_rclcpp(program: str | Path) -> str | None:
 
 
 def missing_of(name: str, rclcpp_program: str = "") -> str | None:
-    """Why this timer of ROS cannot be measured here, as a line; null: it can."""
+    """The reason why this timer of ROS cannot be measured here, in one line; null: it can."""
     if name == "rclpy":
         return _missing_rclpy()
     if name == "rclcpp":
@@ -170,7 +171,7 @@ def missing_of(name: str, rclcpp_program: str = "") -> str | None:
 
 
 def ros_timers(text: str | None, rclcpp_program: str = "") -> tuple[str, ...]:
-    """Of `--ros`: names with commas, or none; by default those that can be measured here."""
+    """Timers from `--ros`: names with commas, or none; by default those that can be measured here."""
     if text is None:
         return tuple(name for name in ROS_TIMERS if missing_of(name, rclcpp_program) is None)
     names = [] if text == "none" else text.split(",")

@@ -57,7 +57,7 @@ def histogram_plot(result: Result, path: Path) -> None:
 
 
 def percentiles_plot(result: Result, path: Path) -> None:
-    """Latency over the share of expiries that are later: 90 %, 99 %, 99.9 % ... lie equally far apart."""
+    """Latency over the share of expiries that are later: 90 %, 99 %, 99.9 % ... have equal distances."""
     with plt.rc_context(PLOT_STYLE):
         figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
         for name, latencies in _shown(result).items():
@@ -95,13 +95,13 @@ def _finish(axes: Any, result: Result, path: Path, figure: Any) -> None:
 
 
 # ---- a script for gnuplot ----
-# A script of gnuplot beside the logs of a run, as the published suite has one for each of its measurements.
+# A gnuplot script for the logs of a run, as in the published suite for each of its measurements.
 
 
 SCRIPT = "latency.gnuplot"
 PICTURE = "latency.gnuplot.png"
 _LOG = ".measured.log"
-_HISTOGRAM = "cyclictest.histogram.log"  # lines of value and count; the other logs have a value a line
+_HISTOGRAM = "cyclictest.histogram.log"  # has lines of value and count; the other logs have one value per line
 
 
 def write_script(folder: Path, title: str) -> None:

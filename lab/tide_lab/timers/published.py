@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the timer tests of ROS published (timer_tests, PandaBoard ES, two million repetitions a cell): minimum, average
-and maximum latency in us."""
+"""Results published by the timer tests of ROS (timer_tests, PandaBoard ES, two million repetitions a cell): minimum,
+average and maximum latency in us."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ METRICS = ("min_us", "mean_us", "max_us")
 KERNELS = ("3.4.0", "3.4.0-rt17")
 
 Figures = tuple[int, int, int]
-# kernel, load in percent, policy: figures at 1 ms and at 10 ms
+# by kernel, load in percent and policy: figures at 1 ms and at 10 ms
 PUBLISHED: Mapping[tuple[str, int, str], tuple[Figures, Figures]] = {
     ("3.4.0", 0, "normal"): ((-145, 65, 11817), (-112, 97, 10233)),
     ("3.4.0", 0, "rr"): ((7, 67, 159), (9, 94, 498)),
@@ -28,7 +28,7 @@ PUBLISHED: Mapping[tuple[str, int, str], tuple[Figures, Figures]] = {
 }
 TIMEOUTS_US = (1000, 10_000)
 LOADS = (0, 80)
-POLICIES = ("normal", "rr", "fifo", "deadline")  # the last one is ours
+POLICIES = ("normal", "rr", "fifo", "deadline")  # the last one is an addition of ours
 
 
 def figures(kernel: str, load_percent: int, policy: str, timeout_us: int) -> Figures | None:

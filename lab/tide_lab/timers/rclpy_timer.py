@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rclpy timer beside ours: one node, one timer on the steady clock, rclpy's default executor. A program of its own,
-because scheduling must be set before rclpy starts its threads. Says `ready`, waits for a line, measures, writes two
-int64 for each callback as tide-timers does. SIGTERM and SIGINT end it early, with what was measured.
+"""The rclpy timer for comparison: one node, one timer on the steady clock, rclpy's default executor. It is a separate
+program because scheduling must be set before rclpy starts its threads. Prints `ready`, waits for a line, measures, and
+writes two int64 for each callback like tide-timers. SIGTERM and SIGINT end it early and keep the measurements.
 
-measured: clock read as the first thing in the callback, minus the expiry on the timer's grid. reported: what rclpy can
-tell the callback, the time since the latest point of the grid, from time_until_next_call()."""
+measured: the clock at the start of the callback minus the expiry on the timer's grid. reported: the time since the
+latest point of the grid as rclpy reports it by time_until_next_call()."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Measurement:
         self.done = 0
         self.skipped = 0
         self.grid_ns = 0
-        self.index = 0  # of the expiry that the next callback answers
+        self.index = 0  # index of the next callback's expiry
         self.timer: Any = None
 
     def start(self, timer: Any) -> None:
-        """The grid, from the pair of clock readings that lie closest together."""
+        """The timer's grid, from the closest pair of clock readings."""
         self.timer = timer
         tightest = 1 << 62
         for _ in range(50):
@@ -125,7 +125,7 @@ def main() -> None:
     with open(arguments.out, "wb") as file:
         file.write(measurement.samples[: 2 * measurement.done].tobytes())
     _say(event="done", done=measurement.done, skipped=measurement.skipped)
-    os._exit(0)  # the file is complete; what rclpy's threads still do is of no interest
+    os._exit(0)  # the file is complete; rclpy's threads are not needed any more
 
 
 if __name__ == "__main__":

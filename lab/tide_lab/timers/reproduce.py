@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide lab reproduce timers`: every cell of the published table on this machine, the published figures beside ours."""
+"""`tide lab reproduce timers`: measures every cell of the published table on this machine and prints both figures."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from tide_lab.timers.plan import (
 from tide_lab.timers.published import KERNELS, LOADS, METRICS, POLICIES, SOURCE, TIMEOUTS_US, figures
 
 TITLE = "latency of timers: policies, load, 1 and 10 ms; beside cyclictest and timers of ROS (natively, minutes)"
-CAMPAIGN = "campaign"  # finished blocks, until all are
+CAMPAIGN = "campaign"  # folder of finished blocks, until all are finished
 CELLS = "cells"
-_SHORT = {PLAIN: "no lead"}  # in the table
+_SHORT = {PLAIN: "no lead"}  # names in the table
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def is_loaded(self) -> bool:
-        """The load had all that it wanted, all the time."""
+        """Whether the load always reached its share."""
         return not self.outcome.load_unknown and all(load.is_reached for load in self.outcome.loads)
 
     @property
@@ -130,7 +130,7 @@ class Reproduction:
 
 def cells(samples: int) -> list[Settings]:
     cyclictest, ros = has_cyclictest(), ros_timers(None)
-    alone = max(1, min(samples // 10, max(500, samples // 100)))  # these take processor time of their own
+    alone = max(1, min(samples // 10, max(500, samples // 100)))  # these programs run alone, in additional time
     return [
         Settings(
             repetitions=samples,
@@ -155,8 +155,8 @@ def name_of(settings: Settings) -> str:
 
 
 def run_all(samples: int, folder: Path, report: Callable[[str, int, int], None]) -> Reproduction:
-    """Cells that were not reached before an interruption or a failure are left out. Blocks that `folder` has are not
-    measured again. PlanError: a policy is refused, or the folder belongs to another campaign."""
+    """Cells that were not reached before an interruption or a failure are omitted. Blocks in `folder` are not measured
+    again. PlanError: a policy is refused, or the folder belongs to another campaign."""
     wanted = cells(samples)
     for settings in wanted:
         require_permission(settings)
@@ -196,7 +196,7 @@ def _cell_texts(result: Reproduction, load: int, policy: str, timeout_us: int, s
 
 
 def table(result: Reproduction) -> Table:
-    """The published form: a block for each kernel and load, a line for each policy; ours below them."""
+    """The published form: a block for each kernel and load, a line for each policy, with our lines below."""
     found = empty_table("min / average / max latency in us", gap=0)
     for heading in ("kernel", "load", "policy"):
         found.add_column(heading, no_wrap=True)
@@ -218,7 +218,7 @@ def table(result: Reproduction) -> Table:
 
 
 def loads_missed(result: Reproduction) -> Iterator[str]:
-    """A line for each cell whose load did not get what it wanted."""
+    """A line for each cell whose load did not reach its share."""
     for cell in result.cells:
         if not cell.is_loaded:
             got = " and ".join(f"{load.achieved_percent:.0f} %" for load in cell.outcome.loads)
@@ -229,7 +229,7 @@ def loads_missed(result: Reproduction) -> Iterator[str]:
 
 
 def not_measured() -> Iterator[str]:
-    """A line for each timer of ROS that is not there."""
+    """A line for each timer of ROS that could not be measured."""
     for name in ROS_TIMERS:
         missing = missing_of(name)
         if missing is not None:
@@ -237,7 +237,7 @@ def not_measured() -> Iterator[str]:
 
 
 def leads(result: Reproduction) -> Iterator[str]:
-    """What the early wake-up gives, for each cell that has a cyclictest beside it."""
+    """The gain from the early wake-up, for each cell with cyclictest."""
     for cell in result.cells:
         means = {summary.name: summary.mean_ns for summary in cell.summaries}
         tide, plain, other = (means.get(name) for name in ("tide", PLAIN, "cyclictest"))
@@ -256,7 +256,7 @@ def conclusion(result: Reproduction) -> str:
 
 
 def write_cell(cell: Cell, folder: Path) -> None:
-    """Logs of every measurement, pictures, and the script of gnuplot that draws the logs."""
+    """Writes logs of every measurement, pictures, and the gnuplot script for the logs."""
     from tide.run.machine import describe
     from tide_lab.timers.plots import histogram_plot, percentiles_plot, title, write_script
     from tide_lab.timers.results import Result, write_files
@@ -283,7 +283,7 @@ Point = tuple[float, float, float]
 
 
 def latency_plot(result: Reproduction, path: Path) -> None:
-    """The published table as a drawing: minimum, average and maximum of every cell, ours beside theirs."""
+    """The published table as a drawing: minimum, average and maximum of every cell, published and ours."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -336,7 +336,7 @@ def _point(result: Reproduction, load: int, policy: str, timeout_us: int, system
 
 def reproduce_timers(samples: int, folder: Path) -> None:
     """The command's part: runs, prints, writes results.json, latency.png and a folder of each cell; raises typer.Exit
-    when that failed. An interrupted campaign goes on when it is called again."""
+    on failure. A further call continues an interrupted campaign."""
     console = Console(emoji=False)
     columns = (TextColumn("timers"), BarColumn(bar_width=30), TimeRemainingColumn(), TextColumn("{task.description}"))
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run: figures, what they say against the goals, and the files."""
+"""The result of a run: figures, comparison with the goals, and the files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOAL_REPORTED_NS = 6000.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal, and what was measured for it. Null: this run cannot tell."""
+    """A goal and its measurement. Null: this run does not measure it."""
 
     goal: str
     measured: str
@@ -58,7 +58,7 @@ class Result:
 
     @property
     def differences_ns(self) -> Array:
-        """Reported against measured latency of each expiry, without sign."""
+        """Absolute difference of reported and measured latency of each expiry."""
         tide = self.outcome.tide
         differences: Array = np.abs(tide.measured_ns - tide.reported_ns)
         return differences
@@ -81,7 +81,7 @@ class Result:
         return found
 
     def _against_cyclictest(self, tide: Summary) -> list[Verdict]:
-        """cyclictest truncates to microseconds; so is ours here, that like is compared with like."""
+        """Our latency truncated to microseconds as by cyclictest, for comparison."""
         other = self.summary("cyclictest")
         if other is None or other.mean_ns is None:
             return []
@@ -128,7 +128,7 @@ class Result:
 
 
 def write_files(result: Result, folder: Path) -> None:
-    """results.json, a log of each kind of latency with one value in us a line, all values as an archive of numpy, and
+    """results.json, a log of each kind of latency with one value in us per line, all values as a numpy archive, and
     cyclictest's histogram."""
     (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
     arrays: dict[str, Array] = {}
@@ -157,8 +157,7 @@ def _write_log(path: Path, values_ns: Array) -> None:
             file.write("".join(f"{_us(value)}\n" for value in part.tolist()))
 
 
-# ---- as a table ----
-# What the terminal shows of a run.
+# ---- as a table ---- Output of a run on the terminal.
 
 
 _UNKNOWN = "-"
