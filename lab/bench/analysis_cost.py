@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the analysis costs, in time of the processor: judging chain sets of the published size by the four safe analyses
-against the goal, and how that grows with chains, callbacks and lanes; a `tide check` of large systems, stage by stage;
-a question; tries of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
+"""Processor time of the analysis: judging chain sets of the published size by the four safe analyses, compared with the
+goal, and its growth with chains, callbacks and lanes; the stages of `tide check` for large systems; a query; tries of
+`tide optimise`. Usage: analysis_cost.py [FOLDER]"""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GOAL_FLEET_MS = 2000  # 100 boards and 1,000 chains, with the start of the comma
 
 
 def judge(count: int, **words: float) -> float:
-    """Microseconds a set: the least of several runs, as other load only adds."""
+    """Microseconds per set: the minimum of several runs, as other load only increases it."""
 
     def once() -> float:
         begin_s = time.process_time()
@@ -82,7 +82,7 @@ def plot(rows: dict[str, list[dict[str, float]]], path: Path) -> None:
 
 
 def over_a_line(reliability: str = "best_effort") -> str:
-    """Chains that go back and forth between a microcontroller and ROS 2."""
+    """Chains that move back and forth between a microcontroller and ROS 2."""
     text = '[system]\nname = "large"\n[[executors]]\nname = "board"\nwhere = "mcu"\nsubmit_ms = 0.1\n'
     text += '[[executors]]\nname = "ros2"\nwhere = "host"\n'
     text += '[[links]]\nname = "line"\nkind = "serial"\nbaud = 921600\n'
@@ -109,7 +109,7 @@ def large_chains(executor: Callable[[int], str], reliability: str = "best_effort
 
 
 def cpu_ms(work: Callable[[], object], children: bool = False) -> float:
-    """The least of several runs, as other load only adds. children: of child processes, too."""
+    """The minimum of several runs, as other load only increases it. children: include child processes."""
 
     def used() -> float:
         every = [getrusage(RUSAGE_SELF)] + ([getrusage(RUSAGE_CHILDREN)] if children else [])
@@ -124,13 +124,13 @@ def cpu_ms(work: Callable[[], object], children: bool = False) -> float:
 
 
 def check_stages(text: str) -> dict[str, float]:
-    """What `tide check` does after it has started, in its order; print or JSON at its end."""
+    """The stages of `tide check` after its start, in order; the last one is print or JSON."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "system.toml"
         file.write_text(text, encoding="utf-8")
         system = load(file)
         assert bounds_of(system).met
-        fresh = [bounds_of(system) for _ in range(RUNS)]  # what a bound is made of is found when it is asked for
+        fresh = [bounds_of(system) for _ in range(RUNS)]  # the parts of a bound are computed on demand
         stages = {
             "read_ms": cpu_ms(lambda: load(file)),
             "bounds_ms": cpu_ms(lambda: bounds_of(system)),
@@ -142,7 +142,7 @@ def check_stages(text: str) -> dict[str, float]:
 
 
 def start_ms() -> dict[str, float]:
-    """Of the command and, for comparison, of Python alone, on a system that takes no time."""
+    """Start-up time of the command, for a trivial system, and of Python alone."""
     small = str(ROOT / "examples/three_chains/system.toml")
     with tempfile.TemporaryFile() as nowhere:
 
@@ -156,7 +156,7 @@ def start_ms() -> dict[str, float]:
 
 
 def question_ms() -> dict[str, float]:
-    """The bounds of the three chains, asked a hundred times."""
+    """The bounds of the three chains, queried a hundred times."""
     document = link_document(load(ROOT / "examples/three_chains/system.toml"))
 
     def ask_module() -> None:

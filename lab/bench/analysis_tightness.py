@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far bounds are above the worst that a directed search finds, on chain sets of the published size (4 threads, 5
-chains of 10 callbacks). Usage: analysis_tightness.py [FOLDER [SETS [TRIES]]]"""
+"""Ratio of bounds to the longest responses found by a directed search, on chain sets of the published size (4 threads,
+5 chains of 10 callbacks). Usage: analysis_tightness.py [FOLDER [SETS [TRIES]]]"""
 
 from __future__ import annotations
 

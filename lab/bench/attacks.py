@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two good clients beside somebody who means harm: what reaches the agent of theirs, and how fast.
+"""Two regular clients during attacks on their agent: how many of their messages arrive, and how fast.
 
 .venv/bin/python lab/bench/attacks.py --own-network                  print
 .venv/bin/python lab/bench/attacks.py --own-network --out lab/results/attacks.json
 
-The good clients publish reliable messages, each as fast as it is asked to (agent/tests/fleet_clients.cpp), and count
-what the agent acknowledges. The attacker is a process of its own that sends as fast as one process can. It takes a
-processor from everybody else, so each attack stands beside a flood of the same process to a closed port, where the
-kernel drops everything. The agent has its defaults but for --max-clients, which is 4,000 where an attack must not end
-at it."""
+The regular clients publish reliable messages at a given rate (agent/tests/fleet_clients.cpp) and count the agent's
+acknowledgments. The attacker is a separate process that sends as fast as it can. As this takes a processor from the
+others, each attack is compared with a flood of the same process to a closed port, where the kernel drops everything.
+The agent uses its defaults except --max-clients, which is 4,000 where it must not limit an attack."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ from tide_lab.programs import find_binary, ports_of
 GOOD_HZ, GOOD_KEY = 2000, 1
 HOSTS = 58
 LIMIT_S = 60.0
-Send = Callable[[], int]  # sends some datagrams; how many
+Send = Callable[[], int]  # sends some datagrams and returns their number
 
 
 def create_client(key: int, session: int = 0x81, vendor: bytes = b"\x01\x0f") -> bytes:
@@ -61,7 +60,7 @@ def create_entity(request: int, identity: int, kind: int, xml: str, parent: int 
 
 
 class Attacker:
-    """Sockets on addresses of loopback, all connected to the agent."""
+    """Sockets on loopback addresses, all connected to the agent."""
 
     def __init__(self, port: int, hosts: int) -> None:
         self.sockets = []
@@ -80,7 +79,7 @@ class Attacker:
         return 1
 
     def ask(self, message: bytes) -> None:
-        """With the first socket, and waits for an answer."""
+        """Sends by the first socket and waits for an answer."""
         one = self.sockets[0]
         one.settimeout(5.0)
         one.send(message)
@@ -88,7 +87,7 @@ class Attacker:
         one.setblocking(False)
 
     def session(self, key: int) -> None:
-        """A node, a topic, a publisher and a writer, as a legitimate client makes them."""
+        """A node, a topic, a publisher and a writer, as a regular client creates them."""
         self.ask(create_client(key))
         parts = [
             create_entity(10, 1, 1, "<dds><participant><rtps><name>bad</name></rtps></participant></dds>", None),
@@ -137,7 +136,7 @@ def replayed(port: int) -> Send:
 
 
 def alternating(port: int) -> Send:
-    """Two keys with one session id from one place: each displaces the other."""
+    """Two keys with one session id from one endpoint: each displaces the other."""
     attacker, source = Attacker(port, 1), random.Random(1)
     return lambda: attacker.send(0, create_client(78 + source.randrange(2)))
 
@@ -171,7 +170,7 @@ def garbage(port: int) -> Send:
 
 
 def damaged(port: int) -> Send:
-    """A client's own messages, each with some bits turned over."""
+    """A client's own messages, each with some bits flipped."""
     attacker, source = Attacker(port, 1), random.Random(1)
     attacker.session(80)
     body = struct.pack(">HH", 20, 0x15) + struct.pack("<I", 17) + b"x" * 16 + b"\0"
@@ -189,7 +188,7 @@ def turned(source: random.Random, message: bytes) -> bytes:
 
 
 def slow_tcp(port: int) -> Send:
-    """Connections from many hosts that announce a message and send it octet by octet, and come again when closed."""
+    """Connections from many hosts that announce a message and send it octet by octet, and reconnect when closed."""
     source = random.Random(1)
     open_now: dict[int, socket.socket] = {}
 
@@ -229,7 +228,7 @@ OVER_TCP = {"slow-tcp"}
 
 
 def attack(name: str, port: int, begin: Any, end: Any, sent: Any) -> None:
-    """In a process of its own."""
+    """Runs the attack in a separate process."""
     send = ATTACKS[name][1](port)
     begin.set()
     while not end.is_set():
@@ -254,7 +253,7 @@ class Agent:
 
 
 def entity_churn(children: Children, folder: Path, agent: Agent, seconds: float) -> Iterator[int]:
-    """Four clients create and delete writers as fast as datagrams leave."""
+    """Four clients create and delete writers as fast as datagrams can be sent."""
     bad = start_clients(children, folder, agent, "bad", 4, "--key", "4096")
     bad.wait_event("ready", LIMIT_S)
     bad.say(f"flood {seconds + 1}")
@@ -279,7 +278,7 @@ def under_attack(children: Children, folder: Path, agent: Agent, name: str, seco
     time.sleep(0.3)
     try:
         yield 0
-    finally:  # also where a client failed meanwhile
+    finally:  # also after a failure of a client
         end.set()
         process.join(LIMIT_S)
     yield int(sent.value)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Behaviours of a micro-ROS client that a program can tell (tests/conformance), of tide and of another client.
+"""Behaviours of a micro-ROS client that a program can observe (tests/conformance), for tide and another client.
 
-`run` builds the list with the client that its flags name, without them with tide, and writes what was seen to a file of
-JSON. `table` compares two such files by the reasons in lab/results/behaviours/reasons.json: same, better or different.
+`run` builds the list with the client given by its flags, or with tide, and writes the results to a JSON file. `table`
+compares two such files with the reasons in lab/results/behaviours/reasons.json: same, better or different.
 The gate runs the list with tide in virtual time and compares with lab/results/behaviours/tide.json.
 
     .venv/bin/python lab/bench/behaviours.py run --out tide.json
@@ -37,7 +37,7 @@ def compile_command(flags: list[str], out: Path) -> list[str]:
 
 
 def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
-    """The runtime as it was built, and messages generated for it."""
+    """The built runtime, and messages generated for it."""
     libraries = sorted(
         f for f in (build / "lib").glob("libtide_*.a") if not {"agent", "traced"} & set(f.stem.split("_"))
     )
@@ -54,7 +54,8 @@ def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
 
 
 def free_port() -> int:
-    """Of four digits, as some clients keep no more; below those of DDS, whose nodes would take it from a dead agent."""
+    """A port of four digits, as some clients store no more; below the ports of DDS, whose nodes could take it after an
+    agent ended."""
     for port in range(6110, 7390):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             try:

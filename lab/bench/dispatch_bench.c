@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a dispatch costs. Prints nanoseconds; `--count` runs one case for an instruction counter:
+/* Cost of a dispatch. Prints nanoseconds; `--count` runs one case for an instruction counter:
  *
  *   valgrind --tool=callgrind --toggle-collect=measured_rounds build/release/bin/dispatch_bench --count tide 100
  */
@@ -14,7 +14,7 @@
 #define ROUNDS 10000u
 #define ATTEMPTS 5
 
-/* Returns what a round takes, the best of several tries; or -1 when not exactly one callback ran in each. */
+/* Returns the time of a round, the best of several tries; or -1 unless exactly one callback ran in each. */
 static double measure(tide_policy_t policy, size_t handles) {
   const tide_platform_t *host = tide_port_platform();
   int64_t best_ns = TIDE_FOREVER;

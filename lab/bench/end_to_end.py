@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages a second from a client through its agent to a DDS subscriber that knows nothing of either, and calls of a
-ROS 2 service: our client and agent beside the stock ones, in turns, in one run.
+"""Messages per second from a client through its agent to an independent DDS subscriber, and calls of a ROS 2 service:
+our client and agent alternate with the stock ones in one run.
 
 .venv/bin/python lab/bench/end_to_end.py                                    ours alone
 .venv/bin/python lab/bench/end_to_end.py --stock-agent PATH --stock-client PATH --own-network \
     --out lab/results/end_to_end.json                                 both, and keep
 
-The stock programs are the user's: PATH of MicroXRCEAgent, and of the program that lab/bench/stock makes of an installed
-microxrcedds_client. TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT say the same.
+The user provides the stock programs: PATH of MicroXRCEAgent, and of the program built by lab/bench/stock from an
+installed microxrcedds_client. TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT have the same meaning.
 
-Only what the subscriber counts is counted (end_to_end_subscriber.cpp: a plain Fast DDS program):
+Only messages counted by the subscriber count (end_to_end_subscriber.cpp: a plain Fast DDS program):
   flood      the client publishes as fast as it can: messages received, by the time from the first to the last
   lossless   the highest rate, found by search, of which at most 0.1 % is lost and nothing piles up on the way
   request    a call of a service of rclpy, one after the other, in microseconds
 
-All have an MTU of 1,472 B. Every message of tide is a datagram of its own. The stock client is measured like that, and
-in its best form: the program packs messages until a datagram is full, or gives the reliable stream 64 before it lets
-it run. The agent's processor time a message received is independent of what the client wastes.
+All have an MTU of 1,472 B. Every message of tide is a datagram of its own. The stock client is measured in this form
+and in its best one: the program packs messages until a datagram is full, or passes 64 to the reliable stream before it
+runs the session. The agent's processor time per received message does not depend on the client's waste.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tide.run.machine import describe
 from tide_lab.programs import find_binary, ports_of
 
 LOST_SHARE_MAXIMUM = 0.001
-LATE_SHARE_MAXIMUM = 0.1  # of the time of sending, that the last message may take longer
+LATE_SHARE_MAXIMUM = 0.1  # most extra time of the last message, as a share of the sending time
 LATE_S = 0.05
 PACKED = 64
 STEPS = 6
@@ -57,7 +57,7 @@ READY_S, MATCH_S, ORDER_S, DISCOVERY_S, QUIET_S = 30.0, 60.0, 120.0, 4.0, 0.3
 
 @dataclass(frozen=True)
 class Pair:
-    """A client and an agent, and how many messages the client packs."""
+    """A client and an agent, and the number of messages that the client packs."""
 
     name: str
     client: str
@@ -67,7 +67,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Trial:
-    """What one client sent and the subscriber received."""
+    """Messages sent by one client and received by the subscriber."""
 
     published: int
     sending_s: float
@@ -84,7 +84,7 @@ class Trial:
         return self.received / max(self.span_s, self.sending_s, 1e-9)
 
     def keeps(self, rate_hz: float, seconds: float) -> bool:
-        """Whether the rate was offered, arrived, and did not wait in a buffer instead."""
+        """Whether the rate was offered and arrived without waiting in a buffer."""
         offered = self.published >= 0.97 * rate_hz * seconds
         in_time = self.span_s <= self.sending_s * (1.0 + LATE_SHARE_MAXIMUM) + LATE_S
         return offered and in_time and self.published - self.received <= LOST_SHARE_MAXIMUM * self.published
@@ -148,12 +148,12 @@ def free_port() -> int:
 
 
 def processor_ns(child: Child) -> int:
-    """What all its threads have taken so far: the clock that clock_getcpuclockid(3) names."""
+    """Processor time of all its threads so far, by the clock of clock_getcpuclockid(3)."""
     return time.clock_gettime_ns(~child.process.pid << 3 | 2)
 
 
 class Bench:
-    """Agents and subscribers of one run, and the clients one after the other."""
+    """Agents and subscribers of one run, and its clients, one after the other."""
 
     def __init__(
         self, children: Children, folder: Path, stock_agent: str | None, other_agent: str | None, transport: str
@@ -230,7 +230,7 @@ class Bench:
 
     @contextmanager
     def publishing(self, pair: Pair, reliability: str, size: int) -> Iterator[Callable[[float, float], Trial]]:
-        """A client that the subscriber has found; what is yielded makes it publish, for some seconds, at a rate."""
+        """A client discovered by the subscriber; yields a function that makes it publish for some seconds at a rate."""
         agent, _ = self.agents[pair.agent]
         subscriber = self._subscriber(reliability)
         self.versions["Fast DDS of the subscriber"] = self._ask(subscriber, "version")["version"]
@@ -256,7 +256,7 @@ class Bench:
             yield publish
 
     def _settled(self, subscriber: Child) -> dict[str, Any]:
-        """What was counted when nothing more comes."""
+        """The counts after the last message has arrived."""
         seen, received = self._ask(subscriber, "count"), -1
         while seen["received"] != received:
             received = seen["received"]
@@ -288,7 +288,7 @@ Publish = Callable[[float, float], Trial]
 
 def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float, rows: Rows, search: bool) -> None:
     reliability, size = case
-    publish(seconds / 4, 0)  # caches, and buffers that grow
+    publish(seconds / 4, 0)  # warms caches and growing buffers
     flood = publish(seconds, 0)
     row = rows.get("flood", reliability, size, pair.name)
     row.values.append(flood.received_hz)
@@ -305,7 +305,7 @@ def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float,
 
 
 def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
-    """Bisection by ratios, from what a flood brought; a rate that fails is tried once more."""
+    """Bisection by ratios, from the flood's rate; a rate that fails is tried once more."""
     low_hz, high_hz = max(flood.received_hz / 8, 100.0), max(flood.received_hz * 3, 1000.0)
     best = flood if flood.keeps(0, 0) else None
     if best is not None:
@@ -328,7 +328,7 @@ def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
 
 
 def pairs_of(agents: Collection[str], reliability: str) -> list[Pair]:
-    """Best effort leaves at once, so our client has nothing to pack there."""
+    """Best-effort messages are sent at once, so our client packs none."""
     reliable = reliability == "reliable"
     pairs = [Pair("tide", "tide", "tide", 1)]
     if reliable:
@@ -381,7 +381,7 @@ def print_table(console: Console, rows: list[dict[str, Any]]) -> None:
 
 
 def stock_version(path: str | None) -> str | None:
-    """What the stock agent's folder of installation says; null when it does not."""
+    """The stock agent's version by its installation folder; null if unknown."""
     if path is None:
         return None
     for file in sorted(Path(path).resolve().parent.parent.glob("**/microxrcedds_agentConfigVersion.cmake")):
@@ -392,7 +392,7 @@ def stock_version(path: str | None) -> str | None:
 
 
 def commit() -> str | None:
-    """Of the source tree that this file is in."""
+    """The version of this file's source tree."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     with suppress(OSError):
         done = subprocess.run(command, capture_output=True, text=True)
@@ -401,7 +401,7 @@ def commit() -> str | None:
 
 
 def enter_own_network() -> None:
-    """This program again in a network of its own with nothing but loopback, multicast included; never returns."""
+    """Restarts this program in its own network with only loopback, including multicast; never returns."""
     unshare, ip = shutil.which("unshare"), shutil.which("ip")
     if unshare is None or ip is None or os.geteuid() != 0:
         raise typer.BadParameter("--own-network needs root, unshare and ip")

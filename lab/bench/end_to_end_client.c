@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our client as lab/bench/end_to_end.py measures it: an rclc program that publishes, or asks a service.
+/* Our client as lab/bench/end_to_end.py measures it: an rclc program that publishes, or calls a service.
  *
  *   end_to_end_client PORT publish best_effort|reliable BYTES MESSAGES
  *   end_to_end_client PORT request
  *
- * The line protocol, which a benchmark client of another library follows too: ROS_DOMAIN_ID names the domain, if the
- * library sends one. The program creates what it needs and prints {"ready": true}, with the "version" of its library if
- * it likes. Then it answers each line of its standard input with one line, and ends when there are no more:
+ * The line protocol, also used by benchmark clients of other libraries: ROS_DOMAIN_ID names the domain, if the library
+ * sends one. The program creates its entities and prints {"ready": true}, optionally with the "version" of its library.
+ * Then it answers each line of its standard input with one line, and ends at the end of input:
  *
  *   SECONDS RATE   it publishes std_msgs/String on /throughput, RATE messages a second in steps of a millisecond; 0: as
- *                  fast as it can. {"published": N, "sending_ns": NS}, until everything has left, or has been
- *                  acknowledged (reliable)
+ *                  fast as it can. {"published": N, "sending_ns": NS}, the time until everything has been sent, or
+ * acknowledged (reliable)
  *   COUNT          it calls the service /throughput (std_srvs/SetBool), one call after the other.
  *                  {"p50_ns": NS, "p99_ns": NS, "max_ns": NS}
  *
- * BYTES are those of the serialised message; its text begins with its number, from 0, in 8 hexadecimal digits.
- * MESSAGES is how many the program packs into a datagram. Here the library does that, for reliable messages that wait
- * (tide_rclc_support_set_packing): 1 turns it off, so that each is a datagram of its own. */
+ * BYTES is the size of the serialised message; its text begins with its number, from 0, in 8 hexadecimal digits.
+ * MESSAGES is the number that the program packs into a datagram. Here the library does that for waiting reliable
+ * messages (tide_rclc_support_set_packing): 1 turns it off, so that each is a separate datagram. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS 2 node as any other: serves /throughput (std_srvs/SetBool). lab/bench/end_to_end.py starts it."""
+"""An ordinary ROS 2 node that serves /throughput (std_srvs/SetBool). lab/bench/end_to_end.py starts it."""
 
 import contextlib
 import os
 
-# Agents are built with other versions of Fast DDS than rclpy, whose segments of shared memory differ.
+# Agents use other versions of Fast DDS than rclpy, with different segments of shared memory.
 os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
 
 import rclpy

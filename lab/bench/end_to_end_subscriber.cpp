@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A DDS subscriber that knows nothing of agents: it counts what comes on /throughput. A plain Fast DDS program with a
-// process of its own, so that a message counts only when a robot's node would have had it.
+// A DDS subscriber, independent of agents, that counts messages on /throughput. It is a plain Fast DDS program in its
+// own process, so that a message counts only if a robot's node would have received it.
 //
 //   end_to_end_subscriber best_effort|reliable udp|default
 //
-// udp: DDS over UDP only, on loopback, as nodes on other machines and of other versions of Fast DDS are reached.
-// default: what Fast DDS does by itself, which between processes of one version is shared memory. ROS_DOMAIN_ID names
-// the domain. On its standard input: "version", "matched", "count" or "clear"; each is answered with one line of JSON.
-// Messages carry a number (see end_to_end_client.c): a copy, one out of order and one that is damaged are told from
-// good ones.
+// udp: DDS over UDP only, on loopback, like for nodes on other machines and with other versions of Fast DDS. default:
+// Fast DDS's own choice, which is shared memory between processes of one version. ROS_DOMAIN_ID names the domain. On
+// its standard input: "version", "matched", "count" or "clear"; each is answered with one line of JSON. Messages carry
+// a number (see end_to_end_client.c), by which copies, messages out of order and damaged ones are detected.
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 
 #include <fastrtps/config.h>
@@ -41,11 +40,11 @@ constexpr uint32_t kBytesMaximum = 2048, kEncapsulationBytes = 4, kLengthBytes =
 constexpr int kOkay = 0;
 
 struct Text {
-  uint32_t bytes = 0;  // of the serialised message
+  uint32_t bytes = 0;  // size of the serialised message
   char number[kNumberCharacters + 1] = {};
 };
 
-// Takes a std_msgs/String apart as far as its number.
+// Reads a std_msgs/String up to its number.
 class TextType : public dds::TopicDataType {
  public:
   TextType() {

@@ -2,9 +2,9 @@
 /* How many callbacks of 20 us a second an executor runs, from 8 sources that are always ready, on one lane and on two,
  * for each policy: timers, and subscriptions that publish to themselves by local delivery; all in reentrant groups.
  *
- * Ideal: 50,000 a second and lane. The 20 us are processor time of the lane, so that what else runs on the machine
- * shows in the first column only; the second is what the same work gives on processors of its own: callbacks for each
- * second of processor time that the lanes took, times lanes. The difference to 20 us is what the executor costs.
+ * Ideal: 50,000 a second and lane. The 20 us are processor time of the lane, so that other programs on the machine
+ * affect only the first column; the second is the rate on processors without other work: callbacks per second of the
+ * lanes' processor time, times lanes. The difference from 20 us is the cost of the executor.
  * rclcpp (Jazzy, MultiThreadedExecutor, reentrant) on a quiet machine: timers 26k and 26k, subscriptions 45k and 69k.
  * Usage: lanes_bench [SECONDS]; exit 1 when the second column of the tide policy is below the targets. */
 #define _POSIX_C_SOURCE 200809L
@@ -25,7 +25,7 @@ enum { SOURCES = 8, LANES_MAXIMUM = 2, DEPTH = 2 };
 static const double targets[LANES_MAXIMUM] = {45000.0, 85000.0};
 
 typedef struct source {
-  tide_timer_t timer; /* its callback serves subscriptions, too */
+  tide_timer_t timer; /* its callback is used for subscriptions, too */
   tide_local_topic_t topic;
   tide_local_subscription_t subscription;
   tide_local_message_t *queue[DEPTH];
@@ -135,7 +135,7 @@ static void spin(void *context, size_t index) {
 }
 
 typedef struct rate {
-  double measured, own; /* callbacks a second: of the clock, of processors of its own */
+  double measured, own; /* callbacks a second: by the clock, and by the lanes' processor time */
 } rate_t;
 
 static rate_t measure(tide_policy_t policy, size_t lane_count, bool timers, int64_t duration_ns) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/measurements.md, from what lab/results/ keeps: `make -C lab measurements`.
+"""The tables of docs/measurements.md, from the files in lab/results/: `make -C lab measurements`.
 
-A table stands between <!-- NAME --> and <!-- end --> and is replaced; everything else of the page is written by hand.
---check changes nothing and fails when the page is not what the results say."""
+Text between <!-- NAME --> and <!-- end --> is replaced by a table; the rest of the page is written by hand. --check
+changes nothing and fails if the page does not match the results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def lines_of(header: list[str], rows: list[list[str]]) -> str:
 
 
 def origin(data: dict[str, Any]) -> str:
-    """Where and when: below each table."""
+    """Machine and date, as shown below each table."""
     machine = data["machine"]
     load = data.get("load_average", machine["load_average"])
     text = f"{load['min']} to {load['max']}" if isinstance(load, dict) else f"{load}"
@@ -134,7 +134,7 @@ def round_trips() -> str:
 
 
 def cells(figures: dict[str, float] | None, keys: tuple[str, ...], digits: int) -> list[str]:
-    """Of one row; "-" each where there are none."""
+    """Cells of one row; "-" for missing ones."""
     return ["-"] * len(keys) if figures is None else [f"{figures[key]:.{digits}f}" for key in keys]
 
 
@@ -157,7 +157,7 @@ def reference_system() -> str:
 
 
 def _rclcpp_cell(values: list[Any]) -> str:
-    """Callbacks a second, or latencies as median (p99): of each the median of all rounds."""
+    """Callbacks a second, or latencies as median (p99): each the median of all rounds."""
     if not values:
         return "-"
     if isinstance(values[0], dict):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions of a sample, a request, a goal and a change of a parameter, of tide and of another client.
+"""Instructions of a sample, a request, a goal and a change of a parameter, for tide and another client.
 
-A board asks itself through tide's agent over UDP, one operation after the other: request, reply and everything between
-them on both ends, with all threads of the process. An operation's figure is the difference of two runs that differ by
-the number of operations, so what connecting takes cancels out; the median of some pairs. It needs valgrind.
+A board calls its own services through tide's agent over UDP, one operation after the other: counted are request, reply
+and all work on both ends, in all threads of the process. An operation's figure is the difference of two runs with
+different numbers of operations, so the cost of connecting cancels out; it is the median of some pairs. It needs
+valgrind.
 
     .venv/bin/python lab/bench/operations.py run --out tide.json
     .venv/bin/python lab/bench/operations.py run --out stock.json --name "micro-ROS, Jazzy" --flags "-I... libx.a"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/papers.md: what the papers describe and claim, and where that stands; from lab/papers.toml.
+"""docs/papers.md: claims and mechanisms of the papers and their status here, from lab/papers.toml.
 
 .venv/bin/python lab/bench/papers.py            write docs/papers.md
 .venv/bin/python lab/bench/papers.py --run      run every command, and say which lines it supports
@@ -85,14 +85,14 @@ def page(claims: Claims) -> str:
 
 
 def known_tests() -> str:
-    """Every file of tests, and what lists the programs made of several."""
+    """All test files, and the files that list programs made of several."""
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     lists = "\n".join(path.read_text() for path in ROOT.glob("*/tests/**/CMakeLists.txt"))
     return f"{files}\n{lists}"
 
 
 def faults(claims: Claims) -> Iterator[str]:
-    """What a line names and is not there."""
+    """Names in a line that do not exist."""
     tests = known_tests()
     for claim in claims.claim:
         here = f"lab/papers.toml: {claim.what}"

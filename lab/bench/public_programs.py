@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table of which public micro-ROS programs compile, link and start against the runtime, unchanged.
 
-The programs are looked for in folders that the user names: C and C++ files and sketches that include a header of rcl or
-rclc and have an entry point. Each is compiled twice, with its language's usual rules and with those that gcc 14 and
-clang 16 have made errors, and linked with the runtime and the messages. A program links when nothing of the micro-ROS
-interface is open; what its board has to offer may be. One that has nothing open at all can run here: with --run it is
-started beside a tide agent for so many seconds.
+The programs are searched in given folders: C and C++ files and sketches that include a header of rcl or rclc and have
+an entry point. Each is compiled twice, with the usual rules of its language and with the warnings that gcc 14 and clang
+16 turned into errors, and linked with the runtime and the messages. A program links if no symbol of the micro-ROS
+interface is undefined; symbols of its board may be. A program without undefined symbols can run here: with --run it is
+started together with a tide agent for the given seconds.
 
     .venv/bin/python lab/bench/public_programs.py ~/micro-ROS-demos ~/rclc --include ~/stubs --messages std_msgs
 """
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ["std_msgs", "geometry_msgs", "sensor_msgs", "builtin_interfaces", "rcl_interfaces", "lifecycle_msgs"]
 INTERFACE = re.compile(r"^(rcl|rclc|rmw|rmw_uros|rcutils|rosidl|micro_ros|uxr)_|__get_\w*type_support")
 INCLUDES = re.compile(r'#\s*include\s*[<"](rclc?/rclc?\.h|rclc/executor\.h|micro_ros_arduino\.h)[>"]')
-NEEDED = ("compat", "link_custom", "port_posix", "session", "utilities")  # rooms that a program may ask for by name
+NEEDED = ("compat", "link_custom", "port_posix", "session", "utilities")  # room names that a program may use
 ENTRY = re.compile(r"\b(main|appMain|app_main|setup|StartDefaultTask)\s*\(")
 OPEN_NAME = re.compile(r"undefined reference to [`'](.+?)'")
 NEW_RULES = [
@@ -69,7 +69,7 @@ def is_program(text: str) -> bool:
 
 
 class Workshop:
-    """The folder with what was built: messages, objects, programs."""
+    """The folder of build results: messages, objects, programs."""
 
     def __init__(self, folder: Path, includes: list[Path], libraries: list[Path], defines: list[str]) -> None:
         self.folder = folder
@@ -94,11 +94,11 @@ class Workshop:
         return out
 
     def compile(self, program: Program, out: Path, *, new_rules: bool) -> str:
-        """The first error, or nothing."""
+        """The first error, or an empty text."""
         command = ["gcc", "-x", "c", "-std=gnu11"] if program.is_c else ["g++", "-x", "c++", "-std=gnu++17"]
         command += [f"-I{folder}" for folder in [*self.includes, program.file.parent]]
         command += ["-D" + what for pattern, what in self.defines if pattern in program.name]
-        command += NEW_RULES if new_rules and program.is_c else ["-w"]  # which would silence the rules, too
+        command += NEW_RULES if new_rules and program.is_c else ["-w"]  # -w would also silence the new rules
         done = subprocess.run(
             [*command, "-c", str(program.file), "-o", str(out)], capture_output=True, text=True, check=False
         )
@@ -108,7 +108,7 @@ class Workshop:
         return errors[0].split("error:", 1)[1].strip() if errors else f"the compiler ended with {done.returncode}"
 
     def link(self, item: Path, out: Path) -> set[str]:
-        """The names that stay open; all of them are the linker's to say."""
+        """The undefined symbols; the linker reports all of them."""
         libraries = ["-Wl,--start-group", *map(str, self.libraries), "-Wl,--end-group"]
         command = ["g++", str(item), *libraries, *MACHINE, "-o", str(out)]
         plain = {**os.environ, "LC_ALL": "C"}
@@ -139,7 +139,7 @@ def agent(program: Path) -> Iterator[None]:
     process = subprocess.Popen([program, "--udp", "8888", "--discovery", "7400"], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
-        process.stdout.readline()  # it is ready
+        process.stdout.readline()  # the agent is ready
         yield
     finally:
         process.terminate()
@@ -147,7 +147,7 @@ def agent(program: Path) -> Iterator[None]:
 
 
 def run(executable: str, seconds: float) -> str:
-    """How the program went: it still ran, ended with a code, or was ended by a signal of the system."""
+    """Outcome of the program: still running, ended with a code, or ended by a signal."""
     quiet = subprocess.DEVNULL
     process = subprocess.Popen([executable, "127.0.0.1", "8888"], stdin=quiet, stdout=quiet, stderr=quiet)
     try:

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_rclcpp beside rclcpp's executors, in turns in the same run: response times of chains over the middleware,
-callbacks a second, latencies of messages.
+"""Compares tide_rclcpp with rclcpp's executors, in turns in the same run: response times of chains over the middleware,
+callbacks per second, latencies of messages.
 
 .venv/bin/python lab/bench/rclcpp_executors.py chains examples/published/four_chains/system.toml
 .venv/bin/python lab/bench/rclcpp_executors.py chains examples/published/picas_mt/system.toml --seconds 60 --rounds 5
 .venv/bin/python lab/bench/rclcpp_executors.py load timers intra inter --rounds 15
 .venv/bin/python lab/bench/rclcpp_executors.py load latency-intra --executors tide,multi --rounds 41
 
-First: scripts/rclcpp.sh, where there is an rclcpp. Each
-round runs every executor once, one after the other, on the same processors; a figure is the median of all rounds.
-With the permission for it all threads have SCHED_FIFO. A machine that does nothing else gives figures; any other,
-an order.
+Run scripts/rclcpp.sh first; it needs an rclcpp. Each round runs every executor once, one after the other, on the same
+processors; a figure is the median of all rounds. If permitted, all threads have SCHED_FIFO. Only on an otherwise idle
+machine are the figures meaningful; elsewhere only their order is.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ PROGRAM = ROOT / "build/rclcpp/bin/chains"
 LOAD = ROOT / "build/rclcpp/bin/load"
 LOAD_EXECUTORS = ("tide", "tide-each", "multi", "cbg-each")
 EXECUTORS = ("tide", "multi", "picas", "tide-default", "events")
-THREADS_OF = {"events": 1}  # it has one, and its timers another
+THREADS_OF = {"events": 1}  # it has one thread, and another for timers
 _LINE = re.compile(r"  (\w+): (\d+) times, median ([\d.]+) ms, 99 % ([\d.]+) ms, most ([\d.]+) ms")
 _RATE = re.compile(r": (\d+) callbacks a second")
 _TIMES = re.compile(r"; (publish|due) to callback: median ([\d.]+) us, 99 % ([\d.]+) us")
@@ -57,7 +56,7 @@ def parse(text: str) -> Figures:
 
 
 def parse_load(text: str, kind: str) -> dict[str, float | dict[str, float]]:
-    """By kind, with the latency since the timer was due under a name of its own."""
+    """Figures by kind; the latency since the timer was due has its own name."""
     rate, times = _RATE.search(text), _TIMES.findall(text)
     if rate is None:
         return {}
@@ -68,8 +67,8 @@ def parse_load(text: str, kind: str) -> dict[str, float | dict[str, float]]:
 
 
 def median_and_range(values: list[float]) -> tuple[float, float, float]:
-    """The median, and an interval that has the true one with 95 %, from the order of the values alone; of five values
-    and fewer it is their range, with less.
+    """The median, and a 95 % confidence interval for it from order statistics; for at most five values the interval is
+    their range, with a lower confidence.
     """
     ordered, count = sorted(values), len(values)
     below, share = 0, 0.5**count
@@ -133,7 +132,7 @@ def chains(
     found: dict[str, list[Figures]] = defaultdict(list)
     names = executors.split(",")
     for number in range(rounds):
-        for name in names if number % 2 == 0 else reversed(names):  # who goes first has no advantage
+        for name in names if number % 2 == 0 else reversed(names):  # so that the first has no advantage
             found[name].append(_play(name, system, seconds, threads, fifo))
     medians = {name: _medians(found[name]) for name in names}
     _print(medians, f"{system.parent.name}, {threads} threads, {rounds} x {seconds} s, FIFO: {fifo}")

@@ -4,16 +4,15 @@
 .venv/bin/python lab/bench/reference_system.py --program build/rclcpp/bin/reference_autoware --own-network \\
     --seconds 30 --rounds 3 --out lab/results/reference_system.json
 
-The reference system is not in this repository, and nothing here builds it: install reference_interfaces,
-reference_system and autoware_reference_system by their own files (colcon), and source the workspace. Then
-scripts/rclcpp.sh finds them, and `cmake --build build/rclcpp --target reference_autoware` makes the program. With
---program a program of yours takes its place: it is given EXECUTOR SECONDS THREADS LIMIT, and prints what the system's
-command nodes print.
+The reference system is not in this repository, and no script here builds it: build reference_interfaces,
+reference_system and autoware_reference_system with colcon, and source the workspace. Then scripts/rclcpp.sh finds them,
+and `cmake --build build/rclcpp --target reference_autoware` builds the program. --program names another program to use:
+its arguments are EXECUTOR SECONDS THREADS LIMIT, and its output is that of the system's command nodes.
 
-All figures are the system's own: the latency of its hot path, what is dropped on it, and the period of its behaviour
-planner, from each sample that its command node prints. A round runs every executor once; p99 is of all rounds together.
-Under too much work no sample may get to that node: such an executor has a row without figures. One whose program ends
-badly has one, too, the others go on, and the command ends with 1.
+All figures are the system's own: the latency of its hot path, the samples dropped on it, and the period of its
+behaviour planner, from each sample printed by its command node. A round runs every executor once; p99 is computed over
+all rounds. Under too much work no sample may reach that node: the executor's row is then empty. If a program fails, its
+row is empty, too; the others continue, and the command ends with 1.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ FORMS = (
 
 @dataclass
 class Seen:
-    """Of one run."""
+    """Figures of one run."""
 
     latencies_ms: list[float] = field(default_factory=list)
     periods_ms: list[float] = field(default_factory=list)
@@ -78,7 +77,7 @@ class Seen:
     work_ms: float = 0
     processor_share: float = 0
     memory_mb: float = 0
-    ended: int = 0  # of its process
+    ended: int = 0  # exit status of its process
 
 
 def parse(text: str) -> Seen:
@@ -143,7 +142,7 @@ def row_of(form: Form, limit: int, rounds: list[Seen]) -> dict[str, Any]:
 
 
 class NotThereError(Exception):
-    """This build of the program has no such executor."""
+    """Whether this build of the program lacks the executor."""
 
 
 def play(program: Path, form: Form, seconds: int, limit: int) -> Seen:
@@ -152,7 +151,7 @@ def play(program: Path, form: Form, seconds: int, limit: int) -> Seen:
         process = subprocess.Popen(command, stdout=out, stderr=errors)
         end = threading.Timer(seconds + _GRACE_S, process.kill)
         end.start()
-        _, status, usage = os.wait4(process.pid, 0)  # of this child alone
+        _, status, usage = os.wait4(process.pid, 0)  # usage of this child only
         end.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
@@ -219,7 +218,7 @@ def _rounds(
     seconds, rounds, limit = sizes
     found: dict[Form, list[Seen]] = {form: [] for form in wanted}
     for number in range(rounds):
-        for form in tuple(found) if number % 2 == 0 else reversed(tuple(found)):  # who goes first has no advantage
+        for form in tuple(found) if number % 2 == 0 else reversed(tuple(found)):  # so that the first has no advantage
             console.print(f"limit {limit}, {form.name}, {number + 1} of {rounds}", style="dim")
             try:
                 found[form].append(play(program, form, seconds, limit))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros beside rclpy's executors, in turns in the same run: CPU per callback.
+"""Compares tide_ros with rclpy's executors, in turns in the same run: CPU per callback.
 
 .venv/bin/python lab/bench/ros_executors.py dispatch                 CPU per callback: timers, a DDS self-loop
 Add --record to keep the figures in lab/results/. `tide lab reproduce four-chains --on ros2` measures response times.
 
-Each figure is from a process of its own. The CPU is of the whole process, DDS threads included, so other load on the
-machine moves it little.
+Each figure is from a separate process. It is the CPU time of the whole process, DDS threads included, so other load on
+the machine has little effect.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def make_executor(name: str, context: Any) -> Any:
 
 
 def measure_dispatch(executor_name: str, timers: int, callbacks: int) -> dict[str, float]:
-    """CPU per callback in us: of one timer every millisecond beside timers - 1 idle ones; 0 timers: a DDS self-loop."""
+    """CPU per callback in us: one timer every millisecond with timers - 1 idle ones; 0 timers: a DDS self-loop."""
     import time
 
     import rclpy
@@ -118,7 +118,7 @@ def child_command(what: str, arguments: str) -> None:
     result = {"dispatch": measure_dispatch}[what](**options)
     sys.stdout.write(json.dumps(result) + "\n")
     sys.stdout.flush()
-    os._exit(0)  # rclpy's pool waits for callbacks that wait for it
+    os._exit(0)  # rclpy's pool and callbacks wait for each other
 
 
 def keep(name: str, result: dict[str, Any]) -> None:

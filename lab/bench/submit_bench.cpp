@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a publish and a submit cost, in instructions, with many handles: run one case under an instruction counter.
+// Cost of a publish and a submit in instructions, with many handles: run one case under an instruction counter.
 //
 //   valgrind --tool=callgrind --toggle-collect=measured_calls build/release/bin/submit_bench WHAT HANDLES
 //
 // WHAT   publish_best_effort, publish_reliable: rcl_publish of 100 B, by the publishers in turn, on eight levels; the
-//        agent's core is in another thread, its DDS takes everything and does nothing. The link is in memory and has a
-//        context of its own that sends, as a UART with DMA has.
-//        udp_best_effort, udp_reliable: the same over UDP, where a publish hands its datagram to the system itself;
-//        what happens within the system is not counted.
+//        agent's core is in another thread, its DDS accepts everything without any work. The link is in memory and
+// sends from its own context, like a UART with DMA.
+//        udp_best_effort, udp_reliable: the same over UDP, where a publish passes its datagram to the system itself;
+// work within the system is not counted.
 //        submit_best_effort, submit_reliable: the daemon alone, acquire and submit, while HANDLES messages wait.
-//        receive: the receiver alone, commit of a best-effort sample that nobody reads while all HANDLES slots are in
-//        use.
+//        receive: the receiver alone, commit of a best-effort sample without a reader while all HANDLES slots are in
+// use.
 //
-// Prints how many calls were made and checks that each message arrived or was accepted.
+// Prints the number of calls and checks that each message arrived or was accepted.
 #include <poll.h>
 #include <rcl/rcl.h>
 #include <rclc/rclc.h>
@@ -92,7 +92,7 @@ struct NullMiddleware : Middleware {
   }
 };
 
-// One end gives, the other takes.
+// One end writes, the other reads.
 class Pipe {
  public:
   void give(std::vector<uint8_t> message) {
@@ -100,7 +100,7 @@ class Pipe {
     messages_.push_back(std::move(message));
     changed_.notify_one();
   }
-  // Empty: nothing came in this time.
+  // Empty: no message in this time.
   std::vector<uint8_t> take(int timeout_ms) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return !messages_.empty(); });
@@ -208,7 +208,7 @@ struct Program {
   size_t next = 0;
 
   Program(const AgentThread &agent, size_t handles, bool reliable) : publishers(handles) {
-    require(agent.is_udp() || use_pipes() == RMW_RET_OK, "transport");  // before the options, which know of it
+    require(agent.is_udp() || use_pipes() == RMW_RET_OK, "transport");  // before the options, which refer to it
     require(rcl_init_options_init(&options, allocator) == RCL_RET_OK, "options");
     rmw_init_options_t *rmw = rcl_init_options_get_rmw_init_options(&options);
     if (agent.is_udp()) {
@@ -298,7 +298,7 @@ struct Daemon {
   }
 };
 
-// As the session does it, without the copy of the payload. No link: everything waits.
+// As in the session, without the copy of the payload. Without a link everything waits.
 bool submit_next(void *context, size_t index) {
   auto &daemon = *static_cast<Daemon *>(context);
   const auto level = static_cast<uint8_t>(1 + index % kLevels);

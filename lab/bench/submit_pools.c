@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room for the thousand publishers of submit_bench. */
+/* Pools for the thousand publishers of submit_bench. */
 #define TIDE_PUBLISHERS 1000
 #define TIDE_SUBSCRIPTIONS 1
 #define TIDE_SMALL_NODES 64

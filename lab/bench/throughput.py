@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Round trips between a client and the agent over UDP on loopback, in processes of their own; what polling costs; how
-long a publish takes beside a flood. Messages a second that reach a DDS subscriber: lab/bench/end_to_end.py.
+"""Round trips between a client and the agent over UDP on loopback, in separate processes; the cost of polling; the time
+of a publish during a flood. For messages per second that reach a DDS subscriber see lab/bench/end_to_end.py.
 
 .venv/bin/python lab/bench/throughput.py                       print
 .venv/bin/python lab/bench/throughput.py --out lab/results/throughput.json    and keep
 
-Beside each figure stands what plain sockets do here in the same seconds: two processes, one system call a datagram
-(lab/bench/udp_baseline.c). The ratio to it is meaningful on any machine, busy or not.
+Each figure is compared with plain sockets on the same machine in the same seconds: two processes, one system call per
+datagram (lab/bench/udp_baseline.c). The ratio is meaningful on any machine, busy or not.
 
 ping               round trip of a sign of life
 echo through DDS   of a sample that the client subscribes to itself: client, agent, DDS within the agent, and back. No
                    process of ROS 2 is in it; a call of a ROS 2 service is in lab/bench/end_to_end.py
 
-The first table is of the defaults: which priority the link's thread had, and how long client and agent might poll
-before they slept (busy_poll.h of the POSIX port), stands above it. The second holds the default against a client and an
-agent that do not poll, in turns: round trips in quick succession, and what client and agent together take of a
-processor at a rate. The third: how long rcl_publish takes a real-time thread once a millisecond (100 B, best effort),
-alone and beside a thread without priority that floods the same link with less urgent messages of 1,000 B.
+The first table shows the defaults; above it are the priority of the link's thread and the longest polling of client and
+agent before they sleep (busy_poll.h of the POSIX port). The second compares the default with a client and an agent that
+do not poll, in turns: round trips in quick succession, and the processor time of client and agent at a given rate. The
+third shows the time of rcl_publish in a real-time thread, called once a millisecond (100 B, best effort), alone and
+while a thread without priority floods the same link with less urgent messages of 1,000 B.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Figure:
 
     @property
     def ratio(self) -> float:
-        """To the baseline, pair by pair; more is better."""
+        """Ratio to the baseline, pair by pair; more is better."""
         pairs = zip(self.values, self.baselines, strict=True)
         return statistics.median(base / value for value, base in pairs)
 
@@ -99,7 +99,7 @@ def output_of(*command: object) -> dict[str, Any]:
 
 
 class Agent:
-    """A running agent, and what it counts."""
+    """A running agent and its counters."""
 
     def __init__(self, child: Child) -> None:
         self.child = child
@@ -110,7 +110,7 @@ class Agent:
         return self.child.wait_json("busy_poll_us", READY_S, "counted")
 
     def processor_ns(self) -> int:
-        """What all its threads have taken so far: the clock that clock_getcpuclockid(3) names."""
+        """Processor time of all its threads so far, by the clock of clock_getcpuclockid(3)."""
         return time.clock_gettime_ns(~self.child.process.pid << 3 | 2)
 
 
@@ -122,14 +122,15 @@ def running_agent(*arguments: str) -> Iterator[Agent]:
 
 
 def link_of(agent: Agent) -> dict[str, int]:
-    """What the system allowed: the priority of the link's thread (0: none of its own), and the limits of polling."""
+    """Settings that the system permitted: the priority of the link's thread (0: no own priority), and the limits of
+    polling."""
     seen = output_of(program("throughput_client"), agent.port, "best_effort", ROUND_TRIP_BYTES, 0.01)
     limits = {"busy_poll_us": seen["busy_poll_us"], "agent_busy_poll_us": agent.counters()["busy_poll_us"]}
     return {"thread_priority": seen["link_priority"], **limits}
 
 
 def let_go(agent: Agent) -> None:
-    """The client before this one left its entities to an agent that is still busy with them."""
+    """The agent may still be busy with the entities of the preceding client."""
     before = -1
     while agent.processor_ns() - before > 2_000_000:
         before = agent.processor_ns()
@@ -206,7 +207,7 @@ def empty_figures() -> dict[str, Figure]:
 
 
 def short(value: float, digits: int = 0) -> str:
-    """Five characters at most: a table of any machine's figures fits into 80 columns."""
+    """At most five characters, so that tables fit into 80 columns on any machine."""
     for limit, unit, suffix, places in (
         (10 if digits == 2 else 0, 1, "", 2),
         (100 if digits == 2 else 1000 if digits == 1 else 0, 1, "", 1),

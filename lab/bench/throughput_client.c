@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of the agent that publishes as fast as it can, or waits for answers, and prints what it saw as one line of
- * JSON. lab/bench/throughput.py starts it beside the agent and makes the tables.
+/* A client of the agent that publishes as fast as it can, or waits for answers, and prints the result as one line of
+ * JSON. lab/bench/throughput.py starts it together with the agent and prints the tables.
  *
  *   throughput_client PORT best_effort|reliable BYTES SECONDS
  *   throughput_client PORT ping|echo BYTES COUNT     echo: the program subscribes to what it publishes
- *   throughput_client PORT ping_at|echo_at BYTES HZ  the same at a rate, for two seconds: the processor time that it
- * takes throughput_client PORT urgent|urgent_alone BYTES COUNT a message of a real-time thread every millisecond: how
- * long the call takes beside a thread that floods the link with 1,000 B
- *   ... BUSY_POLL_US LINK_PRIORITY                   as tide_link_address_t has them; else the defaults, which are 0
+ *   throughput_client PORT ping_at|echo_at BYTES HZ  the same at a rate, for two seconds: processor time
+ *   throughput_client PORT urgent BYTES COUNT        duration of a real-time thread's publish, one every millisecond,
+ *                                                    while another thread floods the link with 1,000 B
+ *   throughput_client PORT urgent_alone BYTES COUNT  the same without the other thread
+ *   ... BUSY_POLL_US LINK_PRIORITY                   as in tide_link_address_t; by default 0
  *
- * BYTES are those of the serialised message. A rate counts until the agent has answered a ping that was sent after
- * everything else (best effort), or has acknowledged everything (reliable). */
+ * BYTES is the size of the serialised message. A rate is measured until the agent has answered a ping sent after all
+ * messages (best effort), or has acknowledged them all (reliable). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -155,7 +156,7 @@ static void round_trip_of_echo(void) {
   }
 }
 
-/* DDS matches writer and reader a moment after both are there. */
+/* DDS matches writer and reader shortly after both were created. */
 static void wait_for_first_echo(void) {
   for (int attempt = 0; attempt < 100 && answers == 0u; attempt++) {
     CHECK(rcl_publish(&publisher, &outgoing, NULL));

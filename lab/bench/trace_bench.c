@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a record of a trace costs, in instructions, counted by `make bench`:
+/* Instructions for a trace record, counted by `make bench`:
  *
  *   valgrind --tool=callgrind --toggle-collect=measured_records build/lab/bin/trace_bench
  */
@@ -10,7 +10,7 @@
 
 #define RECORDS 1024u
 
-// What is measured: puts so many records as a lane does. Never inlined, so that callgrind finds it.
+// The measured function: writes a number of records like a lane. Never inlined, so that callgrind finds it.
 __attribute__((noinline)) static void measured_records(tide_trace_ring_t *ring, uint32_t count) {
   for (uint32_t index = 0u; index < count; index++)
     (void)tide_trace_put(ring, TIDE_TRACE_START, TIDE_PRIORITY(3, 1), tide_trace_instance(ring, TIDE_PRIORITY(3, 1)),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this machine's UDP over loopback does without any protocol: two processes, one plain system call for each
- * datagram. Throughput and round trip of the runtime are held against it, so that figures of different machines, and of
- * a busy and an idle one, can be compared.
+/* Performance of this machine's UDP over loopback without any protocol: two processes, one system call per datagram.
+ * Throughput and round trip of the runtime are given relative to it, so that figures of different machines, busy or
+ * idle, can be compared.
  *
  *   udp_baseline rate BYTES SECONDS        a line of JSON: datagrams sent and received a second
  *   udp_baseline round_trip BYTES COUNT    a line of JSON: round trips in nanoseconds
@@ -61,7 +61,7 @@ static void join(int descriptor, const struct sockaddr_in *peer) {
   if (connect(descriptor, (const struct sockaddr *)peer, sizeof *peer) != 0) fail("connect");
 }
 
-/* Counts until nothing has come for a while, and says the count with a last datagram. */
+/* Counts until no datagram has arrived for a while, and reports the count in a last datagram. */
 static void count_datagrams(int descriptor) {
   uint64_t count = 0;
   while (recv(descriptor, bytes, sizeof bytes, 0) >= 0) count++;

@@ -7,8 +7,9 @@
 namespace tide::analysis {
 namespace {
 
-// How a chain meets the release of the victim: its `key` callback would start at offset_ns from there if it had a lane
-// at once. A swift chain hurries through what comes before that callback, in the instance that meets the victim.
+// Position of a chain relative to the victim's release: its `key` callback would start offset_ns after it if it had a
+// lane at once. A swift chain executes the callbacks before it in the shortest time, in the instance that meets the
+// victim.
 struct Meeting {
   size_t key = 0;
   time_ns offset_ns = 0;
@@ -57,7 +58,7 @@ class Search {
     return static_cast<size_t>(longest - callbacks.begin());
   }
 
-  // More important chains together with the victim, less important ones just ahead with their longest callback.
+  // More important chains are released with the victim, less important ones just before, with their longest callback.
   std::vector<Meeting> start() {
     std::vector<Meeting> meetings(executor_.chains().size());
     for (size_t index = 0; index < meetings.size(); ++index) {
@@ -96,7 +97,7 @@ class Search {
     }
   }
 
-  // When one of the victim's callbacks would start if it never waited, or later by what it waited in the best schedule.
+  // Start of one of the victim's callbacks if it never waited, or plus its waiting in the best schedule.
   time_ns victims_moment() {
     const auto &callbacks = chain(victim_).callbacks;
     time_ns moment_ns = 0;
@@ -129,7 +130,7 @@ class Search {
       for (size_t number = 0; number < entry.callbacks.size(); ++number)
         meets.execution_ns.push_back(number < meeting.key ? 1 : entry.callbacks[number].execution_ns);
     }
-    // The victim's later instances tell nothing new where none is under way when the next is released.
+    // Later instances of the victim show nothing new if each ends before the next release.
     std::vector<Release> all;
     const time_ns count = (meets.at_ns - 1) / entry.period_ns;
     const time_ns history = std::min<time_ns>(count, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search for releases that hurt one chain, on sets of the size that studies use, where random releases find nothing:
-// it starts from releases that the analysis fears and changes one thing at a time.
+// A search for releases that delay one chain, on sets of the size used in studies, where random releases find nothing:
+// it starts from the releases of the analysis's worst case and changes one value at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace tide::analysis {
 
-// The longest response of the chain that was found; the same seed finds the same. tries: schedules played.
+// The longest response of the chain that was found; the same seed gives the same result. tries: schedules played.
 time_ns worst_found_ns(const Executor &executor, size_t chain, int tries, uint64_t seed);
 
 struct Tightness {
   uint64_t sets = 0;
-  uint64_t met = 0;       // sets that the analysis guarantees
+  uint64_t met = 0;       // sets whose deadlines the analysis guarantees
   uint64_t exceeded = 0;  // chains that were later than their bound
-  Ratios ratios;          // of the chains of those sets
+  Ratios ratios;          // for the chains of those sets
 };
 
 // Random chain sets of the recipe, seeds from `first`.

@@ -7,14 +7,14 @@
 namespace tide::analysis {
 namespace {
 
-constexpr time_ns kHorizon = 400;  // until when a schedule has releases
+constexpr time_ns kHorizon = 400;  // end of the releases of a schedule
 
 struct Guarantee {
   const Form *form = nullptr;
   Bounds bounds;
 };
 
-// All times so many times as long, executions longer by so much more.
+// Multiplies all times, and adds to the executions.
 Executor stretched(const Executor &executor, time_ns factor, time_ns more_ns) {
   std::vector<Lane> lanes = executor.lanes();
   for (Lane &lane : lanes) lane = {lane.budget_ns * factor, lane.period_ns * factor};
@@ -86,7 +86,7 @@ class Trial {
         tally_(tally),
         worst_ns_(executor.chains().size(), 0) {}
 
-  // How near the nearest chain came to its bound.
+  // Smallest distance of a chain to its bound.
   double play(const Scenario &drawn) {
     const Scenario scenario = observer_.factor == 1 ? drawn : stretched(drawn, observer_.factor);
     const Schedule schedule = observer_.run(executor_, scenario);
@@ -110,7 +110,7 @@ class Trial {
     return nearest;
   }
 
-  // By the last form that guarantees the chain, which is the tightest.
+  // Bound by the last form that guarantees the chain, which is the tightest.
   void count_ratios() {
     for (size_t chain = 0; chain < worst_ns_.size(); ++chain) {
       const auto &bound_ns = guarantees_.back().bounds[chain];
@@ -163,7 +163,7 @@ Tally hunt(const Quarry &quarry, const Observer &observer, const Campaign &campa
       Scenario scenario = best;
       random.change(scenario, drawn);
       const double near = trial.play(scenario);
-      if (near < nearest) continue;  // what is as near may lead on
+      if (near < nearest) continue;  // an equally near schedule may lead further
       nearest = near;
       best = std::move(scenario);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random systems against bounds: nothing that is observed may be later than a safe bound says.
+// Random systems against bounds: no observed response may exceed a safe bound.
 //
-// A quarry is one analysis with the family of systems that it is tried on and the forms of its bound (plain, tight). A
-// system whose deadlines a form guarantees is played out under random releases, executions and budgets, then by a climb
-// that changes one thing at a time and keeps what brings a chain nearer to its bound. Everything follows from the seed
-// of the system, so a failure is replayed by hunting that one seed.
+// A quarry is one analysis with a family of systems to test and the forms of its bound (plain, tight). A system whose
+// deadlines a form guarantees is played with random releases, executions and budgets, then by a climb that changes one
+// value at a time and keeps changes that bring a chain nearer to its bound. The seed of the system determines
+// everything, so a failure is replayed by hunting that one seed.
 #pragma once
 
 #include <cstdint>
@@ -29,25 +29,25 @@ struct Form {
 
 struct Quarry {
   std::string name;
-  // budgets: lanes may have some.
+  // budgets: lanes may have budgets.
   std::function<Executor(RandomSystem &random, uint64_t seed, bool budgets)> draw;
   std::vector<Form> forms;
 };
 
-// Every safe analysis of the registry, those for one thread, published ones among them unless they are known to be
-// exceeded, and the family of repeated blocking.
+// All safe analyses of the registry, those for one thread (including published ones unless known to be exceeded), and
+// the family of repeated blocking.
 std::vector<Quarry> quarries();
 // The bound of a safe analysis as the tool reports it.
 Options tight_options();
 
-// What plays a system out.
+// An observer, which plays a system.
 struct Observer {
   std::string name;
   Schedule (*run)(const Executor &executor, const Scenario &scenario);
-  bool budgets = true;  // knows lanes with budgets
-  // Systems are drawn in small numbers, so that events coincide; in an observer that lets a lane choose before it has
-  // seen all events of an instant, times are so many times as long, and the bound is that of callbacks which are longer
-  // by what that can cost: one unit (docs/analysis/README.md).
+  bool budgets = true;  // supports lanes with budgets
+  // Systems are drawn in small numbers, so that events coincide; for an observer in which a lane chooses before it has
+  // processed all events of an instant, times are multiplied, and the bound is computed with callbacks longer by the
+  // possible cost of that: one unit (docs/analysis/README.md).
   time_ns factor = 1;
   time_ns unseen_ns = 0;
 };
@@ -60,10 +60,10 @@ struct Failure {
   std::string form;
   time_ns bound_ns = 0;
   time_ns observed_ns = 0;
-  std::string system;  // the chains and what they did, for people
+  std::string system;  // readable description of the chains and their schedule
 };
 
-// Of bounds over the worst that was observed of the same chain.
+// Ratios of bounds to the longest observed response of the same chain.
 class Ratios {
  public:
   void add(double ratio);
@@ -75,7 +75,7 @@ class Ratios {
   const std::vector<uint64_t> &histogram() const { return histogram_; }
 
   static constexpr double kStep = 0.02;
-  static constexpr size_t kSteps = 250;  // the last one holds all that is larger
+  static constexpr size_t kSteps = 250;  // the last one counts all larger ratios
 
  private:
   uint64_t count_ = 0;
@@ -86,8 +86,8 @@ class Ratios {
 
 struct Tally {
   uint64_t systems = 0;
-  uint64_t accepted = 0;      // with at least one form that guarantees something
-  uint64_t observations = 0;  // worst response of a chain in a schedule, held against a form
+  uint64_t accepted = 0;      // systems in which at least one form guarantees a chain
+  uint64_t observations = 0;  // comparisons of a chain's longest response in a schedule with a form
   uint64_t exceeded = 0;
   Ratios ratios;
   std::optional<Failure> first;
@@ -97,8 +97,8 @@ struct Tally {
 struct Campaign {
   uint64_t first = 1;
   uint64_t count = 1000;  // seeds from `first` on
-  int schedules = 8;      // drawn at random for each system
-  int climbs = 0;         // changes that are tried after them
+  int schedules = 8;      // random schedules for each system
+  int climbs = 0;         // changes tried after them
   bool stop_at_first = false;
 };
 

@@ -12,10 +12,10 @@ namespace {
 
 using sim::kMicrosecond;
 
-constexpr int64_t kEscapes = 12;    // more than a frame of the simulator has
-constexpr int64_t kFewEscapes = 4;  // of short messages, see draw_chain
+constexpr int64_t kEscapes = 12;    // more than in any frame of the simulator
+constexpr int64_t kFewEscapes = 4;  // for short messages, see draw_chain
 
-// A board as its analysis sees it: with what is known of it, or without.
+// A board as input of its analysis: with or without the known details.
 LinkSystem seen(const sim::Plan &plan, const LinkFamily &family, uint64_t seed, bool fixed) {
   LinkSystem system = sim::system_of(plan);
   if (fixed) fix_executions(system);
@@ -56,7 +56,7 @@ class Board {
     return plan;
   }
 
-  // One thing is different.
+  // Changes one value.
   sim::Plan changed(sim::Plan plan) {
     const size_t index = random_.below(plan.chains.size());
     sim::ChainPlan &chain = plan.chains[index];
@@ -73,7 +73,7 @@ class Board {
     return plan;
   }
 
-  // How near the nearest chain came to its bound.
+  // Smallest distance of a chain to its bound.
   double play(const sim::Plan &plan) {
     const sim::Result result = sim::simulate(plan);
     const int number = number_++;
@@ -232,7 +232,7 @@ Tally hunt_link(const LinkQuarry &quarry, const Campaign &campaign) {
     for (int climb = 0; climb < campaign.climbs; ++climb) {
       sim::Plan plan = board.changed(best);
       const double near = board.play(plan);
-      if (near < nearest) continue;  // what is as near may lead on
+      if (near < nearest) continue;  // an equally near run may lead further
       nearest = near;
       best = std::move(plan);
     }

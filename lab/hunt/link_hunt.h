@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random boards with a serial line against the bounds of the link; the shipped runtime and the agent's core in the
-// simulator are the observer. Everything follows from the seed of the board.
+// Random boards with a serial line against the bounds of the link; the observer is the simulator with the shipped
+// runtime and the agent's core. The seed of the board determines everything.
 #pragma once
 
 #include <functional>
@@ -16,17 +16,17 @@ namespace tide::analysis {
 struct LinkQuarry {
   std::string name;
   LinkFamily family;
-  // Of a broken bound: what it believes of the system, which terms it forgets. Empty: nothing.
+  // Defect of a bound: its wrong view of the system, the terms it omits. Empty: none.
   std::function<void(LinkSystem &system)> mistaken;
   std::function<time_ns(const LinkParts &parts)> forgotten;
 };
 
 std::vector<LinkQuarry> link_quarries();
-// Broken on purpose; each must be caught.
+// Deliberately defective; each must be detected.
 std::vector<LinkQuarry> link_twins();
 
 // schedules: runs of each board with releases drawn at random. climbs: changes of the run that came nearest to a bound.
-// A run in which a pool was full is not counted; an instance that never ends is above every bound.
+// A run with a full pool is not counted; an instance that never ends exceeds every bound.
 Tally hunt_link(const LinkQuarry &quarry, const Campaign &campaign);
 
 }  // namespace tide::analysis

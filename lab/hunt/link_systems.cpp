@@ -12,7 +12,7 @@ using sim::kMicrosecond;
 using sim::kMillisecond;
 using sim::Time;
 
-constexpr int64_t kHeaders = 20;        // of a message, and its padding
+constexpr int64_t kHeaders = 20;        // headers and padding of a message
 constexpr int64_t kMostFragments = 13;  // a window holds 15
 
 template <typename Value, size_t count>
@@ -40,7 +40,7 @@ void draw_line(sim::Plan &plan, sim::Random &random, const LinkFamily &family) {
     plan.heartbeat_delay = random.between(0, 3) * kMillisecond;
   }
   if (!family.losses) return;
-  // What a measured delay may come to is longer than a period.
+  // The possible measured delay is longer than a period.
   plan.heartbeat_delay = std::max<Time>(plan.heartbeat_delay, 0);
   plan.agent_heartbeat_delay = std::max<Time>(plan.agent_heartbeat_delay, 0);
   if (family.policy == sim::Policy::kBatch || random.chance(0.3)) {

@@ -18,8 +18,8 @@ struct Station {
   tide_callback_t callback{};
   Shipped *machine = nullptr;
   size_t chain = 0;
-  size_t number = 0;               // in the chain
-  std::deque<size_t> instances{};  // that wait, in order
+  size_t number = 0;               // position in the chain
+  std::deque<size_t> instances{};  // waiting instances, in order
 };
 
 class Shipped {
@@ -48,7 +48,7 @@ class Shipped {
 
   ~Shipped() {
     tide_executor_stop(&executor_);
-    engine_.run_until(engine_.now());  // the lanes leave
+    engine_.run_until(engine_.now());  // the lanes end
   }
   Shipped(const Shipped &) = delete;
   Shipped &operator=(const Shipped &) = delete;
@@ -104,8 +104,8 @@ class Shipped {
       station.machine = this;
       station.chain = chain;
       station.number = number;
-      // Before all others in a cached set, as timers are; a release is a notification, so it is not one.
-      const bool alone = model_.chains()[chain].timer && number == 0;  // overlaps all but itself
+      // Timers come before all others in a cached set; a release is a notification, so it does not.
+      const bool alone = model_.chains()[chain].timer && number == 0;  // may overlap all others
       station.callback.kind = alone ? TIDE_CALLBACK_SUBSCRIPTION : TIDE_CALLBACK_GUARD;
       station.callback.execute = execute;
       station.callback.context = &station;
@@ -151,7 +151,7 @@ class Shipped {
 
   static Shipped &machine_of(void *context) { return *static_cast<Shipped *>(context); }
   static int64_t now_ns(void *context) { return machine_of(context).engine_.now(); }
-  static std::uintptr_t enter(void *) { return 0; }  // a task runs until it waits or executes
+  static std::uintptr_t enter(void *) { return 0; }  // a task is not preempted until it waits or executes
   static void exit(void *, std::uintptr_t) {}
   static void event_init(void *, tide_event_t *event) { *event = {}; }
 

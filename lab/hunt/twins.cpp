@@ -59,7 +59,7 @@ Twin twin_of(size_t number, size_t dropped, const Quarry &whole) {
   return {name, {name, whole.draw, {{"refined", bounds}}}};
 }
 
-// What the bounds of one thread must not forget.
+// Terms that the bounds of one thread must not omit.
 time_ns shortest_other(const Executor &executor, size_t chain) {
   time_ns shortest_ns = kNeverNs;
   for (size_t other = 0; other < executor.chains().size(); ++other) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Analyses that are broken on purpose: what a hunt must catch, so that catching nothing means something.
+// Deliberately defective analyses. A hunt must detect each of them; only then does a hunt without failures mean
+// anything.
 #pragma once
 
 #include <string>
@@ -10,11 +11,11 @@
 namespace tide::analysis {
 
 struct Twin {
-  std::string name;  // of the analysis and of what its bound forgets
+  std::string name;  // of the analysis and of the term that its bound omits
   Quarry quarry;
 };
 
-// For every quarry, one for each term that its bound cannot do without.
+// For every quarry, one twin for each necessary term of its bound.
 std::vector<Twin> twins();
 
 }  // namespace tide::analysis

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The load: one normal thread on each processor that consumes its share of processor time, and says how much it was. */
+/* The load: one normal thread on each processor that consumes its share of processor time and reports the amount. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "timers.h"
 
 #define SLICE_NS INT64_C(5000000)
-/* What other work on the processor took from the load is caught up, but not more of it than this. */
+/* The load makes up for time lost to other work on the processor, but at most this much. */
 #define DEBT_NS INT64_C(100000000)
 #define REPORT_NS 500000000L
 
@@ -41,7 +41,7 @@ static void sleep_until(int64_t time_ns) {
   (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-/* Each slice consumes what is missing to percent of the time since the start, and sleeps for the rest of the slice. */
+/* Each slice consumes the time missing to `percent` of the time since the start, and sleeps for the rest. */
 static void burn(void *context) {
   burner_t *burner = context;
   const int64_t start_ns = clock_ns(CLOCK_MONOTONIC), before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);

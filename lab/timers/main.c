@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tide-timers: what `tide lab timers` starts. See timers.h. */
+/* tide-timers: the program started by `tide lab timers`. See timers.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
@@ -108,7 +108,7 @@ static bool take_all(timers_options_t *options, int count, char **arguments) {
       {"wake-up-lead-ns", required_argument, NULL, 'w'}, {NULL, 0, NULL, 0}};
   int option, place = 0;
   while ((option = getopt_long(count, arguments, "", names, &place)) != -1) {
-    if (option == '?') return false; /* getopt has said it */
+    if (option == '?') return false; /* reported by getopt */
     if (!take(options, option, optarg)) {
       fprintf(stderr, "tide-timers: --%s does not take '%s'\n", names[place].name, optarg);
       return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timer of the executor, as the lane calls it. */
+/* Measurement of an executor's timer, as called by the lane. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,9 +20,9 @@ typedef struct measurement {
   uint32_t repetitions;
   _Atomic uint32_t done;
   int64_t start_ns;         /* not before this time */
-  int64_t first_ns;         /* of the grid */
-  uint32_t skipped;         /* expiries that no callback will answer, up to the latest callback */
-  uint64_t early, told_off; /* callbacks before their expiry; told another expiry than that of the grid */
+  int64_t first_ns;         /* first expiry of the grid */
+  uint32_t skipped;         /* expiries without a callback, up to the latest callback */
+  uint64_t early, told_off; /* callbacks before their expiry; callbacks with another expiry than that of the grid */
   int status;
 } measurement_t;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timer of rclc in a micro-ROS program with a session to an agent. It has what such a program has: a node and
- * rclc's executor, which also looks for frames of the agent. */
+/* A timer of rclc in a micro-ROS program with a session to an agent. Like such a program it has a node and rclc's
+ * executor, which also checks for frames of the agent. */
 #include <inttypes.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -31,7 +31,7 @@ static struct {
   uint32_t repetitions;
   _Atomic uint32_t done;
   int64_t period_ns, grid_ns;
-  int64_t index; /* of the expiry that the next callback answers */
+  int64_t index; /* index of the next callback's expiry */
   uint32_t skipped;
   uint64_t early;
   rcl_ret_t result;
@@ -65,7 +65,7 @@ static void on_expiry(rcl_timer_t *timer, int64_t since_last_call_ns) {
   if (number + 1u == all.repetitions) tide_executor_stop(tide_rclc_executor_core(&all.executor));
 }
 
-/* The grid is what the program can know of it: the pair of readings that lie closest together. */
+/* The grid as the program can determine it: from the closest pair of readings. */
 static void find_grid(void) {
   int64_t tightest_ns = INT64_MAX;
   for (int number = 0; number < BRACKETS; number++) {
@@ -113,8 +113,8 @@ static int try_to_open(const timers_options_t *options) {
   return TIMERS_DONE;
 }
 
-/* In a thread without real-time scheduling, which that of the link inherits; the session may be long in coming, and
- * nothing is there to be kept. */
+/* Runs in a thread without real-time scheduling, which the link's thread inherits; opening the session may take long,
+ * and there are no measurements to keep yet. */
 typedef struct opening {
   const timers_options_t *options;
   int status;
@@ -143,7 +143,7 @@ static int open(const timers_options_t *options) {
 
 static int conclude(const timers_options_t *options, bool interrupted) {
   if (all.result != RCL_RET_OK) return fail("rclc's executor");
-  /* A figure of a program whose session was lost on the way would be another one's. */
+  /* Figures of a program that lost its session would not describe this case. */
   if (rmw_uros_ping_agent(PING_LIMIT_MS, 1) != RMW_RET_OK) return fail("the agent does not answer any more");
   if (!timers_write(all.samples, all.done, options->out)) return TIMERS_FAILED;
   printf("{\"event\": \"done\", \"done\": %" PRIu32 ", \"skipped\": %" PRIu32 ", \"early\": %" PRIu64

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all measurements share: the thread, its end, the samples. Nothing is allocated, printed or written between the
- * first expiry and the last. */
+/* Common parts of all measurements: the thread, its end, the samples. The program does not allocate, print or write
+ * between the first expiry and the last. */
 #define _GNU_SOURCE
 #include "run.h"
 
@@ -26,8 +26,8 @@ static void spin(void *context) {
   (void)pthread_kill(main_thread, SIGUSR1);
 }
 
-/* Until the thread has ended: by itself, or because a signal asks for it. True: it was asked. Nothing is printed and
- * nothing wakes up meanwhile: it would be measured. */
+/* Waits until the thread has ended, by itself or after a signal (true). There is no output and no wake-up meanwhile, as
+ * these would affect the measurement. */
 static bool supervise(const timers_run_t *run, const sigset_t *signals) {
   bool interrupted = false;
   for (;;) {

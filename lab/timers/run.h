@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A measurement in a thread of its own, and its samples. */
+/* A measurement in its own thread, and its samples. */
 #ifndef TIDE_TIMERS_RUN_H
 #define TIDE_TIMERS_RUN_H
 
@@ -13,23 +13,25 @@ typedef struct timers_sample {
 } timers_sample_t;
 
 typedef struct timers_run {
-  void (*spin)(void *context); /* in the thread; returns when all is measured, or soon after `stop` */
-  void (*stop)(void *context); /* from another thread */
+  void (*spin)(void *context); /* called in the thread; returns after the last sample, or soon after `stop` */
+  void (*stop)(void *context); /* called from another thread */
   void *context;
 } timers_run_t;
 
-/* Until it has ended, by itself or by SIGINT or SIGTERM, which are blocked from now on. `line` is printed when
- * the thread is there. A code of tide/status.h: why there was none. */
+/* Runs it until it ends, by itself or by SIGINT or SIGTERM, which are blocked from now on. `line` is printed once the
+ * thread exists. A code of tide/status.h: the reason why it could not start. */
 int timers_in_thread(const timers_run_t *run, const tide_posix_scheduling_t *scheduling, const char *line,
                      bool *interrupted);
 
-/* The same as a measurement, with memory locked and the line `started`. TIMERS_DONE, or said why not. */
+/* The same for a measurement, with memory locked and the line `started`. TIMERS_DONE, or another code after printing
+ * the reason. */
 int timers_run(const timers_run_t *run, const timers_options_t *options, bool *interrupted);
 
-/* Every page is there before the first expiry, locked or not; they stay as long as the program. Null: said why. */
+/* All pages are mapped before the first expiry, locked or not, and stay until the program ends. Null: the reason was
+ * printed. */
 timers_sample_t *timers_allocate(uint32_t repetitions);
 
-/* False: said why. */
+/* False: the reason was printed. */
 bool timers_write(const timers_sample_t *samples, uint32_t count, const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of tide-timers. Each prints one JSON object a line on standard output, says what is wrong on standard
- * error, and returns the exit code. */
+/* The parts of tide-timers. Each prints one JSON object per line on standard output and errors on standard error, and
+ * returns the exit code. */
 #ifndef TIDE_TIMERS_H
 #define TIDE_TIMERS_H
 
@@ -20,7 +20,7 @@ typedef struct timers_options {
   int64_t lead_ns;  /* measure: limit of the wake-up lead (tide/posix.h); negative: its default */
   uint32_t repetitions;
   const char *out;
-  const char *agent_port; /* rclc: of an agent on this machine, by UDP */
+  const char *agent_port; /* rclc: UDP port of an agent on this machine */
   int percent;            /* load */
   int cpus[TIMERS_CPUS_MAXIMUM];
   int cpu_count;
@@ -28,24 +28,24 @@ typedef struct timers_options {
 } timers_options_t;
 
 /* One periodic timer in one executor with one lane. Writes two int64 for each expiry to the file, in order: measured
- * latency (clock read as the first thing in the callback, minus the expiry on a grid that is computed here) and the
- * latency that the callback is told (tide_callback_t: start_ns - ready_ns). SIGINT and SIGTERM end it early; the file
- * then has what was measured. Lines: started, done. */
+ * latency (clock at the start of the callback minus the expiry on a grid computed here) and reported latency
+ * (tide_callback_t: start_ns - ready_ns). SIGINT and SIGTERM end it early; the file then has the measurements so far.
+ * Lines: started, done. */
 int timers_measure(const timers_options_t *options);
 
-/* The same of rclc's timer, in a micro-ROS program with a session to the agent at agent_port. The expiry is what such a
- * program can know, by rcl_timer_get_time_until_next_call, and what it is told comes from there, too. Fails when the
- * session is lost. Lines: started, done. */
+/* The same for rclc's timer, in a micro-ROS program with a session to the agent at agent_port. Both the expiry and the
+ * reported latency come from rcl_timer_get_time_until_next_call, which such a program can use. Fails if the session is
+ * lost. Lines: started, done. */
 int timers_rclc(const timers_options_t *options);
 
-/* percent of each of the processors, by one normal thread on each, until SIGINT or SIGTERM. Lines: started, load (twice
- * a second: processor time consumed by each thread since the start). */
+/* Uses `percent` of each of the processors, by one normal thread on each, until SIGINT or SIGTERM. Lines: started, load
+ * (twice a second: processor time consumed by each thread since the start). */
 int timers_load(const timers_options_t *options);
 
-/* May a thread have this scheduling? Starts one that does nothing. */
+/* Tests whether a thread may have this scheduling, with an idle thread. */
 int timers_check(const timers_options_t *options);
 
-/* Give a thread of another process SCHED_DEADLINE: what cyclictest cannot do itself. */
+/* Gives SCHED_DEADLINE to a thread of another process, as cyclictest cannot set it itself. */
 int timers_schedule(const timers_options_t *options);
 
 #endif

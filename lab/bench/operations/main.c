@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples, requests, goals and changes of parameters of a board, one after the other: samples that nobody reads, and
- * all else of the board to itself through the agent.
+/* Samples, requests, goals and changes of parameters of a board, one after the other: samples without a reader, and
+ * everything else from the board to itself through the agent.
  *
  *   operations PORT best_effort|reliable|sample|request|goal|parameter COUNT
  *
  * Only the public interface is used, so it links with any client; lab/bench/operations.py builds it and counts its
- * instructions. Exit: 0 all were answered, 1 otherwise. */
+ * instructions. Exit status: 0 if all were answered, else 1. */
 #include <rcl/rcl.h>
 #include <rcl_interfaces/srv/set_parameters.h>
 #include <rclc/executor.h>
@@ -50,7 +50,7 @@ static void connect_node(const char *port) {
   require(rclc_executor_init(&executor, &support.context, HANDLES, &allocator), "executor");
 }
 
-/* ---- samples: of 100 B to nobody, at a pace that is no flood, or one after the other to itself ---- */
+/* ---- samples of 100 B: without a reader at a moderate rate, or one after the other to itself ---- */
 
 #define SAMPLE_BYTES 100
 #define PACE_NS 200000
@@ -205,7 +205,7 @@ static void send_goal(void) {
   require(rclc_action_send_goal_request(&action_client, &goal, NULL), "goal");
 }
 
-/* As in rclc: the result leaves when it was asked for. */
+/* As in rclc: the result is sent once it was requested. */
 static void go_on_with_goals(void) {
   static bool told;
   if (running == NULL) return;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stock client library (microxrcedds_client) as lab/bench/end_to_end.py measures it beside our own: a program of
- * ours over its public headers. Built only by hand, against an installation that the user names (CMakeLists.txt here).
+/* The stock client library (microxrcedds_client) as measured by lab/bench/end_to_end.py for comparison: our own
+ * program, written against its public headers. It is only built by hand, with a given installation (CMakeLists.txt
+ * here).
  *
  *   stock_client PORT publish best_effort|reliable BYTES MESSAGES
  *   stock_client PORT request
  *
- * The same line protocol as lab/bench/end_to_end_client.c, where it is described. MESSAGES: as many the program packs
- * into a datagram before it sends (best effort), or gives to the stream before it lets the session run (reliable); 1:
- * each is sent by itself. */
+ * The same line protocol as lab/bench/end_to_end_client.c, where it is described. MESSAGES: number that the program
+ * packs into a datagram before it sends (best effort), or passes to the stream before it runs the session (reliable);
+ * 1: each is sent separately. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -145,7 +146,7 @@ static void send_all(plan_t *plan) {
   plan->packed = 0;
 }
 
-/* A full stream is sent first. */
+/* If the stream is full, send it first. */
 static void publish(plan_t *plan) {
   if (!try_publish(plan)) {
     send_all(plan);
@@ -197,7 +198,7 @@ static bool call(uxrObjectId requester, int64_t limit_ns) {
   return replies >= wanted;
 }
 
-/* A request that comes before DDS has found the server is lost, so the first is repeated. */
+/* A request before DDS has discovered the server is lost, so the first one is repeated. */
 static void run_requests(uxrObjectId requester, size_t count) {
   for (int attempt = 0; !call(requester, now_ns() + ANSWER_MS * INT64_C(500000)); attempt++) {
     if (attempt == 20) fail("no reply came");

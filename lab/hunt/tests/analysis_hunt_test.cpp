@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short campaign over everything that can be hunted (tide lab hunt is the long one): nothing observed may exceed a
-// safe bound, on exact schedules and on the shipped executor in virtual time, and every broken bound must be caught.
+// A short campaign over everything that can be hunted (tide lab hunt is the long one): no observation may exceed a safe
+// bound, on exact schedules and on the shipped executor in virtual time, and every defective bound must be detected.
 #include <gtest/gtest.h>
 
 #include "hunt/directed.h"
@@ -42,13 +42,13 @@ TEST(Hunt, CatchesABoundThatLacksATerm) {
     EXPECT_GT(tally.exceeded, 0U) << twin.name;
     ++count;
   }
-  EXPECT_EQ(count, 37U);  // an analysis that is added needs its own
+  EXPECT_EQ(count, 37U);  // a new analysis needs its own
 }
 
 TEST(Hunt, CatchesABoundThatLacksATermOnTheShippedExecutor) {
   const Campaign campaign{.first = 1, .count = 2000, .schedules = 3, .climbs = 4, .stop_at_first = true};
   for (const Twin &twin : twins()) {
-    if (twin.name.ends_with(" without own")) continue;  // rare: left to exact schedules
+    if (twin.name.ends_with(" without own")) continue;  // rare: tested on exact schedules only
     const Tally tally = hunt(twin.quarry, shipped_observer(), campaign);
     EXPECT_GT(tally.exceeded, 0U) << twin.name;
   }
@@ -73,7 +73,7 @@ TEST(Hunt, ThePublishedBoundIsCaught) {
   EXPECT_GT(hunt(quarry, shipped_observer(), campaign).exceeded, 0U);
 }
 
-// Chain sets of the published size, worst releases searched for: bounds are near what can happen.
+// Chain sets of the published size with a search for the worst releases: bounds are close to possible responses.
 TEST(Hunt, BoundsAreTightOnPublishedChainSets) {
   struct Case {
     const char *analysis;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short campaign over the boards with a line (tide lab hunt link-... is the long one): nothing that the shipped
-// runtime shows in the simulator may exceed its bound, and every broken bound must be caught.
+// A short campaign over the boards with a line (tide lab hunt link-... is the long one): no response of the shipped
+// runtime in the simulator may exceed its bound, and every defective bound must be detected.
 #include <gtest/gtest.h>
 
 #include "hunt/link_hunt.h"
@@ -9,7 +9,7 @@ namespace tide::analysis {
 namespace analysis_link_hunt_test {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t systems = 8;  // a sanitizer looks at the code, which is the same in all of them
+constexpr uint64_t systems = 8;  // a sanitizer checks the code, which is the same for all systems
 #else
 constexpr uint64_t systems = 30;
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timers that release late: the bound counts from the nominal expiry and covers the jitter of every chain, on the
-// shipped runtime in the simulator; one that forgets the jitter must be caught.
+// shipped runtime in the simulator; a bound that omits the jitter must be detected.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Found {
   std::string first;
 };
 
-// forget: the analysis is not told of the jitter.
+// forget: the analysis does not get the jitter.
 void look(uint64_t seed, const LinkQuarry &quarry, bool forget, Found &found) {
   const sim::Plan board = late_board(seed, quarry.family);
   LinkSystem system = sim::system_of(board);
@@ -79,7 +79,7 @@ TEST(LinkJitter, ABoundThatForgetsItIsCaught) {
   std::printf("  %u of %u observations\n", found.above, found.observations);
 }
 
-// A bound of the TIDE executor is that of one that never waits for its messages.
+// A bound of the TIDE executor assumes that it never waits for its messages.
 TEST(LinkPlans, OnlyABatchHasBoundsWithPublishesThatWait) {
   sim::Plan plan;
   plan.chains.resize(1);
@@ -98,7 +98,7 @@ TEST(LinkJitter, IsAPartOfTheBound) {
   EXPECT_EQ(results.chains[0].response_ns, 13'000'000);
   EXPECT_EQ(results.chains[0].parts.jitter_ns, 3'000'000);
   EXPECT_EQ(results.chains[0].parts.total_ns(), 13'000'000);
-  system.chains[0].jitter_ns = 95'000'000;  // over before the next release only without it
+  system.chains[0].jitter_ns = 95'000'000;  // ends before the next release only without jitter
   EXPECT_FALSE(bound_link(system).chains[0].response_ns);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three chains of the published evaluation: how near the bounds are to the worst that the simulator can be made to
-// show by moving the releases.
+// The three chains of the published evaluation: distance of the bounds from the longest responses that the simulator
+// shows when the releases are moved.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,7 +14,7 @@ namespace tide::analysis {
 namespace analysis_link_tight_test {
 
 constexpr size_t chains = 3;
-// A sanitizer looks at the code and not at the figures: a search of a fraction shows it all there is.
+// A sanitizer checks the code, not the figures: a fraction of the search is enough.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool is_searched_whole = false;
 #else
@@ -64,7 +64,7 @@ struct Worst {
   sim::Plan plan;
 };
 
-// Moves a release or two at a time and keeps what made the victim slower.
+// Moves one or two releases at a time and keeps changes that delayed the victim.
 Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
   sim::Random random(seed);
   if (seed % 2 == 1) plan.agent_least = plan.agent_most;
@@ -91,7 +91,7 @@ Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
 
 Worst search(const sim::Plan &plan, size_t victim) {
   Worst worst;
-  for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // of forty, those that came far
+  for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // the best of forty
     Worst found = search(plan, victim, seed);
     if (found.response_ns > worst.response_ns) worst = std::move(found);
     if (!is_searched_whole) break;
@@ -112,7 +112,7 @@ void expect_tight(bool lanes, Kind kind, std::vector<double> limits) {
     EXPECT_LE(worst.response_ns, bound_ns) << chain << "\n" << sim::write_plan(worst.plan);
     if (!is_searched_whole) continue;
     EXPECT_LE(ratio, limits[chain]) << chain;
-    // A bound that forgets the line, its acknowledgments, or what has started before, would be exceeded.
+    // A bound without the line, its acknowledgments, or earlier transmissions would be exceeded.
     const LinkParts &parts = results.chains[chain].parts;
     if (chain == 0) {
       EXPECT_LT(bound_ns - parts.line_ns, worst.response_ns);
@@ -135,8 +135,8 @@ TEST(LinkTight, ThreeChainsWithReliableRequestsAndLanes) {
 }
 TEST(LinkTight, ThreeReliableChainsWithLanes) { expect_tight(true, Kind::reliable, {1.1, 1.5, 1.4}); }
 
-// An agent whose delay comes down to the round trip asks about each answer that waits for a callback. The releases were
-// found by search; the bound of an agent that is silent is exceeded, that of this one is not.
+// An agent whose delay falls to the round trip sends a HEARTBEAT for each answer that waits for a callback. The
+// releases were found by search; they exceed the bound for an agent without HEARTBEATs, but not the one for this agent.
 TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   sim::Plan plan = three_chains(true, Kind::reliable);
   plan.seed = 238;
@@ -148,7 +148,7 @@ TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   system.protocol.agent.delay_ns = 1'000'000'000;
   const time_ns silent_ns = bound_link(system).chains[0].response_ns.value_or(kNeverNs);
   const time_ns asked_ns = observe(plan)[0];
-  plan.agent_heartbeat_delay = sim::Plan{}.agent_heartbeat_delay;  // the agent as it is on a line
+  plan.agent_heartbeat_delay = sim::Plan{}.agent_heartbeat_delay;  // the agent's default on a line
   const time_ns patient_ns = observe(plan)[0];
   const time_ns patient_bound_ns = bound_link(analysed(plan)).chains[0].response_ns.value_or(0);
   std::printf("  asked early: %.3f ms of %.3f, of a silent agent %.3f; patient: %.3f of %.3f\n",
@@ -161,7 +161,7 @@ TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   EXPECT_LT(patient_bound_ns, asked_ns + 2 * sim::kMillisecond);
 }
 
-// 126 chains, every level there is: 378 frames of reliable messages cross the line in each period, and as many
+// 126 chains, one for each level: 378 frames of reliable messages cross the line in each period, and as many
 // acknowledgments.
 TEST(LinkCrowd, HundredsOfReliableCrossingsKeepToTheirBounds) {
   sim::Plan plan;
@@ -207,7 +207,7 @@ TEST(LinkCrowd, HundredsOfReliableCrossingsKeepToTheirBounds) {
   }
 }
 
-// What tide-sim says of a run beside its bounds.
+// Output of tide-sim for a run with bounds.
 TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   const sim::Plan plan = three_chains(false, Kind::best_effort);
   const sim::Result result = sim::simulate(plan);
@@ -219,7 +219,7 @@ TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(lines[0].starts_with("chain chain1: ")) << lines[0];
   EXPECT_TRUE(lines[0].ends_with(" is above its bound of 30.000000 ms")) << lines[0];
-  // What the analysis does not know has no bound.
+  // Systems that the analysis does not support have no bound.
   const std::vector<std::optional<sim::Time>> none(chains);
   sim::Plan other = plan;
   other.up.loss = 0.1;
@@ -232,7 +232,7 @@ TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   EXPECT_EQ(sim::bounds_of(other), none);
 }
 
-// Bounds that take one lost frame of an instance say nothing of a run in which three are lost; their own do.
+// Bounds for one lost frame of an instance do not hold for a run that loses three; bounds for three do.
 TEST(LinkObserved, MoreLossesThanTheBoundsTake) {
   sim::Plan plan = three_chains(false, Kind::reliable);
   plan.heartbeat_delay = plan.agent_heartbeat_delay = 100 * sim::kMillisecond;
