@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tide-sim: the shipped runtime in virtual time, with every check on. Its modes differ in what is simulated; a
-// campaign, the replay of a seed and the server of plans are the same in all that have them.
+// tide-sim: the shipped runtime in virtual time, with every check on. Its modes simulate different systems; campaigns,
+// the replay of a seed and the server of plans work the same in all modes that have them.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -72,7 +72,7 @@ uint64_t number(const std::string &text) {
   return value;
 }
 
-// Options by their names, which a mode has chosen from; flags have an empty value. Words are all the rest.
+// Options of a mode by name; flags have an empty value. Words are the other arguments.
 struct Arguments {
   std::map<std::string, std::string> options;
   std::vector<std::string> words;
@@ -172,7 +172,7 @@ class Json {
   bool fresh_ = true;
 };
 
-// One line of --serve. chains: the worst response, how many instances ended and how many did not.
+// One line of --serve. chains: the worst response, the numbers of instances that ended and that did not.
 struct Answer {
   std::vector<std::string> full;
   std::vector<std::vector<int64_t>> chains;
@@ -306,7 +306,7 @@ Plan plan_of(const Arguments &arguments) {
   return plan;
 }
 
-// What a name of a system makes of a plan; the plan says how its own baseline sends.
+// The plan for a system's name; the plan defines the send mode of its own baseline.
 Plan as_system(Plan plan, const std::string &name) {
   if (name == "batch") {
     plan.policy = Policy::kBatch;
@@ -359,7 +359,7 @@ int run_boards(const Arguments &arguments) {
   for (std::string name; std::getline(names, name, ',');) {
     Plan variant = systems.empty() ? plan : as_system(plan, name);
     variant.trace = variant.trace || arguments.has("--trace");
-    if (!board.image.empty()) {  // its executions have costs that the plan does not know: no bounds
+    if (!board.image.empty()) {  // its executions have costs that are not in the plan, so there are no bounds
       runs.push_back({name, variant, run_board(variant, board), {}});
       continue;
     }
@@ -545,11 +545,11 @@ int run_pong(const Arguments &arguments) {
 
 struct Mode {
   const char *name;
-  const char *options;                    // that it knows
+  const char *options;                    // options that it has
   int (*run)(const Arguments &);          // a plan, or the system of a seed
-  std::string (*failure)(uint64_t);       // of a seed of its campaign, or empty; null: there is none
-  Answer (*answer)(const std::string &);  // to a line of --serve; null: it does not serve
-  void (*help)(const char *);             // null: it is that of all
+  std::string (*failure)(uint64_t);       // failure of a seed of its campaign, or empty; null: no campaign
+  Answer (*answer)(const std::string &);  // answer to a line of --serve; null: it does not serve
+  void (*help)(const char *);             // null: the common help
 };
 constexpr Mode kModes[] = {
     {"", "--seed --seeds --show --serve --trace --systems --board --machine --listen --echo --samples --board-trace",
@@ -601,7 +601,7 @@ int run(std::vector<std::string> words) {
   }
   if (mode != kModes) words.erase(words.begin());
   const bool is_asked = !words.empty() && words[0] == "--help";
-  if (is_asked || (words.empty() && mode == kModes)) {  // a mode without words says what it lacks
+  if (is_asked || (words.empty() && mode == kModes)) {  // a mode without words reports the missing ones
     if (is_asked && mode->help != nullptr) {
       mode->help((std::string("tide-sim ") + mode->name).c_str());
     } else {

@@ -86,8 +86,8 @@ std::vector<std::string> Ledger::violations() const {
 }
 
 // The ROS 2 side: a server and a client of actions, and of services. The server executes a goal once, however often it
-// comes. Of one that it knows already it says that it is accepted, as a board does; a strict one refuses it, as servers
-// of rclcpp and rclpy do. The client asks again for what the agent took with it.
+// arrives. A known goal is answered as accepted, as by a board; a strict server refuses it, like servers of rclcpp and
+// rclpy. The client repeats requests that were lost with the agent.
 
 namespace {
 
@@ -116,7 +116,7 @@ GoalId id_of(const Payload &bytes) {
   return id;
 }
 
-// Of a goal of the nodes.
+// State of a goal of the nodes.
 GoalId id_of(int32_t number) {
   GoalId id{};
   for (size_t octet = 0; octet < kIdBytes; octet++) id[octet] = static_cast<uint8_t>(number + 7 * octet);
@@ -155,7 +155,7 @@ class Nodes {
     });
   }
 
-  // Goals and results without an answer so far are asked for again; the answer to the first question may come, too.
+  // Repeats requests for goals and results without an answer; the answer to the first request may arrive, too.
   void ask_again() {
     for (const auto &[number, goal] : ledger_.goals_of_nodes) {
       if (goal.answers == 0) {
@@ -166,7 +166,7 @@ class Nodes {
     }
   }
 
-  // Of requests that have no answer so far.
+  // Requests that have no answer yet.
   void give_up() {
     for (auto &[number, request] : ledger_.requests_of_nodes) request.given_up = request.answers == 0;
   }
@@ -241,7 +241,7 @@ class Nodes {
     bus_.services.ask("walk/_action/send_goal", request, [this, number](const Payload &answer) {
       GoalRecord &goal = ledger_.goals_of_nodes[number];
       const bool accepted = answer.at(0) != 0;
-      if (goal.answers > 0) { /* of a question that was asked again */
+      if (goal.answers > 0) { /* of a repeated request */
         if (accepted != goal.accepted) ledger_.note("a server changes its mind on goal " + std::to_string(number));
         return;
       }
@@ -297,7 +297,7 @@ class Program {
   bool is_set_up() const { return set_up_; }
   bool is_finished() const { return task_.is_finished(); }
   void stop() { stopping_ = true; }
-  // Sent when it next looks, and as soon as there is room.
+  // Sent at the program's next check, once there is room.
   void send_goal(int32_t number) { goals_due_.push_back(number); }
   void ask(int32_t number) { requests_due_.push_back(number); }
   bool has_sent_all() const { return goals_due_.empty() && requests_due_.empty(); }
@@ -428,7 +428,7 @@ class Program {
     }
   }
 
-  // Answered ones are not there any more.
+  // Answered requests have been removed.
   void give_up() {
     const Time since = machine_.engine().now() - kPatience;
     std::erase_if(asked_, [&](const Asked &asked) {
@@ -450,7 +450,7 @@ class Program {
     });
   }
 
-  // Whatever is under way: what does not come back is missing to the next board.
+  // Returns everything still in use, as it would be missing for the next board.
   void fini() {
     must(rclc_executor_fini(&executor_), "fini of the executor");
     must(rclc_action_server_fini(&server_, &node_), "fini of the server");
@@ -500,7 +500,7 @@ Program *Program::in_use = nullptr;
 
 // ---- a run ----
 
-constexpr uint64_t kBaud = 0;  // frames take no time, so a run does not depend on the ids of goals, which need escapes
+constexpr uint64_t kBaud = 0;  // frames take no time, so a run does not depend on the escapes in goal ids
 constexpr Time kSpan = 4 * kSecond, kSetUpLimit = 30 * kSecond, kSettleLimit = 120 * kSecond;
 constexpr Time kAskAgain = 2 * kSecond, kRest = kSecond, kEndLimit = 30 * kSecond;
 
@@ -606,7 +606,7 @@ class System {
     schedule(plan_.requests_of_nodes, [this](int32_t number) { nodes_.ask(number); });
   }
 
-  // All is well again; who waits asks again. Then a rest for what may come late.
+  // Ends the faults; waiting clients repeat their requests. Then time for late messages.
   void settle() {
     up_.set_faults({});
     down_.set_faults({});
@@ -630,7 +630,7 @@ class System {
   Line up_, down_;
   AgentHost host_;
   Machine machine_;
-  std::vector<std::unique_ptr<Link>> links_;  // the last is in use; events of others may come yet
+  std::vector<std::unique_ptr<Link>> links_;  // the last is in use; events of others may still arrive
   Port port_;
   Ledger ledger_;
   Nodes nodes_;
@@ -661,7 +661,7 @@ ActionResult simulate(const ActionPlan &plan) { return System(plan).run(); }
 
 namespace {
 
-// What the process of a run leaves behind.
+// Result of the process of a run.
 struct Left {
   ActionCounts counts;
   char violation[400];

@@ -13,27 +13,27 @@
 
 namespace tide::sim {
 
-// What became of each goal and each request, seen from both sides, and what must hold of it. A goal or request is known
-// by its number, whatever its id on the way is.
+// The outcome of each goal and request, as seen by both sides, and the conditions that it must meet. A goal or request
+// is identified by its number, regardless of its id in messages.
 //
-// Every fourth one is refused, however often it is asked.
+// Every fourth one is refused, however often it is requested.
 constexpr bool is_refused(int32_t number) { return number % 4 == 0; }
 
 struct GoalRecord {
-  int executed = 0;              // by its server: taken as a new one and accepted
-  int answers = 0, results = 0;  // heard by its client
+  int executed = 0;              // times that its server accepted it as a new goal
+  int answers = 0, results = 0;  // received by its client
   bool accepted = false, succeeded = false;
 };
 struct RequestRecord {
   int executed = 0, answers = 0;
-  bool given_up = false;  // by the client that asked
+  bool given_up = false;  // by the requesting client
 };
 
 struct Ledger {
-  std::map<int32_t, GoalRecord> goals_of_board, goals_of_nodes;  // by whose client they are
+  std::map<int32_t, GoalRecord> goals_of_board, goals_of_nodes;  // by owner of the client
   std::map<int32_t, RequestRecord> requests_of_board, requests_of_nodes;
-  std::vector<std::string> broken;  // seen on the way
-  bool renewed = false;             // the session, or the agent: what was on its way may be gone, or come again
+  std::vector<std::string> broken;  // violations seen during the run
+  bool renewed = false;             // the session or the agent: messages may be lost or repeated
 
   void note(const std::string &what) { broken.push_back(what); }
   bool all_goals_settled() const;
@@ -48,12 +48,12 @@ struct Incident {
 struct ActionPlan {
   uint64_t seed = 0;
   Faults up, down;
-  std::vector<Incident> cuts, restarts;  // of the line, of the agent
-  Time agent_most = 0;                   // from the line to the agent
-  // When they are sent; the number of each is its place, from 1.
+  std::vector<Incident> cuts, restarts;  // cuts of the line, restarts of the agent
+  Time agent_most = 0;                   // longest delay from the line to the agent
+  // Times of sending; the number of each is its position, from 1.
   std::vector<Time> goals_of_board, goals_of_nodes, requests_of_board, requests_of_nodes;
-  std::vector<Time> questions;  // when the nodes ask again for what they have no answer to
-  bool strict = false;          // the nodes' server refuses an id that comes twice, as those of rclcpp and rclpy
+  std::vector<Time> questions;  // when the nodes repeat unanswered requests
+  bool strict = false;          // the nodes' server refuses a repeated id, like those of rclcpp and rclpy
 };
 
 struct ActionResult {
@@ -67,16 +67,16 @@ struct ActionResult {
 ActionPlan draw_actions(uint64_t seed);
 ActionResult simulate(const ActionPlan &plan);
 
-// A run in a process of its own. The runtime keeps numbers of its own from one board to the next (ids of goals), so
-// only a run that is the first of its process can be replayed by its seed alone. A crash is a violation, too.
+// A run in a separate process. The runtime keeps its numbering of goal ids from one board to the next, so only the
+// first run of a process can be replayed by its seed alone. A crash is a violation, too.
 struct ActionCounts {
   uint64_t goals = 0, accepted = 0, requests = 0, given_up = 0, restarts = 0, frames = 0, events = 0;
 };
 struct ActionSummary : ActionCounts {
-  std::string violation;  // the first; empty: all is well
+  std::string violation;  // the first violation; empty: none
 };
 
-// Throws std::runtime_error where the system has no process left.
+// Throws std::runtime_error if the system cannot start a process.
 ActionSummary simulate_apart(uint64_t seed);
 
 }  // namespace tide::sim

@@ -28,8 +28,8 @@ extern char **environ;
 namespace tide::sim {
 namespace {
 
-// 16 ns an instruction, 62.5 MIPS: then a message costs the binary about what it costs the paper's board. Other
-// programs have 32 ns, as where the emulator has to keep up with an agent.
+// 16 ns an instruction, 62.5 MIPS: a message then costs the binary about as much as the paper's board. Other programs
+// have 32 ns, as in runs where the emulator has to keep up with an agent.
 constexpr int kInstructionShift = 4, kProgramInstructionShift = 5;
 
 enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget, kFlow, kTrace };
@@ -54,10 +54,10 @@ struct Ending {
   uint32_t publish_failures, strangers, masked_maximum, stack_bytes;
 };
 
-// The board may not see bytes and times as this machine does; both are little-endian.
+// Structures are copied without conversion: board and machine are both little-endian.
 static_assert(std::endian::native == std::endian::little);
 
-// Two pipes and the plan, for as long as the board runs.
+// Folder with two pipes and the plan, which exists while the board runs.
 class Meeting {
  public:
   Meeting() {
@@ -80,7 +80,7 @@ class Meeting {
   Meeting &operator=(const Meeting &) = delete;
 
   const std::filesystem::path &folder() const { return folder_; }
-  // Both ends are opened for both directions, so that neither waits for a board that does not come.
+  // Both pipes are opened for both directions, so that opening does not wait for a board that never starts.
   void open() {
     up_ = ::open((folder_ / "up").c_str(), O_RDWR | O_CLOEXEC);
     down_ = ::open((folder_ / "down").c_str(), O_RDWR | O_CLOEXEC);
@@ -264,7 +264,7 @@ class BoardRun {
   };
   size_t chain_count() const { return plan_.only_first ? 1 : plan_.chains.size(); }
 
-  // As sim/workloads/three_chains/mps2/plan.c reads it.
+  // The plan in the format of sim/workloads/three_chains/mps2/plan.c.
   std::string board_plan() const {
     std::ostringstream out;
     const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
@@ -412,7 +412,7 @@ class BoardRun {
   std::vector<std::unique_ptr<HostCallback>> nodes_;
   std::deque<Line::Bytes> arrived_;
   tide_framing_reader_t reader_{};
-  std::vector<uint8_t> message_, frame_;  // leaving: without and with its framing
+  std::vector<uint8_t> message_, frame_;  // being sent: without and with its framing
   LineCounters up_counters_;
   Time first_release_ = -1;
   std::vector<std::vector<Instance>> instances_;

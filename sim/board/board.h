@@ -3,10 +3,10 @@
 // lock-step.
 //
 // QEMU counts instructions as time (-icount), so the board's clock is exact and is the world's clock. The board's line
-// asks the world, over two named pipes and by semihosting, which takes the board no time: when it begins to send, and
-// when the time has come that the last answer named. The world lets its own events happen until that time, and answers
-// with the bytes that have arrived and with the time of its next event. So neither is ever ahead of what the other may
-// still do, and the load of the machine below changes nothing.
+// queries the world, over two named pipes and by semihosting, which takes the board no time: when it begins to send,
+// and at the time named in the last answer. The world processes its own events until that time, and answers with the
+// received bytes and the time of its next event. So neither runs ahead of the other's next possible action, and the
+// load of the host machine has no influence.
 //
 // Messages of the board are {u32 kind, u32 bytes, i64 time} and the bytes; answers {i64 next time, u32 bytes, u32 0}
 // and the bytes. sim/workloads/three_chains/mps2/world.h has the kinds.
@@ -22,25 +22,25 @@ namespace tide::sim {
 struct Board {
   std::string image;        // ELF
   std::string machine;      // of QEMU
-  std::string trace;        // file that receives what an image records that is built with TIDE_TRACE; empty: nowhere
+  std::string trace;        // file for the records of an image built with TIDE_TRACE; empty: none
   bool is_program = false;  // run_program sets it
 };
 
-// A run of the plan. Throws std::invalid_argument when the plan needs what the board's world has not (faults, cuts,
-// restarts), std::runtime_error when the board does not end as it should.
+// A run of the plan. Throws std::invalid_argument if the plan needs features that the board's world lacks (faults,
+// cuts, restarts), std::runtime_error if the board does not end normally.
 Result run_board(const Plan &plan, const Board &board);
 
-// Any other program, whose image has the line of three_chains (line.c), which asks the world wherever there is one.
+// Any other program whose image contains the line of three_chains (line.c), which uses the world if there is one.
 struct ProgramResult {
   struct Sample {
-    Time time;  // when the agent handed it on
+    Time time;  // when the agent passed it on
     std::vector<uint8_t> payload;
   };
   std::vector<Sample> samples;
   int exit_code = 0;
 };
-// Until the program ends or `samples` of the topic have come. echo: each is published there; empty: nowhere. Of the
-// plan the line and the agent count.
+// Runs until the program ends or `samples` of the topic have arrived. echo: topic to which each is published; empty:
+// none. Only the plan's line and agent are used.
 ProgramResult run_program(const Plan &plan, const Board &board, const std::string &topic, const std::string &echo,
                           size_t samples);
 

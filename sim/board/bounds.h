@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as the analysis of the link reads it, its bounds, and whether what a run showed keeps to them.
+// A plan as input of the link analysis, its bounds, and the check of a run against them.
 #pragma once
 
 #include <optional>
@@ -12,15 +12,15 @@
 
 namespace tide::sim {
 
-// Every execution and every message may be shorter than the plan says; any byte may be escaped.
+// Every execution and every message may be shorter than in the plan; any byte may be escaped.
 analysis::LinkSystem system_of(const Plan &plan);
 
-// By chain, from the release to the end of the last callback; none where there is none, or the plan has faults that the
-// analysis does not know.
+// By chain, from the release to the end of the last callback; none if there is none, or the plan has faults that the
+// analysis does not cover.
 std::vector<std::optional<Time>> bounds_of(const Plan &plan);
 
-// What was slower than its bound, a line each that names the chain. Empty, too, for a run in which messages were
-// refused or dropped, of which the bounds say nothing.
+// Chains slower than their bound, a line for each. Also empty for a run in which messages were refused or dropped, as
+// the bounds do not cover it.
 std::vector<std::string> above_bounds(const std::vector<std::optional<Time>> &bounds, const Result &result);
 
 }  // namespace tide::sim

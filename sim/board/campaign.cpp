@@ -98,12 +98,12 @@ Plan draw_plan(uint64_t seed) {
   if (random.chance(0.3)) {
     for (ChainPlan &chain : plan.chains) chain.jitter = random.between(0, chain.period / 4);
   }
-  if (random.chance(0.25)) { /* one callback is behind for ever: the backlog is its own */
+  if (random.chance(0.25)) { /* one callback is always late: the backlog is only its own */
     ChainPlan &chain = plan.chains[random.below(plan.chains.size())];
     chain.act = 2 * chain.period;
   }
   plan.packs = random.chance(0.3);
-  if (random.chance(0.2)) { /* all answers come in fragments, and there is memory for each reader */
+  if (random.chance(0.2)) { /* all answers arrive in fragments, and there is memory for each reader */
     plan.reassemblies = static_cast<uint32_t>(plan.chains.size() + random.below(2));
     for (ChainPlan &chain : plan.chains) {
       if (chain.is_reply_reliable()) chain.reply_bytes = static_cast<uint32_t>(random.between(plan.mtu, 3 * plan.mtu));
@@ -117,13 +117,12 @@ Plan draw_plan(uint64_t seed) {
 namespace {
 
 constexpr Time kUnit = 100'000;                              // execution times are multiples
-constexpr uint32_t kMtu = 512, kLargest = 900, kFrames = 2;  // of an answer
+constexpr uint32_t kMtu = 512, kLargest = 900, kFrames = 2;  // sizes and frames of an answer
 
-// What a lane executes for one instance: the part before the message leaves, and the part behind its answer.
+// Execution of a lane for one instance: the part before the message is sent, and the part after its answer.
 struct Demand {
   Time sample, act;
-  // Of one lane without another instance of its own in less than a period; an answer may come late, and the next one
-  // early.
+  // Demand of one lane in a window shorter than a period; an answer may arrive late, and the next one early.
   Time of_a_period() const { return sample + 2 * act; }
 };
 
@@ -131,7 +130,7 @@ Demand demand_of(const Plan &plan, const ChainPlan &chain) {
   return {plan.dispatch + chain.sample + plan.submit, kFrames * plan.process + plan.dispatch + chain.act};
 }
 
-// The first time at which the lane has executed so much, when all more urgent ones begin their budgets together with
+// The first time at which the lane has executed this much if all more urgent lanes begin their budgets together with
 // it: a corrected sporadic server takes no more than a periodic task of its budget and period. -1: later than `limit`.
 Time finish(Time demand, const std::vector<ChainPlan> &above, Time limit) {
   Time time = demand;
@@ -170,7 +169,7 @@ ChainPlan draw_budgeted_chain(Random &random, const Plan &plan, unsigned number)
   return chain;
 }
 
-// Of a chain whose lane keeps within its budget; -1: the lanes above leave too little.
+// Bound of a chain whose lane keeps within its budget; -1: the lanes above leave too little time.
 Time bound_of(const Plan &plan, size_t index) {
   const ChainPlan &chain = plan.chains[index];
   const std::vector<ChainPlan> above(plan.chains.begin() + static_cast<long>(index) + 1, plan.chains.end());
@@ -181,8 +180,8 @@ Time bound_of(const Plan &plan, size_t index) {
   return each < 0 || bound > chain.period ? -1 : bound;
 }
 
-// Levels rise with the number, so the chains behind are more urgent. A lane whose timer is always overdue never waits;
-// one that is late with answers does, for the next one.
+// Levels rise with the number, so later chains are more urgent. A lane whose timer is always overdue never waits; a
+// lane that is late with answers waits for the next one.
 bool has_share(const Plan &plan, size_t index) {
   if (plan.chains[index].sample <= plan.chains[index].period) return false;
   const std::vector<ChainPlan> above(plan.chains.begin() + static_cast<long>(index) + 1, plan.chains.end());
@@ -202,7 +201,7 @@ Overload try_to_draw(Random &random, uint64_t seed) {
   plan.dispatch = random.between(0, 20'000);
   plan.agent_most = random.between(0, 500'000);
   const auto chains = static_cast<unsigned>(random.between(2, 5));
-  // For each reader as many as its largest answer has frames, or it would have to come again.
+  // As many for each reader as its largest answer has frames; otherwise the answer would have to be repeated.
   plan.slots = 2 + kFrames * chains + static_cast<unsigned>(random.below(12));
   plan.nodes = chains + 1 + static_cast<unsigned>(random.below(8));
   plan.reassemblies = chains + static_cast<unsigned>(random.below(3));
@@ -222,7 +221,7 @@ bool is_of_use(const Overload &drawn) {
   return std::any_of(drawn.bounds.begin(), drawn.bounds.end(), [](Time bound) { return bound >= 0; });
 }
 
-// Whole periods of the time in which its timer fell due, less those at the ends.
+// Whole periods within the time of its timer's expiries, without those at the ends.
 Time share_of(const ChainPlan &chain, uint32_t instances) {
   const Time windows = instances * chain.period / chain.budget_period - 2;
   return std::max<Time>(windows, 0) * chain.budget;

@@ -10,22 +10,21 @@
 
 namespace tide::sim {
 
-// A random system with its faults, by the seed alone.
+// A random system with its faults, determined by the seed.
 Plan draw_plan(uint64_t seed);
 
 // Boards on which some lanes are overloaded and the others are not. Each level of chains has a lane and a budget. A
-// lane that keeps within its budget answers within a bound that counts the budgets of the more urgent lanes and nothing
-// else of them; one that does not has its budget. Nothing is lost on the line, so what comes late came late by the
-// others.
+// lane that keeps within its budget answers within a bound that depends on the more urgent lanes only by their budgets;
+// an overloaded lane gets its budget. The line loses nothing, so delays are caused by other lanes.
 struct Overload {
   Plan plan;
   std::vector<Time> bounds;  // of the response of each chain; -1: its lane is overloaded
 };
 
-// The same seed, the same system.
+// The same seed gives the same system.
 Overload draw_overload(uint64_t seed);
 
-// What is not as promised; empty: all is well.
+// Violations of the promises; empty: none.
 std::vector<std::string> broken_promises(const Overload &overload, const Result &result);
 
 }  // namespace tide::sim

@@ -13,7 +13,7 @@ namespace tide::sim {
 namespace {
 
 constexpr uint32_t kClientKey = 0x74696465;
-constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // headers of a WRITE_DATA, and a little
+constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // headers of a WRITE_DATA, and a margin
 constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
 constexpr Time kBeforeRelease = 50 * kMillisecond;
@@ -34,7 +34,7 @@ std::string topic_of(const Graph &graph, size_t input) {
 // ---- marks ----
 
 void put_mark(std::span<uint8_t> payload, const Mark &mark) {
-  const size_t before = payload.size() >= kMarkBytes ? 2 : 0;  // a short one does not say whose it is
+  const size_t before = payload.size() >= kMarkBytes ? 2 : 0;  // a short one does not name the root
   for (size_t octet = 0; octet < before; octet++) payload[octet] = static_cast<uint8_t>(mark.root >> 8 * octet);
   for (size_t octet = 0; octet < 4 && before + octet < payload.size(); octet++)
     payload[before + octet] = static_cast<uint8_t>(mark.index >> 8 * octet);
@@ -46,7 +46,7 @@ Mark MarkReader::read(std::span<const uint8_t> payload, size_t padding) {
   uint32_t value = 0;
   for (size_t octet = 0; octet < count; octet++) value |= uint32_t{payload[before + octet]} << 8 * octet;
   if (before > 0) return {static_cast<uint16_t>(payload[0] | payload[1] << 8), value};
-  // Instances that are sent are multiples of `step`; the nearest ones are tried first.
+  // Sent instances are multiples of `step`; the nearest ones are tried first.
   const auto root = static_cast<uint16_t>(*message_.roots.begin());
   const uint64_t span = uint64_t{1} << 8 * count;
   for (uint64_t apart = 0; apart <= span; apart++) {
@@ -226,14 +226,14 @@ void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
   endpoint.parent = topic.group.id;
   endpoint.topic = topic.topic.id;
   endpoint.has_qos = true;
-  // Reliable readers keep all, so that every loss is the client's own and counted there.
+  // Reliable readers keep all messages, so that every loss is the client's and counted there.
   endpoint.qos_flags = reliable ? TIDE_XRCE_QOS_RELIABLE : TIDE_XRCE_QOS_KEEP_LAST;
   endpoint.has_depth = true;
   endpoint.depth = static_cast<uint8_t>(plan_.depth);
   tide_session_add_object(&session_, &topic.endpoint);
 }
 
-// Of who asks it has come with the request, of who serves with the reader of requests.
+// For a client it exists with the request, for a server with the reader of requests.
 Client::Service *Client::service_of(const MessagePlan &request, bool asks) {
   auto &service = services_[&request];
   if (service != nullptr) return service.get();
@@ -289,7 +289,7 @@ void Client::create_objects() {
   }
 }
 
-// The baseline knows nothing of priorities.
+// The baseline ignores priorities.
 tide_priority_t Client::priority_of(const Callback &callback) const {
   const CallbackPlan &plan = *callback.plan;
   return plan_.policy == Policy::kBatch || plan.level == 0 ? 0 : TIDE_PRIORITY(plan.level, plan.position);
@@ -324,7 +324,7 @@ void Client::set_priorities() {
   }
 }
 
-// One lane: the cooperative form. More: preemptive, lanes for each level; or lanes that share the set.
+// One lane: the cooperative form. Several: preemptive, with lanes for each level; or lanes that share the set.
 void Client::choose_lanes() {
   std::vector<unsigned> levels;
   if (plan_.lanes > 1 && plan_.policy == Policy::kTide) {
@@ -430,7 +430,7 @@ void Client::set_up_locks() {
   }
 }
 
-// Above the low priorities of all.
+// Above the low priorities of all lanes.
 void Client::start_lanes() {
   const int low = static_cast<int>(lanes_.size());
   for (size_t index = 0; index < lanes_.size(); index++) {
@@ -440,7 +440,7 @@ void Client::start_lanes() {
   }
 }
 
-// The first callback of its level that has one says.
+// Defined by the first callback of its level that has one.
 void Client::give_budget(size_t lane) {
   budgets_.push_back(nullptr);
   for (const auto &callback : callbacks_) {
@@ -503,7 +503,7 @@ void Client::release_events(Callback &callback) {
   }
 }
 
-// As rcl_trigger_guard_condition: events that come before the callback has begun are one.
+// Like rcl_trigger_guard_condition: events before the callback has begun count as one.
 void Client::trigger(Callback &callback, Time event) {
   if (tide_callback_is_ready(&callback.timer.callback)) return;
   callback.events.push_back(event);
@@ -518,7 +518,7 @@ void Client::run() {
   tide_session_open(&session_);
   const Time limit = machine_.engine().now() + kSetUpLimit;
   int status = tide_session_wait_state(&session_, TIDE_SESSION_READY, limit, nullptr);
-  // Frames that were asked for by then may still be on the line: the measured part begins in silence.
+  // Requested frames may still be on the line: the measured part begins with an idle line.
   if (status == TIDE_OK) status = tide_session_wait_idle(&session_, 0, limit, nullptr);
   if (status != TIDE_OK || stopping_) return;
   choose_lanes();
@@ -585,13 +585,13 @@ int Client::source_process_oldest(void *context) {
   return static_cast<Client *>(context)->process(tide_daemon_process_oldest_of, kAllFrames);
 }
 
-// ---- what callbacks do, and how they wait where the policy lets them wait ----
+// ---- the work of callbacks, and their waiting if the policy allows it ----
 
 namespace {
 
-constexpr Time kConfirmLimit = kSecond;  // as the stock library waits
+constexpr Time kConfirmLimit = kSecond;  // as in the stock library
 
-// Of what a reader gets, before the payload.
+// Bytes before the payload that a reader gets.
 uint32_t header_bytes(const MessagePlan &message) {
   if (message.carry == Carry::kTopic) return 0;
   return message.carry == Carry::kReply ? TIDE_REPLY_HEADER_BYTES : TIDE_SAMPLE_IDENTITY_BYTES;
@@ -599,7 +599,7 @@ uint32_t header_bytes(const MessagePlan &message) {
 
 }  // namespace
 
-// Counts who is inside of an exclusive group.
+// Counts the callbacks inside an exclusive group.
 class Client::Inside {
  public:
   Inside(Client &client, const Callback &callback)
@@ -616,14 +616,14 @@ class Client::Inside {
   Group *group_;
 };
 
-// By a timer or an event.
+// Run by a timer or an event.
 void Client::begin(Callback &callback) {
   const Inside inside(*this, callback);
   const CallbackPlan &plan = *callback.plan;
   Engine &engine = machine_.engine();
   Task::current()->execute(plan_.dispatch);
   const Time start = engine.now();
-  // By its expiry: late in its period it may start in the next one.
+  // Identified by its expiry, as a late callback may start in the next period.
   const bool is_event = plan.burst > 0;
   const Time since = callback.timer.callback.ready_ns - first_release_ - plan.phase;
   const auto index = is_event ? callback.begun++ : static_cast<uint32_t>(since / plan.period);
@@ -639,7 +639,7 @@ void Client::begin(Callback &callback) {
   observer_.ran(callback.number, SIZE_MAX, mark, start, engine.now());
 }
 
-// By a message that came over the line.
+// Run by a message from the line.
 void Client::take(InputState &input) {
   Callback &callback = *input.of;
   const Inside inside(*this, callback);
@@ -659,7 +659,7 @@ void Client::take(InputState &input) {
     tide_session_take_done(&session_, &input.reader);
     return;
   }
-  // Who is not the last of a join keeps its message, which takes no time.
+  // A message of a join that is not the last one is stored, which takes no time.
   const bool runs = is_last(callback, mark);
   if (runs) execute(callback, input.callback);
   tide_session_take_done(&session_, &input.reader);
@@ -675,7 +675,7 @@ void Client::take(InputState &input) {
   observer_.ran(callback.number, input.number, mark, start, engine.now());
 }
 
-// By a message of this process. In order, each once.
+// Run by a message of this process: in order, each once.
 void Client::hear(InputState &input) {
   Callback &callback = *input.of;
   const Inside inside(*this, callback);
@@ -705,7 +705,7 @@ bool Client::is_last(Callback &callback, const Mark &mark) {
   return !callback.plan->joins || ++callback.joined[mark] == callback.inputs.size();
 }
 
-// Critical sections lie anywhere in it, in their order; what does not fit is shorter.
+// Critical sections lie at random positions, in their order; they are shortened to fit.
 void Client::execute(Callback &callback, const tide_callback_t &runs) {
   const std::vector<unsigned> &sections = callback.plan->locks;
   Time free = callback.plan->execution;
@@ -737,7 +737,7 @@ void Client::hold(Callback &callback, const tide_callback_t &runs, Lock &lock, T
   tide_lock_give(&lock.lock);
 }
 
-// All that a callback sends at its end. identity: of the request that it answers.
+// Messages that a callback sends at its end. identity: that of the answered request.
 void Client::send(Callback &callback, const Mark &mark, tide_priority_t priority, std::span<const uint8_t> identity) {
   for (const auto &output : callback.outputs) {
     if (mark.index % output->message->step != 0) continue;
@@ -792,7 +792,7 @@ bool Client::write(Output &output, const Mark &mark, tide_priority_t priority, s
   return true;
 }
 
-// As rcl_take_response: a reply to what is no open request is let go.
+// Like rcl_take_response: a reply without an open request is dropped.
 bool Client::answers_it(InputState &input, const tide_sample_t &sample, const Mark &mark) {
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, sample.bytes, TIDE_REPLY_HEADER_BYTES, false);

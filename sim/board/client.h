@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of a simulated board: the shipped session, daemon and executor, and the callbacks and messages of the
-// graph that are the board's, with tide_session and tide_executor.
+// The program of a simulated board: the shipped session, daemon and executor, and the board's callbacks and messages of
+// the graph, with tide_session and tide_executor.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace tide::sim {
 
-// Whose instance a message or a run of a callback belongs to, and what payloads begin with.
+// The instance to which a message or a run of a callback belongs; payloads begin with it.
 struct Mark {
   uint16_t root = UINT16_MAX;  // number of the timer or event that began it (Graph::roots)
   uint32_t index = UINT32_MAX;
@@ -31,14 +31,14 @@ struct Mark {
 };
 constexpr Mark kNoMark;
 
-// A payload of that length. A short one has the low octets of the instance alone, as far as it has room.
+// A payload of the given length. A short one has only the low octets of the instance that fit.
 void put_mark(std::span<uint8_t> payload, const Mark &mark);
-// Reads the marks of one message at one receiver. Of a short payload the instance is the one with these octets that is
-// nearest to the one behind the last.
+// Reads the marks of one message at one receiver. For a short payload it takes the instance with these octets that is
+// nearest to the successor of the last one.
 class MarkReader {
  public:
   explicit MarkReader(const MessagePlan &message) : message_(message) {}
-  // The sender's padding of at most `padding` octets may follow. kNoMark: it has another length.
+  // The sender's padding of at most `padding` octets may follow. kNoMark: the payload has another length.
   Mark read(std::span<const uint8_t> payload, size_t padding);
 
  private:
@@ -60,16 +60,16 @@ constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
 
 class Client {
  public:
-  // What happens in the program, for traces and checks. All are set.
+  // Events of the program, for traces and checks. All functions are set.
   struct Observer {
     std::function<void(const tide_executor_t &executor, const tide_callback_t &callback)> callback_start;
     std::function<void(const Mark &mark, Time release)> released;
-    // A run of a callback, which one of its messages has started (that of its timer: no input).
+    // A run of a callback, started by one of its messages (by its timer: no input).
     std::function<void(size_t callback, size_t input, const Mark &mark, Time start, Time end)> ran;
     std::function<void(size_t message, const Mark &mark, bool accepted)> sent;
-    std::function<void(size_t input, const Mark &mark)> took;  // a message that came over the line
+    std::function<void(size_t input, const Mark &mark)> took;  // a message from the line
     std::function<void(size_t input)> strange_sample;
-    std::function<void(size_t callback, const char *what)> broken;  // a rule, seen from within
+    std::function<void(size_t callback, const char *what)> broken;  // a violated rule, seen from inside
     std::function<void(const char *what)> event;
   };
 
@@ -78,7 +78,7 @@ class Client {
   Client(const Client &) = delete;
   Client &operator=(const Client &) = delete;
 
-  // All objects exist and the first release is known.
+  // True if all objects exist and the first release is known.
   bool is_set_up() const { return first_release_ >= 0; }
   Time first_release() const { return first_release_; }
   void stop();
@@ -86,19 +86,19 @@ class Client {
 
   tide_session_t &session() { return session_; }
   Link &link() { return link_; }
-  // No timer's callback is in the midst of a run.
+  // True if no timer's callback is running.
   bool is_settled() const { return running_ == 0; }
-  // Messages of an input over the line that its queue has let go.
+  // Messages of an input from the line that its queue has dropped.
   uint32_t dropped(size_t input) const { return inputs_.at(input)->reader.dropped; }
   const tide_executor_t &executor() const { return executor_; }
-  // Of the lanes that have one: their level, and the state of their budget.
+  // Level and budget state of each lane with a budget.
   std::vector<std::pair<unsigned, const tide_budget_t *>> budgets();
-  // Local messages that did not arrive and were not let go by their queues.
+  // Local messages that did not arrive although their queues did not drop them.
   int64_t unheard() const;
   uint32_t publish_failures() const { return publish_failures_; }
   uint32_t publish_waits() const { return publish_waits_; }
 
-  // For Send::kAnswered: HEARTBEATs that left, and how many of them are answered.
+  // For Send::kAnswered: HEARTBEATs that were sent, and the number answered.
   void note_heartbeats_answered(uint64_t count);
   void note_heartbeat() { heartbeats_++; }
 
@@ -107,7 +107,7 @@ class Client {
     std::string name;
     tide_object_t topic{}, group{}, endpoint{};
   };
-  // Of a board that asks or serves, by its request.
+  // A service that a board calls or serves, by its request.
   struct Service {
     std::string name, request_topic, reply_topic;
     tide_object_t object{};
@@ -131,12 +131,12 @@ class Client {
     size_t number;
     MarkReader marks;
     tide_callback_t callback{};
-    // Over the line.
+    // Publishes over the line.
     Topic topic;
     Service *service = nullptr;
     tide_reader_t reader{};
     std::vector<tide_sample_t> samples;
-    // By reference.
+    // Publishes by reference.
     tide_local_subscription_t heard{};
     std::vector<tide_local_message_t *> queue;
     int64_t last_heard = -1;
@@ -146,12 +146,12 @@ class Client {
     Client *client;
     size_t number;
     const CallbackPlan *plan;
-    tide_timer_t timer{};      // of one that events start, its callback alone, as that of a guard condition
-    std::vector<Time> events;  // that have a run of their own, in order; the first ones have begun
+    tide_timer_t timer{};      // for a callback started by events: only its callback, like that of a guard condition
+    std::vector<Time> events;  // with their own run each, in order; the first ones have begun
     uint32_t begun = 0;
     std::vector<std::unique_ptr<Output>> outputs;
     std::vector<InputState *> inputs;
-    std::map<Mark, size_t> joined;  // how many of its messages have come
+    std::map<Mark, size_t> joined;  // number of its messages that arrived
   };
   struct Group {
     tide_group_t group{};
@@ -212,7 +212,7 @@ class Client {
   const Plan &plan_;
   const Graph &graph_;
   Observer observer_;
-  Random releases_;  // how late they are
+  Random releases_;  // source of release delays
   tide_session_t session_{};
   Link link_;
   std::vector<tide_node_t> nodes_;
@@ -226,14 +226,15 @@ class Client {
   std::vector<tide_object_t *> objects_;
   tide_object_t participant_{};
   std::vector<std::unique_ptr<Callback>> callbacks_;
-  std::map<size_t, std::unique_ptr<InputState>> inputs_;              // of this board, by their numbers in the graph
+  std::map<size_t, std::unique_ptr<InputState>> inputs_;              // inputs of this board, by their numbers in the
+                                                                      // graph
   std::map<const MessagePlan *, std::unique_ptr<Service>> services_;  // by request
   tide_executor_t executor_{};
   std::vector<tide_lane_t> lanes_;
   std::vector<tide_callback_t *> registered_;
   std::vector<tide_queue_entry_t *> ready_, timers_;
   std::vector<std::unique_ptr<Group>> groups_;
-  Random sections_;  // where they lie in executions
+  Random sections_;  // source of their positions in executions
   Locks lock_port_;
   tide_lock_set_t lock_set_{};
   std::vector<std::unique_ptr<Lock>> locks_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulated world sees in a message that passes, and the first transmissions that it loses by plan.
+// The simulated world's view of a passing message, and the first transmissions that are lost by plan.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace tide::sim {
 
-// A run without loss by plan draws nothing; these keep the sources of chance apart.
+// Without loss by plan, nothing is drawn from these; they separate the random sources.
 enum class Chance : uint64_t {
   kUp = 1,
   kDown,
@@ -36,22 +36,22 @@ struct Glance {
   uint8_t submessage = 0xFF;  // the first one's id
 };
 Glance glance(agent::Bytes message);
-// The stream of a message, or the one that a HEARTBEAT or ACKNACK is about.
+// The stream of a message, or the stream to which a HEARTBEAT or ACKNACK refers.
 uint8_t stream_of(agent::Bytes message, const Glance &seen);
-// The timer whose instance the sample is that a message begins with, as far as its payload says so.
+// The timer of the first sample in a message, if its payload identifies it.
 constexpr size_t kNoRoot = SIZE_MAX;
 size_t root_of(agent::Bytes message, const Glance &seen);
 
 enum class Way { kUp, kDown };
 
-// Frames of reliable streams, their HEARTBEATs and ACKNACKs, of which each instance loses a limited number. Levels tell
-// the timers of a board apart.
+// Loses a limited number of frames of each instance: frames of reliable streams, their HEARTBEATs and ACKNACKs. Levels
+// distinguish the timers of a board.
 class InstanceLosses {
  public:
   InstanceLosses(const Plan &plan, const Graph &graph, int board);
-  // A message begins to leave.
+  // Call when a message begins to be sent.
   void begin(Way way, agent::Bytes message);
-  // The message that began last has left, so long after the first release: it does not arrive.
+  // Call when the last begun message was sent, with the time since the first release; true: it is lost.
   bool lost(Way way, Time since_release);
 
  private:
@@ -62,26 +62,27 @@ class InstanceLosses {
   const Plan &plan_;
   Random random_;
   static constexpr size_t kNoLevel = TIDE_LEVEL_MAXIMUM + 1;
-  std::array<const CallbackPlan *, kNoLevel + 1> levels_{};  // what releases the instances of each level
+  std::array<const CallbackPlan *, kNoLevel + 1> levels_{};  // the callbacks that release the instances of each level
   std::array<Budget, kNoLevel> budgets_;                     // by level
   std::array<size_t, 2> leaving_{};                          // level of the reliable message on the line, by way
 };
 
-// Which first transmissions of reliable samples get through: exactly the planned share of all periods, in random order.
+// Selects first transmissions of reliable samples that succeed: exactly the planned share of all periods, in random
+// order.
 class FirstLosses {
  public:
   explicit FirstLosses(const Plan &plan);
-  // A message begins to leave.
+  // Call when a message begins to be sent.
   Glance begin(agent::Bytes message);
-  // The message that began last has left, so long after the first release: it does not arrive.
+  // Call when the last begun message was sent, with the time since the first release; true: it is lost.
   bool lost(Time since_release) const;
 
  private:
   const Plan &plan_;
   std::vector<std::vector<bool>> successes_;  // by chain and period
-  std::vector<int64_t> sent_;                 // highest sequence number that left, by stream
-  bool first_leaving_ = false;                // the message on the line goes for the first time
-  size_t chain_ = 0;                          // it belongs to
+  std::vector<int64_t> sent_;                 // highest sequence number sent, by stream
+  bool first_leaving_ = false;                // the message on the line is sent for the first time
+  size_t chain_ = 0;                          // its chain
 };
 
 }  // namespace tide::sim

@@ -29,7 +29,7 @@ Number number(const std::string &name, const std::string &value, Number least, N
   return result;
 }
 
-// Goes over the settings of a plan or a chain, and sets that of a name or writes all of them.
+// Visits the settings of a plan or a chain, and sets the named one or writes all of them.
 class Settings {
  public:
   Settings(const std::string &name, const std::string &value) : name_(&name), value_(value) {}
@@ -40,7 +40,7 @@ class Settings {
     if (!found_) throw std::invalid_argument("there is no '" + *name_ + "' in a plan");
   }
 
-  // In whole units; -1, if it is allowed, is no time.
+  // In whole units; -1, if it is allowed, means no time.
   void time(const char *name, Time &place, Time least = 0, Time unit = kMicrosecond) {
     Time count = place < 0 ? place : place / unit;
     number<Time>(name, count, least, 1'000'000'000'000);
@@ -60,7 +60,7 @@ class Settings {
   void text(const char *name, std::string &place) {
     if (visit(name, [&place] { return place; })) place = text_of(name, value_);
   }
-  // Nothing is written as -.
+  // An empty text is written as -.
   void optional(const char *name, std::string &place) {
     if (visit(name, [&place] { return place.empty() ? "-" : place; }))
       place = value_ == "-" ? "" : text_of(name, value_);
@@ -90,7 +90,7 @@ class Settings {
 
  private:
   bool is_set(const char *name) const { return name_ != nullptr && *name_ == name; }
-  // True: its value is to be set. text: as which it is written; not called in vain.
+  // True: its value is to be set. text: returns its written form; called only if needed.
   template <typename Text>
   bool visit(const char *name, const Text &text) {
     if (name_ == nullptr) written_ += before_ + name + equals_ + text() + after_;
@@ -367,7 +367,7 @@ namespace {
 
 [[noreturn]] void does_not_fit(const std::string &what) { throw std::invalid_argument(what); }
 
-// A chain in short, as callbacks and messages of the board.
+// Converts the short form of a chain to callbacks and messages of the board.
 void expand(const std::string &board, const ChainPlan &chain, Graph &graph) {
   const auto callback = [&](const std::string &name, const std::string &on, Time execution) {
     CallbackPlan one;
@@ -515,7 +515,7 @@ class Resolver {
     request.answered_by = static_cast<size_t>(&reply - graph_.messages.data());
   }
 
-  // In the order in which callbacks can run, so that each comes behind all that start it.
+  // In topological order: each callback comes after all that start it.
   void order() {
     std::vector<size_t> missing, ready = graph_.roots;
     for (const CallbackPlan &callback : graph_.callbacks) missing.push_back(callback.inputs.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to simulate: one board, or several on one bus. As plain text: one `name = value` a line, `#` begins a comment.
-// Times carry their unit in the name.
+// The plan of a simulation: one board, or several on one bus. Its text has one `name = value` per line, and `#` begins
+// a comment. Names of times contain their unit.
 //
 //   board = arm
 //   callback = name=look on=arm execution_us=400 level=3 period_us=20000
@@ -10,9 +10,9 @@
 //   message = name=command from=plan to=grip bytes=10
 //   path = name=grasp callbacks=look,plan,grip
 //
-// `board` begins a board, with the settings before the first one; what follows is its own, but `hosts`, callbacks,
-// messages and paths, which all share. A round trip of one board from its timer over a node of the host has a short
-// form:
+// `board` begins a board, which starts with the settings before the first board; settings after it are its own, except
+// `hosts`, callbacks, messages and paths, which are common to all. A round trip of one board from its timer through a
+// node of the host has a short form:
 //
 //   chain = name=brake level=3 period_us=500000 payload_bytes=96 reply_bytes=10 sample_us=10000 act_us=10000
 //
@@ -29,24 +29,24 @@
 
 namespace tide::sim {
 
-// What payloads begin with: the number of the timer that an instance comes from, and that of the instance.
+// Beginning of payloads: the number of the instance's timer, and that of the instance.
 constexpr uint32_t kMarkBytes = 6;
 
 // ---- the graph: callbacks, the messages between them, and the paths that are measured ----
 
-// The smallest schedulable unit. Without a message that starts it, its timer does, or events (burst).
+// The smallest schedulable unit. Started by a message, or otherwise by its timer or events (burst).
 struct CallbackPlan {
   std::string name;
   std::string on =
-      "host";  // name of its board; or host, with the number of an executor in `hosts` (none: its own core)
+      "host";  // name of its board; or host, with the number of an executor in `hosts` (without a number: own core)
   Time execution = 0;
-  unsigned level = 0;  // of its chain on the board
-  unsigned group = 0;  // on a board: callbacks of one number are an exclusive group; 0: none
-  // On the host: callbacks of one number are one server, which does not overlap itself; 0: it is its own.
+  unsigned level = 0;  // level of its chain on the board
+  unsigned group = 0;  // on a board: callbacks with the same number form an exclusive group; 0: none
+  // On the host: callbacks with the same number are one server, which does not overlap itself; 0: its own server.
   unsigned server = 0;
-  std::vector<unsigned> locks;  // on a board: number of a lock and microseconds for which it is held, in turn
-  bool reliable = true;         // of its readers: what is sent best effort does not come reliably
-  bool joins = false;           // starts when all its messages of one instance have come; false: with each of them
+  std::vector<unsigned> locks;  // on a board: number of a lock and microseconds of holding it, alternating
+  bool reliable = true;         // of its readers: best-effort messages do not arrive reliably
+  bool joins = false;           // starts when all its messages of one instance have arrived; false: with each message
   Time period = 0, phase = 0;   // more than 0: a timer starts it
   Time jitter = 0;              // its timer is so much late at most, drawn for each instance
   unsigned burst = 0;           // events in place of the timer, so many at once and in so many periods
@@ -54,34 +54,34 @@ struct CallbackPlan {
 
   // Set by graph_of.
   int board = -1;                        // -1: on the host
-  unsigned executor = 0;                 // on the host; 0: a core of its own
+  unsigned executor = 0;                 // on the host; 0: its own core
   unsigned position = 0;                 // callbacks before it, from the first on
-  size_t root = SIZE_MAX;                // of one that a timer or events start: its number among them
-  std::vector<size_t> inputs, messages;  // what starts it, and what it sends at its end, in this order
-  std::set<size_t> roots;                // whose instances it runs
+  size_t root = SIZE_MAX;                // if started by a timer or events: its number among those
+  std::vector<size_t> inputs, messages;  // messages that start it, and messages sent at its end, in this order
+  std::set<size_t> roots;                // timers and events whose instances it runs
   uint64_t step = 1;                     // it runs for instances that are multiples of this
   bool is_root() const { return period > 0; }
 };
 
 // local: by reference, within one board's process.
 enum class Carry { kTopic, kRequest, kReply, kLocal };
-// What a callback sends at its end, to each of several callbacks.
+// A message that a callback sends at its end, to one or several callbacks.
 struct MessagePlan {
   std::string name, from;
   std::vector<std::string> to;
-  std::vector<unsigned> hops_us;  // between executors of the host, by receiver; empty: no time
+  std::vector<unsigned> hops_us;  // delays between executors of the host, by receiver; empty: none
   Carry carry = Carry::kTopic;
-  std::string request;  // of a reply: the name of what it answers
-  uint32_t bytes = 0;   // of CDR, without encapsulation
+  std::string request;  // for a reply: the name of the request
+  uint32_t bytes = 0;   // size in CDR, without encapsulation
   bool reliable = true;
-  bool hold = false;   // nothing less urgent leaves the board while it waits for its acknowledgment
-  unsigned every = 1;  // of so many runs of the sender one sends it
+  bool hold = false;   // the board sends nothing less urgent while the message waits for its acknowledgment
+  unsigned every = 1;  // it is sent in one of this many runs of the sender
   uint32_t depth = 0;  // local: messages that a receiver's queue holds
 
   // Set by graph_of.
   size_t sender = 0, answers = SIZE_MAX, answered_by = SIZE_MAX;
   std::vector<size_t> inputs;
-  std::set<size_t> roots;   // to whose instances it may belong
+  std::set<size_t> roots;   // timers and events to whose instances it may belong
   uint64_t step = 1;        // it is sent for instances that are multiples of this
   bool keeps_order = true;  // no callback before it runs several times for one instance
 };
@@ -113,7 +113,7 @@ struct PathPlan {
 
   // Set by graph_of.
   size_t first = 0, last = 0, crossing = SIZE_MAX;
-  uint64_t step = 1;  // instances that are multiples of this come to its end
+  uint64_t step = 1;  // instances that are multiples of this reach its end
 };
 
 struct Plan;
@@ -126,44 +126,44 @@ struct Graph {
   std::vector<size_t> roots;  // callbacks
 
   bool is_on_board(size_t callback, int board) const { return callbacks[callback].board == board; }
-  // Messages that come to this input over the board's line.
+  // Messages to this input over the board's line.
   bool is_remote(size_t input) const {
     const Input &each = inputs[input];
     return callbacks[each.callback].board >= 0 && messages[each.message].carry != Carry::kLocal;
   }
 };
-// Of all boards, with their round trips; names are resolved. Throws std::invalid_argument with what does not fit.
+// The graph of all boards, with their round trips; names are resolved. Throws std::invalid_argument with the error.
 Graph graph_of(const Plan &plan);
 
-// A chain in short: a timer of the board samples, a node of the host with a core of its own answers, and the board
-// acts.
+// A chain in short: a timer of the board samples, a node of the host on its own core answers, and the board acts.
 struct ChainPlan {
   std::string name = "chain";
   unsigned level = 0;
   Time period = 500 * kMillisecond, phase = 0, deadline = 0;  // deadline 0: the period
-  Time jitter = 0;                                            // of its timer, drawn for each instance
+  Time jitter = 0;                                            // jitter of its timer, drawn for each instance
   uint32_t payload_bytes = 96, reply_bytes = 10;              // CDR, from the board and to it
   Time sample = 0, host = 0, act = 0;                         // execution times
   bool reliable = true;
   bool reply_reliable = true;  // only when reliable
-  unsigned group = 0;          // 0: none; callbacks of chains of the same number are one exclusive group
-  uint32_t local_depth = 0;  // more than 0: what is sampled is also delivered to a callback of this process, this deep
-  Time budget = 0, budget_period = 0;  // of the lane of its level, when there are lanes for each; 0: none
-  bool hold = false;                   // nothing less urgent leaves while a message of it waits for its acknowledgment
+  unsigned group = 0;          // 0: none; callbacks of chains with the same number form one exclusive group
+  uint32_t local_depth = 0;    // more than 0: samples are also delivered to a callback of this process, with this queue
+                               // depth
+  Time budget = 0, budget_period = 0;  // budget of its level's lane, if each level has lanes; 0: none
+  bool hold = false;                   // nothing less urgent is sent while a message of it waits for its acknowledgment
   bool is_reply_reliable() const { return reliable && reply_reliable; }
 };
 
 enum class Policy { kTide, kBatch, kReadyset };
-// asynchronous: the daemon sends. stock: reliable publishes wait until all is acknowledged. blocking: those of best
-// effort, too, until the last byte has left. answered: blocking, and a reliable publish waits for the answer to its
-// HEARTBEAT; when that asks for the message again, until it has left again (see README.md).
+// asynchronous: the daemon sends. stock: reliable publishes wait until all is acknowledged. blocking: best-effort ones
+// also wait until the last byte was sent. answered: blocking, and a reliable publish waits for the answer to its
+// HEARTBEAT, and if that requests the message again, until it was sent again (see README.md).
 enum class Send { kAsynchronous, kStock, kBlocking, kAnswered };
-// always: the agent acknowledges each reliable message, as stock agents do. asked: only HEARTBEATs are answered, as the
-// paper describes it; the other ACKNACKs of the agent are left out.
+// always: the agent acknowledges each reliable message, as stock agents do. asked: only HEARTBEATs are answered, as
+// described in the paper; the agent's other ACKNACKs are omitted.
 enum class Acknowledges { kAlways, kAsked };
 enum class Draw { kTogether, kIndependent };
-// Where a latency begins: at the nominal expiry of the chain's timer, or, as publications count, when its first
-// callback starts.
+// Beginning of a latency: the nominal expiry of the chain's timer, or, as in publications, the start of its first
+// callback.
 enum class LatencyFrom { kExpiry, kStart };
 
 struct Plan {
@@ -171,26 +171,27 @@ struct Plan {
   uint64_t seed = 1;
   Policy policy = Policy::kTide;
   Send send = Send::kAsynchronous;
-  unsigned lanes = 1;  // 1: cooperative; more: one lane for each level, preemptive; readyset: lanes over its one set
-  unsigned lanes_a_band = 1;  // of each chain level, when there are lanes for each (tide)
+  unsigned lanes = 1;  // 1: cooperative; more: preemptive, one lane for each level; readyset: lanes sharing its one set
+  unsigned lanes_a_band = 1;  // lanes of each chain level, if each level has lanes (tide)
   bool only_first = false;    // the physical limit: no other chain exists
   uint32_t periods = 60;      // instances of each timer; unless there is a horizon
-  Time horizon = 0;           // more than 0: each timer has as many instances as its period is in it
+  Time horizon = 0;           // more than 0: each timer has as many instances as periods fit in it
   std::vector<ChainPlan> chains;
 
   // The line and the host.
   uint64_t baud = 115200;
-  Time agent_least = 0, agent_most = 0;    // latency of the host, uniform, of each frame
-  Time return_least = 0, return_most = 0;  // from a node's publish to the agent, uniform, of each answer
+  Time agent_least = 0, agent_most = 0;    // latency of the host for each frame, uniform
+  Time return_least = 0, return_most = 0;  // from a node's publish to the agent for each answer, uniform
   std::vector<unsigned> hosts;             // lanes of each executor of ROS 2 nodes
   Acknowledges agent_acknowledges = Acknowledges::kAlways;
   Time agent_heartbeat_delay = 100 * kMillisecond;  // as tide-agent on a line; -1: measured
   uint32_t mtu = 512;
 
-  // CPU time of each lane in every period; 0: no budget. Of a board only: the simulated client has none.
+  // CPU time of each lane in every period; 0: no budget. Only for a board: the simulated client has none.
   Time budget = 0, budget_period = 0;
 
-  bool lock_ceilings = true;  // a lane rises while it has a lock; false: a mistake that the checks are to find
+  bool lock_ceilings = true;  // a lane's priority is raised while it holds a lock; false: a defect that the checks must
+                              // find
 
   // Costs on the microcontroller.
   Time submit = 0;    // serialise, frame and submit one message
@@ -199,21 +200,22 @@ struct Plan {
   Time interrupt_receive = 0, interrupt_complete = 0;
 
   // The daemon.
-  bool hold_until_acknowledged = false;  // every chain, as if each said hold
-  bool packs = false;                    // messages that wait for the window share a frame
+  bool hold_until_acknowledged = false;  // for every chain, as if each had hold
+  bool packs = false;                    // messages waiting for the window share a frame
   Time heartbeat_delay = -1;
   bool batch_waits_for_new_data = true;
   uint32_t nodes = 16, slots = 16, window = 16, reassemblies = 2;
-  int32_t large_nodes = -1;         // of messages that no small node holds; -1: as many as `nodes`, the small ones
+  int32_t large_nodes = -1;         // nodes for messages larger than small nodes; -1: as many as `nodes`, the small
+                                    // ones
   uint32_t small_node_bytes = 256;  // with the header of a WRITE_DATA
-  uint32_t depth = 8;               // slots that a reader wants for itself
+  uint32_t depth = 8;               // slots that a reader reserves
 
   // First transmissions of reliable samples that reach the agent, in percent; the rest is lost on the line.
   double success_percent = 100;
   Draw draw = Draw::kTogether;
 
-  // So many frames of each instance of a chain are lost at most, of its reliable messages and what belongs to them,
-  // each with this probability; not known to a batch client, whose chains share their streams.
+  // Most lost frames of each instance of a chain, from its reliable messages and their acknowledgments, each with this
+  // probability; not for a batch client, whose chains share their streams.
   uint32_t instance_losses = 0;
   double instance_loss = 0.5;
 
@@ -228,8 +230,8 @@ struct Plan {
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;
   bool record = false;  // the times of each instance
-  // Worst responses are those of instances that end while all chains are released, or less than a second later: behind
-  // that a board that hears nothing more asks for a sign of life, as it never would while its chains go on.
+  // Worst responses count instances that end while all chains are released, or less than a second later: afterwards a
+  // board without incoming messages sends probes, which it never does while its chains continue.
   bool steady = false;
 
   uint32_t instances_of(Time period) const {
@@ -237,9 +239,9 @@ struct Plan {
     return static_cast<uint32_t>(std::max<Time>((horizon + period - 1) / period, 1));
   }
 
-  Time begin = 0;            // when the client begins to connect
-  Time start = 0;            // the first release, if the board is set up by then
-  std::vector<Plan> boards;  // each named by its `system`; none: the plan is that of a single one
+  Time begin = 0;            // time at which the client begins to connect
+  Time start = 0;            // the first release, if the board is ready by then
+  std::vector<Plan> boards;  // each named by its `system`; none: the plan describes a single board
   std::vector<CallbackPlan> callbacks;
   std::vector<MessagePlan> messages;
   std::vector<PathPlan> paths;

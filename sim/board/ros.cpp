@@ -15,7 +15,7 @@ namespace tide::sim {
 
 namespace {
 
-constexpr uint8_t kIdentity = 0x5A;  // of every asker; what tells requests apart is the number behind it
+constexpr uint8_t kIdentity = 0x5A;  // the same for every client; the number after it distinguishes requests
 constexpr size_t kNumberPlace = 16;
 
 std::string name_of(const agent::Service &service) {
@@ -31,7 +31,7 @@ agent::SampleIdentity identity_of(uint64_t number) {
   return identity;
 }
 
-// 0: none of ours.
+// 0: not one of ours.
 uint64_t number_of(const agent::SampleIdentity &identity) {
   uint64_t number = 0;
   for (size_t octet = 8; octet-- > 0;) number = number << 8 | identity[kNumberPlace + octet];
@@ -78,7 +78,7 @@ class BusRequester : public agent::Requester {
   agent::Wake wake_;
   uint64_t sent_ = 0;
   std::deque<agent::Sample> waiting_;
-  std::shared_ptr<BusRequester *> alive_ = std::make_shared<BusRequester *>(this);  // for replies that come later
+  std::shared_ptr<BusRequester *> alive_ = std::make_shared<BusRequester *>(this);  // for later replies
 };
 
 class BusReplier : public agent::Replier {
@@ -134,14 +134,14 @@ void Services::ask(const std::string &service, const Payload &request, Take repl
     of.serve(request, [this, service, number](const Payload &answered) { answer(service, number, answered); });
     return;
   }
-  // A server that is gone by then loses it.
+  // A server that has ended by then loses it.
   const auto deliver = [this, service, number, request] {
     if (BusReplier *replier = entry(service).replier) replier->offer(number, request);
   };
   of.to_server ? of.to_server(deliver) : deliver();
 }
 
-// Each request is answered once; a reply to what nobody has asked, or was answered, reaches nobody.
+// Each request is answered once; a reply without an open request is dropped.
 void Services::answer(const std::string &service, uint64_t number, const Payload &reply) {
   auto asked = asked_.extract(number);
   if (asked.empty()) {
@@ -293,7 +293,7 @@ constexpr agent::Endpoint kEndpoint = 1;
 static_assert(agent::kLineHeartbeatDelay == 100 * kMillisecond, "the default of a plan");
 constexpr size_t kMessageBytes = 65540;
 
-// The first submessage, where it is the wanted one; else its body is empty.
+// The first submessage if it has the wanted kind; otherwise the body is empty.
 tide_cdr_t body_of(agent::Bytes message, uint8_t id) {
   tide_xrce_header_t header;
   tide_xrce_submessage_t submessage{};
@@ -307,7 +307,7 @@ tide_cdr_t body_of(agent::Bytes message, uint8_t id) {
   return cdr;
 }
 
-// The message of a frame as it was before its escapes; damaged if the frame is.
+// The message of a frame with escapes removed; damaged if the frame is.
 std::vector<uint8_t> message_of(const Line::Bytes &frame) {
   constexpr size_t kFramingBytes = 5;  // flag, addresses, length
   std::vector<uint8_t> octets;
@@ -327,8 +327,8 @@ AgentHost::AgentHost(Engine &engine, Bus &bus, Line &down, const Manner &manner,
 }
 
 void AgentHost::begin() {
-  agent::Options options;                     // its nodes are those of the shipped agent (agent/core/limits.h)
-  options.limits.entities_per_client = 1024;  // of a client that uses every level
+  agent::Options options;                     // with the node numbers of the shipped agent (agent/core/limits.h)
+  options.limits.entities_per_client = 1024;  // for a client that uses every level
   options.limits.input_streams = options.limits.output_streams = 256;
   options.wall_clock_ns = [this] { return engine_.now(); };
   options.heartbeat_delay_ns = [this](agent::Endpoint) { return manner_.heartbeat_delay; };
@@ -382,7 +382,7 @@ void AgentHost::input(const Line::Bytes &frame) {
   pump();
 }
 
-// Not from within a call of the agent: data of its own writers may wake it.
+// Deferred, as data of the agent's own writers may wake it during a call of it.
 void AgentHost::schedule(Time time) {
   if (time == engine_.now() ? pump_due_ : time >= next_poll_) return;
   if (time == engine_.now()) {

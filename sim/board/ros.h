@@ -22,29 +22,28 @@
 
 namespace tide::sim {
 
-// Services in memory: who asks, agents or nodes, and who serves, with what identifies a request on its way.
+// Services in memory: clients and servers (agents or nodes), and the identities of requests.
 
-// Of each service one server: a node, or an agent for a board. Names are those of the services, without rq/ and
-// Request.
+// Each service has one server: a node, or an agent for a board. Names are service names, without rq/ and Request.
 class Services {
  public:
   using Payload = std::vector<uint8_t>;
   using Take = std::function<void(const Payload &payload)>;
   using Serve = std::function<void(const Payload &request, Take reply)>;
-  // Calls `deliver` now or later, and keeps the order.
+  // Calls `deliver` now or later, in order.
   using Carry = std::function<void(std::function<void()> deliver)>;
 
-  // Of a node of the simulation; stays for good.
+  // Server in a node of the simulation; permanent.
   void serve(const std::string &service, Serve serve) { entry(service).serve = std::move(serve); }
   void ask(const std::string &service, const Payload &request, Take reply);
 
-  // Who sees what comes to ROS 2, at once; and how long it takes to an agent. Both stay for good.
+  // Observer of messages on arrival in ROS 2, and their delay to an agent. Both are permanent.
   void watch_requests(const std::string &service, Take take) { entry(service).requests.push_back(std::move(take)); }
   void watch_replies(const std::string &service, Take take) { entry(service).replies.push_back(std::move(take)); }
   void carry_requests(const std::string &service, Carry carry) { entry(service).to_server = std::move(carry); }
   void carry_replies(const std::string &service, Carry carry) { entry(service).to_asker = std::move(carry); }
 
-  // Replies of boards to what nobody has asked, or was answered before.
+  // Replies of boards without an open request.
   uint64_t unasked_replies() const { return unasked_replies_; }
 
   std::unique_ptr<agent::Requester> create_requester(const agent::Service &service, agent::Wake wake);
@@ -65,7 +64,7 @@ class Services {
   void answer(const std::string &service, uint64_t number, const Payload &reply);
 
   std::map<std::string, Entry> entries_;
-  std::map<uint64_t, Take> asked_;  // without a reply so far
+  std::map<uint64_t, Take> asked_;  // without a reply yet
   uint64_t last_ = 0, unasked_replies_ = 0;
 };
 
@@ -79,9 +78,9 @@ class Bus : public agent::Middleware {
 
   std::unique_ptr<agent::Participant> create_participant(int domain, const std::string &name) override;
 
-  // Of a node of the simulation; stays for good.
+  // Subscription of a node of the simulation; permanent.
   void subscribe(const std::string &topic, Receive receive);
-  // Returns how many readers of the agent got it.
+  // Returns the number of the agent's readers that received it.
   size_t publish(const std::string &topic, const Payload &payload);
   Services services;
 
@@ -93,12 +92,11 @@ class Bus : public agent::Middleware {
   std::map<std::string, std::vector<class BusReader *>> readers_;
 };
 
-// An executor of ROS 2 nodes: its lanes take ready callbacks in some order, which the seed draws.
+// An executor of ROS 2 nodes: its lanes take ready callbacks in an order drawn from the seed.
 class HostExecutor {
  public:
   HostExecutor(Engine &engine, unsigned lanes, uint64_t seed);
-  // body runs when the execution ends. Of one callback the oldest message is always first. alone: it does not overlap
-  // itself.
+  // body runs when the execution ends. A callback's messages are processed in order. alone: it does not overlap itself.
   void add(const void *callback, Time execution, bool alone, std::function<void()> body);
 
  private:
@@ -117,16 +115,16 @@ class HostExecutor {
   Random random_;
   Order order_;
   std::deque<Ready> ready_;
-  std::set<const void *> running_;  // of those that do not overlap themselves
+  std::set<const void *> running_;  // callbacks that do not overlap themselves
 };
 
-// A callback of a ROS 2 node: first come, first served, if it has a core of its own.
+// A callback of a ROS 2 node: first come, first served, if it has its own core.
 class HostCallback {
  public:
-  // executor: it runs there; null: on a core of its own. server: of which it is a part, with others; null: none.
+  // executor: null for its own core. server: the server to which it belongs with others; null: none.
   HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *server)
       : engine_(engine), execution_(execution), executor_(executor), server_(server) {}
-  // Something starts it; body runs when the execution ends.
+  // Starts it; body runs when the execution ends.
   void run(std::function<void()> body);
 
  private:
@@ -137,7 +135,8 @@ class HostCallback {
   Time free_at_ = 0;
 };
 
-// The host: the real core of the agent at the far end of the line, with the latency of its serial adapter and system.
+// The host: the real core of the agent at the far end of the line, with the latency of its serial adapter and operating
+// system.
 
 class AgentHost {
  public:
@@ -151,12 +150,12 @@ class AgentHost {
   AgentHost(const AgentHost &) = delete;
   AgentHost &operator=(const AgentHost &) = delete;
 
-  // A frame came over the line.
+  // Call when a frame arrived over the line.
   void receive(const Line::Bytes &frame);
-  // It dies, and a new one that knows nothing takes its place after `outage`.
+  // Ends the agent; a new one without its state replaces it after `outage`.
   void restart(Time outage);
 
-  // Called before the agent sees a message, and when it begins to send one.
+  // Called before the agent receives a message, and when it begins to send one.
   std::function<void(agent::Bytes message)> on_input, on_output;
   unsigned restarts() const { return restarts_; }
 
@@ -176,7 +175,7 @@ class AgentHost {
   Line &down_;
   Manner manner_;
   const uint64_t seed_;
-  // What belongs to one timer has its own latencies, which are the same whoever else sends. 0: what belongs to none.
+  // Messages of one timer have their own latencies, independent of other senders. 0: messages of no timer.
   std::map<size_t, Random> latencies_;
   std::array<size_t, 256> senders_{};  // by stream: 1 + the timer whose sample it had last
   std::unique_ptr<agent::Agent> agent_;
@@ -186,7 +185,7 @@ class AgentHost {
   tide_framing_reader_t reader_{};
   std::vector<uint8_t> buffer_;
   std::vector<agent::Endpoint> ready_;
-  std::array<bool, 256> asked_{};  // streams whose HEARTBEAT is to be answered
+  std::array<bool, 256> asked_{};  // streams whose HEARTBEAT must be answered
 };
 
 }  // namespace tide::sim

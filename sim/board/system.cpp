@@ -29,7 +29,7 @@ namespace {
 constexpr Time kTogetherLimit = 150 * kSecond;
 constexpr Time kNotice = 6 * kSecond;
 constexpr Time kCheckPeriod = 10 * kMillisecond;
-constexpr Time kTogether = 10 * kMillisecond;  // from when the last board is set up until all begin
+constexpr Time kTogether = 10 * kMillisecond;  // from the setup of the last board until all begin
 constexpr int kAttempts = 5;
 constexpr int kLoadPriority = 250;  // above everything else that a board executes
 constexpr uint64_t kSeedsApart = 0x9E3779B97F4A7C15u;
@@ -55,7 +55,7 @@ class Instances {
     }
   }
   size_t size() const { return size_; }
-  // SIZE_MAX: it is none of them.
+  // SIZE_MAX: not one of them.
   size_t number(const Mark &mark) const {
     for (const Span &span : spans_)
       if (span.root == mark.root && mark.index < span.count) return span.first + mark.index;
@@ -94,23 +94,23 @@ bool has_free_lane(const tide_executor_t &executor, const tide_band_t *band) {
   return false;
 }
 
-// With several lanes in a band another one may have taken its turn since this one chose, and what is in a group may be
-// kept by it: `tide-sim host` looks at those choices where they are made.
+// With several lanes in a band, another one may have chosen since, and may block callbacks of a group: `tide-sim host`
+// checks those choices when they are made.
 bool is_settled(const tide_callback_t &callback) { return callback.group == nullptr && callback.band->only != nullptr; }
 
-// What must hold in every run, whatever the line does to frames.
+// Conditions of every run, regardless of faults on the line.
 //
 // In each step: no callback starts while a more urgent one is ready or a more urgent frame waits to be digested; no
-// frame of a message starts while one of a more urgent level could go; the wire is never idle while one could go; each
-// reader has the receive slots that are reserved for it, in its use or free, whatever comes in for others; and where
-// there is memory for the fragments of each reader that gets some, each has one or finds one; and the same of
-// the nodes of each level that publishes. Of each message, from a board to ROS 2 (up) and from there to each reader of
-// a board (down): nothing arrives that was not sent, nothing reliable is lost or doubled, and nothing overtakes. At the
-// end: every message is delivered, and all nodes, slots and reassemblies are free again.
+// frame of a message starts while one of a more urgent level could be sent; the wire is never idle while one could be
+// sent; each reader has its reserved receive slots, used or free, regardless of messages for others; if there is memory
+// for the fragments of each receiving reader, each has or finds one; and the same holds for the nodes of each
+// publishing level. For each message, from a board to ROS 2 (up) and from there to each reader of a board (down): only
+// sent messages arrive, no reliable message is lost or doubled, and none overtakes another. At the end: every message
+// is delivered, and all nodes, slots and reassemblies are free again.
 //
-// Where the session began anew (the agent was restarted, or a long cut made the client connect again), reliable
-// messages arrive at least once: first arrivals are in order, and answers that were under way may be lost. So may
-// requests that waited in an agent that died for a board that serves.
+// After a new session (the agent was restarted, or the client reconnected after a long cut), reliable messages arrive
+// at least once: first arrivals are in order, and answers being transferred may be lost. So may requests waiting in an
+// ended agent for a serving board.
 class Checks {
  public:
   Checks(const Plan &plan, const Graph &graph, int board) : graph_(graph), tide_(plan.policy == Policy::kTide) {
@@ -132,7 +132,7 @@ class Checks {
       const tide_callback_t *other = executor.config.callbacks[index];
       const bool elsewhere = other->band != callback.band;
       if (elsewhere && budgets_) continue;  // that lane may have used up its budget
-      // A lane of a more urgent band would have gone first, unless all wait within a callback or have ended.
+      // A lane of a more urgent band would have run first, unless all wait within a callback or have ended.
       if (other->group != nullptr || (elsewhere && (executor.stopped || !has_free_lane(executor, other->band))))
         continue;
       if (other->pending > 0 && other->priority > callback.priority) {
@@ -140,7 +140,7 @@ class Checks {
       }
       if (other->kind != TIDE_CALLBACK_TIMER || other->pending > 0 || other->priority <= callback.priority) continue;
       const auto *timer = reinterpret_cast<const tide_timer_t *>(other);  // its first member
-      // Of two lanes that wake at the same time, the less urgent one may be told first.
+      // If two lanes wake at the same time, the less urgent one may be notified first.
       const bool due = elsewhere ? timer->next_ns < now : timer->next_ns <= now;
       if (!timer->canceled && due) violate(now, "a callback starts while a more urgent timer is due");
     }
@@ -150,7 +150,7 @@ class Checks {
     }
   }
 
-  // Looks at all nodes, not at the head of the queue that the transmitter chose from.
+  // Checks all nodes, not the head of the queue from which the transmitter chose.
   void frame_start(Client &client, const tide_frame_parts_t &frame, Time now) {
     if (frame.body_bytes == 0) return;
     const tide_transmitter_t &transmitter = client.session().daemon.transmitter;
@@ -163,7 +163,7 @@ class Checks {
     }
   }
 
-  // Whoever would have to start the frame may be preempted by now, and for long.
+  // The context that must start the frame may be preempted, and for long.
   void step_end(Client &client, Time now) {
     const tide_daemon_t &daemon = client.session().daemon;
     slots(daemon.receiver, now);
@@ -187,20 +187,20 @@ class Checks {
     if (waits) violate(now, "the wire is idle although a frame could go");
   }
 
-  // Up: the session has accepted it; it has come to ROS 2. False: nobody sent that.
+  // Up: the session has accepted it; it has arrived in ROS 2. False: it was not sent.
   void published(size_t message, const Mark &mark) { ups_.at(message).send(mark); }
   bool received(size_t message, const Mark &mark, bool renewed, Time now) {
     Way &way = ups_.at(message);
     return arrived(way, mark, renewed, "host", now);
   }
 
-  // Down: the agent has it for a reader of the board, who has got it.
+  // Down: the agent has it for a reader of the board, which has received it.
   bool offered(size_t input, const Mark &mark) { return downs_.at(input).send(mark); }
   void took(size_t input, const Mark &mark, bool renewed, Time now) {
     Way &way = downs_.at(input);
     const size_t number = way.instances.number(mark);
     way.got++;
-    // A message that came to the host twice goes down twice, and the second one may be the first to arrive.
+    // A message that reached the host twice is sent down twice, and the second one may arrive first.
     const bool twice = number != SIZE_MAX && way.sent[number] > 1;
     if (renewed && twice) return;
     if (number == SIZE_MAX || way.sent[number] == 0) return stranger("client", now);
@@ -212,7 +212,7 @@ class Checks {
     violate(now, "callback '" + graph_.callbacks[callback].name + "': " + what);
   }
 
-  // Everything that is promised has come; false while something is under way.
+  // True once all promised messages have arrived.
   bool is_complete(Client &client, bool renewed) const {
     if (client.unheard() != 0) return false;
     for (const auto &[message, way] : ups_)
@@ -241,11 +241,11 @@ class Checks {
     if (!missing.empty()) violate(now, missing);
   }
 
-  // Empty: all is well. The first few only.
+  // The first few violations; empty: none.
   const std::vector<std::string> &violations() const { return violations_; }
 
  private:
-  // A message on its way over the line. By instance how often it was sent, and whether it has arrived.
+  // A message on its way over the line. By instance: how often it was sent, and whether it arrived.
   struct Way {
     Way(const Plan &plan, const Graph &graph, const MessagePlan &of, bool is_reliable)
         : message(of),
@@ -303,7 +303,7 @@ class Checks {
     return true;
   }
 
-  // Empty: all is free again.
+  // Empty: everything is free again.
   static std::string missing_in_pools(Client &client) {
     const tide_session_t &session = client.session();
     const tide_transmitter_t &transmitter = session.daemon.transmitter;
@@ -329,7 +329,7 @@ class Checks {
     return "";
   }
 
-  // Counts the slots themselves, not what the receiver counts.
+  // Counts the slots themselves instead of using the receiver's counters.
   void slots(const tide_receiver_t &receiver, Time now) {
     size_t free = 0, owed = 0;
     for (size_t index = 0; index < receiver.config.slot_count; index++) {
@@ -341,8 +341,8 @@ class Checks {
     if (free < owed) violate(now, "receive slots that are reserved for a reader are in use by others");
   }
 
-  // Counts who uses which, not what the receiver counts. All are of one size here. A reader is known by its first
-  // message: what others took before that is theirs until they give it back.
+  // Counts the users itself instead of using the receiver's counters. All have one size here. A reader is known from
+  // its first message on: reassemblies taken by others before stay theirs until returned.
   void reassemblies(const tide_receiver_t &receiver, Time now) {
     const size_t count = receiver.config.reassembly_count;
     size_t free = 0, known = 0, without = 0;
@@ -367,9 +367,9 @@ class Checks {
     }
   }
 
-  // Counts whose nodes are in use, not what the transmitter counts. A level is known by its first message of a class:
-  // what others took before that is theirs until they give it back. Runs after each step of the simulation, so it
-  // passes once.
+  // Counts the owners of used nodes itself instead of using the transmitter's counters. A level is known from its first
+  // message of a class on: nodes taken by others before stay theirs until returned. Runs after each step of the
+  // simulation, so it makes only one pass.
   void nodes(const tide_transmitter_t &transmitter, Time now) {
     struct Use {
       size_t free = 0;
@@ -379,7 +379,7 @@ class Checks {
     for (size_t index = 0; index < transmitter.config.node_count; index++) {
       const tide_node_t &node = transmitter.config.nodes[index];
       Use &use = uses[node.size_class];
-      if (node.state == 0 || node.account == TIDE_NODE_OWN) {  // the session's own requests may take any
+      if (node.state == 0 || node.account == TIDE_NODE_OWN) {  // the session's own requests may use any node
         use.free++;
         continue;
       }
@@ -422,7 +422,7 @@ class Checks {
   static constexpr size_t kNodeClasses = 4, kLevels = 128;
   using LevelSet = std::bitset<kLevels>;
   struct Levels {
-    LevelSet known;     // that have used nodes of a class
+    LevelSet known;     // levels that have used nodes of a class
     bool late = false;  // one of them became known when another one had more than one
   };
   std::array<Levels, kNodeClasses> levels_;
@@ -455,7 +455,8 @@ class Trace {
   uint64_t hash() const { return hash_; }
 
  private:
-  // A line is made for each of some thousand events of a seed: printf took a quarter of a campaign.
+  // Without printf: a line is written for each of some thousand events of a seed, and printf took a quarter of a
+  // campaign.
   static char *put(char *begin, char *end, int64_t number) { return std::to_chars(begin, end, number).ptr; }
 
   bool kept_;
@@ -465,7 +466,8 @@ class Trace {
 
 class OneBoard;
 
-// What boards share: the nodes of the host, the walk of every instance over the graph, and what is measured of it.
+// Common parts of all boards: the nodes of the host, the path of every instance through the graph, and its
+// measurements.
 class World {
  public:
   World(const Plan &plan, const Graph &graph) : trace(plan.trace), plan_(plan), graph_(graph) {
@@ -508,7 +510,7 @@ class World {
     }
   }
 
-  // A message has come to ROS 2, from a board or a node.
+  // Call when a message has arrived in ROS 2, from a board or a node.
   void cross(size_t number, const Mark &mark) {
     const MessagePlan &message = graph_.messages[number];
     crossings_[number].note(mark, engine.now(), engine.now());
@@ -528,16 +530,16 @@ class World {
   Trace trace;
   Bus bus;
   std::vector<OneBoard *> boards;
-  std::vector<OneBoard *> changed;  // that have done something in this step; others are as they were
+  std::vector<OneBoard *> changed;  // boards with an action in this step; the others are unchanged
 
  private:
-  // By instance: from when, and until when.
+  // By instance: begin and end.
   struct Times {
     explicit Times(Instances numbers) : instances(std::move(numbers)), all(instances.size(), {-1, -1}) {}
-    // again: a later one of the same instance counts, too.
+    // again: a later message of the same instance counts, too.
     void note(const Mark &mark, Time start, Time end, bool again = false) {
       const size_t number = instances.number(mark);
-      if (number == SIZE_MAX) return;  // a stranger, which the checks have reported
+      if (number == SIZE_MAX) return;  // an unknown one, reported by the checks
       auto &[from, to] = all[number];
       if (from < 0) from = start;
       if (to < 0 || again) to = end;
@@ -566,7 +568,7 @@ class World {
   bool is_on_board(size_t callback) const { return graph_.callbacks[callback].board >= 0; }
   size_t receiver_of(const MessagePlan &message) const { return graph_.inputs[message.inputs[0]].callback; }
 
-  // By a callback of the host.
+  // Sent by a callback of the host.
   void send(size_t number, const Mark &mark) {
     const MessagePlan &message = graph_.messages[number];
     const bool to_board = !message.inputs.empty() && is_on_board(receiver_of(message));
@@ -583,7 +585,7 @@ class World {
     }
   }
 
-  // A node serves what a board requests.
+  // A node serves requests of a board.
   void serve(size_t request) {
     const MessagePlan &message = graph_.messages[request];
     if (message.carry != Carry::kRequest || !is_on_board(message.sender) || is_on_board(receiver_of(message))) return;
@@ -601,7 +603,7 @@ class World {
   const Plan &plan_;
   const Graph &graph_;
   std::vector<std::unique_ptr<HostExecutor>> hosts_;
-  std::map<unsigned, char> servers_;                          // who they are is where they are
+  std::map<unsigned, char> servers_;                          // their addresses are their identities
   std::vector<std::unique_ptr<HostCallback>> nodes_;          // by callback; null: of a board
   std::vector<Times> runs_, crossings_;                       // by callback, by message
   std::vector<std::vector<Time>> releases_;                   // by timer and instance; 0: none
@@ -609,7 +611,7 @@ class World {
   std::map<std::pair<size_t, Mark>, Services::Take> askers_;  // by reply
 };
 
-// A board's program, its line and its agent in a world that other boards may share.
+// A board's program, its line and its agent, in a world that may contain other boards.
 class OneBoard {
  public:
   OneBoard(World &world, const Plan &plan, const Graph &graph, int board)
@@ -847,7 +849,7 @@ class OneBoard {
     if (checks_.received(message, mark, is_renewed(), engine_.now())) world_.cross(message, mark);
   }
 
-  // From ROS 2 to the agent, in order.
+  // Messages from ROS 2 to the agent, in order.
   void come_back(std::function<void()> deliver) {
     if (plan_.return_most == 0) {
       deliver();
@@ -895,7 +897,7 @@ void World::deliver(const MessagePlan &message, const Mark &mark) {
   }
 }
 
-// until: worst responses are those of instances that end before.
+// until: worst responses count only instances that end before.
 ChainResult World::result(const PathPlan &path, Time until) const {
   const CallbackPlan &first = graph_.callbacks[path.first];
   const Times &ends = path.crossing == SIZE_MAX ? runs_[path.last] : crossings_[path.crossing];
@@ -951,7 +953,7 @@ class Run {
     };
   }
 
-  // When each board begins.
+  // Begin of each board.
   std::vector<Time> first_releases() {
     Engine &engine = world_.engine;
     while (!all(&OneBoard::is_set_up) && engine.now() < kTogetherLimit) {
@@ -963,7 +965,7 @@ class Run {
     return times;
   }
 
-  // In place of run.
+  // Used instead of run.
   void abandon() {
     for (const auto &board : boards_) board->end();
     world_.engine.run_until(world_.engine.now() + longest_callbacks());
@@ -1001,7 +1003,7 @@ class Run {
     return first_release_ + callback.phase + (plan_.instances_of(callback.period) - 1) * callback.period;
   }
 
-  // From then on not all timers of the boards that the path touches are released any more.
+  // From then on, not all timers of the path's boards are released any more.
   Time steady_until(const PathPlan &path) const {
     std::set<int> touched;
     for (const CallbackPlan &callback : graph_.callbacks)
@@ -1024,15 +1026,14 @@ class Run {
 
   void finish(Time last_release) {
     Engine &engine = world_.engine;
-    // A client notices a restart that changed nothing by its own signs of life.
+    // A client notices a restart without other effects by its own probes.
     const Time noticed = plan_.restarts > 0 || plan_.cuts > 0 ? kNotice + plan_.outage_maximum : 0;
     Time longest = 0;
     for (const size_t root : graph_.roots) longest = std::max(longest, graph_.callbacks[root].period);
     Time next = last_release + noticed + longest + plan_.way;
     const Time limit = next + plan_.settle;
     engine.run_until(next);
-    // Best-effort messages and callbacks that are still under way hold places in the pools, so they are waited for,
-    // too.
+    // Best-effort messages and callbacks in progress hold places in the pools, so the run waits for them, too.
     while (!all(&OneBoard::is_done) && next < limit) engine.run_until(next += kCheckPeriod);
     for (const auto &board : boards_) board->end();
     engine.run_until(engine.now() + longest_callbacks());
@@ -1046,7 +1047,7 @@ class Run {
   Time first_release_ = 0;
 };
 
-// Boards with seeds of their own, which begin together.
+// Boards with their own seeds, which begin together.
 std::vector<Plan> boards_of(const Plan &plan) {
   std::vector<Plan> boards = plan.boards.empty() ? std::vector<Plan>{plan} : plan.boards;
   for (size_t board = 0; board < plan.boards.size(); board++) {
@@ -1097,8 +1098,8 @@ Result simulate(const Plan &plan) {
       throw std::invalid_argument("board '" + board.system + "' has no callback");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
-  // All are set up at the same time, so that none is silent for long before its first release. What one meets on the
-  // way changes with the time at which the others come, so that one may be late the first time that they come together.
+  // All are set up at the same time, so that none is silent for long before its first release. The delays of a board
+  // depend on the times of the others, so that one may be late the first time that they coincide.
   for (int attempt = 0; attempt < kAttempts; attempt++) {
     Run run(plan, boards, graph);
     const std::vector<Time> times = run.first_releases();

@@ -14,7 +14,7 @@
 
 namespace tide::sim {
 
-// Of an instance of a path; end -1: it did not come so far.
+// An instance of a path; end -1: it did not reach the end.
 struct Recorded {
   Time release, start, end;
 };
@@ -23,18 +23,18 @@ struct ChainResult {
   std::string name;
   unsigned level = 0;
   Time deadline = 0;
-  std::vector<Time> latencies;  // as the plan says where they begin, to completion of the last callback, by period
+  std::vector<Time> latencies;  // from the beginning set in the plan to completion of the last callback, by period
   uint32_t lost = 0;            // released, but never completed
   Time worst_response = -1;     // from a release on the timer's grid to completion; -1: none was completed
-  std::vector<Recorded> recorded = {};  // if the plan says so
+  std::vector<Recorded> recorded = {};  // if the plan requests it
 };
 
 struct LaneBudget {
-  unsigned level = 0;  // the least of the lane
+  unsigned level = 0;  // the lowest level of the lane
   uint64_t exhaustions = 0, used = 0, low = 0, overrun = 0;
 };
 
-// By callback its runs {timer, instance, start, end}, by message when it came to ROS 2 {timer, instance, time}.
+// By callback: its runs {timer, instance, start, end}; by message: arrivals in ROS 2 {timer, instance, time}.
 struct Records {
   std::vector<std::vector<std::array<Time, 4>>> runs;
   std::vector<std::vector<std::array<Time, 3>>> crossings;
@@ -42,18 +42,18 @@ struct Records {
 
 struct Result {
   std::vector<ChainResult> chains;  // one for each path
-  Records records;                  // if the plan says so
+  Records records;                  // if the plan requests it
   std::vector<std::string> violations;
   std::string trace;
-  uint64_t trace_hash = 0;  // of the trace, whether it was kept or not
+  uint64_t trace_hash = 0;  // hash of the trace, even if it is not kept
   Time simulated = 0;
   uint64_t events = 0;
   uint32_t publish_failures = 0;
-  uint32_t publish_waits = 0;  // reliable ones that found no node
+  uint32_t publish_waits = 0;  // reliable publishes that found no node
   unsigned agent_restarts = 0;
-  uint32_t masked_maximum = 0, stack_bytes = 0;  // of a board: instructions, bytes; 0: not measured
-  std::vector<std::string> execution_times;      // of a board: lines of tide_measurement_line
-  std::vector<LaneBudget> budgets;               // of a board
+  uint32_t masked_maximum = 0, stack_bytes = 0;  // on a board: instructions, bytes; 0: not measured
+  std::vector<std::string> execution_times;      // on a board: lines of tide_measurement_line
+  std::vector<LaneBudget> budgets;               // on a board
   LineCounters up, down;
   tide_transmitter_counters_t transmitter{};
   tide_receiver_counters_t receiver{};
@@ -67,7 +67,7 @@ struct Summary {
 };
 Summary summarise(const ChainResult &chain);
 
-// Throws std::invalid_argument when the plan makes no sense.
+// Throws std::invalid_argument if the plan is invalid.
 Result simulate(const Plan &plan);
 
 }  // namespace tide::sim

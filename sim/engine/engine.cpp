@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#undef _FORTIFY_SOURCE  // it takes a jump to another stack for an error
+#undef _FORTIFY_SOURCE  // it reports a jump to another stack as an error
 #include "sim/engine/engine.h"
 
 #include <ucontext.h>
@@ -25,7 +25,7 @@
 namespace tide::sim {
 namespace {
 
-// More switches than this without time passing: somebody polls instead of waiting.
+// More switches than this without time passing mean that code polls instead of waiting.
 constexpr unsigned kSwitchesWithoutTime = 1'000'000;
 
 thread_local Task *current_task = nullptr;
@@ -49,9 +49,9 @@ std::unique_ptr<uint8_t[]> take_stack() {
 
 // ---- fibers ----
 
-// A stack of its own that runs until it gives control back. Stacks are kept for the next fiber. A context is what gets
-// us to a new stack; from then on control passes by setjmp, as swapcontext asks the kernel for the mask of signals each
-// time, which takes longer than all the rest of a switch.
+// A fiber has its own stack and runs until it yields. Stacks are reused for later fibers. A context is used to enter a
+// new stack; from then on control passes by setjmp, as swapcontext queries the kernel's signal mask each time, which
+// takes longer than the rest of a switch.
 class Fiber {
  public:
   using Entry = void (*)(void *context);
@@ -101,7 +101,7 @@ class Fiber {
 
   // the first time
   void enter() {
-    // Not on this stack: nobody returns from here, so AddressSanitizer would keep its memory poisoned.
+    // Not on this stack: this function never returns, so AddressSanitizer would keep its memory poisoned.
     thread_local ucontext_t inside;
     getcontext(&inside);
     inside.uc_stack.ss_sp = stack_.get();
@@ -119,7 +119,7 @@ class Fiber {
   std::unique_ptr<uint8_t[]> stack_;
   bool entered_ = false;
   std::jmp_buf inside_, outside_;
-  // For the address sanitizer, which must know which stack is in use.
+  // For the address sanitizer, which must know the current stack.
   void *fake_inside_ = nullptr, *fake_outside_ = nullptr;
   const void *outside_bottom_ = nullptr;
   size_t outside_size_ = 0;

@@ -2,9 +2,9 @@
 // Virtual time: an event queue in integer nanoseconds, and cores that run tasks by preemptive fixed priorities.
 //
 // A task is a fiber. Its code takes no time except in execute(), where it is preempted by more urgent tasks and by
-// interrupts. An interrupt's handler runs at its time, or when the core's earlier handlers have ended; what it costs is
-// taken from whatever task runs. Events of the same time happen in the order in which they were asked for. Everything
-// is one thread of the real machine: same input, same run.
+// interrupts. An interrupt's handler runs at its time, or when the core's earlier handlers have ended; its cost delays
+// the running task. Events at the same time happen in the order of their requests. Everything runs in one thread of the
+// real machine, so the same input gives the same run.
 #pragma once
 
 #include <cstdint>
@@ -41,19 +41,19 @@ class Engine {
   void after(Time delay, Action action) { at(now_ + delay, std::move(action)); }
   Core &add_core();
 
-  // The next event, if there is one not later than limit; false: there is none, and time is now `limit`.
+  // Runs the next event if it is not later than limit; false: there is none, and the time is now `limit`.
   bool step(Time limit);
   void run_until(Time limit) {
     while (step(limit)) {
     }
   }
-  // Code runs that an event or a core has called.
+  // True while code called by an event or a core runs.
   bool is_stepping() const { return stepping_; }
   uint64_t event_count() const { return events_; }
-  // Of the next event; kForever: there is none.
+  // Time of the next event; kForever: there is none.
   Time next_time() const { return queue_.empty() ? kForever : queue_.front().time; }
 
-  // Runs after each event, when every core has settled. May be empty.
+  // Called after each event, when every core has settled. May be empty.
   Action on_step;
 
  private:
@@ -65,7 +65,7 @@ class Engine {
   };
   static bool later(const Event &left, const Event &right);
   void settle();
-  // The first core from this one on that may have something to do; as many as there are cores: none.
+  // The first core from this one on that may have work; the number of cores: none.
   size_t next_dirty(size_t from) const;
 
   bool step_within(Time limit);
@@ -75,15 +75,15 @@ class Engine {
   bool stepping_ = false;
   std::vector<Event> queue_;
   std::vector<std::unique_ptr<Core>> cores_;
-  std::vector<uint64_t> dirty_;  // a bit for each core, so that a step of one of a hundred boards does not ask all
+  std::vector<uint64_t> dirty_;  // a bit for each core, so that a step of one of a hundred boards does not check all
 };
 
-// Told what the core does with a task, in the midst of it: it may change priorities and ask for events, nothing else.
+// Notified of a core's actions on a task while they happen: it may only change priorities and request events.
 class TaskObserver {
  public:
   virtual ~TaskObserver() = default;
   virtual void on_ready() {}
-  virtual void on_run() {}   // its time runs from now
+  virtual void on_run() {}   // the task's time runs from now
   virtual void on_stop() {}  // preempted, or its execution has ended
   virtual void on_block() {}
 };
@@ -99,17 +99,17 @@ class Task {
   // The task whose code is running, or null (an event or an interrupt is).
   static Task *current();
 
-  // From the task itself: spend so much time of the core.
+  // Call from the task: uses this much time of the core.
   void execute(Time duration);
-  // From the task itself: sleep until wake or the deadline; true: woken.
+  // Call from the task: sleeps until wake or the deadline; true: woken.
   bool block(Time deadline);
-  // From the task itself: let more urgent tasks of the core go first.
+  // Call from the task: lets more urgent tasks of the core run first.
   void give_way();
-  // From anywhere. Wakes it if it is blocked.
+  // Call from anywhere: wakes it if it is blocked.
   void wake();
-  // From anywhere. It becomes the last of those that have its new priority.
+  // Call from anywhere: it becomes the last of those with its new priority.
   void set_priority(int priority);
-  // Null: nobody.
+  // Null: none.
   void observe(TaskObserver *observer) { observer_ = observer; }
 
   Core &core() { return core_; }
@@ -142,7 +142,7 @@ class Core {
   Core(Engine &engine, size_t index) : engine_(engine), index_(index) {}
 
   Engine &engine() { return engine_; }
-  // The handler runs now, or after the handlers that are ahead of it; the core is busy with it for `cost`.
+  // The handler runs now, or after pending handlers; the core is busy with it for `cost`.
   void interrupt(Time cost, Engine::Action handler);
 
  private:
@@ -152,9 +152,9 @@ class Core {
     Time cost;
     Engine::Action handler;
   };
-  bool settle();  // of one that is dirty; true: something ran
+  bool settle();  // for a dirty core; true: a task ran
   Task *most_urgent() const;
-  void put_down();  // the running task: account for what it has used
+  void put_down();  // the running task, and accounts for its time
   void pick_up(Task &task);
   bool take_interrupt();
   void mark() { engine_.dirty_[index_ / 64] |= uint64_t{1} << index_ % 64; }

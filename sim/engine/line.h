@@ -13,11 +13,11 @@
 
 namespace tide::sim {
 
-// One direction of a serial line with DMA: a frame leaves at the baud rate, 10 bits a byte; when its last byte has left
-// the sender is told, and the receiver gets the frame. Faults strike whole frames on their way, by seed.
+// One direction of a serial line with DMA: a frame is sent at the baud rate, 10 bits a byte; after its last byte the
+// sender is notified, and the receiver gets the frame. Faults affect whole frames, by seed.
 
 struct Faults {
-  double loss = 0, duplication = 0, corruption = 0, delay = 0;  // probabilities of a frame
+  double loss = 0, duplication = 0, corruption = 0, delay = 0;  // probabilities for each frame
   Time delay_maximum = 0;                                       // a delayed frame may be overtaken
   bool any() const { return loss > 0 || duplication > 0 || corruption > 0 || delay > 0; }
 };
@@ -32,12 +32,12 @@ class Line {
 
   Line(Engine &engine, uint64_t baud, uint64_t seed) : engine_(engine), baud_(baud), random_(seed) {}
 
-  // on_left: the last byte has left. One frame at a time.
+  // on_left: called after the last byte. One frame at a time.
   void send(Bytes frame, std::function<void()> on_left);
   Time duration(size_t bytes) const;
   void set_faults(const Faults &faults) { faults_ = faults; }
   void set_cut(bool cut) { cut_ = cut; }
-  // Also lose this frame. Asked when its last byte leaves.
+  // True: this frame is also lost. Called when its last byte is sent.
   std::function<bool(const Bytes &frame)> refuse;
   std::function<void(const Bytes &frame)> deliver;
 
@@ -56,13 +56,13 @@ class Line {
 };
 
 // The client's end of the simulated line: a UART with DMA, or datagrams, whose interrupts preempt the core's tasks. Its
-// context also moves the session on, as the link's thread does on POSIX.
+// context also polls the session, like the link's thread on POSIX.
 
 class Link {
  public:
   struct Costs {
-    Time complete = 0;  // of a transmit-complete interrupt
-    Time receive = 0;   // of a reception interrupt
+    Time complete = 0;  // cost of a transmit-complete interrupt
+    Time receive = 0;   // cost of a reception interrupt
   };
 
   enum class Kind { kSerial, kDatagrams };
@@ -73,16 +73,16 @@ class Link {
   Link &operator=(const Link &) = delete;
 
   void attach();
-  // The line is unplugged at this end: what is on it is lost and sent again later.
+  // Unplugs the line at this end: frames on it are lost and sent again later.
   void detach();
-  // A frame or datagram came over the line.
+  // Call when a frame or datagram arrived.
   void receive(const Line::Bytes &frame);
-  // tide_session_poll has something to do now.
+  // Call when tide_session_poll has work now.
   void wake();
 
-  // A frame begins to leave.
+  // Called when a frame begins to be sent.
   std::function<void(const tide_frame_parts_t &frame)> on_start;
-  // Its last byte has left. May be empty.
+  // Called after its last byte. May be empty.
   std::function<void()> on_left;
 
  private:

@@ -14,10 +14,10 @@
 
 namespace tide::sim {
 
-// A machine of the simulated world: its cores, and the platform that the runtime sees of it.
+// A machine of the simulated world: its cores, and its platform for the runtime.
 //
 // Critical sections need no lock, as a task is only preempted where it executes, waits or leaves the outermost section;
-// there a more urgent task that was made ready meanwhile goes first, as it would on a real core.
+// there a more urgent task that became ready runs first, as on a real core.
 
 class Machine {
  public:
@@ -31,11 +31,11 @@ class Machine {
   Core &core(size_t index = 0) { return *cores_[index]; }
   unsigned sections_open() const { return sections_; }
 
-  // Runs when a task has left its outermost critical section; it may execute, which lets other cores get in between.
+  // Called when a task has left its outermost critical section; it may execute, which lets other cores run in between.
   // May be empty.
   std::function<void()> on_section_end;
-  // Runs when a critical section is entered for the first time since `rest`: until then what they guard is as it was.
-  // May be empty.
+  // Called when a critical section is entered for the first time since `rest`: until then the guarded data are
+  // unchanged. May be empty.
   std::function<void()> on_change;
   void rest() { changed_ = false; }
 
@@ -58,16 +58,16 @@ class Machine {
 
 // Budgets in virtual time: a task whose priority follows the shipped tide_budget_t, exactly.
 
-// Stays as long as the task.
+// Must exist as long as the task.
 class Budget : private TaskObserver {
  public:
-  // config.replenishments is filled in here. Throws std::invalid_argument when it is no budget.
+  // Sets config.replenishments. Throws std::invalid_argument if it is not a valid budget.
   Budget(Task &task, tide_budget_config_t config);
   ~Budget() override;
   Budget(const Budget &) = delete;
   Budget &operator=(const Budget &) = delete;
 
-  // Up to date.
+  // The state, brought up to date.
   const tide_budget_t &state();
 
  private:
@@ -84,16 +84,16 @@ class Budget : private TaskObserver {
   std::vector<tide_replenishment_t> storage_;
   tide_budget_t budget_{};
   bool runs_ = false;
-  Time accounted_ = 0;  // of what it runs: until here
+  Time accounted_ = 0;  // execution accounted for up to this time
   Time deadline_ = kForever;
-  std::shared_ptr<Budget *> self_;  // for events that come after its end
+  std::shared_ptr<Budget *> self_;  // for events after its end
 };
 
-// What locks of callbacks ask of a simulated machine (tide/lock.h): the task that runs, and its priority.
+// Functions of a simulated machine for callback locks (tide/lock.h): the running task, and its priority.
 
 class Locks {
  public:
-  // Of the task that runs a lane. Empty: each lane has a core of its own, so that nobody preempts it.
+  // The task that runs a lane. Empty: each lane has its own core, so it is never preempted.
   explicit Locks(std::function<int(const tide_lane_t &lane)> priority_of = {})
       : priority_of_(std::move(priority_of)),
         port_{.context = this, .current = current, .raise = raise, .restore = restore, .may_wait = true} {}

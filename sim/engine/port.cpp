@@ -18,7 +18,7 @@ Port *in_use = nullptr;
 constexpr Time kWallClockAtStart = 1'700'000'000 * kSecond;  // unlike that of the monotonic clock
 constexpr Time kCustomLinkTurn = 20 * kMillisecond;
 constexpr int kHighestRealTimePriority = 99;
-constexpr uint16_t kReplenishments = 16;  // where the lane does not say
+constexpr uint16_t kReplenishments = 16;  // default for lanes
 
 }  // namespace
 
@@ -43,7 +43,7 @@ struct PortFunctions {
     static const char driver = 0;
     return Task::current() == nullptr ? static_cast<const void *>(&driver) : Task::current();
   }
-  // Each thread has a core of its own, so nobody preempts it.
+  // Each thread has its own core, so it is never preempted.
   static int raise(void *, const tide_lane_t *, uintptr_t *before) {
     *before = 0;
     return TIDE_OK;
@@ -111,7 +111,7 @@ void Thread::join() {
   port.ended_.push_back(std::move(state_));
 }
 
-// ---- a custom link, which a thread runs as on POSIX ----
+// ---- a custom link, run by a thread as on POSIX ----
 
 struct Port::Custom {
   Custom(tide_session_t *session, const tide_custom_transport_t *transport)
@@ -183,7 +183,7 @@ void Port::pause(Time duration) {
   while (machine_.engine().now() < end) advance(end);
 }
 
-// The next event up to this time; if there is none, this time comes.
+// Runs the next event up to this time, or advances to this time.
 void Port::advance(Time until) {
   Engine &engine = machine_.engine();
   if (engine.step(engine.now())) return;

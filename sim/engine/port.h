@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port (tide/port.h) in virtual time, for programs on the runtime's public interface. While a Port lives,
-// tide_port_* are its. The program's threads are tasks, each on a core of its own; links interrupt core 0. The code
-// that drives the engine is a thread of the program, too: where it waits, the engine goes on.
+// The port (tide/port.h) in virtual time, for programs on the runtime's public interface. While a Port exists,
+// tide_port_* use it. The program's threads are tasks, each on its own core; links interrupt core 0. The code that
+// drives the engine is also a thread of the program: while it waits, the engine runs.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace tide::sim {
 
 class Port {
  public:
-  // Opens no custom link. Null: there is no such link. The link lives as long as the port.
+  // Does not open custom links. Null: there is no such link. The link exists as long as the port.
   using Open = std::function<Link *(tide_session_t &session, const tide_link_address_t &address)>;
 
   Port(Machine &machine, Open open);
@@ -29,13 +29,13 @@ class Port {
   static Port *current();
   Machine &machine() { return machine_; }
 
-  // Threads are delayed where they leave a critical section: one in `one_in`, by up to `most`, drawn from the seed.
-  // Without this call time passes only where a thread waits.
+  // Delays threads that leave a critical section: one in `one_in`, by up to `most`, drawn from the seed. Without this
+  // call time passes only while a thread waits.
   void hesitate(uint64_t seed, uint64_t one_in, Time most);
-  // From a thread: time passes. Throws std::runtime_error past `limit`.
+  // Call from a thread: lets time pass. Throws std::runtime_error past `limit`.
   void pause(Time duration);
   Time limit = kForever;
-  // What tide_port_in_interrupt returns.
+  // Sets the result of tide_port_in_interrupt.
   bool in_interrupt = false;
 
  private:
@@ -59,7 +59,7 @@ class Port {
   Machine &machine_;
   Open open_;
   std::vector<bool> busy_;                    // cores that have a thread
-  std::vector<std::shared_ptr<void>> ended_;  // threads; events that concern them may come yet
+  std::vector<std::shared_ptr<void>> ended_;  // ended threads; there may still be events for them
   std::vector<Opened> links_;
   Random random_{0};
   uint64_t one_in_ = 0;
@@ -67,11 +67,11 @@ class Port {
 };
 
 // A thread of the program: std::thread on the current port, joined before the port ends. Throws std::runtime_error if
-// all cores have one.
+// all cores are in use.
 class Thread {
  public:
   Thread() = default;
-  // The priority is what a budget and the thread itself see; nobody preempts it.
+  // The priority is visible to a budget and the thread itself; the thread is never preempted.
   explicit Thread(std::function<void()> body, int priority = kNormalPriority);
   Thread(Thread &&) noexcept = default;
   Thread &operator=(Thread &&) noexcept = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that are the same on every machine: xoshiro256** seeded by splitmix64, and no distribution of the
+// Random numbers that are the same on every machine: xoshiro256** seeded by splitmix64, without distributions of the
 // standard library, whose results differ between implementations.
 #pragma once
 

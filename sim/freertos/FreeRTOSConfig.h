@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FreeRTOS for the MPS2 boards in QEMU, with every check that the kernel has. */
+/* FreeRTOS for the MPS2 boards in QEMU, with all checks of the kernel. */
 #ifndef FREERTOS_CONFIG_H
 #define FREERTOS_CONFIG_H
 

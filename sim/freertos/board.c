@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start-up code of the MPS2 boards for FreeRTOS: the program's main is a task. The clock and the alarm are two timers,
- * as without a system, and what the programs of sim/workloads ask of that port is answered here. */
+ * as without an operating system; functions that the programs of sim/workloads expect from that port are defined
+ * here. */
 #include "board.h"
 
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 
 #define MAIN_STACK_BYTES 16384u
 #define MAIN_PRIORITY (configMAX_PRIORITIES - 2)
-#define SLEEP_MAXIMUM_NS (INT64_C(4) << 30) /* its ticks fit 32 bits; the alarm then asks again */
+#define SLEEP_MAXIMUM_NS (INT64_C(4) << 30) /* its ticks fit 32 bits; the alarm is then set again */
 
 extern uint32_t __stack_top, __data_load, __data_start, __data_end, __bss_start, __bss_end;
 
@@ -61,8 +62,8 @@ void vApplicationMallocFailedHook(void) {
   board_exit(76);
 }
 
-/* A processor that never sleeps lets the emulator's time run away from that of the agent. A program without an agent
- * may define its own. */
+/* If the processor never sleeps, the emulator's time departs from the agent's. A program without an agent may define
+ * its own. */
 __attribute__((weak)) void vApplicationIdleHook(void) { __asm volatile("wfi"); }
 
 /* ---- clock and alarm ---- */
@@ -114,7 +115,7 @@ void tide_cortex_m_enable_interrupt(uint32_t number) {
   NVIC_ENABLE[number / 32u] = 1u << (number % 32u);
 }
 
-/* ---- what only the port without a system measures ---- */
+/* ---- measurements of the port without an operating system ---- */
 
 uint32_t tide_cortex_m_masked_maximum(void) { return 0u; }
 #if !TIDE_FREERTOS_BUDGETS

@@ -20,14 +20,15 @@
 namespace tide::sim {
 namespace {
 
-// ---- the processor time of a lane with a budget: others want its core, too ----
+// ---- the processor time of a lane with a budget, which shares its core ----
 
 constexpr int kLanePriority = 2, kLess = kLanePriority - 1, kMore = kLanePriority + 1;
-// What ends at the instant at which the budget does has ended: the code behind it takes no time, but needs the core.
+// A callback that ends at the instant at which the budget ends counts as ended: the following code takes no time, but
+// needs the core.
 constexpr Time kInstant = 1;
-constexpr uint16_t kReplenishments = 64;  // so many activations in a period that leave some of the budget
+constexpr uint16_t kReplenishments = 64;  // activations in a period that leave a part of the budget
 
-// Stays as long as the lane's task, which is the only other one of its core.
+// Exists as long as the lane's task, which is the only other task of its core.
 class HostSupply {
  public:
   HostSupply(Task &lane, const executor_plan_t &executor, plan_supply_t supply, uint64_t seed)
@@ -54,7 +55,7 @@ class HostSupply {
     for (;;) Task::current()->execute(kSecond);
   }
 
-  // Late in one period and early in the next is what hurts; so is a place in between.
+  // Late in one period and early in the next causes delays, as do positions between.
   void take_all_but_the_budget() {
     const Time spare = period_ - budget_;
     for (Time begin = -random_.between(0, period_ - 1);; begin += period_) {
@@ -84,13 +85,13 @@ bool is_reentrant(const tide_callback_t &callback) {
   return callback.group != nullptr && callback.group->kind == TIDE_GROUP_REENTRANT;
 }
 
-// What must hold when chains run on executors of several lanes, whatever the order in which the lanes get there.
+// Conditions for chains on executors with several lanes, regardless of the order of the lanes.
 //
 // A callback never overlaps itself, but in a reentrant group; those of an exclusive group never overlap each other.
-// Each callback runs once for each message of the one before it, except those that a full queue let go; timers run on
-// their grid. Of the callbacks that may run, a lane takes the most urgent one (tide); a timer goes before everything
-// else (readyset). No lane sleeps while something may run. No response is shorter than its chain's executions. At the
-// end everything that was released has come to its end.
+// Each callback runs once for each message of the preceding one, except messages dropped by a full queue; timers run on
+// their grid. Of the callbacks that may run, a lane takes the most urgent one (tide); a timer comes before everything
+// else (readyset). No lane sleeps while a callback may run. No response is shorter than its chain's executions. At the
+// end all released instances have ended.
 
 class HostChecks {
  public:
@@ -152,7 +153,7 @@ class HostChecks {
     }
   }
 
-  // A task has left a critical section: what has a lane taken in it?
+  // Called when a task has left a critical section: checks what a lane has taken in it.
   void section_end(Time now) {
     for (Lane &lane : lanes_) {
       const tide_callback_t *running = lane.lane->running;
@@ -161,10 +162,10 @@ class HostChecks {
     }
   }
 
-  // Every core has settled and no task stands still between two sections.
+  // Called when every core has settled and no task is stopped between two sections.
   void settled(Time now) {
     for (size_t executor = 0; executor < plan_.executor_count; executor++) {
-      // Who wakes a lane does not know which of them has budget left.
+      // The code that wakes a lane does not know which lane has budget left.
       if (plan_.executors[executor].budget_ns > 0 || !sleeps(executor)) continue;
       for (const size_t index : of_executor_[executor]) {
         if (may_run(index)) violate(now, "it waits while a lane sleeps", index);
@@ -200,15 +201,15 @@ class HostChecks {
     }
   }
 
-  // Empty: all is well. The first few only.
+  // The first few violations; empty: none.
   const std::vector<std::string> &violations() const { return violations_; }
 
  private:
   struct State {
     size_t inside = 0;
-    std::deque<Time> expected;  // messages that were sent and have not begun
+    std::deque<Time> expected;  // messages that were sent and whose callbacks have not begun
     Time last_release = -1;
-    std::map<Time, size_t> ended;  // of one that waits for several: those that have ended, by instance
+    std::map<Time, size_t> ended;  // for a callback with several inputs: number of ended ones, by instance
   };
   const tide_callback_t &core(size_t index) const { return program_.callbacks[index].timer.callback; }
 
@@ -228,7 +229,7 @@ class HostChecks {
     return callback.group != nullptr || callback.running == 0;
   }
 
-  // The most urgent of a group goes next.
+  // The most urgent callback of a group runs next.
   bool is_first_of_group(size_t index) const {
     for (const size_t other : of_group_[plan_.callbacks[index].group]) {
       if (core(other).pending > 0 && core(other).priority > core(index).priority) return false;
@@ -236,7 +237,7 @@ class HostChecks {
     return true;
   }
 
-  // In the critical section in which a lane has taken it.
+  // Called in the critical section in which a lane has taken it.
   void check_choice(size_t executor, const tide_callback_t &taken, Time now) {
     for (const size_t index : of_executor_[executor]) {
       const tide_callback_t &other = core(index);
@@ -245,7 +246,7 @@ class HostChecks {
                                   ? other.priority > taken.priority
                                   : other.kind == TIDE_CALLBACK_TIMER && taken.kind != TIDE_CALLBACK_TIMER;
       if (!goes_first) continue;
-      // The group of the one that was taken is taken by now.
+      // The group of the taken callback is already taken.
       const bool same_group = is_exclusive(other) && other.group == taken.group;
       if (may_run(index) || same_group) violate(now, "it waits while a lane takes a less urgent one", index);
     }
@@ -259,7 +260,7 @@ class HostChecks {
   const plan_t &plan_;
   const program_t &program_;
   std::vector<State> states_;
-  // What the plan says, by executor, by group and by callback.
+  // The plan's contents, by executor, by group and by callback.
   std::vector<std::vector<size_t>> of_executor_, of_group_, successors_;
   std::vector<size_t> groups_inside_;
   struct Lane {
@@ -273,7 +274,7 @@ class HostChecks {
 
 // ---- a run ----
 
-constexpr Time kSettleLimit = 600 * kSecond;  // after the last release; whoever needs longer never ends
+constexpr Time kSettleLimit = 600 * kSecond;  // after the last release; longer runs never end
 constexpr Time kSettleStep = 100 * kMillisecond;
 
 size_t lanes_of(const plan_t &plan) {
@@ -297,7 +298,7 @@ class HostSystem {
       throw std::runtime_error(std::string("the executors refuse the plan: ") + tide_status_text(status));
     machine_.on_section_end = [this] { section_end(); };
     engine_.on_step = [this] {
-      // Of the events of one instant all have to have happened.
+      // All events of one instant must have happened.
       if (hesitating_ == 0 && engine_.next_time() > engine_.now()) checks_.settled(engine_.now());
     };
     if (options_.record) recorded_.resize(plan_.chain_count);
@@ -422,7 +423,7 @@ size_t add_callback(plan_t &plan, Random &random, Time period, bool timer) {
   callback.priority = static_cast<tide_priority_t>(random.between(1, 20));
   callback.most_ns = random.chance(0.1) ? 0 : random.between(1, period / 6);
   callback.least_ns = random.chance(0.5) ? callback.most_ns : random.between(0, callback.most_ns);
-  // The groups of an executor are those whose number has the same remainder.
+  // The groups of an executor have numbers with the same remainder.
   const size_t group = callback.executor + plan.executor_count * static_cast<size_t>(random.below(3));
   callback.placed = timer && random.chance(0.5);
   if (timer && random.chance(0.2)) callback.jitter_ns = random.between(0, period / 2);
@@ -436,7 +437,7 @@ void add_chain(plan_t &plan, Random &random) {
   chain_plan_t &chain = plan.chains[plan.chain_count];
   name(chain.name, "chain", plan.chain_count);
   Time period = random.between(500, 20'000) * kMicrosecond;
-  if (plan.chain_count > 0 && random.chance(0.25)) {  // it begins as another one does
+  if (plan.chain_count > 0 && random.chance(0.25)) {  // it begins like another one
     const chain_plan_t &other = plan.chains[random.below(plan.chain_count)];
     period = plan.callbacks[other.callbacks[0]].period_ns;
     chain.length = count(random, 1, static_cast<int64_t>(other.length));
@@ -601,7 +602,7 @@ class Pong {
       lane.result.replies++;
       lane.busy = false;
       executor_->wake();
-      lane.task->give_way();  // a ping that waits is ours without a new activation
+      lane.task->give_way();  // a waiting ping is taken without a new activation
     }
   }
 

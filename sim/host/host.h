@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without a board: sim/workloads/host_chains, chains on executors of one process, with a core for each lane; and the
+// Without a board: sim/workloads/host_chains, chains on executors of one process, with a core for each lane; also the
 // experiments with budgets.
 #pragma once
 
@@ -28,27 +28,27 @@ struct HostResult {
   };
   std::unique_ptr<program_t, Deleter> program;  // with its responses and counters; refers to the plan
   std::vector<std::string> violations;
-  std::string trace;  // of what ran when, a line each, when it was asked for
+  std::string trace;  // a line for each run of a callback, if requested
   uint64_t events = 0;
-  std::vector<std::vector<HostInstance>> recorded = {};  // by chain, in order of completion, when it was asked for
+  std::vector<std::vector<HostInstance>> recorded = {};  // by chain, in order of completion, if requested
 };
 
 struct HostOptions {
-  // Lanes stand still for a moment between two critical sections, by the plan's seed, so that others get in between.
+  // Lanes pause between two critical sections, by the plan's seed, so that others can run in between.
   bool hesitate = false;
   bool trace = false;
   bool record = false;
 };
 
-// Plan must outlive the result. Throws std::runtime_error when the executors refuse it.
+// The plan must outlive the result. Throws std::runtime_error if the executors refuse it.
 HostResult simulate_host(const plan_t &plan, const HostOptions &options);
 
-// A random system by the seed alone.
+// A random system, determined by the seed.
 plan_t draw_host_plan(uint64_t seed);
 std::string write_host_plan(const plan_t &plan);
 
-// The experiment of sim/workloads/budgets/plan.h in virtual time, on one core, in which nothing but the lanes takes
-// time. One result a lane.
+// The experiment of sim/workloads/budgets/plan.h in virtual time, on one core, on which only the lanes take time. One
+// result per lane.
 std::vector<lane_result_t> play_pong(const pong_plan_t &plan);
 
 }  // namespace tide::sim

@@ -9,13 +9,14 @@
 int main(void);
 /* End the emulation with an exit code. */
 void board_exit(int code) __attribute__((noreturn));
-/* Two one-shot alarms, 0 and 1, of the runtime's interrupt priority, for programs that stand for a device: after that
- * time (negative: never) board_alarm_interrupt is called, which the program defines and which asks each, once, whether
- * it is due. On the MPS2 boards their modelled UART needs both. */
+/* Two one-shot alarms, 0 and 1, of the runtime's interrupt priority, for programs that simulate a device: after the
+ * given time (negative: never) board_alarm_interrupt is called, which the program defines and which checks each alarm
+ * once. On the MPS2 boards their modelled UART needs both. */
 void board_alarm(unsigned which, int64_t left_ns);
 bool board_alarm_due(unsigned which);
 void board_alarm_interrupt(void);
-/* A call of the emulator (ARM semihosting): its result. From any context; takes no virtual time but its instructions.
+/* A call of the emulator (ARM semihosting): its result. From any context; takes only the virtual time of its
+ * instructions.
  */
 int board_semihosting(uint32_t operation, const void *argument);
 /* A line on the emulator's standard error. */

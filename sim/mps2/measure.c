@@ -10,7 +10,7 @@ extern uint32_t __stack_top, __stack_bottom;
 static uint32_t instruction_ns = 32;
 
 void measure_set_instruction_ns(uint32_t time_ns) { instruction_ns = time_ns; }
-/* A division of 64 bits would be a part of what is measured. */
+/* Avoids a 64-bit division, which would be a part of the measurement. */
 uint32_t measure_instructions(int64_t time_ns) {
   return time_ns <= UINT32_MAX ? (uint32_t)time_ns / instruction_ns : (uint32_t)(time_ns / instruction_ns);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs in QEMU need to measure themselves. */
+/* Measurements for programs in QEMU. */
 #ifndef TIDE_FIRMWARE_MEASURE_H
 #define TIDE_FIRMWARE_MEASURE_H
 
 #include <stdint.h>
 
-/* Of -icount shift=N: two to the power of N. 32 when it is not told. */
+/* Nanoseconds per instruction for -icount shift=N: two to the power of N. 32 if unknown. */
 void measure_set_instruction_ns(uint32_t time_ns);
 uint32_t measure_instructions(int64_t time_ns);
 
-/* Spend so much of the processor's time, whatever preempts it meanwhile: counted instructions. */
+/* Uses this much processor time, regardless of preemption: counts instructions. */
 void measure_burn(int64_t time_ns);
 
 /* Mark the main stack below the caller; then the deepest use of it since, in bytes from its top. */

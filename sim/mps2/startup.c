@@ -17,10 +17,10 @@ void fault_handler(void) {
   board_exit(70);
 }
 
-/* The modelled DMA's; a program without it has the timer for itself. */
+/* Used by the modelled DMA; a program without it may use the timer. */
 __attribute__((weak)) void board_alarm_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
 
-/* Of lanes; null in a program that has none. */
+/* Interrupt of the lanes; null in a program without lanes. */
 #pragma weak tide_cortex_m_software_interrupt
 
 void reset_handler(void) {

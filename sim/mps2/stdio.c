@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What newlib asks of a system, for programs that print: standard output is the emulator's standard error, a line at a
- * time; there is no input. */
+/* Functions that newlib needs for programs that print: standard output is the emulator's standard error, line by line;
+ * there is no input. */
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -70,7 +70,7 @@ int _kill(int process, int signal) {
 
 int _getpid(void) { return 1; }
 
-/* newlib's stdio takes its buffers from here: one program, one buffer or two. */
+/* Memory for newlib's stdio buffers: one or two per program. */
 void *_sbrk(int bytes) {
   static char heap[4096] __attribute__((aligned(8)));
   static int used;

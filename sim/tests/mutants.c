@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the runtime whose own functions a mutant intercepts (mutants.h): one of them, which the definition names. */
+/* Files of the runtime whose own functions a mutant intercepts (mutants.h); the definition selects one of them. */
 
 #if defined MUTANT_FILE_BUDGET
 #define tide_budget_rule_corrected careful_rule

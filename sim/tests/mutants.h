@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutants of the runtime: each breaks one thing that a campaign must notice. The runtime's own files are compiled once
- * more for sim_mutants_test and sim_host_mutants_test, with this header in front of them (-include), which intercepts
- * what they call; mutants.c has those that intercept a file's own functions. Of all mutants the one that tide_mutant
- * names is broken. The product has nothing of this. */
+/* Mutants of the runtime: each has one defect that a campaign must detect. The runtime's files are compiled once more
+ * for sim_mutants_test and sim_host_mutants_test, with this header included first (-include), which intercepts their
+ * calls; mutants.c contains the mutants that intercept a file's own functions. tide_mutant selects the active mutant.
+ * The product contains none of this. */
 #ifndef TIDE_SIM_MUTANTS_H
 #define TIDE_SIM_MUTANTS_H
 

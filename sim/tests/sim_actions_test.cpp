@@ -23,13 +23,13 @@ TEST(SimActions, NoGoalIsLostOrDoubledAndEachRequestHasOneEnd) {
   EXPECT_GE(sum.restarts, 100u);
 }
 
-// The server says that it does not know a goal, and then that it accepts it: the question had overtaken the request.
+// The server reports a goal as unknown and then accepts it, as the query had overtaken the request.
 TEST(SimActions, AQuestionOvertakesItsGoal) {
   for (const uint64_t seed : {1103u, 17190u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
 }
 
-// A question for a result that could not be sent before the next session; a goal that is too old to be sent again and
-// comes after the question about it; a goal that was sent between two sessions, and again in the second.
+// A request for a result that could not be sent before the next session; a goal that is too old to be repeated and
+// arrives after the query about it; a goal that was sent between two sessions, and again in the second.
 TEST(SimActions, SessionsBeginAtTheWorstMoment) {
   for (const uint64_t seed : {66590u, 106563u, 252u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
 }

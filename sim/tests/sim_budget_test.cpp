@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Budgets in virtual time are exact: shares of many lanes, the orderings that the paper published, and whatever a lane
-// does, no more than its budget at its priority.
+// Budgets in virtual time are exact: shares of many lanes, the paper's published orderings, and for any behaviour of a
+// lane, no more than its budget at its priority.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -29,7 +29,7 @@ struct Burner {
   Time used = 0;
 };
 
-// Executes slices of its own for ever.
+// Executes slices forever.
 void burn_forever(Burner &burner, Core &core, int priority, Time slice) {
   burner.task = std::make_unique<Task>(core, "burner", priority, [&burner, slice] {
     for (;;) {
@@ -39,7 +39,8 @@ void burn_forever(Burner &burner, Core &core, int priority, Time slice) {
   });
 }
 
-// Eight lanes and somebody between their two priorities who takes all that is left. Each gets its budget, within 1 %.
+// Eight lanes and a task between their two priorities that takes all remaining time. Each lane gets its budget, within
+// 1 %.
 class SimBudgetShares : public testing::TestWithParam<tide_budget_rule_t> {};
 INSTANTIATE_TEST_SUITE_P(Both, SimBudgetShares, testing::Values(TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX));
 
@@ -68,7 +69,8 @@ TEST_P(SimBudgetShares, EightLanesUnderFullLoad) {
   EXPECT_GT(rest.used, 0);
 }
 
-// Lanes that sleep and wake as a seed says, above each other: within the bound of the header, and no time is lost.
+// Lanes of different priorities that sleep and wake at random by seed: they stay within the header's bound, and no time
+// is lost.
 TEST(SimBudget, RandomLanesStayWithinTheirBudgets) {
   for (uint64_t seed = 1; seed <= 200; seed++) {
     std::mt19937_64 random(seed);
@@ -135,7 +137,7 @@ std::string sporadic(const std::string &name, int priority, int budget_ms) {
   return "lane=" + name + "," + std::to_string(priority) + "," + std::to_string(budget_ms) + "/100,6";
 }
 
-// Fig. 4: replies grow with the budget, the rest is the other's; with FIFO the other starves.
+// Fig. 4: replies grow with the budget, the other lane gets the rest; with FIFO the other lane starves.
 TEST(SimBudgetPong, FifoAgainstSporadic) {
   for (int budget = 10; budget <= 90; budget += 10) {
     const auto lanes = play({sporadic("hprt", 60, budget), "lane=lpbe,50"});
@@ -147,7 +149,7 @@ TEST(SimBudgetPong, FifoAgainstSporadic) {
   EXPECT_EQ(lanes[1].replies, 0u);
 }
 
-// The published prototype stopped here: a second lane with a budget.
+// A second lane with a budget, beyond the published prototype.
 TEST(SimBudgetPong, TwoBudgetsAtOnce) {
   for (int budget = 10; budget <= 60; budget += 10) {
     const auto lanes = play({sporadic("hprt", 60, budget), sporadic("lpbe", 50, 30), "lane=bulk,40"});
@@ -157,7 +159,7 @@ TEST(SimBudgetPong, TwoBudgetsAtOnce) {
   }
 }
 
-// Fig. 5: what the other sleeps, the lane uses at its low priority.
+// Fig. 5: the lane uses the other's sleeping time at its low priority.
 TEST(SimBudgetPong, WorkConserving) {
   uint64_t before = 0;
   for (int sleep = 0; sleep <= 100; sleep += 10) {

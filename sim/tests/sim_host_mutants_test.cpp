@@ -23,7 +23,7 @@ bool is_found(uint64_t seed) {
   try {
     return !simulate_host(plan, {.hesitate = true}).violations.empty();
   } catch (const std::runtime_error &) {
-    return false;  // it is so broken that it does not run: that is not what is asked here
+    return false;  // it does not even run, which is not tested here
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains on executors of several lanes: random systems keep the rules, a broken program is noticed, and the case study
-// of the paper and the chain set that rclcpp was measured with come out as published.
+// Chains on executors of several lanes: random systems obey the rules, a defective program is detected, and the paper's
+// case study and the chain set of the rclcpp measurement give the published results.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -43,7 +43,7 @@ TEST(SimHost, RandomSystemsKeepTheRules) {
   EXPECT_GT(readyset, 300u);
 }
 
-// A notification and two expiries meet: a lane that is due to wake at that instant does not sleep.
+// A notification and two expiries meet: a lane due to wake at that instant does not sleep.
 TEST(SimHost, RulesAreHeldWhenAnInstantIsOver) {
   std::vector<std::string> words{"policy=readyset",
                                  "seconds=1",
@@ -115,13 +115,13 @@ struct Setting {
   size_t lanes;
   bool exclusive = false;  // the callbacks of c1 and c2
   Time cost = 0;
-  uint64_t phasings = 1;  // so many runs whose timers begin at times drawn anew; 1: all at once
+  uint64_t phasings = 1;  // number of runs with newly drawn start times of the timers; 1: all at once
   Time duration = 20 * kSecond;
 };
 
 struct Responses {
   std::map<std::string, std::vector<Time>> chains;
-  std::vector<uint64_t> updates, choices;  // of the set, and of a callback: of each phasing
+  std::vector<uint64_t> updates, choices;  // updates of the set, and choices of a callback, by phasing
   double percentile_ms(const std::string &chain, unsigned percent) const {
     const std::vector<Time> &sorted = chains.at(chain);
     return static_cast<double>(sorted[std::max<size_t>((sorted.size() * percent + 99) / 100, 1) - 1]) / 1e6;
@@ -219,7 +219,7 @@ TEST(SimHost, PriorityDrivenShortensAndNarrowsTheUrgentChainsOfTheCaseStudy) {
   }
 }
 
-// p50, p99 and maximum in ms of real rclcpp; what one of its callbacks costs there is 0.6 ms.
+// p50, p99 and maximum in ms of real rclcpp, where a callback costs 0.6 ms.
 TEST(SimHost, FourChainsAgreeWithRealRclcpp) {
   using Figures = std::array<std::array<double, 3>, 4>;
   constexpr Time kCost = 600'000;

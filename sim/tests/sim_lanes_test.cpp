@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs of callbacks, groups and lanes on simulated cores: one lane a core, all lanes at once, and now and
-// then a lane that stands still for a moment between two critical sections, so that the others get in between. Looked
-// at in each step: the most urgent callback that may run is taken, groups keep their word, and no lane sleeps while
-// there is work for it.
+// Random programs of callbacks, groups and lanes on simulated cores: one lane per core, all lanes at once, and at times
+// a lane that pauses between two critical sections, so that the others run in between. Checked in each step: a lane
+// takes the most urgent callback that may run, groups are respected, and no lane sleeps while there is work for it.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -26,7 +25,7 @@ struct Start {
 };
 
 struct Shape {
-  std::vector<uint8_t> levels;  // of the lanes
+  std::vector<uint8_t> levels;  // levels of the lanes
   bool groups = true, delays = true;
 };
 
@@ -84,7 +83,7 @@ class World {
     size_t index = 0;
     bool is_timer = false;
     Time execution = 0;
-    size_t next = kCallbacks;  // is notified by its end
+    size_t next = kCallbacks;  // notified at its end
     int inside = 0;
     uint64_t runs = 0, notified = 0;
   };
@@ -119,7 +118,7 @@ class World {
     item.execution = random_.below(3) == 0 ? 0 : random_.between(1, 60);
     const auto group = static_cast<size_t>(random_.below(kGroups + 1));
     const auto next = static_cast<size_t>(random_.below(3 * kCallbacks));
-    if (next > index && next < kCallbacks) item.next = next;  // upwards only, so that it comes to an end
+    if (next > index && next < kCallbacks) item.next = next;  // only upwards, so that it ends
     tide_callback_t &callback = item.timer.callback;
     callback.priority = static_cast<tide_priority_t>(TIDE_PRIORITY(random_.below(7), random_.below(4)));
     callback.group = shape_.groups && group < kGroups ? &groups_[group] : nullptr;
@@ -214,7 +213,7 @@ class World {
     return callback.group != nullptr && callback.group->kind == TIDE_GROUP_EXCLUSIVE;
   }
 
-  // The most urgent of a group goes next, whatever its band.
+  // The most urgent callback of a group runs next, regardless of its band.
   bool is_first_of_group(const tide_callback_t &callback) const {
     return std::none_of(items_.begin(), items_.end(), [&](const Item &item) {
       const tide_callback_t &other = item.timer.callback;
@@ -228,18 +227,18 @@ class World {
     return callback.group != nullptr || callback.running == 0;
   }
 
-  // In the critical section in which a lane has taken it.
+  // Called in the critical section in which a lane has taken it.
   void check_choice(const tide_callback_t &taken) {
     for (const Item &item : items_) {
       const tide_callback_t &other = item.timer.callback;
       if (&other == &taken || other.band != taken.band || other.priority <= taken.priority) continue;
-      // The group of the one that was taken is taken by now.
+      // The group of the taken callback is already taken.
       const bool same_group = is_exclusive(other) && other.group == taken.group && other.pending > 0;
       EXPECT_FALSE(may_run(other) || same_group) << "a less urgent callback was chosen at " << engine_.now();
     }
   }
 
-  // When everybody has come to rest: a lane that sleeps, and something that it should run.
+  // Called when all have settled: checks for a sleeping lane that should run a callback.
   void look_for_idleness() {
     if (delaying_ > 0) return;
     for (const tide_lane_t &lane : lanes_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With any overload of any lane every other lane answers within its bound, and each has its share.
+// Under any overload of a lane, every other lane answers within its bound, and each gets its share.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tide::sim {
 namespace sim_overload_test {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr unsigned systems = 400;  // a sanitizer looks at the code, which is the same in all of them
+constexpr unsigned systems = 400;  // a sanitizer checks the code, which is the same for all systems
 #else
 constexpr unsigned systems = 2000;
 #endif
@@ -28,7 +28,7 @@ TEST(SimOverload, EveryOtherLaneKeepsItsBound) {
   EXPECT_GE(overloaded, systems);
 }
 
-// The bounds are near enough to what happens that a lane which takes more is seen.
+// The bounds are tight enough that a lane which takes more is detected.
 TEST(SimOverload, SomeAnswersComeNearTheirBound) {
   double nearest = 0;
   for (uint64_t seed = 1; seed <= 500; seed++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluation of PoDS on the simulator: Table 1 cell by cell, and what Figs. 10 to 12 show.
+// The evaluation of PoDS on the simulator: Table 1 cell by cell, and the statements on Figs. 10 to 12.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -51,7 +51,7 @@ constexpr Column kTable1[] = {
     {80, 84.01, 91.15, 115.78, 40.94, 42.48, 49.67},  {100, 84.16, 85.03, 85.80, 41.06, 41.07, 41.09}};
 
 void expect_within(const Summary &summary, double minimum, double mean, double maximum) {
-  constexpr double kShare = 0.03;  // the parameters are from the column of 100 % alone
+  constexpr double kShare = 0.03;  // the parameters are fitted to the column of 100 % only
   EXPECT_NEAR(milliseconds(summary.minimum), minimum, minimum * kShare);
   EXPECT_NEAR(milliseconds(summary.mean), mean, mean * kShare);
   EXPECT_NEAR(milliseconds(summary.maximum), maximum, maximum * kShare);
@@ -70,9 +70,9 @@ TEST(SimPods, Table1WithinThreePercent) {
   }
 }
 
-// Why Fig. 12 is off at 10 ms. The message, the host and the answer take 13 ms. A callback shorter than that, and a
-// second one of other chains begins before the answer comes: four executions, as Table 1 has them. A faster line leaves
-// three.
+// Reason for the deviation of Fig. 12 at 10 ms: the message, the host and the answer take 13 ms. With shorter callbacks
+// a second callback of other chains begins before the answer arrives: four executions, as in Table 1. A faster line
+// leaves three.
 TEST(SimPods, ShortExecutionsCountFourTimesBecauseTheAnswerComesLater) {
   const auto executions = [](Time execution, uint64_t baud) {
     Plan plan = plan_of("pods-execution", System::kTide);
@@ -82,12 +82,13 @@ TEST(SimPods, ShortExecutionsCountFourTimesBecauseTheAnswerComesLater) {
     return static_cast<double>(first_chain(plan).maximum) / static_cast<double>(execution);
   };
   EXPECT_NEAR(executions(10 * kMillisecond, 115200), 4, 0.15);
-  EXPECT_NEAR(executions(12 * kMillisecond, 115200), 4, 0.15);  // the frame takes 10 ms, and does not decide alone
+  EXPECT_NEAR(executions(12 * kMillisecond, 115200), 4, 0.15);  // the frame takes 10 ms, and is not the only factor
   EXPECT_NEAR(executions(14 * kMillisecond, 115200), 3, 0.15);
   EXPECT_NEAR(executions(10 * kMillisecond, 160000), 3, 0.15);
 }
 
-// Why Fig. 11 is off: a line so slow that 100 B take the published 10 ms is not the line of Table 1.
+// Reason for the deviation of Fig. 11: a line on which 100 B take the published 10 ms is slower than the line of Table
+// 1.
 TEST(SimPods, NoLineHasBothTheSlopeOfFig11AndTable1) {
   const auto maximum = [](uint32_t bytes, uint64_t baud) {
     Plan plan = plan_of("pods-size", System::kTide);
@@ -132,7 +133,7 @@ TEST(SimPods, MoreChainsFig10) {
   const std::vector<double> batch = means_by_chains(System::kBatch), tide = means_by_chains(System::kTide);
   EXPECT_NEAR(batch[0], tide[0], 0.01);
   for (size_t count = 2; count < 5; count++) EXPECT_NEAR(batch[count] - batch[count - 1], 20, 1);
-  // One callback of a less urgent chain at most, and that no longer grows.
+  // At most one callback of a less urgent chain, without further growth.
   for (const double latency : tide) EXPECT_LT(latency, tide[0] + 10);
   EXPECT_NEAR(tide[4], tide[2], 0.01);
 }
@@ -150,9 +151,10 @@ TEST(SimPods, LargerMessagesFig11) {
     if (bytes > 96) {
       const double wire = 100 * 10 / 115.2;
       EXPECT_NEAR(latency_tide - before_tide, wire, 0.2);        // its own frame only
-      EXPECT_NEAR(latency_batch - before_batch, 3 * wire, 0.5);  // those of all chains
+      EXPECT_NEAR(latency_batch - before_batch, 3 * wire, 0.5);  // frames of all chains
     }
-    // The excess is what the timers of the two other chains execute and transmit; behind them the answer's way hides.
+    // The excess is the execution and transmission of the two other chains' timers, which overlap the answer's
+    // transfer.
     const double timer = 5 + milliseconds(tide.submit) + (bytes + 19) * 10 / 115.2;
     const double answer = milliseconds(tide.agent_least + tide.agent_most) / 2 + 25 * 10 / 115.2;
     EXPECT_NEAR(latency_batch - latency_tide, 2 * timer - answer, 0.1) << bytes;
@@ -181,7 +183,7 @@ TEST(SimPods, LongerCallbacksFig12) {
   }
 }
 
-// One urgent chain, and 1 to 50 others of any size and length.
+// One urgent chain with 1 to 50 others of any size and length.
 struct Crowd {
   Plan plan;
   Time longest_callback = 0, up_quantum = 0, down_quantum = 0;
@@ -226,8 +228,8 @@ Crowd draw_crowd(uint64_t seed) {
   return crowd;
 }
 
-// Whatever the others are, they cost the urgent chain no more than one callback (none with preemptive lanes) and the
-// frame that is on the line when its own is ready, in each direction.
+// The other chains delay the urgent one by at most one callback (none with preemptive lanes) and the frame already on
+// the line, in each direction.
 TEST(SimPods, OthersCostOneCallbackAndOneQuantum) {
   constexpr Time kOverhead = kMillisecond;  // submit, process and dispatch of that callback
   for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -266,8 +268,8 @@ struct Saturation {
   Time period;
 };
 
-// The share of the line that is messages, their headers, and one ACKNACK for each message of the other direction: what
-// the protocol needs. The rest is waste: an idle line, HEARTBEATs, repetitions.
+// The line's share of necessary traffic: messages, their headers, and one ACKNACK for each message of the other
+// direction. The rest is waste: an idle line, HEARTBEATs, repetitions.
 double goodput(const Saturation &saturation) {
   Plan plan;
   plan.agent_least = kMillisecond / 2;
@@ -316,7 +318,7 @@ TEST(SimPods, TheLineCarriesWhatItCan) {
   for (const Saturation &each : kCases) {
     const double share = goodput(each);
     EXPECT_GE(share, 0.95) << each.name;
-    EXPECT_LE(share, 1.05) << each.name;  // one ACKNACK may do for two messages
+    EXPECT_LE(share, 1.05) << each.name;  // one ACKNACK may cover two messages
     RecordProperty(each.name, std::to_string(share));
   }
 }

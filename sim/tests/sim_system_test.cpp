@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole systems in virtual time: repeatable, safe under faults, fast, and plans that say what they mean.
+// Whole systems in virtual time: repeatable, safe under faults, and fast; and plans are read correctly.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -91,7 +91,7 @@ TEST(SimSystem, CutsHealWithAndWithoutNotice) {
   }
 }
 
-/* Two levels want the one reassembly, and there are hardly more slots than messages in flight. */
+/* Two levels compete for the only reassembly, and there are hardly more slots than messages in transfer. */
 TEST(SimSystem, AStreamThatWaitsForMemoryLeavesRoomForTheOneThatHasIt) {
   Plan plan;
   read_plan(plan, R"(
@@ -110,7 +110,7 @@ chain = name=b level=5 phase_us=5000 period_us=26000 payload_bytes=69 reply_byte
   for (const ChainResult &chain : result.chains) EXPECT_EQ(chain.latencies.size(), plan.periods) << chain.name;
 }
 
-/* Seeds that once found something. */
+/* Seeds that once found a defect. */
 TEST(SimSystem, SeedsOfThePastHold) {
   for (const uint64_t seed : {9195u, 17824u, 18114u, 26924u, 26928u, 38491u, 60022u, 61054u, 68343u, 69935u, 72827u}) {
     const Result result = simulate(draw_plan(seed));
@@ -125,8 +125,7 @@ TEST(SimSystem, CampaignHolds) {
   }
 }
 
-// The same runs, told in both ways: a latency from the expiry has all that the one from the start has, and what was
-// before.
+// The same runs with both beginnings: a latency from the expiry includes that from the start and the time before it.
 TEST(SimSystem, LatencyFromTheExpiryIsNeverBelowThatFromTheStart) {
   size_t compared = 0, longer = 0;
   for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -150,7 +149,7 @@ TEST(SimSystem, LatencyFromTheExpiryIsNeverBelowThatFromTheStart) {
   EXPECT_GT(longer, compared / 10);
 }
 
-// Every instance of a chain that is alone begins late by what is drawn, never by more.
+// Every instance of a chain that runs alone begins late by the drawn jitter, never by more.
 TEST(SimSystem, ReleasesAreLateByTheirJitter) {
   Plan plan = three_chains();
   plan.chains.resize(1);

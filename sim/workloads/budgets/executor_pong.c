@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pong of pong.h on threads of this machine, with a tide-agent at udp=PORT. The time starts with the first ping. What
- * the program needs is what a program has that names no sizes: the receive slots are the default ones. */
+/* Pong of pong.h on threads of this machine, with a tide-agent at udp=PORT. The time starts with the first ping. The
+ * program uses the default sizes, including the receive slots. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <rmw_microros/rmw_microros.h>
@@ -51,7 +51,7 @@ static void start_time(void) {
 
 static bool is_over(void) { return over; }
 
-/* More urgent than what it ends. */
+/* More urgent than the threads that it ends. */
 static void *stop_in_time(void *unused) {
   (void)unused;
   const struct sched_param parameter = {.sched_priority = STOPPER_PRIORITY};
@@ -102,7 +102,7 @@ static int run(void) {
   return EXIT_SUCCESS;
 }
 
-/* Its own words; all others are of plan.h, and stay. */
+/* Reads its own words; all others belong to plan.h and remain. */
 static int take_words(int count, char **words) {
   int left = 0;
   for (int index = 0; index < count; index++) {

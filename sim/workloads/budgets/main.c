@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pings and pongs of plan.h with threads of this machine, all of them on one processor. The pinger and the executor are
- * more urgent than the lanes, the supervisor of the budgets is more urgent than all. Takes all of that processor while
- * it runs (Linux keeps 5 % of it for others). */
+ * more urgent than the lanes, the supervisor of the budgets is the most urgent thread. While it runs, it uses the whole
+ * processor (Linux keeps 5 % for others). */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -37,7 +37,7 @@ static lane_t lanes[LANES_MAXIMUM];
 static lane_result_t results[LANES_MAXIMUM];
 static tide_posix_budgets_t budgets;
 static tide_posix_thread_t executor, pinger;
-static pthread_mutex_t mutex; /* guards the rest */
+static pthread_mutex_t mutex; /* guards the following variables */
 static pthread_cond_t changed;
 static bool stop;
 
@@ -96,7 +96,8 @@ static void work(void *context) {
     lane->result.replies++;
     lane->busy = false;
     (void)pthread_cond_signal(&changed);
-    (void)pthread_mutex_unlock(&mutex); /* the executor is more urgent: a ping that waits is ours before we look */
+    (void)pthread_mutex_unlock(&mutex); /* the executor is more urgent: a waiting ping is already assigned to this
+                                           lane */
     (void)pthread_mutex_lock(&mutex);
   }
   (void)pthread_mutex_unlock(&mutex);
@@ -120,7 +121,7 @@ static void finish(void) {
     lane_t *const lane = &lanes[index];
     results[index] = lane->result;
     results[index].cpu_ns = read_clock(lane->clock) - lane->clock_start_ns;
-    (void)tide_posix_budget_counters(&lane->budget, &results[index].budget); /* none without a budget */
+    (void)tide_posix_budget_counters(&lane->budget, &results[index].budget); /* no counters without a budget */
     (void)pthread_cond_signal(&lane->given);
   }
   (void)pthread_cond_signal(&changed);
@@ -181,7 +182,7 @@ static int run(void) {
     status = start_lane(&lanes[index], &plan.lanes[index]);
   }
   if (status == TIDE_OK) status = start(&pinger, PINGER_PRIORITY, ping, NULL);
-  if (status != TIDE_OK) return status; /* main ends the process, and with it the threads that run */
+  if (status != TIDE_OK) return status; /* main ends the process with its running threads */
   tide_posix_thread_join(&pinger);
   tide_posix_thread_join(&executor);
   tide_posix_budgets_stop(&budgets); /* the lanes have ordinary priorities again and can end */
@@ -209,8 +210,7 @@ int main(int count, char **words) {
     (void)fprintf(stderr, "budget_pong: cpu=%d: this program may not use such a processor\n", (int)plan.cpu);
     return 2;
   }
-  (void)alarm((unsigned)(plan.duration_ns / NANOSECONDS) +
-              20u); /* should anything hang, it does not keep the machine */
+  (void)alarm((unsigned)(plan.duration_ns / NANOSECONDS) + 20u); /* if a thread hangs, the program ends anyway */
   const int status = run();
   if (status != TIDE_OK) {
     (void)fprintf(stderr, "budget_pong: %s\n", tide_posix_budget_advice(status));

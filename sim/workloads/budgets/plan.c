@@ -14,7 +14,7 @@ static const char *complain(const char *word, const char *wanted) {
   return complaint;
 }
 
-/* A number from least to most at the beginning of the text; *end is what follows it. */
+/* A number from least to most at the beginning of the text; *end points behind it. */
 static bool read_number(const char *text, double least, double most, double *value, char **end) {
   *value = strtod(text, end);
   return *end != text && isfinite(*value) && *value >= least && *value <= most;
@@ -120,7 +120,7 @@ void pong_plan_help(const char *program) {
       program, program);
 }
 
-/* Not by printf: that of small C libraries knows no 64 bits. */
+/* Without printf: that of small C libraries does not support 64 bits. */
 static void print_member(const char *name, int64_t value) {
   char digits[24], *digit = digits + sizeof digits - 1;
   uint64_t rest = value < 0 ? 0u : (uint64_t)value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The experiment of the budget-based executor (Staschulat, Lange, Dasari 2021, section IV) in words that the program on
- * this machine and the simulator both take: pings come on each lane's topic, the executor hands a ping to a lane that
- * is free, the lane works and answers. */
+/* The experiment of the budget-based executor (Staschulat, Lange, Dasari 2021, section IV) as words read by both the
+ * program on this machine and the simulator: pings arrive on each lane's topic, the executor passes a ping to a free
+ * lane, the lane works and answers. */
 #ifndef BUDGETS_PLAN_H
 #define BUDGETS_PLAN_H
 
@@ -21,7 +21,7 @@ typedef struct lane_plan {
   char name[16];
   int32_t priority, low_priority;
   int64_t budget_ns, period_ns; /* budget 0: FIFO, without a budget */
-  int32_t sleep_percent;        /* of the work that is slept instead of computed */
+  int32_t sleep_percent;        /* share of the work that is slept instead of computed */
 } lane_plan_t;
 
 typedef struct pong_plan {
@@ -30,18 +30,18 @@ typedef struct pong_plan {
   int64_t duration_ns, ping_ns, work_ns;
   uint16_t replenishments;
   tide_budget_rule_t rule;
-  int32_t cpu; /* where all of it runs; native only */
+  int32_t cpu; /* processor of all threads; native only */
 } pong_plan_t;
 
 typedef struct lane_result {
-  uint64_t pings, replies, overwritten; /* overwritten: a ping that a newer one replaced before the lane was free */
+  uint64_t pings, replies, overwritten; /* overwritten: pings replaced by newer ones before the lane was free */
   int64_t cpu_ns;
   tide_budget_counters_t budget;
 } lane_result_t;
 
 /* Words: seconds=10 ping_ms=10 work_ms=10 replenishments=100 rule=corrected|posix cpu=0, and for each lane
- * lane=NAME,PRIORITY[,BUDGET_MS/PERIOD_MS,LOW_PRIORITY][,sleep=PERCENT]. Numbers may have decimals. Null, or one line
- * that says what is wrong (static until the next call). */
+ * lane=NAME,PRIORITY[,BUDGET_MS/PERIOD_MS,LOW_PRIORITY][,sleep=PERCENT]. Numbers may have decimals. Null, or an error
+ * message of one line (static until the next call). */
 const char *pong_plan_read(pong_plan_t *plan, int count, char **words);
 void pong_plan_help(const char *program);
 void pong_plan_print(const pong_plan_t *plan, const char *on, const lane_result_t *results);

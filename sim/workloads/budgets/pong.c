@@ -36,7 +36,7 @@ static const char *complain(const char *call) {
   return text;
 }
 
-/* Ping asks so until it is heard on each topic, both ways. */
+/* Ping sends this until each topic works in both directions. */
 static void greet(end_t *end, int32_t greeting) {
   end->greetings++;
   end->answer.data = greeting;

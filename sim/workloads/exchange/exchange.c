@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbered messages of three types both ways, reliably, as fast as they go or at a pace: small ones on their own
- * streams pass between the fragments of images. Every message is checked: content, order, none twice, none missing.
+/* Exchanges numbered messages of three types in both directions, reliably, at full speed or at a given period: small
+ * ones on their own streams pass between the fragments of images. Every message is checked: content, order, no
+ * duplicates, no losses.
  *
  *   exchange --udp 8888 --string 1000 --imu 1000 --image 100
  *   exchange --serial /dev/ttyUSB0 --baud 921600 --string 1000 --period-ms 20
  *
  * Publishes on exchange/NAME/up, subscribes to exchange/NAME/down. Prints a line of JSON when it is ready, then waits
- * for a line on standard input, and publishes message 999999 of each type for every line "probe" before it, since
- * nobody knows otherwise when DDS has told the agent's writers of a reader; one for each received message; and one at
- * the end, when all are sent, acknowledged and received; then waits for a line again, because what a writer sent may be
- * on its way from the agent to ROS 2, where it ends with the writer. A count of 0: without end. */
+ * for a line on standard input; for every line "probe" before it, it publishes message 999999 of each type, as there is
+ * no other way to know when DDS has matched the agent's writers with a reader. It prints a line for each received
+ * message, and one at the end, when all are sent, acknowledged and received. Then it waits for a line again, because
+ * messages may still be in transfer from the agent to ROS 2, which ends with the writer. A count of 0: endless. */
 #define _POSIX_C_SOURCE 200809L
 #include <getopt.h>
 #include <inttypes.h>
@@ -49,7 +50,7 @@
 
 typedef struct flow {
   const sample_kind_t *kind;
-  int64_t count; /* NOT_ASKED; 0: without end */
+  int64_t count; /* NOT_ASKED; 0: endless */
   uint32_t sent, received, wrong, skipped, repeated;
   int64_t last;
   rcl_publisher_t publisher;
@@ -92,7 +93,7 @@ static bool may_send(const flow_t *flow) {
   return flow->count == 0 || (flow->count > 0 && flow->sent < (uint32_t)flow->count);
 }
 
-/* What finds no place in the pool is tried again later. */
+/* Messages without room in the pool are tried again later. */
 static void send_next(flow_t *flow) {
   if (!may_send(flow)) return;
   flow->kind->fill(flow->sent);
@@ -194,7 +195,7 @@ static void await_line(void) {
   }
 }
 
-/* What finds no place is asked for again. */
+/* Requests without room are repeated. */
 static void await_start(rclc_executor_t *executor) {
   char line[32];
   while (fgets(line, sizeof line, stdin) != NULL && strcmp(line, "probe\n") == 0) {

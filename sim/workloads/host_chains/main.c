@@ -17,7 +17,7 @@
 
 #define NANOSECONDS INT64_C(1000000000)
 #define BEFORE_START_NS INT64_C(100000000)
-#define SETTLE_NS INT64_C(2000000000) /* at most, for what was released to come to its end */
+#define SETTLE_NS INT64_C(2000000000) /* longest wait for released instances to end */
 #define STEP_NS INT64_C(20000000)
 enum { LANE_PRIORITY = 60 };
 
@@ -46,7 +46,7 @@ static void run_lanes(void *context) {
                                     run, NULL);
 }
 
-/* Each lane gets a processor of its own as long as there are enough. */
+/* Each lane gets its own processor as long as there are enough. */
 static void schedule_lanes(void) {
   cpu_set_t allowed;
   size_t number = 0, lanes = 0;
@@ -117,8 +117,7 @@ int main(int count, char **words) {
     (void)fprintf(stderr, "host_chains: only tide-sim host plays executors with budgets; leave the budgets out\n");
     return 2;
   }
-  (void)alarm((unsigned)(plan.duration_ns / NANOSECONDS) +
-              30u); /* should anything hang, it does not keep the machine */
+  (void)alarm((unsigned)(plan.duration_ns / NANOSECONDS) + 30u); /* if a thread hangs, the program ends anyway */
   const int status = run();
   if (status != TIDE_OK) {
     (void)fprintf(stderr, "host_chains: the lanes do not run: %s\n", tide_status_text(status));

@@ -21,7 +21,7 @@ static const struct {
 } kinds[] = {
     [NUMBER_NONE] = {"none", 0, 1},
     [NUMBER_BOOL] = {"bool", 1, 2},
-    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* so that it fits a signed one, too */
+    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* so that it also fits a signed one */
     [NUMBER_U16] = {"u16", 2, 1 << 15},
     [NUMBER_U32] = {"u32", 4, INT64_C(1) << 31},
     [NUMBER_U64] = {"u64", 8, INT64_C(1) << 31},
@@ -146,7 +146,7 @@ static const char *read_chain(fields_t *fields, plan_t *plan) {
   return NULL;
 }
 
-/* Names of files are of those beside the plan. */
+/* File names refer to the plan's folder. */
 static bool take_file(fields_t *fields, char *file) {
   const char *word = next(fields);
   if (word == NULL) return false;
@@ -178,7 +178,7 @@ static bool is_service(const plan_message_t *message) {
          strstr(message->type, "_FeedbackMessage") == NULL;
 }
 
-/* Of one service, who asks is told by a mark. */
+/* A mark identifies the client of a common service. */
 static const char *find_server(plan_t *plan, plan_callback_t *callback) {
   for (const plan_callback_t *other = plan->callbacks; other <= callback; other++) {
     if (other->role != PLAN_SERVICE || strcmp(other->in.topic, callback->in.topic) != 0) continue;
@@ -209,7 +209,7 @@ static const char *find_role(plan_t *plan, plan_callback_t *callback) {
   return "takes the reply of a service that no callback of its chain before it requests";
 }
 
-/* At the end of the line, if at all. */
+/* Optional, at the end of the line. */
 static const char *read_mark(fields_t *fields, plan_callback_t *callback) {
   char kind[16];
   int64_t offset = 0;

@@ -7,24 +7,24 @@
  *   callback NAME EXECUTION_NS LEAST_NS LIMIT_NS IN OUT [MARK MARK_OFFSET MARK_VALUE]
  *   join IN
  *
- * A callback works for EXECUTION_NS; less where that and what surrounds it would take more than LIMIT_NS, but all of it
- * takes LEAST_NS at least.
+ * A callback works for EXECUTION_NS; less if that and the surrounding work would take more than LIMIT_NS, but
+ * everything takes at least LEAST_NS.
  *
- * A join belongs to the callback before it, a subscription: it takes this message, too, and runs when the last one of
- * an instance is there. IN is - for a timer, else what the callback subscribes to; OUT is - or what it publishes. Both
+ * A join belongs to the callback before it, a subscription: it also takes this message, and runs when the last message
+ * of an instance has arrived. IN is - for a timer, else the callback's subscription; OUT is - or its publication. Both
  * are written as
  *
  *   TOPIC PACKAGE/msg/TYPE NUMBER OFFSET FILE
  *
- * FILE, beside the plan, has a serialised message without encapsulation, which is published again and again; of IN it
- * is -. NUMBER and OFFSET say where it carries the number of the chain's instance: digits (five), u8, u16, u32, u64,
- * f32, f64, bool, or none; where it wraps around or is missing, the instance is the latest that may be. With count, for
- * messages of programs that know no numbers, it is the place of the message among all that came.
+ * FILE, in the plan's folder, has a serialised message without encapsulation, which is published repeatedly; for IN it
+ * is -. NUMBER and OFFSET give the format and place of the instance's number: digits (five), u8, u16, u32, u64, f32,
+ * f64, bool, or none; if it wraps around or is missing, the latest possible instance is used. With count, for messages
+ * of programs without numbers, the number is the position of the message among all received ones.
  *
  * A type PACKAGE/srv/TYPE (or PACKAGE/action/TYPE) is that of a service, and TOPIC its name. A callback whose IN and
- * OUT are of one service serves it; else OUT is requested, and IN is the reply to what a callback before it requests.
- * Callbacks of several chains may serve one service. MARK then says which of them a request is for: the kind, place and
- * value of a number that it carries beside that of its instance.
+ * OUT belong to one service serves it; otherwise OUT is a request, and IN is the reply to an earlier callback's
+ * request. Callbacks of several chains may serve one service. MARK then selects the callback for a request: the kind,
+ * place and value of a number that the request contains in addition to that of its instance.
  */
 #ifndef THREE_CHAINS_PLAN_H
 #define THREE_CHAINS_PLAN_H
@@ -44,7 +44,7 @@ typedef enum number_kind {
   NUMBER_F32,
   NUMBER_F64,
   NUMBER_DIGITS,
-  NUMBER_COUNT /* in no message: that of its place among all */
+  NUMBER_COUNT /* not in the message: its position among all messages */
 } number_kind_t;
 
 typedef struct number_place {
@@ -54,28 +54,28 @@ typedef struct number_place {
 
 #define NUMBER_KINDS "none, bool, u8, u16, u32, u64, f32, f64, digits, count"
 
-/* Bytes that the number takes. */
+/* Size of the number in bytes. */
 size_t number_bytes(number_kind_t kind);
 /* The place must lie within the message. */
 void number_write(uint8_t *message, number_place_t place, uint32_t index);
 /* -1: the message is too short, or there is no number. */
 int64_t number_read(const uint8_t *message, size_t bytes, number_place_t place);
-/* The latest instance up to `latest` whose number reads like this; negative: there is none. */
+/* The latest instance up to `latest` with this number; negative: there is none. */
 int64_t number_instance(int64_t read, number_place_t place, int64_t latest);
 
 #define PLAN_CHAINS 32
 #define PLAN_CALLBACKS 64
-#define PLAN_JOINS 32       /* of all callbacks */
-#define PLAN_JOINS_OF_ONE 7 /* of one */
+#define PLAN_JOINS 32       /* in all callbacks */
+#define PLAN_JOINS_OF_ONE 7 /* in one callback */
 #define PLAN_NAME_BYTES 72
 #define PLAN_TOPIC_BYTES 208
 #define PLAN_TYPE_BYTES 128
 #define PLAN_PATH_BYTES 1024
 #define PLAN_PAYLOAD_BYTES 40000
-#define MTU_BYTES_MOST 4096 /* of the program's pools */
+#define MTU_BYTES_MOST 4096 /* limit of the program's pools */
 
 typedef struct plan_message {
-  char topic[PLAN_TOPIC_BYTES]; /* empty: there is none */
+  char topic[PLAN_TOPIC_BYTES]; /* empty: none */
   char type[PLAN_TYPE_BYTES];
   number_place_t number;
   char file[PLAN_PATH_BYTES];
@@ -87,14 +87,14 @@ typedef struct plan_callback {
   char name[PLAN_NAME_BYTES];
   size_t chain;
   plan_role_t role;
-  bool requests;       /* at its end */
-  size_t server;       /* of a service: the number of the first callback that serves it */
-  number_place_t mark; /* of a service: NUMBER_NONE where all requests are for this callback */
+  bool requests;       /* sends a request at its end */
+  size_t server;       /* for a service: the number of the first callback that serves it */
+  number_place_t mark; /* for a service: NUMBER_NONE if all requests are for this callback */
   int64_t mark_value;
-  size_t request; /* of a client: the number of the callback that requests */
+  size_t request; /* for a client: the number of the requesting callback */
   int64_t execution_ns, least_ns, limit_ns;
   plan_message_t in, out;
-  size_t first_join, join_count; /* what it waits for beside in */
+  size_t first_join, join_count; /* inputs that it waits for besides `in` */
 } plan_callback_t;
 
 typedef struct plan_chain {
@@ -104,7 +104,7 @@ typedef struct plan_chain {
   int64_t offset_ns; /* from the first release of the program to the first expiry of its timer */
   uint32_t instances;
   bool reliable;
-  size_t first, count; /* of its callbacks */
+  size_t first, count; /* range of its callbacks */
 } plan_chain_t;
 
 typedef struct plan {
@@ -116,9 +116,9 @@ typedef struct plan {
   size_t join_count;
 } plan_t;
 
-/* False, with one line on standard error that names the line of the file, when the plan cannot be used. */
+/* False if the plan cannot be used, with an error message that names the line of the file. */
 bool plan_read(const char *path, plan_t *plan);
-/* The timer of the chain is here. */
+/* True if the chain's timer is here. */
 bool plan_begins(const plan_t *plan, const plan_chain_t *chain);
 
 #endif

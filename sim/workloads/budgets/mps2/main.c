@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pong of pong.h on a Cortex-M without an operating system, with a tide-agent on its serial line: lanes on one stack,
- * the receive slots of a program that names no sizes. Words of plan.h on the command line, and
+ * the default receive slots. The command line has words of plan.h, and
  *
  *   reliable               the topics are
  *   baud=RATE              of the line; 115200
  *   instruction_ns=N       what an instruction takes: two to the power of the emulator's -icount shift
  *
- * A lane that slept would keep the stack that all share, so none may. The time starts with the first ping and is the
+ * A sleeping lane would keep the common stack, so lanes must not sleep. The time starts with the first ping and is the
  * board's own. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static bool is_over(void) {
   return over;
 }
 
-/* In pieces, so that a lane knows what it has done when the time is over in the midst of it. */
+/* In pieces, so that a lane knows its progress if the time ends during it. */
 static void work(int32_t lane) {
   for (int64_t done_ns = 0; done_ns < plan.work_ns; done_ns += PIECE_NS) {
     const int64_t left_ns = plan.work_ns - done_ns;

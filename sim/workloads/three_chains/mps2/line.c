@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The UART of this program: that of the chip (on the MPS2 boards with a modelled DMA) when an agent is at the other
- * end; in lock-step a DMA that costs no instructions for its bytes. What leaves is told to the world at once, and a
- * timer tells when it has left; a second timer is set for the world's next event, at which what has arrived is in the
- * ring. */
+/* The UART of this program: that of the chip (on the MPS2 boards with a modelled DMA) with an agent at the other end;
+ * in lock-step a DMA without instructions for its bytes. Sent bytes are passed to the world at once, and a timer marks
+ * the end of sending; a second timer is set for the world's next event, after which received bytes are in the ring. */
 #include "line.h"
 
 #include "board.h"
@@ -93,6 +92,6 @@ void line_choose(bool lockstep) {
 }
 
 static const tide_uart_driver_t driver = {open, close, start_transmit, receive_position};
-/* Small pieces: making one is the longest critical section there is. */
+/* Small pieces, as creating one is the longest critical section. */
 static uint8_t piece[32], ring[2048];
 const tide_uart_board_t tide_uart_board = {&driver, piece, sizeof piece, ring, sizeof ring};

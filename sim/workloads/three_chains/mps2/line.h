@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* What is at the other end of the line: the simulated world, or an agent. Before the line is opened; a program that
- * does not choose has the world wherever the emulator's command line names its folder. */
+/* Chooses the other end of the line: the simulated world, or an agent. Call it before the line is opened; by default
+ * the world is used if the emulator's command line names its folder. */
 void line_choose(bool lockstep);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* examples/three_chains on a Cortex-M: for each chain a timer samples and publishes, a ROS 2 node answers, and a
- * subscription acts on the answer; with the tide executor, the batch executor, or a preemptive lane for each level, as
- * the plan says. `tide run --on qemu` and `tide lab reproduce pods-... --on qemu` start it.
+ * subscription acts on the answer; with the tide executor, the batch executor, or a preemptive lane for each level, by
+ * the plan. `tide run --on qemu` and `tide lab reproduce pods-... --on qemu` start it.
  *
- * Executions are counted instructions, so they take the same time of the processor whatever preempts them. */
+ * Executions are counted instructions, so they take the same processor time regardless of preemption. */
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -89,8 +89,8 @@ static void stop(void) {
   tide_executor_stop(tide_rclc_executor_core(&executor));
 }
 
-/* The paper's baseline: until the HEARTBEAT is answered, and when that asks for the sample again, until it has left
- * again. Meanwhile what arrives is handled, first come, first served. */
+/* The paper's baseline: waits until the HEARTBEAT is answered and, if the answer requests the sample again, until it
+ * was sent again. Meanwhile received messages are handled, first come, first served. */
 static void wait_for_answer(uint32_t retransmissions_before) {
   tide_transmitter_t *transmitter = &session()->daemon.transmitter;
   const int64_t deadline_ns = now_ns() + 1000000000;
@@ -120,7 +120,7 @@ static void publish(chain_t *chain, uint32_t index) {
   }
 }
 
-/* By its expiry: late in its period a timer may start in the next one. */
+/* Identified by its expiry, as a late timer may start in the next period. */
 static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
   const int64_t start_ns = now_ns();
@@ -176,7 +176,7 @@ static bool is_used(unsigned level) {
   return used;
 }
 
-/* Their order is that of the levels; without budget each is below all that have some. */
+/* Ordered by level; lanes without budget are below all lanes with budget. */
 static tide_lane_settings_t lane_of(unsigned level, size_t place) {
   if (plan.budget_ns == 0)
     return (tide_lane_settings_t){
@@ -232,7 +232,7 @@ static void name_chains(void) {
   }
 }
 
-/* As the paper has it: before the chains begin, nothing is under way that these could change. */
+/* As in the paper; set before the chains begin, when no message in transfer could be affected. */
 static void choose_manners(void) {
   static const tide_send_t sends[] = {[PLAN_SEND_ASYNCHRONOUS] = TIDE_SEND_ASYNCHRONOUS,
                                       [PLAN_SEND_STOCK] = TIDE_SEND_STOCK,
@@ -281,7 +281,7 @@ static void set_up(void) {
   require(tide_rclc_executor_set_policy(&executor, plan.batch ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE), 8);
   if (has_lanes()) choose_lanes();
   register_handles();
-  if (!plan.batch) name_chains(); /* the baseline knows nothing of priorities */
+  if (!plan.batch) name_chains(); /* the baseline ignores priorities */
   measure_executions();
   choose_manners();
   board_trace_attach(&support, &executor);
@@ -329,7 +329,7 @@ int main(void) {
   measure_mark_stack();
   const char *text = world_open();
   if (text == NULL || !plan_read(text, &plan)) return 2;
-  if (plan.batch && plan.budget_ns > 0) return 25; /* it has no lane to give it to */
+  if (plan.batch && plan.budget_ns > 0) return 25; /* it has no lane for the budget */
   if (plan.instruction_ns > 0u) measure_set_instruction_ns(plan.instruction_ns);
   line_choose(plan.lockstep);
   set_up();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample whose bytes the program makes itself: the frame has exactly the size that the plan says. It is a
+/* A sample whose bytes the program generates itself: the frame has exactly the size in the plan. It is a
  * std_msgs/String of dots that begins with five digits of a number, or, with marks, begins with chain and number in
  * binary. */
 #ifndef TIDE_FIRMWARE_PAYLOAD_H
@@ -18,7 +18,7 @@ typedef struct payload {
 
 extern const rosidl_message_type_support_t payload_type;
 
-/* All that does not change from sample to sample. */
+/* The constant parts of samples. */
 void payload_prepare(payload_t *payload, bool marks, uint32_t bytes);
 void payload_mark(payload_t *payload, bool marks, uint32_t chain, uint32_t number);
 /* False: not a payload of this chain. */

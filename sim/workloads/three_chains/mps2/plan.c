@@ -5,7 +5,7 @@
 
 static bool is_blank(char character) { return character == ' ' || character == '\n'; }
 
-/* The next word, cut to its place; false: there is none. */
+/* The next word, truncated to its buffer; false: there is none. */
 static bool word(const char **text, char *place, size_t bytes) {
   size_t length = 0;
   while (is_blank(**text)) ++*text;

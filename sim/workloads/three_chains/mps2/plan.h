@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What to run: a program on a real board would have these numbers compiled in (`tide generate`). Here they are read by
- * semihosting, from the file "plan" of the folder that the emulator names: words and values, then a line for each
+/* The plan of a run: a program on a real board would have these numbers compiled in (`tide generate`). Here they are
+ * read by semihosting from the file "plan" in the folder given to the emulator: words and values, then a line for each
  * chain. */
 #ifndef TIDE_FIRMWARE_PLAN_H
 #define TIDE_FIRMWARE_PLAN_H
@@ -19,11 +19,11 @@
 typedef struct plan_chain {
   char name[PLAN_NAME_BYTES], topic[PLAN_NAME_BYTES], reply_topic[PLAN_NAME_BYTES];
   uint8_t level;
-  int64_t period_ns, offset_ns;        /* of its first release, from that of the system */
+  int64_t period_ns, offset_ns;        /* offset: its first release after that of the system */
   int64_t sample_ns, act_ns;           /* execution times of its two callbacks here */
   uint32_t payload_bytes, reply_bytes; /* as serialised */
   bool reliable, reply_reliable;
-  bool hold; /* nothing less urgent leaves while a message of it waits for its acknowledgment */
+  bool hold; /* nothing less urgent is sent while a message of it waits for its acknowledgment */
 } plan_chain_t;
 
 typedef enum plan_send {
@@ -46,7 +46,7 @@ typedef struct plan {
   plan_chain_t chains[PLAN_CHAINS];
 } plan_t;
 
-/* False: there is no plan, or it says what this program does not know. */
+/* False: there is no plan, or it contains unknown words. */
 bool plan_read(const char *text, plan_t *plan);
 
 #endif

@@ -27,7 +27,7 @@ static int open_file(const char *name, unsigned mode) {
   return board_semihosting(SYS_OPEN, arguments);
 }
 
-/* Bytes that were read. */
+/* Number of bytes read. */
 static size_t read_file(int file, void *place, size_t count) {
   const uint32_t arguments[3] = {(uint32_t)file, (uint32_t)place, count};
   return count - (size_t)board_semihosting(SYS_READ, arguments);
@@ -38,7 +38,7 @@ static void write_file(int file, const void *bytes, size_t count) {
   if (board_semihosting(SYS_WRITE, arguments) != 0) board_exit(71);
 }
 
-/* The folder is the last word of the command line. */
+/* The last word of the command line is the folder. */
 static void find_folder(void) {
   static char line[128];
   const uint32_t arguments[2] = {(uint32_t)line, sizeof line};
@@ -58,7 +58,7 @@ const char *world_open(void) {
   return up < 0 || down < 0 ? NULL : text;
 }
 
-/* In one piece: lanes preempt each other. */
+/* Written in one piece, as lanes preempt each other. */
 void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count) {
   static struct {
     uint32_t kind, bytes;
@@ -78,7 +78,7 @@ void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t co
 void world_read(uint8_t *place, size_t count) {
   while (count > 0u) {
     const size_t got = read_file(down, place, count);
-    if (got == 0u) board_exit(73); /* nobody is there any more */
+    if (got == 0u) board_exit(73); /* the other end has closed */
     place += got;
     count -= got;
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* To whoever started the emulator, by semihosting, which takes no virtual time but the instructions of the call: files
- * of the folder that the command line names. "up" takes messages, "down" gives answers (sim/board/board.h). */
+/* Connection to the program that started the emulator, by semihosting, which takes only the virtual time of the call's
+ * instructions: files in the folder named on the command line. "up" takes messages, "down" returns answers
+ * (sim/board/board.h). */
 #ifndef TIDE_FIRMWARE_WORLD_H
 #define TIDE_FIRMWARE_WORLD_H
 
@@ -9,9 +10,9 @@
 #include <stdint.h>
 
 typedef enum world_kind {
-  WORLD_TRANSMIT = 1, /* bytes begin to leave; answered */
-  WORLD_EVENT,        /* the time of the last answer has come; answered with what has arrived */
-  WORLD_READY,        /* everything is set up; answered when the chains shall begin */
+  WORLD_TRANSMIT = 1, /* bytes begin to be sent; answered */
+  WORLD_EVENT,        /* the time in the last answer is reached; answered with received bytes */
+  WORLD_READY,        /* everything is set up; answered when the chains may begin */
   WORLD_BEGIN,        /* at the time in the header */
   WORLD_SAMPLED,      /* world_execution_t */
   WORLD_ACTED,        /* world_execution_t */
@@ -23,7 +24,7 @@ typedef enum world_kind {
 
 typedef struct world_answer {
   int64_t next_ns; /* of the world's next event */
-  uint32_t bytes;  /* that follow: world_read */
+  uint32_t bytes;  /* number of following bytes: world_read */
   uint32_t zero;
 } world_answer_t;
 
@@ -37,7 +38,7 @@ typedef struct world_ending {
 } world_ending_t;
 
 typedef struct world_budget {
-  uint32_t level, zero;                              /* the least of the lane */
+  uint32_t level, zero;                              /* lowest level of the lane */
   uint64_t exhaustions, used_ns, low_ns, overrun_ns; /* as in tide_budget_counters_t */
 } world_budget_t;
 
