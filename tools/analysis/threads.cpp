@@ -618,7 +618,7 @@ class Run {
     return all_met;
   }
 
-  // Chains that turn out late, and those below them, lose the trust that the others had put into them.
+  // Chains that turn out to be late, and less urgent ones, lose the trust that the others had put into them.
   void settle_trust() {
     if (options_.presume) {
       for (size_t index = 0; late_ != nullptr && index < chains_.size(); ++index)

@@ -96,12 +96,12 @@ typedef struct plan {
  *   supply=server|anywhere                                                supply of budgets, only in the simulator
  *   executor=NAME,LANES[,BUDGET_US,PERIOD_US] group=NAME,exclusive|reentrant
  *   callback=NAME,EXECUTOR,PERIOD_US,PRIORITY,LEAST_US,MOST_US[,GROUP]     period 0: a subscription
- *   offset=CALLBACK,OFFSET_US      of a timer's first expiry; without it a period and its share of the spread
- *   jitter=CALLBACK,JITTER_US      so much later than its expiry a timer may start an instance, drawn for each
- *   lock=NAME,CALLBACK,SECTION_US,CALLBACK,SECTION_US...                  who takes it, and for how long
+ *   offset=CALLBACK,OFFSET_US      first expiry of a timer; without it a period and its share of the spread
+ *   jitter=CALLBACK,JITTER_US      greatest delay of a timer's instance after its expiry, drawn for each
+ *   lock=NAME,CALLBACK,SECTION_US,CALLBACK,SECTION_US...                  callbacks that take it, and for how long
  *   chain=NAME,CALLBACK,CALLBACK...                                       chains may begin with the same callbacks
- *   join=CALLBACK,CALLBACK...      the first starts when those behind it have published the same instance, too
- * Times may have decimals. Null, or one line that says what is wrong (static until the next call). */
+ *   join=CALLBACK,CALLBACK...      the first starts when the others have also published the same instance
+ * Times may have decimals. Null, or an error message of one line (static until the next call). */
 const char *plan_read(plan_t *plan, int count, char **words);
 void plan_help(const char *program);
 /* The callback before it in its chains, or itself: a timer. */

@@ -50,7 +50,7 @@ static void publish_on(tide_local_topic_t *topic, int64_t release_ns) {
   (void)tide_local_publish(topic, message, sizeof release_ns);
 }
 
-/* Which of those that a callback waits for it is, as a bit; 0: none. */
+/* Bit of an input among those that a callback waits for; 0: none. */
 static uint32_t input_of(const plan_t *plan, size_t callback, size_t publisher) {
   const callback_plan_t *const waits = &plan->callbacks[callback];
   if (plan_predecessor(plan, callback) == publisher) return 1u;
@@ -60,7 +60,7 @@ static uint32_t input_of(const plan_t *plan, size_t callback, size_t publisher) 
   return 0u;
 }
 
-/* True: it was the last of this instance. The oldest instance gives way to a new one when too many wait. */
+/* True: it was the last of this instance. If too many wait, a new instance replaces the oldest. */
 static bool is_complete(program_callback_t *callback, uint32_t input, int64_t release_ns) {
   const uint32_t all = (UINT32_C(2) << callback->program->plan->callbacks[callback->index].join_count) - 1u;
   const uintptr_t state = lock(callback->program);
@@ -107,7 +107,7 @@ static void hold(program_callback_t *callback, size_t index, int64_t duration_ns
   (void)tide_lock_give(&program->locks[index]);
 }
 
-/* Critical sections lie anywhere in it, in the order of locks; what does not fit is shorter. */
+/* Critical sections lie at random positions, in the order of locks; they are shortened to fit. */
 static void work(program_callback_t *callback, int64_t left_ns) {
   program_t *const program = callback->program;
   const program_world_t *const world = &program->world;
@@ -143,7 +143,7 @@ static void run(program_callback_t *callback, int64_t release_ns) {
   publish(callback, release_ns);
 }
 
-/* Late by nothing, by all of its jitter, or by something in between. */
+/* Late by zero, by the whole jitter, or by a time between. */
 static int64_t lateness(program_callback_t *callback) {
   const int64_t jitter_ns = callback->program->plan->callbacks[callback->index].jitter_ns;
   if (jitter_ns == 0) return 0;
@@ -152,7 +152,7 @@ static int64_t lateness(program_callback_t *callback) {
   return kind == 0u ? 0 : kind == 1u ? jitter_ns : (int64_t)((drawn >> 8) % ((uint64_t)jitter_ns + 1u));
 }
 
-/* The expiry on its grid from which an instance counts; the next one is placed. One that waits already is not moved. */
+/* The expiry on its grid at which an instance begins; sets the next one. An already waiting instance is not moved. */
 static int64_t nominal(program_callback_t *callback, int64_t release_ns) {
   const callback_plan_t *const plan = &callback->program->plan->callbacks[callback->index];
   if (plan->jitter_ns == 0) return release_ns;
@@ -232,12 +232,12 @@ static int add_callback(program_t *program, size_t index) {
   return tide_executor_add(executor, &callback->timer.callback);
 }
 
-/* One of its lanes may run the callback once, and publish, each; of a reentrant group all of them may. */
+/* Most concurrent runs of a callback, and so publications: one, or in a reentrant group the number of its lanes. */
 static uint32_t overlaps(const plan_t *plan, size_t callback) {
   return (uint32_t)plan->executors[plan->callbacks[callback].executor].lanes;
 }
 
-/* Messages that a topic may need: those that are filled in, that wait, and that are read. */
+/* Messages that a topic may need: being filled in, waiting, and being read. */
 static uint32_t loans(const plan_t *plan, size_t publisher) {
   uint32_t count = overlaps(plan, publisher);
   for (size_t index = 0; index < plan->callback_count; index++) {
@@ -246,7 +246,7 @@ static uint32_t loans(const plan_t *plan, size_t publisher) {
   return count;
 }
 
-/* The same of the topic of what several have published. */
+/* The same for the topic of joined instances. */
 static uint32_t joined_loans(const plan_t *plan, size_t callback) {
   const callback_plan_t *const waits = &plan->callbacks[callback];
   if (waits->join_count == 0u) return 0u;

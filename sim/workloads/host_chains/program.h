@@ -17,9 +17,9 @@ extern "C" {
 typedef struct program_world {
   const tide_platform_t *platform;
   const tide_lock_port_t *locks;                    /* may be null in a plan without locks */
-  void (*work)(void *context, int64_t duration_ns); /* takes so much time of the processor that it is called on */
-  /* Called by the lane in a callback's own code, before and after its work; may be null. release_ns: of the chain's
-   * instance. */
+  void (*work)(void *context, int64_t duration_ns); /* uses this much time of the calling processor */
+  /* Called by the lane in a callback's own code, before and after its work; may be null. release_ns: release of the
+   * chain's instance. */
   void (*on_begin)(void *context, size_t callback, int64_t release_ns);
   void (*on_end)(void *context, size_t callback, int64_t release_ns);
   void *context;
@@ -28,16 +28,16 @@ typedef struct program_world {
 typedef struct program program_t;
 
 typedef struct program_callback {
-  tide_timer_t timer; /* of a subscription only timer.callback is used */
+  tide_timer_t timer; /* a subscription uses only timer.callback */
   program_t *program;
   size_t index;
-  tide_local_topic_t topic; /* what it publishes: the release of the chain's instance, an int64_t */
+  tide_local_topic_t topic; /* its messages: the release of the chain's instance, an int64_t */
   tide_local_subscription_t subscription;
   tide_local_message_t *queue[PLAN_DEPTH];
-  tide_local_topic_t joined; /* of one that waits for several: the instances that all of them have published */
+  tide_local_topic_t joined; /* for a callback with several inputs: the instances published by all of them */
   struct {
     int64_t release_ns;
-    uint32_t arrived; /* a bit for each of them; 0: free */
+    uint32_t arrived; /* a bit for each input; 0: free */
   } arrivals[PLAN_DEPTH];
   size_t next_arrival;
   int64_t grid_ns; /* a timer's expiries are whole periods after it */
@@ -60,8 +60,8 @@ struct program {
   tide_queue_entry_t *waiting[PLAN_GROUPS][PLAN_CALLBACKS];
   tide_lock_set_t lock_set;
   tide_lock_t locks[PLAN_LOCKS];
-  unsigned inside[PLAN_LOCKS]; /* who has it */
-  uint64_t lock_errors;        /* takes that were refused, and two that had the same lock */
+  unsigned inside[PLAN_LOCKS]; /* number of holders */
+  uint64_t lock_errors;        /* refused takes, and locks held twice */
   tide_local_pool_t pool;
   void *messages;
   program_callback_t callbacks[PLAN_CALLBACKS];
@@ -70,13 +70,13 @@ struct program {
   uint64_t released[PLAN_CALLBACKS]; /* runs of a timer within the plan's duration */
 };
 
-/* Settings of the lanes are given before; all memory is taken here. TIDE_ERROR_FULL when there is none. plan and
- * program stay where they are. */
+/* Set the lanes' settings before; all memory is allocated here. TIDE_ERROR_FULL: no memory. plan and program must not
+ * move. */
 int program_init(program_t *program, const plan_t *plan, const program_world_t *world);
 /* The first expiry of each timer is at its offset or, without one, a period after start_ns and its share of the spread;
  * the last is before start_ns and the plan's duration. */
 void program_start(program_t *program, int64_t start_ns);
-/* No timer starts an instance any more, and nothing waits or runs. From any thread. */
+/* True if no timer will start an instance and no callback waits or runs. Callable from any thread. */
 bool program_is_quiet(const program_t *program);
 void program_stop(program_t *program);
 /* JSON on standard output. violations: broken rules, a line each, or null. */

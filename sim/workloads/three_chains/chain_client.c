@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A micro-ROS program that is a board of a system.toml: for each chain that comes there, timers that sample and
- * publish, and subscriptions that act and may publish again. Everything below main's set-up is plain rclc; what tide
- * adds are the chains with their levels, the policy of the executor and the way of sending, which `tide run` varies.
+/* A micro-ROS program that acts as a board of a system.toml: each of its chains has timers that sample and publish, and
+ * subscriptions that act and may publish again. Apart from main's set-up, all code is plain rclc; tide adds the chains
+ * with their levels, the policy of the executor and the send mode, which `tide run` varies.
  *
  * Latency of an instance: nominal expiry of its timer to completion of its last callback, on CLOCK_MONOTONIC. */
 #define _POSIX_C_SOURCE 200809L
@@ -107,14 +107,14 @@ static const char usage[] =
     "callbacks.\n";
 
 static struct {
-  const char *plan, *device, *udp, *trace; /* udp: port of the agent on this machine, in place of a device */
+  const char *plan, *device, *udp, *trace; /* udp: port of the agent on this machine, instead of a device */
   tide_policy_t policy;
   bool preemptive; /* a lane for each level */
   tide_send_t send;
   int64_t baud, mtu_bytes, key, domain, cpu, link_cpu, priority, link_priority, heartbeat_delay_ns;
   int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
   bool hold[TIDE_LEVEL_MAXIMUM + 1];
-  bool wait_for_start, waits; /* waits: for execution times, in place of computing */
+  bool wait_for_start, waits; /* waits: waits for execution times instead of computing */
 } options = {.policy = TIDE_POLICY_TIDE,
              .send = TIDE_SEND_ASYNCHRONOUS,
              .baud = 115200,
@@ -183,7 +183,7 @@ static void take_option(const char *name, const char *value) {
   }
 }
 
-/* Ends the program after --help, and with 2 and one line after words that make no sense. */
+/* Ends the program after --help, and with status 2 and an error message after invalid arguments. */
 static void read_options(int count, char **words) {
   for (int index = 1; index < count; index++) {
     if (strcmp(words[index], "--help") == 0) {
@@ -218,11 +218,11 @@ static void read_options(int count, char **words) {
 /* ---- messages of any ROS 2 type, as they are on the wire ---- */
 
 typedef struct raw_message {
-  uint8_t *bytes; /* of the serialised message without encapsulation */
+  uint8_t *bytes; /* the serialised message without encapsulation */
   size_t size, capacity;
 } raw_message_t;
 
-/* A type that is known by name only; its messages are raw_message_t. Must not move. */
+/* A type known only by its name; its messages are raw_message_t. Must not move. */
 typedef struct raw_type {
   char package[PLAN_TYPE_BYTES], dds_name[PLAN_TYPE_BYTES + 16];
   tide_message_type_t type;
@@ -252,7 +252,7 @@ static void decode(tide_cdr_t *cdr, void *message) {
   tide_cdr_get_bytes(cdr, raw->bytes, raw->size);
 }
 
-/* name: as std_msgs/msg/String. False: it is none. */
+/* name: like std_msgs/msg/String. False: not a type. */
 static bool raw_type_init(raw_type_t *type, const char *name) {
   if (strlen(name) >= sizeof type->package) return false;
   memcpy(type->package, name, strlen(name) + 1);
@@ -274,7 +274,7 @@ static bool raw_type_init(raw_type_t *type, const char *name) {
   return true;
 }
 
-/* name: as std_srvs/srv/Trigger. False: it is none. */
+/* name: like std_srvs/srv/Trigger. False: not a type. */
 static bool raw_service_init(raw_service_t *service, const char *name) {
   char part[PLAN_TYPE_BYTES + 16];
   snprintf(part, sizeof part, "%s_Request", name);
@@ -288,7 +288,7 @@ static bool raw_service_init(raw_service_t *service, const char *name) {
   return known;
 }
 
-/* Room for any message; false: no memory. */
+/* Allocates room for any message; false: no memory. */
 static bool raw_message_reserve(raw_message_t *message) {
   message->bytes = malloc(PLAN_PAYLOAD_BYTES);
   message->capacity = PLAN_PAYLOAD_BYTES;
@@ -296,8 +296,8 @@ static bool raw_message_reserve(raw_message_t *message) {
   return message->bytes != NULL;
 }
 
-/* False, with one line on standard error: the file cannot be read, is empty, or is larger than PLAN_PAYLOAD_BYTES.
- * The memory is the message's for good. */
+/* False, with an error message: the file cannot be read, is empty, or is larger than PLAN_PAYLOAD_BYTES. The message
+ * keeps the memory permanently. */
 static bool raw_message_read(raw_message_t *message, const char *file) {
   if (!raw_message_reserve(message)) return false;
   FILE *stream = fopen(file, "rb");
@@ -312,10 +312,10 @@ static bool raw_message_read(raw_message_t *message, const char *file) {
   return false;
 }
 
-/* ---- records: kept by the callbacks, printed by a thread of its own, as real-time threads neither format nor write.
- * What a board does of a chain's instance is one line of JSON on standard output. ---- */
+/* ---- records: written by the callbacks, printed by another thread, as real-time threads neither format nor write. The
+ * board's part of a chain's instance is one line of JSON on standard output. ---- */
 
-/* One run of a callback, on CLOCK_MONOTONIC; 0: it did not get to. cpu: its processor time. */
+/* One run of a callback, on CLOCK_MONOTONIC; 0: not reached. cpu: its processor time. */
 typedef struct record {
   int64_t start_ns, end_ns, cpu_ns;
 } record_t;
@@ -357,7 +357,7 @@ static bool ends_here(const plan_chain_t *chain) {
   return plan.callbacks[chain->first + chain->count - 1].out.topic[0] == '\0';
 }
 
-/* A latency has what begins and ends on this board. */
+/* Latencies exist for chains that begin and end on this board. */
 static void print_instance(const plan_chain_t *chain, uint32_t index) {
   const record_t *first = recorder_at(&plan.callbacks[chain->first], index);
   const record_t *last = recorder_at(&plan.callbacks[chain->first + chain->count - 1], index);
@@ -409,7 +409,7 @@ static bool allocate(void) {
   return whole;
 }
 
-/* Before the program raises its own priority, which threads inherit. */
+/* Call before the program raises its own priority, which threads inherit. */
 static bool recorder_start(void) {
   if (!allocate()) return false;
   pthread_mutexattr_t attributes;
@@ -420,7 +420,7 @@ static bool recorder_start(void) {
   return pthread_create(&recorder.thread, NULL, print_until_stopped, NULL) == 0;
 }
 
-/* The last callback of the instance on this board has ended; its records do not change any more. */
+/* Call when the last callback of the instance on this board has ended; its records do not change any more. */
 static void recorder_finish(size_t chain, uint32_t index) {
   pthread_mutex_lock(&recorder.finishing);
   const size_t count = atomic_load_explicit(&recorder.finished_count, memory_order_relaxed);
@@ -445,8 +445,8 @@ static void print_missing(const plan_chain_t *chain, int64_t now_ns) {
   }
 }
 
-/* Prints the rest, then of the chains that begin here a line for each instance that did not finish (lost) or never
- * started, because its timer had no chance to run in its period (skipped), and ends the thread. */
+/* Prints the remaining instances, then for the chains that begin here a line for each instance that did not finish
+ * (lost) or never started because its timer could not run in its period (skipped), and ends the thread. */
 static void recorder_stop(int64_t now_ns) {
   atomic_store(&recorder.stopping, true);
   pthread_join(recorder.thread, NULL);
@@ -460,7 +460,8 @@ static void recorder_stop(int64_t now_ns) {
 }
 
 /* ---- the trace: drained to a file by a thread without urgency. An instance is TRACE_INSTANCE of its chain's index in
- * the plan, from 1, and its number: so levels that chains share are told apart, and what is of no chain has none. ----
+ * the plan, from 1, and its number: this distinguishes chains on a common level, and records without a chain have none.
+ * ----
  */
 
 #define TRACE_INSTANCE(chain, index) (((uint32_t)(chain) + 1u) << 24 | ((index)&0xFFFFFFu))
@@ -483,7 +484,7 @@ static int write_block(void *context, const uint8_t *bytes, size_t count) {
   return fwrite(bytes, 1, count, trace.file) == count ? TIDE_OK : TIDE_ERROR_FULL;
 }
 
-/* A disk that is full is told once; from then on the rings count what is dropped. */
+/* A full disk is reported once; from then on the rings count dropped records. */
 static void drain(void) {
   for (size_t ring = 0; ring < RINGS && !trace.failed; ring++) {
     trace.failed = tide_trace_drain(&trace.rings[ring], UINT32_MAX, write_block, NULL) < 0;
@@ -501,7 +502,7 @@ static void *drain_until_stopped(void *argument) {
   return NULL;
 }
 
-/* Before the program raises its own priority, which threads inherit. */
+/* Call before the program raises its own priority, which threads inherit. */
 static bool trace_open(const char *path) {
   trace.file = fopen(path, "wb");
   if (trace.file == NULL) {
@@ -514,7 +515,7 @@ static bool trace_open(const char *path) {
   return pthread_create(&trace.thread, NULL, drain_until_stopped, NULL) == 0;
 }
 
-/* Rings for the daemon and all lanes: when the lanes are chosen, before they run. */
+/* Rings for the daemon and all lanes: call after the lanes are chosen and before they run. */
 static void trace_attach(rclc_support_t *support, rclc_executor_t *executor) {
   if (trace.file == NULL) return;
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
@@ -527,12 +528,12 @@ static void trace_attach(rclc_support_t *support, rclc_executor_t *executor) {
   tide_platform_exit(session->daemon.platform, state);
 }
 
-/* Rings for the budgets of lanes: when they have them, while they run. */
+/* Rings for the budgets of lanes: call while the lanes run with them. */
 static void trace_attach_budgets(rclc_executor_t *executor) {
   if (trace.file == NULL) return;
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
   for (size_t lane = 0; lane < config->lane_count; lane++) {
-    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* what tide_posix_budget_hooks has set */
+    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* set by tide_posix_budget_hooks */
     if (budget == NULL || budget->owner == NULL) continue;
     pthread_mutex_lock(&budget->owner->mutex);
     budget->budget.trace = &trace.rings[FIRST_BUDGET + lane];
@@ -563,7 +564,7 @@ static tide_posix_budgets_t supervisor;
 static tide_posix_budget_t own;
 static tide_replenishment_t replenishments[REPLENISHMENTS];
 
-/* For the calling thread; where it waits it is taken for one that waits for the processor. */
+/* For the calling thread; while it waits, it counts as waiting for the processor. */
 static bool take_budget(int priority, int64_t budget_ns, int64_t period_ns) {
   const tide_budget_config_t config = {.priority = priority,
                                        .budget_ns = budget_ns,
@@ -582,12 +583,12 @@ static void note(unsigned level, tide_posix_budget_t *budget) {
   if (tide_posix_budget_counters(budget, &noted[noted_count].counters) == TIDE_OK) noted_count++;
 }
 
-/* Keeps the counters while the lanes have them. */
+/* Saves the counters while the lanes have budgets. */
 static void note_budgets(rclc_executor_t *executor) {
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
   if (own.owner != NULL) note(0, &own);
   for (size_t lane = 0; lane < config->lane_count; lane++) {
-    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* what tide_posix_budget_hooks has set */
+    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* set by tide_posix_budget_hooks */
     if (budget != NULL) note(config->lanes[lane].settings.least_level, budget);
   }
 }
@@ -604,25 +605,25 @@ static void print_budgets(void) {
   putchar(']');
 }
 
-/* ---- callbacks: what each is described to do, with what it received ---- */
+/* ---- callbacks: the described work of each, and its received messages ---- */
 
 typedef struct callback {
   const plan_callback_t *plan;
   raw_type_t in_type, out_type;
   raw_message_t in, out;
-  raw_message_t reply; /* of a service: where rclc looks for it, whichever of its callbacks made it */
+  raw_message_t reply; /* for a service: the reply that rclc sends, filled in by any of its callbacks */
   rcl_publisher_t publisher;
   rcl_subscription_t subscription;
   raw_service_t served, requested;
   rcl_service_t service;
-  rcl_client_t client; /* of the callback that requests; the one that takes the reply uses it */
+  rcl_client_t client; /* owned by the requesting callback; the one that takes the reply uses it */
   rcl_timer_t timer;
   uint32_t taken;  /* messages since the first release */
-  int64_t sent_ns; /* what it took of late to make and send its message, at most */
-  uint8_t *came;   /* of one that joins: by instance a bit for each message that is there */
+  int64_t sent_ns; /* recent longest time to create and send its message */
+  uint8_t *came;   /* for a join: by instance, a bit for each arrived message */
 } callback_t;
 
-/* What a callback waits for beside its first message. */
+/* The inputs that a callback waits for besides its first one. */
 typedef struct join {
   callback_t *callback;
   const plan_message_t *plan;
@@ -635,15 +636,15 @@ typedef struct join {
 
 static callback_t callbacks[PLAN_CALLBACKS];
 static join_t joins[PLAN_JOINS];
-static atomic_uint publish_failures, unexpected; /* of all lanes */
+static atomic_uint publish_failures, unexpected; /* counters of all lanes */
 
 enum {
-  WAKE_UP_NS = 30000, /* a sleep may end so late */
-  SPARE_NS = 10000    /* of what it takes to begin and to end */
+  WAKE_UP_NS = 30000, /* greatest delay of the end of a sleep */
+  SPARE_NS = 10000    /* margin for beginning and ending */
 };
 static int64_t waited_ns;
 
-/* The processor time of the calling thread, with what it waited for in its place. */
+/* The processor time of the calling thread, including waiting that replaces it. */
 static int64_t executed_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID) + waited_ns; }
 
 static void wait_ns(int64_t duration_ns) {
@@ -655,8 +656,8 @@ static void wait_ns(int64_t duration_ns) {
   waited_ns += duration_ns - (executed_ns() - begin_ns);
 }
 
-/* What is described is the worst that occurs, and what surrounds the work is not known before: as much as that took of
- * late is left free. */
+/* The described time is the maximum, and the time of the surrounding work is not known in advance, so its recent
+ * longest value is left free. */
 static int64_t work_of_ns(const callback_t *callback, int64_t spent_ns) {
   const int64_t execution_ns = callback->plan->execution_ns, needed_ns = callback->plan->least_ns - spent_ns;
   const int64_t left_ns = callback->plan->limit_ns - callback->sent_ns - spent_ns - SPARE_NS;
@@ -676,7 +677,7 @@ static bool subscribes(const callback_t *callback) { return callback->plan->in.t
 
 static bool serves(const callback_t *callback) { return callback->plan->role == PLAN_SERVICE; }
 
-/* A service that several chains ask is one, and belongs to the first of its callbacks. */
+/* A service called by several chains exists once, and belongs to the first of its callbacks. */
 static callback_t *server_of(const callback_t *callback) { return &callbacks[callback->plan->server]; }
 
 static bool has_service(const callback_t *callback) { return serves(callback) && server_of(callback) == callback; }
@@ -687,7 +688,7 @@ static bool publishes(const callback_t *callback) {
   return callback->plan->out.topic[0] != '\0' && !serves(callback) && !requests(callback);
 }
 
-/* That this callback's reply comes through. */
+/* True if the reply belongs to this callback. */
 static rcl_client_t *client_of(callback_t *callback) { return &callbacks[callback->plan->request].client; }
 
 static bool is_last(const callback_t *callback) {
@@ -717,7 +718,7 @@ static tide_callback_t *core_of(callback_t *callback) {
   }
 }
 
-/* The whole of a callback: works, sends, and keeps when. What a service replies leaves when it has returned. */
+/* The whole callback: works, sends, and records the times. A service's reply is sent after it has returned. */
 static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
   const uint32_t traced = TRACE_INSTANCE(callback->plan->chain, index);
   if (trace.file != NULL) tide_trace_set_instance(&trace.rings[DAEMON], core_of(callback)->priority, traced);
@@ -740,7 +741,7 @@ static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int6
   if (is_last(callback)) recorder_finish(callback->plan->chain, index);
 }
 
-/* An instance is that of its expiry: late in its period it may start in the next one. */
+/* The instance is identified by its expiry, as a late callback may start in the next period. */
 static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
   const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
@@ -749,11 +750,11 @@ static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   const plan_chain_t *chain = chain_of(&callbacks[number]);
   const int64_t since_ns = since_first_ns(chain, tide_rclc_timer_callback(timer)->ready_ns);
   const int64_t index = since_ns / chain->period_ns;
-  if (since_ns < 0 || index >= chain->instances) return; /* past the last counted period */
+  if (since_ns < 0 || index >= chain->instances) return; /* after the last counted period */
   execute(&callbacks[number], (uint32_t)index, start_ns, start_cpu_ns);
 }
 
-/* The instance that a message is of; -1: of none, or of one that has been here. taken: messages before this one. */
+/* The instance of a message; -1: none, or one already processed. taken: messages before this one. */
 static int64_t instance_of(callback_t *callback, const raw_message_t *message, number_place_t place, uint32_t *taken,
                            int64_t at_ns) {
   const plan_chain_t *chain = chain_of(callback);
@@ -766,7 +767,8 @@ static int64_t instance_of(callback_t *callback, const raw_message_t *message, n
   return recorder_at(callback->plan, (uint32_t)index)->end_ns == 0 ? index : -1;
 }
 
-/* All messages of the instance are there. Those of one callback come in one lane, as they are of one level. */
+/* True once all messages of the instance have arrived. One lane takes all messages of a callback, as they have one
+ * level. */
 static bool is_last_of_join(callback_t *callback, int64_t index, unsigned bit) {
   if (callback->came == NULL) return true;
   callback->came[index] |= (uint8_t)(1u << bit);
@@ -795,7 +797,7 @@ static void on_join(const void *message, void *context) {
   }
 }
 
-/* Of the callbacks of a service; NULL: of none. */
+/* The requested callback of a service; NULL: none. */
 static callback_t *asked_by(const callback_t *server, const raw_message_t *message) {
   for (size_t index = 0; index < plan.callback_count; index++) {
     callback_t *callback = &callbacks[index];
@@ -827,7 +829,7 @@ static void on_reply(const void *message, rmw_request_id_t *request_id) {
 
 /* ---- set-up ---- */
 
-enum { ENTITY_MS = 10000 }; /* the computer may be busy */
+enum { ENTITY_MS = 10000 }; /* long, as the computer may be busy */
 static tide_chain_t priorities[PLAN_CHAINS];
 
 static void on_signal(int number) {
@@ -944,8 +946,8 @@ static void register_handle(rclc_executor_t *executor, callback_t *callback) {
   }
 }
 
-/* Timers first, then the others, both in order of the plan: the order in which the batch executor runs what is ready
- * in the same round. The priorities do not depend on it. */
+/* Timers first, then the others, both in order of the plan: the order in which the batch executor runs callbacks that
+ * are ready in the same round. The priorities do not depend on it. */
 static void register_handles(rclc_executor_t *executor) {
   for (size_t index = 0; index < plan.callback_count; index++) {
     if (!subscribes(&callbacks[index])) {
@@ -955,7 +957,7 @@ static void register_handles(rclc_executor_t *executor) {
   for (size_t index = 0; index < plan.callback_count; index++) register_handle(executor, &callbacks[index]);
 }
 
-/* What comes from elsewhere is behind the node or the board that published it. */
+/* An input from elsewhere comes after the node or board that published it. */
 static void name_callback(tide_chain_t *chain, callback_t *callback) {
   if (subscribes(callback)) {
     tide_chain_add_remote(chain);
@@ -976,7 +978,7 @@ static void name_callback(tide_chain_t *chain, callback_t *callback) {
   }
 }
 
-/* The whole difference between this program and its micro-ROS original. */
+/* The only difference between this program and its micro-ROS original. */
 static void name_chains(void) {
   for (size_t index = 0; index < plan.chain_count; index++) {
     const plan_chain_t *described = &plan.chains[index];
@@ -1010,8 +1012,7 @@ static tide_lane_settings_t lane_of(unsigned level, size_t number) {
   return lane;
 }
 
-/* One lane for each level, the more urgent the higher its priority, all of them on the executor's processor; or one for
- * all. */
+/* One lane for each level, with a priority by urgency, all on the executor's processor; or one lane for all. */
 static void choose_lanes(rclc_executor_t *executor) {
   tide_lane_settings_t lanes[PLAN_CHAINS];
   size_t count = 0;
@@ -1024,7 +1025,7 @@ static void choose_lanes(rclc_executor_t *executor) {
   require(tide_rclc_executor_set_lanes(executor, lanes, count), "choosing the lanes");
 }
 
-/* Whoever started this program is gone when nothing more can come: a board that stays would keep its line busy. */
+/* The program's parent has ended if its input has closed: a remaining board would keep its line busy. */
 static void *end_with_input(void *unused) {
   (void)unused;
   char line[64];
@@ -1034,7 +1035,7 @@ static void *end_with_input(void *unused) {
   return NULL;
 }
 
-/* When to release first: as the one who starts says, or soon. */
+/* Time of the first release: given by the parent, or soon. */
 static int64_t wait_for_start(void) {
   printf("{\"event\": \"ready\"}\n");
   fflush(stdout);
@@ -1060,7 +1061,7 @@ static void release_timers(int64_t first_ns) {
 
 /* ---- the run ---- */
 
-/* Beside the lanes, with the scheduling of main. */
+/* Runs besides the lanes, with the scheduling of main. */
 static void *stop_when_interrupted(void *executor) {
   const struct timespec pause = {.tv_nsec = 50000000};
   for (bool attached = false; !interrupted; nanosleep(&pause, NULL)) {
@@ -1071,7 +1072,7 @@ static void *stop_when_interrupted(void *executor) {
   return NULL;
 }
 
-/* A budget is a lane's, and the baseline has none: there it is the thread's. */
+/* A budget belongs to a lane; for the baseline, which has none, it belongs to the thread. */
 static bool has_lanes(void) {
   return options.preemptive || (options.budget_ns > 0 && options.policy != TIDE_POLICY_BATCH);
 }
@@ -1160,7 +1161,7 @@ int main(int count, char **words) {
     return 1;
   }
   if (options.trace != NULL && !trace_open(options.trace)) return 1;
-  mlockall(MCL_CURRENT | MCL_FUTURE); /* as good as it gets: without the right to, pages may still be fetched late */
+  mlockall(MCL_CURRENT | MCL_FUTURE); /* best effort: without the permission, pages may still be loaded late */
 
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t init_options = rcl_get_zero_initialized_init_options();
@@ -1194,7 +1195,7 @@ int main(int count, char **words) {
   require(tide_rclc_executor_set_policy(&executor, options.policy), "choosing the policy");
   if (has_lanes()) choose_lanes(&executor);
   register_handles(&executor);
-  if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* the baseline knows nothing of priorities */
+  if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* the baseline ignores priorities */
 
   trace_attach(&support, &executor);
   release_timers(wait_for_start());
