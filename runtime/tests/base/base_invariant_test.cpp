@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TIDE_INVARIANT does when invariants are checked, and when they are not.
+// TIDE_INVARIANT with checked invariants and without.
 #include <gtest/gtest.h>
 
 #undef TIDE_INVARIANTS

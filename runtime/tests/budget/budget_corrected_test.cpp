@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corrected rule against a reference that knows nothing of portions: the budget is a row of single units, each with
-// the time from which it may be used. And the bounds that the header promises, over all windows of random runs.
+// The corrected rule against a reference without portions: the budget is a row of single units, each with the time from
+// which it may be used. Also checks the header's bounds over all windows of random runs.
 #include <gtest/gtest.h>
 
 #include "budget_world.h"
@@ -9,7 +9,7 @@ namespace budget_corrected_test {
 
 using namespace budget_world;
 
-// One unit of processor time is one entry. Slow, and hard to get wrong.
+// One unit of processor time is one entry: slow, but simple.
 class Units {
  public:
   explicit Units(const Case &drawn) : drawn_(drawn), times_(static_cast<size_t>(drawn.budget), 0) {}
@@ -63,7 +63,7 @@ TEST(BudgetCorrected, AgreesWithUnitsAtEveryInstant) {
   }
 }
 
-// Looks that come late: the units that were used then are those at the front, usable or not.
+// Late accounting: the units used then are those at the front, usable or not.
 TEST(BudgetCorrected, BorrowsWhatALateLookLetThrough) {
   for (uint64_t seed = 1; seed <= 1500; seed++) {
     const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule of POSIX, tick by tick as its text says, beside the machine; and the defects of the text, which the
-// corrected rule does not have.
+// The rule of POSIX, implemented tick by tick from its text, compared with the machine; and the defects of the text,
+// which the corrected rule does not have.
 #include <gtest/gtest.h>
 
 #include "budget_world.h"
@@ -100,7 +100,7 @@ class Lane {
     EXPECT_EQ(tide_budget_init(&machine_, &config, 0), 0);
   }
   void ready(int64_t now) { tide_budget_ready(&machine_, now); }
-  // Runs from `from` to `to`, looked after at each deadline; what of it was at high priority.
+  // Runs from `from` to `to`, accounted at each deadline; returns the time at high priority.
   int64_t run(int64_t from, int64_t to) {
     tide_budget_run(&machine_, from);
     int64_t high = 0;
@@ -120,14 +120,14 @@ class Lane {
   tide_replenishment_t storage_[8]{};
 };
 
-// Stanovich et al., premature replenishment: what was replenished at 50 comes back at 90 with the rest of its
+// Stanovich et al., premature replenishment: the amount replenished at 50 returns at 90 with the rest of its
 // activation.
 int64_t used_within_two_periods(tide_budget_rule_t rule) {
   Lane lane(rule);
   lane.ready(0);
   int64_t used = lane.run(0, 2);
   lane.block(2);
-  lane.ready(40);  // and somebody more urgent runs until 50
+  lane.ready(40);  // and a more urgent thread runs until 50
   used += lane.run(50, 100);
   return used;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both rules have in common: worked examples, limits, hostile numbers.
+// Common properties of both rules: worked examples, limits, hostile numbers.
 #include <gtest/gtest.h>
 
 #include "budget_world.h"
@@ -52,7 +52,7 @@ TEST_P(BudgetRules, FallsWhenTheBudgetIsUsedAndRisesOnePeriodAfterTheActivation)
   tide_budget_account(&lane_, 20, 1060);
   EXPECT_EQ(priority(), kLow);
   EXPECT_EQ(deadline(), 1110);
-  tide_budget_account(&lane_, 50, 1110);  // what it used at its low priority is free
+  tide_budget_account(&lane_, 50, 1110);  // time at its low priority is not charged
   EXPECT_EQ(priority(), kHigh);
   EXPECT_EQ(deadline(), 1140);
   EXPECT_EQ(lane_.counters.exhaustions, 1u);
@@ -110,7 +110,7 @@ TEST_P(BudgetRules, RaisedWhileItSleeps) {
   tide_budget_ready(&lane_, 170);
   tide_budget_run(&lane_, 170);
   tide_budget_account(&lane_, 30, 200);
-  EXPECT_EQ(deadline(), 270);  // from its activation, not from when it could have started
+  EXPECT_EQ(deadline(), 270);  // from its activation, not from its possible start
 }
 
 TEST_P(BudgetRules, EventsThatDoNotFitChangeNothing) {
@@ -181,7 +181,7 @@ TEST_P(BudgetRules, HostileNumbers) {
   }
 }
 
-// The counters say how much of what was used was beyond the budget, and what waited too long to be made up for.
+// The counters show the time used beyond the budget, and the time that waited too long to be made up for.
 TEST(BudgetCounters, OverrunAndForgiven) {
   tide_replenishment_t storage[4];
   const tide_budget_config_t config = {.priority = kHigh,
@@ -197,7 +197,7 @@ TEST(BudgetCounters, OverrunAndForgiven) {
   tide_budget_run(&lane, 350);
   EXPECT_EQ(lane.counters.forgiven, 1u);
   tide_budget_preempt(&lane, 5, 355);
-  tide_budget_run(&lane, 355);  // goes on: no new wait
+  tide_budget_run(&lane, 355);  // continues: no new wait
   EXPECT_EQ(lane.counters.forgiven, 1u);
   tide_budget_account(&lane, 5, 360);  // its portion is usable since 250 and again from 350
   EXPECT_EQ(tide_budget_priority(&lane), kHigh);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane in a world of unit ticks: it becomes ready, is preempted, blocks, by a seed; the machine under test gets the
-// events as a scheduler would give them.
+// A lane in a world of unit ticks: it becomes ready, is preempted and blocks at random by seed; the machine under test
+// gets the events as from a scheduler.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace budget_world {
 
 constexpr int32_t kHigh = 60, kLow = 6;
-constexpr int64_t kLatest = 4;  // ticks by which a late look is late
+constexpr int64_t kLatest = 4;  // greatest delay of the accounting, in ticks
 
 struct Case {
   int64_t budget, period;
@@ -36,9 +36,9 @@ inline Case draw(uint64_t seed, tide_budget_rule_t rule) {
 enum class Looks { kExact, kLate };
 enum class Others { kPreempt, kNone };
 
-// What happened at the beginning of a tick, in this order.
+// Events at the beginning of a tick, in this order.
 struct Step {
-  int64_t charged = 0;  // ticks that the machine was told of
+  int64_t charged = 0;  // ticks reported to the machine
   bool blocked = false, activated = false, resumed = false;
   bool looked = false;  // any event
 };

@@ -220,8 +220,8 @@ TEST(Cdr, BooleansAboveOneAreRefused) {
   EXPECT_EQ(cdr.status, TIDE_ERROR_MALFORMED);
 }
 
-// Any run of values comes back, in both byte orders, from any origin; measuring agrees with writing; a buffer that is
-// any number of bytes short fails without a write beyond it.
+// Any sequence of values is read back unchanged, in both byte orders, from any origin; measuring agrees with writing;
+// with a buffer that is too short by any number of bytes, writing fails without exceeding it.
 struct Step {
   int kind;
   uint64_t value;

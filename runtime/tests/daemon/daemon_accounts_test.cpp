@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose slots are whose: nobody takes what another one needs, whatever comes in.
+// Reservation of slots: no reader takes slots that another one needs, regardless of the traffic.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,7 +23,7 @@ Bytes data_for(size_t reader, uint8_t mark) {
   return submessage(TIDE_XRCE_DATA, Bytes{0, static_cast<uint8_t>(reader + 1), 0, 6, mark});
 }
 
-// Readers 0 to 2; the priority of each is its number. Anything else is for nobody.
+// Readers 0 to 2; the priority of each is its number. Any other number has no reader.
 struct Readers : peer::Receiver {
   explicit Readers(const Options &options, uint16_t wanted = 2) : peer::Receiver(options) {
     priority_of = [](uint8_t, tide_xrce_request_t request) -> int32_t {
@@ -56,7 +56,7 @@ struct Readers : peer::Receiver {
     tide_receiver_finish(&core, slot);
     return count;
   }
-  // What the counts say is what the slots say, and what is promised is there.
+  // The counts agree with the slots, and the promised slots are available.
   void check() const {
     size_t free = 0, owed = 0;
     std::map<const tide_account_t *, size_t> used;
@@ -75,7 +75,7 @@ struct Readers : peer::Receiver {
     ASSERT_TRUE(!settled || free >= owed);
     check_reassemblies();
   }
-  // With one for each of them, a reader that has none in use finds one, whatever the others do.
+  // With one for each reader, a reader without a used one finds one, regardless of the others.
   void check_reassemblies() const {
     size_t free = 0, without = 0;
     std::map<const tide_account_t *, size_t> used;
@@ -202,7 +202,7 @@ TEST(daemon_accounts, a_full_reader_holds_its_stream_and_loses_nothing) {
 
 using peer::cut;
 
-// A message of two fragments for a reader, as far as it goes.
+// A message of two fragments for a reader, as far as it is accepted.
 void arrive_cut(Readers &r, size_t reader, uint16_t &sequence, uint8_t mark, size_t parts = 2) {
   Bytes body{0, static_cast<uint8_t>(reader + 1), 0, 6, mark};
   body.resize(150);
@@ -272,7 +272,7 @@ TEST(daemon_accounts, fragments_that_nobody_reads_take_no_memory) {
 
 class DaemonFragmentsSeeds : public testing::TestWithParam<unsigned> {};
 
-// Floods of messages in fragments, whole and broken off, readers that release at any time.
+// Floods of messages in fragments, complete and aborted, readers that release at any time.
 TEST_P(DaemonFragmentsSeeds, each_finds_its_first_memory) {
   std::mt19937 random(GetParam());
   auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
@@ -301,7 +301,7 @@ TEST_P(DaemonFragmentsSeeds, each_finds_its_first_memory) {
 
 INSTANTIATE_TEST_SUITE_P(Any, DaemonFragmentsSeeds, testing::Range(1u, 51u));
 
-// A peer that keeps to the protocol: window 16, sends again what is asked for, asks by HEARTBEATs.
+// A peer that follows the protocol: window 16, repeats requested messages, sends HEARTBEATs.
 struct Sender {
   Readers &r;
   size_t reader;
@@ -329,8 +329,8 @@ struct Sender {
   }
 };
 
-// Reliable senders and floods of best effort, readers that take at any time: all that is reliable comes once and in
-// order, and a reader that uses less than is reserved for it always gets its frame.
+// Reliable senders and floods of best effort, readers that take at any time: all reliable messages arrive once and in
+// order, and a reader that uses less than its reservation always gets its frame.
 class DaemonAccountsSeeds : public testing::TestWithParam<unsigned> {};
 
 TEST_P(DaemonAccountsSeeds, reservations_hold_and_reliable_loses_nothing) {

@@ -124,7 +124,7 @@ const Flood kFloods[] = {
      }},
 };
 
-// Where the slots double, so does the cost, within a tenth and a constant; a quadratic one would be four times as much.
+// If the slots double, so does the cost, within a tenth and a constant; a quadratic one would be four times as much.
 void expect_linear(const char *name, const std::function<uint64_t(size_t)> &cost) {
   uint64_t before = cost(8), first = before;
   for (size_t slots = 16; slots <= 256; slots *= 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a transmitter asks for an acknowledgment by itself.
+// When a transmitter requests an acknowledgment by itself.
 #include <gtest/gtest.h>
 
 #include "daemon_peer.h"

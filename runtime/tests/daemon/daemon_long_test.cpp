@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages longer than any node: the parts on the wire, what stands behind them, and how they end.
+// Messages longer than any node: their parts on the wire, the messages after them, and their end.
 #include <gtest/gtest.h>
 
 #include "daemon_peer.h"
@@ -64,7 +64,7 @@ TEST_F(Long, PartsStandTogetherAndComeBackAsTheyAreAcknowledged) {
   EXPECT_EQ(sent(), "F2F3");
   t.acknack(reliable0, 2, 0);
   EXPECT_EQ(nodes(), 1);
-  t.acknack(reliable0, 4, 0);  // all that was there
+  t.acknack(reliable0, 4, 0);  // everything sent
   EXPECT_EQ(nodes(), 2);
   EXPECT_EQ(sent(), "");
   EXPECT_EQ(put(60, true), TIDE_OK);
@@ -89,7 +89,7 @@ TEST_F(Long, AnotherOneWaits) {
   EXPECT_EQ(other.stream, 0);
 }
 
-// A peer would join what follows to it.
+// A peer would append the following fragments to it.
 TEST_F(Long, WhenItIsGivenUpNothingLeavesUntilTheNextSession) {
   take(2);
   EXPECT_EQ(t.submit(reliable0, sample(8, 190), TIDE_PRIORITY(0, 0)), TIDE_OK);
@@ -102,7 +102,7 @@ TEST_F(Long, WhenItIsGivenUpNothingLeavesUntilTheNextSession) {
   EXPECT_TRUE(message.lost);
   EXPECT_EQ(put(10, false), TIDE_ERROR_DISCONNECTED);
   EXPECT_EQ(sent(), "");
-  t.acknack(reliable0, 3, 0);  // of what has left
+  t.acknack(reliable0, 3, 0);  // of the sent part
   t.acknack(reliable0, 0, 0xF);
   EXPECT_EQ(sent(), "");
   tide_transmitter_reset(&t.core, true);

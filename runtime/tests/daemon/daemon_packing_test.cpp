@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reliable samples that share a frame while they wait: which may, what becomes of them, and that they arrive once each,
-// in order.
+// Reliable samples that share a frame while they wait: which ones may, how they are sent, and that each arrives once
+// and in order.
 #include <gtest/gtest.h>
 
 #include "daemon_peer.h"
@@ -53,14 +53,14 @@ struct Packing : testing::Test {
               int64_t expires_ns = TIDE_FOREVER) {
     EXPECT_EQ(t.submit(stream, bytes, priority, 0, expires_ns), TIDE_OK);
   }
-  // Two are out and fill the window; what is submitted now waits.
+  // Two are in transfer and fill the window; further samples wait.
   void fill_window() {
     for (uint8_t mark : {1, 2}) {
       submit(sample(mark));
       EXPECT_EQ(marks_of(t.send()), std::vector<int>{mark});
     }
   }
-  // Of what waits, when everything that is out has been acknowledged.
+  // Marks of the waiting samples, after everything sent has been acknowledged.
   std::vector<std::vector<int>> frames(uint16_t out = 2) {
     std::vector<std::vector<int>> all;
     for (;;) {

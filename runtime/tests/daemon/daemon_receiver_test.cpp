@@ -23,7 +23,7 @@ Bytes data(uint8_t mark, size_t bytes = 4) {
   return submessage(TIDE_XRCE_DATA, body);
 }
 
-// Remembers the last octet of every body that is delivered.
+// Records the last octet of every delivered body.
 struct Receiver : peer::Receiver {
   explicit Receiver(const Options &options = {}) : peer::Receiver(options) {
     on_submessage = [this](const tide_delivery_t &delivery) {
@@ -134,7 +134,7 @@ TEST(daemon_receiver, duplicates_and_messages_beyond_the_window) {
   r.process_all();
   r.acknacks.clear();
   EXPECT_EQ(r.arrive(message(reliable0, 0, {data(0)})), 0);
-  EXPECT_EQ(r.acknacks, (std::vector<Acknack>{{reliable0, 1, 0}}));  // the answer was lost, it seems
+  EXPECT_EQ(r.acknacks, (std::vector<Acknack>{{reliable0, 1, 0}}));  // the answer was apparently lost
   EXPECT_EQ(r.arrive(message(reliable0, 5, {data(5)})), 0);
   EXPECT_EQ(r.arrive(message(reliable0, 4, {data(4)})), 1);
   EXPECT_EQ(r.core.counters.duplicates, 2u);
@@ -168,7 +168,7 @@ TEST(daemon_receiver, damaged_frames_are_dropped_and_asked_for) {
   EXPECT_TRUE(r.acknacks.empty());
 }
 
-// Counts what the reception handler was told, by the last octet of its body.
+// Counts calls of the reception handler, by the last octet of the body.
 struct Answered : Receiver {
   explicit Answered(const Options &options = {}) : Receiver(options) {
     on_control = [this](const tide_delivery_t &delivery) {
@@ -186,7 +186,7 @@ TEST(daemon_receiver, answers_in_their_turn_need_neither_slot_nor_executor) {
   EXPECT_EQ(r.arrive(message(reliable0, 0, {status(0)})), 0);
   EXPECT_EQ(r.answers, (Marks{0}));
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 1, 0}));
-  // Early ones give way to what is more urgent, and are asked for; nothing wedges.
+  // Early messages are replaced by more urgent ones, and are requested again; nothing blocks.
   EXPECT_EQ(r.arrive(message(reliable0, 2, {status(2)})), 0);
   EXPECT_EQ(r.answers, (Marks{0}));
   EXPECT_EQ(r.arrive(message(reliable0, 1, {status(1)})), 0);
@@ -209,7 +209,7 @@ TEST(daemon_receiver, answers_that_waited_for_their_turn_follow_at_once) {
   EXPECT_EQ(r.arrive(message(reliable0, 0, {status(0)})), 0);
   EXPECT_EQ(r.answers, (Marks{0, 1, 2, 3}));
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 3, 0b01}));
-  // One that waits for data of its stream, and one that the sender gave up for.
+  // One that waits for data of its stream, and one for which the sender gave up.
   EXPECT_EQ(r.arrive(message(reliable0, 3, {data(9)})), 1);
   EXPECT_EQ(r.answers.size(), 4u);
   EXPECT_EQ(r.process_all(), 1);
@@ -242,14 +242,14 @@ TEST(daemon_receiver, damaged_answers_are_asked_for_and_mixed_ones_wait) {
   EXPECT_EQ(r.arrive(message(reliable0, 2, {status(2), data(3)})), 1);
   EXPECT_EQ(r.process(), 2);
   EXPECT_EQ(r.marks, (Marks{2, 3}));
-  // On a best-effort stream nothing that waits there is made old by an answer.
+  // On a best-effort stream an answer does not make waiting messages old.
   EXPECT_EQ(r.arrive(message(effort0, 0, {data(4)})), 1);
   EXPECT_EQ(r.arrive(message(effort0, 1, {status(4)})), 0);
   EXPECT_EQ(r.answers, (Marks{0, 1, 4}));
   EXPECT_EQ(r.process_all(), 1);
 }
 
-// "Exactly once": whatever becomes of a frame, its header is looked at when it arrives, and never again.
+// "Exactly once": a frame's header is read once on arrival, whatever happens to the frame later.
 TEST(daemon_receiver, a_header_is_looked_at_exactly_once) {
   Receiver r({.slots = 3});
   int looks = 0;
@@ -257,15 +257,15 @@ TEST(daemon_receiver, a_header_is_looked_at_exactly_once) {
     looks++;
     return TIDE_STREAM_LEVEL(stream) << 8;
   };
-  EXPECT_EQ(r.arrive(message(reliable1, 1, {data(1)})), 1);  // early: held, then handed on
+  EXPECT_EQ(r.arrive(message(reliable1, 1, {data(1)})), 1);  // early: held, then passed on
   EXPECT_EQ(r.process(), 0);
   EXPECT_EQ(r.arrive(message(reliable1, 0, {data(0), data(5), data(6)})), 1);
   EXPECT_EQ(looks, 2);
-  EXPECT_EQ(r.arrive(message(effort0, 0, {data(7)})), 0);  // gives way at once
+  EXPECT_EQ(r.arrive(message(effort0, 0, {data(7)})), 0);  // replaced at once
   EXPECT_EQ(looks, 3);
   EXPECT_EQ(r.process_all(), 4);
   EXPECT_EQ(looks, 3);
-  EXPECT_EQ(r.arrive(message(reliable1, 1, {data(1)})), 0);  // a copy is not worth a look
+  EXPECT_EQ(r.arrive(message(reliable1, 1, {data(1)})), 0);  // a copy is ignored
   EXPECT_EQ(looks, 3);
 }
 
@@ -303,7 +303,7 @@ TEST(daemon_receiver, a_message_that_is_too_large_never_wedges_the_stream) {
   Receiver r({.reassemblies = {400}});
   uint16_t sequence = 0;
   for (const Bytes &part : cut(data(9, 800), 100)) r.arrive(message(reliable0, sequence++, {part})), r.process();
-  // one that says it is small, but goes on
+  // one that declares a small size, but continues
   Bytes liar = data(8, 800);
   liar[2] = 100;
   liar[3] = 0;
@@ -347,7 +347,7 @@ TEST(daemon_receiver, the_end_of_one_message_and_the_start_of_the_next_in_one_fr
   r.arrive(message(reliable0, 2, {second[1]}));
   r.process_all();
   EXPECT_EQ(r.marks, (Marks{7, 1, 8}));
-  EXPECT_EQ(r.acknacks.back().first, 2);  // the frame is acknowledged, what is behind it waits
+  EXPECT_EQ(r.acknacks.back().first, 2);  // the frame is acknowledged, those after it wait
   r.release_all();
   r.process_all();
   EXPECT_EQ(r.marks, (Marks{7, 1, 8, 2}));
@@ -362,16 +362,16 @@ TEST(daemon_receiver, overflow_drops_the_least_urgent_then_the_farthest_then_the
   r.arrive(message(reliable0, 5, {data(5)}));
   r.arrive(message(effort1, 0, {data(9)}));
   EXPECT_EQ(r.arrive(message(reliable0, 7, {data(7)})), 0);  // itself is the farthest
-  EXPECT_EQ(r.arrive(message(reliable0, 0, {data(0)})), 1);  // 5 gives way
-  EXPECT_EQ(r.arrive(message(effort1, 1, {data(8)})), 1);    // 1 gives way
+  EXPECT_EQ(r.arrive(message(reliable0, 0, {data(0)})), 1);  // 5 is replaced
+  EXPECT_EQ(r.arrive(message(effort1, 1, {data(8)})), 1);    // 1 is replaced
   EXPECT_EQ(r.core.counters.overflow_dropped, 3u);
-  EXPECT_EQ(r.arrive(message(effort1, 2, {data(6)})), 1);  // 0 gives way
+  EXPECT_EQ(r.arrive(message(effort1, 2, {data(6)})), 1);  // 0 is replaced
   EXPECT_EQ(r.arrive(message(effort1, 3, {data(5)})), 0);  // the newest of equals
   r.process_all();
   EXPECT_EQ(r.marks, (Marks{9, 8, 6}));
   r.arrive(heartbeat(reliable0, 0, 7));
   EXPECT_EQ(r.acknacks.back().first, 0);
-  EXPECT_EQ(r.acknacks.back().missing, 0b111);  // as many as there is room for
+  EXPECT_EQ(r.acknacks.back().missing, 0b111);  // as many as fit
 }
 
 TEST(daemon_receiver, a_held_frame_that_gives_way_is_asked_for_again) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two peers on a line that loses, doubles, delays, reorders and damages frames, in virtual time. Each seed draws its
-// own mix of faults, speeds, sizes and pools. First safety: nothing reliable is lost, doubled or out of order in its
-// stream, priorities hold on the wire, no more than a window is in flight, only what was flagged is sent again. Then
-// the faults stop and liveness must follow: everything arrives and every pool is full again.
+// own mix of faults, speeds, sizes and pools. First safety: no reliable message is lost, doubled or out of order in its
+// stream, priorities hold on the wire, no more than a window is in flight, only flagged messages are sent again. Then
+// the faults stop, and liveness is checked: everything arrives and every pool is full again.
 //
 // TIDE_SIMULATION_SEEDS and TIDE_SIMULATION_FIRST run another range of seeds.
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct Options {
   unsigned resets, cuts;
   size_t slots;
   uint16_t nodes;
-  bool drop_acknacks;  // a fault of the daemon, not of the line: the harness has to notice
+  bool drop_acknacks;  // a fault of the daemon, not of the line, which the harness must detect
 };
 
 Options draw(uint32_t seed) {
@@ -69,7 +69,7 @@ Options draw(uint32_t seed) {
   return o;
 }
 
-// What a message says about itself, and a pattern that shows any mixing of messages.
+// A message's description of itself, and a pattern that reveals mixed messages.
 Bytes compose(uint8_t id, uint8_t stream, uint8_t position, uint32_t index, uint32_t bytes, uint32_t session) {
   Bytes body(std::max<uint32_t>(bytes, 16));
   body[0] = 0;
@@ -122,7 +122,7 @@ class World {
     set_session(0x81);
   }
 
-  // Empty: fine. Otherwise what went wrong.
+  // Empty: no error. Otherwise the error.
   std::string run() {
     plan();
     while (!events.empty() && trouble.empty()) {
@@ -157,7 +157,7 @@ class World {
  private:
   Side &other(const Side &side) { return *sides[1 - side.number]; }
   void plan();
-  // Clients pack what they write; what agents send has priorities.
+  // Clients pack their samples; messages of agents have priorities.
   uint8_t kind_of_sample() const { return options.pack ? TIDE_XRCE_WRITE_DATA : TIDE_XRCE_DATA; }
   void submit(Side &side);
   void check_frame(Side &side, const Bytes &bytes, const tide_frame_parts_t &frame);
@@ -244,7 +244,7 @@ void World::plan() {
         if (!pointer->wire_open) return;
         pointer->wire_open = false;
         ++pointer->wire_generation;
-        tide_xrce_header_t header;  // what was cut off goes again without being asked for
+        tide_xrce_header_t header;  // an interrupted message is sent again without a request
         if (pointer->transmitter.core.busy && tide_xrce_get_header(pointer->on_wire.data(), 8, &header) > 0) {
           const auto place = pointer->flagged.find({header.stream, header.sequence});
           if (place != pointer->flagged.end()) place->second = true;
@@ -294,7 +294,7 @@ void World::submit(Side &side) {
   pump(side);
 }
 
-// Nothing that could go now and is of a more urgent level may be left waiting.
+// No message of a more urgent level that could be sent now may wait.
 void World::check_levels(Side &side, int level, bool is_data) {
   int unacknowledged = -1;
   for (const tide_output_stream_t &stream : side.transmitter.streams) {
@@ -447,7 +447,7 @@ void World::control(Side &side, const tide_delivery_t &delivery) {
   tide_transmitter_on_acknack(&side.transmitter.core, &body, now);
 }
 
-// Both ends agree on a new session at once; what is under way belongs to the old one.
+// Both ends agree on a new session at once; messages in transfer belong to the old one.
 void World::reset() {
   const uint8_t low = options.with_key ? 0x01 : 0x81;
   ++session_number;

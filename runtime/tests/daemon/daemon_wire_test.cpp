@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who starts the wire, and when: a machine on which anything may be preempted wherever the runtime is not in its
-// critical section, by interrupts and by more urgent threads, to any depth. The wire must never be idle there while a
-// frame could go, because whoever would start that frame may not run again for long.
+// Start of transmissions on a machine where any code outside the runtime's critical section may be preempted by
+// interrupts and more urgent threads, to any depth. The wire must never be idle while a frame could be sent, because
+// the context that would start that frame may not run again for long.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -28,7 +28,7 @@ Bytes acknack(uint8_t stream, uint16_t first, uint16_t missing) {
 
 class Machine {
  public:
-  // eager: of ten frames so many are gone when start returns, or the hardware refuses them.
+  // eager: number of ten frames that are already sent when start returns, or that the hardware refuses.
   explicit Machine(uint32_t seed, unsigned eager) : random_(seed), eager_(eager) {
     platform_ = {this,
                  [](void *self) { return static_cast<Machine *>(self)->now_ns_++; },
@@ -52,14 +52,14 @@ class Machine {
     config.context = this;
     EXPECT_EQ(tide_daemon_init(&daemon, &config), TIDE_OK);
     tide_daemon_set_session(&daemon, 0x81, 0);
-    if (!open_) attach(); /* it may have been, from here on anything happens anywhere */
+    if (!open_) attach(); /* from here on any event may happen anywhere */
   }
 
   void run(unsigned steps) {
     for (unsigned step = 0; step < steps && trouble.empty(); step++) act();
   }
 
-  // Whatever was preempted has gone on: what is left goes, one frame an interrupt.
+  // All preempted contexts have continued: the remaining frames are sent, one per interrupt.
   void drain() {
     for (int turn = 0; turn < 10'000 && trouble.empty() && (busy_ || is_work_waiting()); turn++) {
       if (!open_) attach();
@@ -68,7 +68,8 @@ class Machine {
     EXPECT_FALSE(is_work_waiting());
   }
 
-  // Whoever waits for a message to leave learns of it, whichever context saw it leave. False: it did not leave at once.
+  // A caller that waits for a message to be sent is notified, whichever context completed it. False: it was not sent at
+  // once.
   bool submit_is_told_of() {
     if (!open_) attach();
     tide_daemon_reset(&daemon, false);
@@ -111,7 +112,7 @@ class Machine {
     return t.execution_buffer.count > 0 || t.control_count > 0 || answer_due;
   }
 
-  // Outside of the critical section anything may happen, and it may last.
+  // Outside the critical section any event may happen, and may take long.
   void preempt() {
     if (sections_ > 0 || !trouble.empty()) return;
     if (open_ && !busy_ && !eager_now_ && is_work_waiting()) trouble = "the wire is idle although a frame could go";
@@ -219,7 +220,7 @@ class Machine {
 
   std::mt19937 random_;
   const unsigned eager_;
-  const bool eager_now_ = eager_ > 0; /* whoever comes finds the wire free: then it may be so for a moment */
+  const bool eager_now_ = eager_ > 0; /* any caller finds the wire free, so it may be free for a moment */
   int sections_ = 0, depth_ = 0;
   bool open_ = false, busy_ = false, in_link_ = false;
   int64_t now_ns_ = 1;
@@ -251,7 +252,7 @@ TEST(daemon_wire, survives_links_that_refuse_or_are_done_at_once) {
     if (seed % 10 == 9) told += machine.submit_is_told_of() ? 1 : 0;
     ASSERT_EQ(machine.trouble, "") << "seed " << seed;
   }
-  EXPECT_GT(told, 20u);  // of 30; the others were preempted by somebody who took the line away
+  EXPECT_GT(told, 20u);  // of 30; the others were preempted by a context that closed the line
 }
 
 }  // namespace daemon_wire_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writers of one level: whoever starved beside a flood has a node from then on, and nobody else pays for that.
+// Writers of one level: a writer that starved beside a flood has a node from then on, without a loss for others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void acknowledge(Transmitter &t, uint8_t level = 1) {
     if (stream.id == TIDE_STREAM_RELIABLE(level)) return t.acknack(stream.id, stream.next_to_send, 0);
 }
 
-// A round of an overload: all nodes are taken, some come back, and the flood is the first to ask.
+// A round of an overload: all nodes are taken, some are returned, and the flood is the first to request them.
 TEST(daemon_writers, one_that_starved_starves_once) {
   for (const bool floods_reliably : {false, true}) {
     for (const bool reliable : {false, true}) {
@@ -124,7 +124,7 @@ TEST(daemon_writers, each_size_counts_for_itself) {
 class DaemonWritersSeeds : public testing::TestWithParam<unsigned> {};
 
 // Any order of publishing, sending and acknowledging, any two levels: once all nodes have been free, a writer that has
-// starved and has none in use finds one.
+// starved and uses none finds one.
 TEST_P(DaemonWritersSeeds, finds_one_from_then_on) {
   std::mt19937 random(GetParam());
   auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Any, DaemonWritersSeeds, testing::Range(1u, 51u));
 
 // ---- KEEP_LAST of best-effort writers ----
 
-// A sample with a number, of a writer that keeps the last so many. Returns its status.
+// A sample with a number, of a writer with the given depth. Returns its status.
 int keep(Transmitter &t, uint16_t of, uint8_t number, uint16_t depth, int64_t now_ns) {
   const Bytes body = {0, 0, static_cast<uint8_t>(of >> 8), static_cast<uint8_t>(of), number};
   const Bytes sample = peer::submessage(TIDE_XRCE_WRITE_DATA, body);
@@ -170,7 +170,7 @@ int keep(Transmitter &t, uint16_t of, uint8_t number, uint16_t depth, int64_t no
   return tide_transmitter_submit(&t.core, node, TIDE_STREAM_BEST_EFFORT(1), now_ns);
 }
 
-// Writer and number of all that waits, in the order in which it leaves.
+// Writer and number of all waiting samples, in the order of sending.
 std::vector<std::pair<int, int>> send_all(Transmitter &t) {
   std::vector<std::pair<int, int>> sent;
   for (Bytes frame; !(frame = t.send()).empty();) sent.emplace_back(frame[4 + 4 + 3], frame[4 + 4 + 4]);

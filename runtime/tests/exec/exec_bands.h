@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executor with several lanes in virtual time, on one thread: a test does the rounds of each lane by hand.
+// An executor with several lanes in virtual time, on one thread: a test performs the rounds of each lane explicitly.
 #pragma once
 
 #include <memory>
@@ -82,7 +82,7 @@ struct Bands : testing::Test, Bench {
 
   void notify(Probe &probe) { tide_executor_notify(&probe.timer.callback); }
   int round(size_t lane, int64_t deadline = 0) { return tide_executor_lane_round(&executor, lane, deadline); }
-  // Which lanes were woken since the last look, as digits.
+  // Lanes woken since the last call, as digits.
   std::string woken() {
     std::string result;
     for (size_t lane = 0; lane < lanes.size(); lane++) {
@@ -125,7 +125,7 @@ struct Bands : testing::Test, Bench {
 
   tide_policy_t policy = TIDE_POLICY_TIDE;
   bool has_source = true;
-  int asked = 0;  // the source, for its most urgent frame
+  int asked = 0;  // queries of the source for its most urgent frame
   std::vector<std::unique_ptr<Probe>> probes;
   std::vector<Probe *> frames;
   std::string log;

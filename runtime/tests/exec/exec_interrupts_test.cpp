@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where lanes and interrupts are kept out apart, interrupts come while the executor works on its lists: at every place
-// where one may come there is one here, which notifies whatever it likes.
+// On platforms that block lanes and interrupts separately, interrupts occur while the executor works on its lists: this
+// test has an interrupt at every possible place, which notifies any callbacks.
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -75,7 +75,7 @@ class Storm {
 
   void add(Listener &listener) { EXPECT_EQ(tide_executor_add(&bench.executor, &listener.callback), TIDE_OK); }
 
-  // What a thread does beside the rounds, interrupted like them.
+  // Actions of a thread besides the rounds, interrupted like them.
   void interfere() {
     Listener &listener = any();
     if (dice.chance(20)) {
@@ -85,7 +85,7 @@ class Storm {
     if (dice.chance(20)) EXPECT_EQ(tide_timer_reset(&timer), TIDE_OK);
     if (dice.chance(10)) {
       EXPECT_EQ(tide_executor_remove(&bench.executor, &listener.callback), TIDE_OK);
-      listener.notified = listener.ran;  // what had not run is gone
+      listener.notified = listener.ran;  // pending notifications are dropped
       add(listener);
     }
   }

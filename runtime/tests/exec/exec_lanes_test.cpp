@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several lanes, what belongs to whom: in virtual time, the rounds of each lane by hand.
+// Several lanes and the distribution of callbacks among them: in virtual time, with explicit rounds of each lane.
 #include <cstring>
 #include <thread>  // exec_lanes_test_*.cpp have threads
 

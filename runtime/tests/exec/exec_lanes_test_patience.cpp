@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom lanes wake, and whom they need not: lanes that look by themselves soon, and what cannot start anyway.
+// Which lanes are woken, and which need not be: lanes that check by themselves soon, and callbacks that cannot start
+// anyway.
 #include "exec_bands.h"
 
 namespace exec_lanes_test_patience {
@@ -103,7 +104,7 @@ TEST_F(Patience, ALaneThatLooksTakesItWhenTheFirstGoesOn) {
     EXPECT_EQ(machine.now, 15) << "not at the next expiry";
     EXPECT_EQ(log, "tb");
   });
-  machine.at(10, [&] { EXPECT_EQ(round(0), 1); });  // and is not seen again
+  machine.at(10, [&] { EXPECT_EQ(round(0), 1); });  // and is not checked again
   EXPECT_EQ(round(2, 19), TIDE_ERROR_TIMEOUT);
 }
 
@@ -186,7 +187,8 @@ TEST_F(Patience, WhoWaitsForTheExpiryIsWokenLast) {
   EXPECT_EQ(tide_timer_cancel(&t.timer), TIDE_OK);
   woken();
   machine.at(1, [&] { (void)round(1, 9); });
-  machine.at(3, [&] { EXPECT_EQ(tide_timer_set_phase(&t.timer, 10), TIDE_OK); });  // it looks, and waits for that
+  machine.at(3, [&] { EXPECT_EQ(tide_timer_set_phase(&t.timer, 10), TIDE_OK); });  // it checks, and waits for that
+                                                                                   // expiry
   machine.at(5, [&] {
     notify(b);
     EXPECT_EQ(woken(), "0");

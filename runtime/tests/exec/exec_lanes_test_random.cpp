@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs on real threads, where every callback checks that nothing overlaps it that must not, and every
-// notification must be answered by a run.
+// Random programs on real threads, where every callback checks for forbidden overlaps, and every notification must lead
+// to a run.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -113,7 +113,7 @@ class RandomProgram {
     }
   }
 
-  // The work is done on plain data that the rules protect, so that ThreadSanitizer sees it when they do not.
+  // The work is done on plain data that the rules protect, so that ThreadSanitizer detects violations.
   static void body(Item &item) {
     RandomProgram &program = *item.program;
     const bool reentrant = item.group != nullptr && item.group->group.kind == TIDE_GROUP_REENTRANT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readyset policy: what is in a window and what is not, on one lane and on several.
+// The readyset policy: contents of a window, on one lane and on several.
 #include "exec_bands.h"
 
 namespace exec_lanes_test_readyset {
@@ -159,7 +159,7 @@ TEST_F(ReadySet, WhoTakesTheFirstOfAWindowWakesAnotherForTheRest) {
   start({0, 0});
   Probe &a = add('a', 1), &b = add('b', 1);
   a.action = [&] { log += woken(); };
-  machine.at(1, [&] {  // lane 1 sleeps; the frames are nobody's yet
+  machine.at(1, [&] {  // lane 1 sleeps; no lane has taken the frames yet
     frames = {&a, &b};
     EXPECT_EQ(round(0), 1);
     EXPECT_EQ(log, "a1");
@@ -230,7 +230,7 @@ TEST_F(ReadySet, WhatRclcppDoesNotHaveIsRefused) {
   EXPECT_EQ(tide_executor_init(&other, &config), TIDE_ERROR_UNSUPPORTED) << "one set for all lanes";
 }
 
-// The paper counts how often each of them brings its set up to date.
+// The paper counts how often each lane updates its set.
 TEST_F(ReadySet, TheTidePolicyAsksItsSourceAtEachChoice) {
   start({0});
   Probe &a = add('a', 9), &b = add('b', 9), &c = add('c', 1), &d = add('d', 1);

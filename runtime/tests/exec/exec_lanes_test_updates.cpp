@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the tide policy brings its set up to date, and what a choice costs that need not: the source is not asked, and
-// there is one critical section less.
+// When the tide policy updates its set, and the cost of a choice without an update: no query of the source, and one
+// critical section less.
 #include "exec_bands.h"
 
 namespace exec_lanes_test_updates {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks between callbacks: each misuse has its code, and lanes on threads exclude each other in the order they came.
+// Locks between callbacks: each misuse has its code, and lanes on threads get a lock in the order of their requests.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -177,7 +177,7 @@ TEST(Locks, RefusesArgumentsAndLanesWhoseBudgetMayEnd) {
   EXPECT_STREQ(tide_lock_text(TIDE_ERROR_STATE), tide_status_text(TIDE_ERROR_STATE));
 }
 
-// Lanes on threads, each with one callback that runs again and again; what the lock guards is no atomic.
+// Lanes on threads, each with one callback that runs again and again; the guarded data are not atomic.
 TEST(Locks, LanesOnThreadsExcludeEachOther) {
   constexpr size_t kLanes = 4;
   constexpr uint64_t kRuns = 3000;
@@ -213,7 +213,7 @@ TEST(Locks, LanesOnThreadsExcludeEachOther) {
   EXPECT_EQ(program.lock.first_waiter, nullptr);
 }
 
-// Who comes while others wait is served after them.
+// A lane that arrives while others wait is served after them.
 TEST(Locks, ServesInTheOrderInWhichTheyCame) {
   constexpr size_t kLanes = 4;
   Program<kLanes> program;

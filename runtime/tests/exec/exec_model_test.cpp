@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs of timers, guards and received frames on the executor in virtual time, against a slow model that is
-// written from the rules alone: lists searched from end to end, no heaps, no counts kept. Both must run the same
+// Random programs of timers, guards and received frames on the executor in virtual time, against a slow model written
+// only from the rules: lists searched from end to end, without heaps and counters. Both must run the same
 // callbacks at the same times in the same order.
 #include <optional>
 
@@ -37,7 +37,7 @@ class Model {
   struct Item {
     Spec spec;
     uint32_t pending = 0;
-    uint64_t ready_order = 0;  // when it was put in line, while pending
+    uint64_t ready_order = 0;  // order of becoming ready, while pending
     bool waiting = false;      // a timer that waits for `next`
     bool canceled = false;
     uint64_t timer_order = 0;
@@ -110,7 +110,7 @@ class Model {
     return soonest;
   }
 
-  // Sleeps until the next thing that could matter.
+  // Sleeps until the next relevant event.
   void sleep(int64_t limit) {
     int64_t until = std::min(limit, next_expiry());
     if (next_interrupt < program.interrupts.size()) until = std::min(until, program.interrupts[next_interrupt].first);
@@ -213,7 +213,8 @@ class Model {
 
   static bool more_urgent(const Item *left, const Item *right) { return left->spec.priority > right->spec.priority; }
 
-  // The ready ones in their order, then the always ones behind their equals, latest registered first.
+  // The ready ones in their order, then those that always run, after ready ones of equal priority, latest registered
+  // first.
   std::vector<Item *> with_always(std::vector<Item *> round) {
     for (size_t index = items.size(); index-- > 0;) {
       if (items[index].spec.always && std::find(round.begin(), round.end(), &items[index]) == round.end()) {

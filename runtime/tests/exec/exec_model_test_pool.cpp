@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool of one lane is the single-threaded executor: the same random programs leave the same traces, byte for byte,
-// by rounds of the caller, by a lane that spins until it is stopped, and in a pool of several lanes of which one is
-// there (the others are never spun), with callbacks in groups that cannot change anything then.
+// by rounds of the caller, by a lane that spins until it is stopped, and in a pool of several lanes of which only one
+// is spun, with callbacks in groups, which have no effect then.
 #include "exec_program.h"
 
 namespace exec_model_test_pool {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs of timers, guards and received frames, and how the shipped executor runs them in virtual time.
+// Random programs of timers, guards and received frames, and their runs by the shipped executor in virtual time.
 #pragma once
 
 #include <algorithm>
@@ -147,7 +147,7 @@ class Real {
   // lane_count: only the first of them is ever spun.
   explicit Real(const Program &the_program, size_t lane_count = 1)
       : program(the_program), bench(program.policy, 32, lane_count) {}
-  // On a platform that keeps out lanes and interrupts apart.
+  // On a platform that blocks lanes and interrupts separately.
   Real &split() {
     bench.machine.split();
     return *this;
@@ -160,7 +160,7 @@ class Real {
     return finish();
   }
 
-  // As a thread of a pool does, until it is stopped.
+  // Like a thread of a pool, until it is stopped.
   Outcome spin() {
     set_up();
     bench.machine.at(program.end, [this] { tide_executor_stop(&bench.executor); });

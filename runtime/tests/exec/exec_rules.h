@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the executor's rules share: callbacks that note that they ran, on an executor with one lane.
+// Common parts of the tests of the executor's rules: callbacks that record their runs, on an executor with one lane.
 #pragma once
 
 #include <functional>
@@ -69,7 +69,8 @@ inline void rounds_until(Bench &bench, int64_t end) {
   }
 }
 
-// Both policies, on a platform with one kind of critical section and on one that keeps out lanes and interrupts apart.
+// Both policies, on a platform with one kind of critical section and on one that blocks lanes and interrupts
+// separately.
 class BothPolicies : public testing::TestWithParam<std::tuple<tide_policy_t, bool>> {
  protected:
   BothPolicies() : bench(policy()) {

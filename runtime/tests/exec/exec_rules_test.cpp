@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor's rules one by one, in virtual time: readiness, removal, stopping, policies and what is refused.
+// The executor's rules one by one, in virtual time: readiness, removal, stopping, policies and refused calls.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -56,7 +56,7 @@ TEST_P(BothPolicies, CallbacksMayRemoveThemselvesAndOthersOfTheirRound) {
   EXPECT_EQ(tide_executor_round(&bench.executor, 10), 2);
 }
 
-// Its memory may be used for something else once it is removed: nothing may lead there any more.
+// Its memory may be reused once it is removed: nothing may refer to it any more.
 TEST_P(BothPolicies, NothingRemembersARemovedCallback) {
   Probe first(bench, log, 'a', 9);
   auto last = std::make_unique<Probe>(bench, log, 'b', 8);
@@ -170,7 +170,7 @@ TEST_P(BothPolicies, FullExecutorRefusesAndFreedPlacesAreUsedAgain) {
   EXPECT_EQ(log.size(), bench.callbacks.size());
 }
 
-// The array of callbacks is for registration, triggers and the batch policy; a tide round never looks at it.
+// The array of callbacks is for registration, triggers and the batch policy; a tide round never reads it.
 TEST(ExecRules, TideRoundDoesNotLookAtTheTableOfCallbacks) {
   Bench bench(TIDE_POLICY_TIDE);
   bench.init();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source of frames: which are digested, and when.
+// A source of frames: which frames are digested, and when.
 #include <algorithm>
 #include <memory>
 
@@ -9,7 +9,7 @@ namespace exec_rules_test_frames {
 
 using namespace exec_virtual;
 
-// A source of frames: each has a priority and the callback it makes ready, if any.
+// A source of frames: each has a priority and optionally the callback that it makes ready.
 struct Frames {
   struct Frame {
     int32_t priority;
@@ -186,7 +186,7 @@ TEST_F(WithFrames, BatchAsStockLeavesStoredSamplesUntilNewData) {
   EXPECT_EQ(bench->machine.now, INT64_C(1300005000));
 }
 
-// As the paper counts updates of the ReadySet.
+// Counted like updates of the ReadySet in the paper.
 TEST_F(WithFrames, AnUpdateOfTheSetIsAChoiceThatAskedTheSource) {
   start(TIDE_POLICY_TIDE);
   const auto updates = [&] {

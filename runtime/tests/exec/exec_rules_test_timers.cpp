@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers: their grid, what an overrun does, and changes while they wait or run.
+// Timers: their grid, effects of an overrun, and changes while they wait or run.
 #include "exec_rules.h"
 
 namespace exec_rules_test_timers {
@@ -20,7 +20,7 @@ TEST_P(BothPolicies, SkippedExpiriesAreCountedAndTheGridIsKept) {
   Clock clock(bench, 10);
   clock.action = [&] { bench.machine.execute(clock.times.size() == 1 ? 35 : 0); };
   rounds_until(bench, 70);
-  EXPECT_EQ(clock.times, (Times{10, 45, 50, 60, 70}));  // 20 runs late at 45 and answers for 30 and 40
+  EXPECT_EQ(clock.times, (Times{10, 45, 50, 60, 70}));  // 20 runs late at 45, also for 30 and 40
   EXPECT_EQ(clock.timer.skipped, 2u);
 }
 

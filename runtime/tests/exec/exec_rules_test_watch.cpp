@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlines of chains at run time: a timer, something elsewhere that takes its time, and a callback that ends the
-// chain.
+// Deadlines of chains at run time: a timer, a delay elsewhere, and a callback that ends the chain.
 #include <utility>
 
 #include "exec_rules.h"
@@ -39,7 +38,7 @@ struct Watched {
   tide_chain_t chain{};
   Clock clock{bench, 100};
   Probe act{bench, log, 'a', 1};
-  std::vector<int64_t> answers;  // how long each is away; negative: it never comes
+  std::vector<int64_t> answers;  // delay of each; negative: it never arrives
   tide_chain_watch_t watch{};
   Told told;
 };
@@ -94,7 +93,7 @@ TEST(ExecWatch, LateAndMissingInstancesStandInTheTrace) {
   ring.instances = &instances;
   bench.lanes[0].trace = &ring;
   rounds_until(bench, 500);
-  std::vector<std::array<int64_t, 3>> found;  // when, of which instance, and what
+  std::vector<std::array<int64_t, 3>> found;  // time, instance and kind
   for (uint32_t number = 0; number < ring.written; number++) {
     const tide_trace_record_t &one = records[number];
     if (one.kind != TIDE_TRACE_DEADLINE) continue;
@@ -125,7 +124,7 @@ TEST(ExecWatch, AnExecutorKnowsTheWatchedChainsOfItsCallbacks) {
   EXPECT_EQ(counters.missing, 1u);
 }
 
-// The timer was kept from running: its instance began at its expiry.
+// The timer was delayed: its instance began at its expiry.
 TEST(ExecWatch, AnInstanceBeginsAtTheNominalExpiry) {
   Bench bench(TIDE_POLICY_TIDE);
   bench.init();

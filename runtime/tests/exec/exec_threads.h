@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What random programs on real threads are made of: a platform, dice, and seeds that replay.
+// Parts of random programs on real threads: a platform, dice, and seeds for replays.
 #pragma once
 
 #include "dice.h"

@@ -41,7 +41,7 @@ class Machine {
   Machine(const Machine &) = delete;
   Machine &operator=(const Machine &) = delete;
 
-  // From now on lanes are kept out by a section of their own, in which interrupts come.
+  // From now on lanes are blocked by a separate section, in which interrupts occur.
   void split() {
     platform.lanes_enter = [](void *context) -> uintptr_t {
       self(context).open();
@@ -58,7 +58,7 @@ class Machine {
   // An interrupt at that time.
   void at(int64_t time, std::function<void()> action) { interrupts.emplace(time, std::move(action)); }
 
-  // The running callback computes for so long; interrupts happen meanwhile.
+  // The running callback computes for this time; interrupts happen meanwhile.
   void execute(int64_t duration) {
     const int64_t end = now + duration;
     while (interrupt_until(end)) {
@@ -71,8 +71,8 @@ class Machine {
   int depth = 0, lanes_depth = 0;
   int waits = 0;
   int sections = 0;               // critical sections entered
-  std::function<void()> between;  // an interrupt wherever one may come, except within an interrupt
-  bool hung = false;              // a wait without limit and nothing that could end it
+  std::function<void()> between;  // an interrupt at every possible place, except within an interrupt
+  bool hung = false;              // an unlimited wait that no event can end
 
  private:
   static Machine &self(void *context) { return *static_cast<Machine *>(context); }

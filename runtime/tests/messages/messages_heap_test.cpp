@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings and sequences that get memory from the default allocator and give it back.
+// Strings and sequences that get memory from the default allocator and return it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,8 @@
 
 namespace messages_heap_test {
 
-// Counts what is out, and refuses when told to. Places are counted too: they never come back, so tests look at blocks.
+// Counts allocated blocks, and refuses on request. Places are also counted: they are never returned, so tests check
+// blocks.
 class Heap {
  public:
   Heap() {
@@ -50,7 +51,7 @@ class Heap {
     return given_;
   }
   bool refuses = false;
-  std::size_t refuses_behind = SIZE_MAX;  // so many more
+  std::size_t refuses_behind = SIZE_MAX;  // number of further allocations
 
  private:
   static void *allocate(std::size_t bytes, void *state) {
@@ -202,7 +203,7 @@ TEST(MessageHeap, SequencesOwnTheirElements) {
   EXPECT_TRUE(rosidl_runtime_c__String__assign(&names.data[1], "right"));
   EXPECT_TRUE(rosidl_runtime_c__String__Sequence__copy(&names, &more));
   EXPECT_TRUE(rosidl_runtime_c__String__Sequence__are_equal(&names, &more));
-  names.size = 1;  // what lies beyond the size is released, too
+  names.size = 1;  // elements beyond the size are also released
   rosidl_runtime_c__String__Sequence__fini(&names);
   EXPECT_EQ(heap.released(), 3u);
   rosidl_runtime_c__String__Sequence longer;
@@ -252,7 +253,7 @@ TEST(MessageHeap, ABlockThatCannotBeRememberedGoesBack) {
   for (void *block : blocks) EXPECT_TRUE(tide_message_release(block));
 }
 
-// As the storage behind a message of X__create.
+// Like the storage after a message of X__create.
 TEST(MessageHeap, TextMayLeaveItsPartOfAnAllocatedBlock) {
   Heap heap;
   char *block = static_cast<char *>(tide_message_allocate(32));
@@ -287,7 +288,8 @@ TEST(MessageHeap, ElementsInPartOfAnAllocatedBlockGiveBackTheirText) {
   EXPECT_TRUE(tide_message_release(elements));
 }
 
-// As programs of the stock may: what they release themselves is no longer here when its address comes again.
+// Like programs of the stock client: memory that they release themselves is no longer recorded when its address is used
+// again.
 TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   for (int round = 0; round < 100; ++round) {
     rosidl_runtime_c__String string{};
@@ -300,7 +302,7 @@ TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   }
 }
 
-// What a program released itself may lie within a later block, or around it, and is none of its parts.
+// Memory released by the program itself may lie within a later block, or around it, and does not belong to it.
 TEST(MessageHeap, WhatAProgramReleasedIsForgottenWhenItsMemoryComesAgain) {
   alignas(16) static std::array<char, 4096> arena;
   static std::size_t next, released;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads under budgets. Where the system refuses real-time scheduling, that is what is tested: it is refused, and
-// said.
+// Threads under budgets. If the system refuses real-time scheduling, the test checks that the refusal is reported.
 #include "eventually.h"
 #include "tide/budget_posix.h"
 
@@ -40,7 +39,7 @@ class BudgetThreads : public testing::Test {
   void SetUp() override { status_ = tide_posix_budgets_start(&budgets_, kSupervisor, TIDE_POSIX_ANY_CPU); }
   void TearDown() override { tide_posix_budgets_stop(&budgets_); }
 
-  // False: the system does not permit it, and says so.
+  // False: the system does not permit it, with the expected status.
   bool permitted() const {
     if (status_ == TIDE_OK) return true;
     EXPECT_EQ(status_, TIDE_ERROR_NOT_PERMITTED);
@@ -66,8 +65,8 @@ struct Lane {
   }
 };
 
-// A busy lane falls when its budget is used, rises when it comes back, and uses no more than the bound of the header
-// and what it was let through by looks that came late.
+// A busy lane is lowered when its budget is used up, raised when it is replenished, and uses no more than the header's
+// bound and the delays of late accounting.
 TEST_F(BudgetThreads, FallsAndRisesAndStaysWithinItsBudget) {
   if (!permitted()) return;
   Lane lane;
@@ -103,7 +102,7 @@ TEST_F(BudgetThreads, FallsAndRisesAndStaysWithinItsBudget) {
   thread.join();
 }
 
-// A lane that falls asleep without budget has its priority again when it is woken.
+// A lane that sleeps without budget has its priority again when it is woken.
 TEST_F(BudgetThreads, IsRaisedWhileItSleeps) {
   if (!permitted()) return;
   Lane lane;
@@ -176,7 +175,7 @@ TEST_F(BudgetThreads, RandomPrograms) {
   };
   std::vector<std::thread> threads;
   for (int index = 0; index < kLanes; index++) threads.emplace_back(program, index);
-  // Wakes that are not theirs, while all of them are attached or not.
+  // Wakes meant for others, while all of them are attached or not.
   std::mt19937_64 random(99);
   while (attached < kLanes) std::this_thread::yield();
   for (int wake = 0; wake < 200; wake++) {
@@ -202,7 +201,7 @@ TEST_F(BudgetThreads, StopDetachesAll) {
   tide_posix_budgets_stop(&budgets_);
   EXPECT_EQ(priority_of(thread.native_handle()), 0);
   EXPECT_EQ(tide_posix_budget_detach(&lane.budget), TIDE_ERROR_STATE);
-  tide_posix_budget_ready(&lane.budget);  // nothing happens
+  tide_posix_budget_ready(&lane.budget);  // no effect
   tide_posix_budget_block(&lane.budget);
   tide_posix_budgets_stop(&budgets_);
   EXPECT_EQ(tide_posix_budgets_start(&budgets_, kSupervisor, 0), TIDE_OK);
@@ -242,7 +241,7 @@ TEST_F(BudgetThreads, RefusesWhatIsNoBudget) {
   EXPECT_EQ(tide_posix_budget_attach(&budgets_, &lane.budget, pthread_self(), &config), TIDE_ERROR_EXISTS);
 }
 
-// As a user without rights: no budget that is none, and a line that says what to do.
+// As a user without permission: no budget without effect, but a message with the remedy.
 TEST(BudgetRights, WithoutThemItSaysWhatToDo) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What busy polling learns from waits of a clock that the test moves.
+// Adaptation of busy polling to waits, on a clock controlled by the test.
 #include "busy_poll.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct BusyPoll {
     tide_busy_poll_init(&core, limit_ns);
     core.limit_ns = limit_ns;
   }
-  // Something comes after so long, or the wait ends then with nothing. Returns for how long it was looked for.
+  // Data arrives after this time, or the wait ends then without data. Returns the time of polling.
   int64_t wait(int64_t comes_ns, bool found = true) {
     const int64_t start_ns = now_ns;
     tide_busy_poll_start(&core, now_ns);
@@ -61,7 +61,7 @@ TEST(BusyPoll, SleepsWhereItWouldNotPay) {
   const uint64_t polled_ns = poll.core.polled_ns;
   for (int count = 0; count < 1000; count++) EXPECT_EQ(poll.wait(1000 * kUs), 0);
   EXPECT_EQ(poll.core.polled_ns, polled_ns);
-  for (int count = 0; count < 1000; count++) {  // in pairs: a question that is answered at once, and a pause
+  for (int count = 0; count < 1000; count++) {  // in pairs: a request with an immediate answer, and a pause
     EXPECT_EQ(poll.wait(20 * kUs), 0);
     EXPECT_LE(poll.wait(1000 * kUs), 10 * kUs);
   }
@@ -91,7 +91,7 @@ TEST(BusyPoll, GivesUpWhenSomebodyElseGetsTheProcessor) {
   EXPECT_GT(poll.wait(50 * kUs), 0);
 }
 
-// Each time the processor is taken; returns the rest that follows.
+// The processor is busy each time; returns the pause that follows.
 int64_t rest_after_loss(BusyPoll &poll) {
   while (poll.wait(50 * kUs) == 0) {
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A daemon for the tests of links: the functions that a link calls, over plain queues that a test can look into. It
-// takes the place of the real one when the program is linked, because it defines the same names.
+// A daemon for the tests of links: the functions that a link calls, with plain queues that a test can inspect. It
+// replaces the real one at link time by defining the same names.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ class FakeDaemon {
     start_next();
   }
 
-  // Wait for what another thread does; false: it did not happen in ten seconds.
+  // Waits for an action of another thread; false: it did not happen in ten seconds.
   bool eventually(const std::function<bool(const FakeDaemon &)> &condition) {
     return tide::test::eventually([&] {
       const std::lock_guard lock(mutex_);
@@ -71,7 +71,7 @@ class FakeDaemon {
     return at(*this);
   }
 
-  // What the link calls.
+  // Functions called by the link.
   int attach(const tide_link_t *link, uint8_t new_address) {
     const std::lock_guard lock(mutex_);
     link_ = *link;
@@ -118,13 +118,13 @@ class FakeDaemon {
 
   tide_session_t session{};
 
-  // To be looked at within eventually and look.
+  // Use these only within eventually and look.
   std::vector<Sent> sent;
   Bytes received;
   std::vector<Bytes> messages;
   bool attached = false;
   int attaches = 0, polls = 0, refused = 0, wrong_completions = 0, completed_in_start = 0;
-  bool awaited = false;  // what is submitted is
+  bool awaited = false;  // value for submitted messages
   tide_priority_t priority = 0;
   int64_t poll_period_ns = 1'000'000'000;
   std::function<void()> on_message, on_attach;  // the latter before the link's thread runs

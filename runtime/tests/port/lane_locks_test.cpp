@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks on threads of this machine: a lane with a fixed priority rises to the ceiling and comes back, and lanes on the
+// Locks on threads of this machine: a lane with a fixed priority rises to the ceiling and returns, and lanes on the
 // port's own platform exclude each other.
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -79,7 +79,7 @@ Scheduling own() {
   return found;
 }
 
-// Where this user may have fixed priorities: 10, the ceiling's 20, and 10 again. Elsewhere nothing changes.
+// If this user may use fixed priorities: 10, the ceiling's 20, and 10 again. Otherwise unchanged.
 TEST(LaneLocks, ALaneRisesToTheCeilingAndComesBack) {
   Program program(TIDE_SCHEDULING_FIFO);
   Scheduling before, within, after;

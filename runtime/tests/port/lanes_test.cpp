@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for lanes: all of them scheduled as asked for, or none runs.
+// Threads for lanes: all are scheduled as requested, or none runs.
 #include <linux/capability.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -42,7 +42,7 @@ void run(void *context, size_t index) {
   while (seen->present < 3) std::this_thread::yield();  // they run at the same time
 }
 
-// Without the right to real-time scheduling, in this thread and those that it starts.
+// Without permission for real-time scheduling, in this thread and its children.
 void without_the_right(const std::function<void()> &body) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_RTPRIO, &before), 0);

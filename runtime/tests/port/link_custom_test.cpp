@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Custom links on a transport that the test steers.
+// Custom links on a transport controlled by the test.
 #include <thread>
 
 #include "link_ends.h"
@@ -30,7 +30,7 @@ TEST(CustomLink, IsRunByWhoeverWaits) {
     EXPECT_TRUE(transport.is_open);
     const auto messages = random_messages(9, 10, 300);
     for (const auto &message : messages) client.submit(message);
-    EXPECT_TRUE(transport.written.empty());  // nothing but run touches the transport
+    EXPECT_TRUE(transport.written.empty());  // only run uses the transport
     custom.run();
     EXPECT_EQ(client.sent.size(), 10u);
     if (framed) {
@@ -168,7 +168,7 @@ TEST(CustomLink, HasAThreadOnThisPort) {
   EXPECT_EQ(transport.written.size(), 50u);
 }
 
-// Each read waits for an hour, so whatever happens in this test was woken.
+// Each read waits for an hour, so all events in this test result from wake-ups.
 TEST(CustomLink, ItsThreadIsWokenForMessagesAndTimesAndTheEnd) {
   FakeDaemon client;
   client.poll_period_ns = 3'600'000'000'000;

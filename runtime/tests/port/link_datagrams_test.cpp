@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of datagrams over real sockets: what goes in comes out, in order and one by one, however it travelled.
+// Batches of datagrams over real sockets: sent datagrams arrive in order and one by one, regardless of the method.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -33,7 +33,7 @@ struct UdpSocket : Socket {
     const int bytes = 4 << 20;
     setsockopt(number, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   }
-  // One plain call for each datagram, as a receiver that knows nothing of trains.
+  // One plain call for each datagram, like a receiver without support for trains.
   Bytes take() const {
     Bytes bytes(TIDE_DATAGRAM_BYTES_MAXIMUM);
     const ssize_t count = recv(number, bytes.data(), bytes.size(), MSG_DONTWAIT);

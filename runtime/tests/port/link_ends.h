@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of links share: messages and frames, addresses, and the far ends of serial, UDP, TCP and custom links.
+// Common parts of the tests of links: messages and frames, addresses, and the far ends of serial, UDP, TCP and custom
+// links.
 #pragma once
 
 #include <arpa/inet.h>
@@ -144,7 +145,7 @@ struct Server {
   uint16_t port;
 };
 
-// What a program's transport does, for the test to steer.
+// A program's transport, controlled by the test.
 struct Transport {
   bool opens = true, is_open = false, stuck = false;
   size_t takes_at_once = SIZE_MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP links over real sockets, under a daemon that the test can look into.
+// TCP links over real sockets, with a daemon that the test can inspect.
 #include <thread>
 
 #include "eventually.h"

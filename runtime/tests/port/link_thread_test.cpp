@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What links of all kinds refuse, and the threads on which they run.
+// Arguments refused by links of all kinds, and the threads on which they run.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -43,7 +43,7 @@ struct LinkThread {
   bool operator==(const LinkThread &) const = default;
 };
 
-// Of this process's threads that bear the links' name.
+// Threads of this process with the links' name.
 std::vector<LinkThread> link_threads_now() {
   std::vector<LinkThread> found;
   for (const auto &entry : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -59,7 +59,7 @@ std::vector<LinkThread> link_threads_now() {
   return found;
 }
 
-// One that was joined is on the kernel's list a moment longer.
+// A joined thread stays on the kernel's list for a moment.
 std::vector<LinkThread> link_threads(size_t count) {
   std::vector<LinkThread> found;
   tide::test::eventually([&] { return (found = link_threads_now()).size() == count; });
@@ -75,7 +75,7 @@ bool may_be_real_time() {
   return may;
 }
 
-// Without the right to real-time priorities, which root has: every thread has rights of its own on Linux.
+// Without permission for real-time priorities, which root has: on Linux every thread has its own permissions.
 void without_rights(const std::function<void()> &action) {
   std::thread([&action] {
     rlimit before{};
@@ -96,7 +96,7 @@ void without_rights(const std::function<void()> &action) {
 
 TEST(Links, RunTheirInterruptSideAtTheTopPriorityUnlessToldOtherwise) {
   const PseudoTerminal terminal;
-  ASSERT_EQ(chmod(terminal.path.c_str(), 0666), 0);  // for the one without rights
+  ASSERT_EQ(chmod(terminal.path.c_str(), 0666), 0);  // for the thread without permission
   const Server datagrams(SOCK_DGRAM), connections(SOCK_STREAM);
   Transport transport;
   const tide_custom_transport_t functions = transport.functions(false);
@@ -116,7 +116,7 @@ TEST(Links, RunTheirInterruptSideAtTheTopPriorityUnlessToldOtherwise) {
       EXPECT_EQ(client.counters().thread_priority, may ? top : 0);
       EXPECT_EQ(client.counters().thread_status, may ? TIDE_OK : TIDE_ERROR_NOT_PERMITTED);
     }
-    without_rights([&] {  // quietly, but one can see it
+    without_rights([&] {  // without a message, but visible
       FakeDaemon client;
       ASSERT_EQ(client.open(address), TIDE_OK);
       EXPECT_EQ(link_threads(1), (std::vector{LinkThread{SCHED_OTHER, 0}}));

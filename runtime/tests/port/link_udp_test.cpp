@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UDP links over real sockets, under a daemon that the test can look into.
+// UDP links over real sockets, with a daemon that the test can inspect.
 #include <barrier>
 #include <filesystem>
 #include <thread>
@@ -11,9 +11,9 @@
 namespace link_udp_test {
 
 constexpr int64_t kNever = INT64_MAX / 4;
-constexpr int kFlood = 63;  // messages in quick succession that leave alone, before others wait for each other
+constexpr int kFlood = 63;  // messages in quick succession that are sent separately, before later ones are combined
 
-// Of the links that are opened meanwhile.
+// For the links opened meanwhile.
 class LinkTimes {
  public:
   explicit LinkTimes(const tide_posix_link_times_t &times) : before_(tide_posix_link_times) {
@@ -27,7 +27,7 @@ class LinkTimes {
   const tide_posix_link_times_t before_;
 };
 
-// Of this process.
+// Measured for this process.
 int descriptor_connected_to(uint16_t port) {
   for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     const int descriptor = std::stoi(entry.path().filename());
@@ -61,7 +61,8 @@ TEST(UdpLink, CarriesOneMessageADatagramBothWays) {
   EXPECT_EQ(client.wrong_completions, 0);
 }
 
-// What a submitter has is gone when it returns, and the thread sleeps on, unless an answer may have to be asked for.
+// A submitter's message has been sent when it returns, and the thread keeps sleeping, unless an answer may have to be
+// requested.
 TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
   const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .pause = nullptr});
   Server server(SOCK_DGRAM);
@@ -88,8 +89,8 @@ TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
   EXPECT_EQ(client.counters().batches, 201u);
 }
 
-// Where each message may need a question for its answer, the thread wakes as often as a question may be due, and not
-// for each message.
+// If each message may require a request for its answer, the thread wakes as often as a request may be due, and not for
+// each message.
 TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
   const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .pause = nullptr});
   constexpr int kMessages = 3000;
@@ -113,7 +114,7 @@ TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
   EXPECT_GT(polls(), 1);
 }
 
-// Messages of one length, in a flood: after the first ones 32 leave at once, the last ones when their time has come.
+// Messages of one length, in a flood: after the first ones, 32 are sent together, the last ones after a delay.
 TEST(UdpLink, GathersAFloodIntoBatches) {
   const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = kNever, .gather_ns = kNever, .pause = nullptr});
   Server server(SOCK_DGRAM);
@@ -127,7 +128,7 @@ TEST(UdpLink, GathersAFloodIntoBatches) {
   for (const Bytes &message : messages) ASSERT_EQ(server.take(), message);
   EXPECT_EQ(client.look<int>([](const FakeDaemon &fake) { return fake.completed_in_start; }), kFlood + 32 * 4);
   EXPECT_EQ(client.counters().batches, kFlood + 4u);
-  for (size_t rest = 1; rest < 20; rest++) {  // what is more urgent leaves at once, with what came before it
+  for (size_t rest = 1; rest < 20; rest++) {  // a more urgent message is sent at once, with the earlier ones
     for (size_t index = 0; index < rest; index++) client.submit(messages[index]);
     EXPECT_FALSE(server.has_some());
     client.priority++;
@@ -136,11 +137,11 @@ TEST(UdpLink, GathersAFloodIntoBatches) {
     client.priority = 0;
   }
   client.submit(messages[0]);
-  client.submit(Bytes(39, 1));  // would not leave with it as one
+  client.submit(Bytes(39, 1));  // would not be sent together with it
   ASSERT_EQ(server.take(), messages[0]);
   ASSERT_EQ(server.take(), Bytes(39, 1));
   client.submit(messages[0]);
-  client.submit(Bytes(8, 1));  // somebody waits for the answer
+  client.submit(Bytes(8, 1));  // a caller waits for the answer
   ASSERT_EQ(server.take(), messages[0]);
   ASSERT_EQ(server.take(), Bytes(8, 1));
   client.awaited = true;  // starts a round trip
@@ -150,9 +151,8 @@ TEST(UdpLink, GathersAFloodIntoBatches) {
   EXPECT_EQ(client.counters().messages_lost, 0u);
 }
 
-// Whatever the moment, the thread hears of what waits: many submitters, bursts and pauses by seed, a thread that
-// dawdles where a wake-up could get lost, and after each round nothing is left behind. Here no poll makes good what is
-// forgotten.
+// The thread is always notified of waiting messages: many submitters, bursts and pauses by seed, a thread that delays
+// where a wake-up could be lost, and after each round no message is left. No poll hides a lost wake-up here.
 class UdpWakeUps : public testing::TestWithParam<uint64_t> {
  protected:
   static constexpr size_t kSubmitters = 4, kRounds = 400;
@@ -170,10 +170,10 @@ class UdpWakeUps : public testing::TestWithParam<uint64_t> {
         submitted++;
       }
       round_over.arrive_and_wait();  // all have submitted
-      round_over.arrive_and_wait();  // all has arrived
+      round_over.arrive_and_wait();  // everything has arrived
     }
   }
-  // False: nothing came.
+  // False: nothing arrived.
   bool take_all() {
     for (; arrived < submitted; arrived++) {
       if (server.take().empty()) return false;
@@ -210,7 +210,7 @@ TEST_P(UdpWakeUps, AreNotLost) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, UdpWakeUps, testing::Values(1u, 2u, 77u), testing::PrintToStringParamName());
 
-// The link's socket, replaced by one that waits for its receiver, as one that sends by a slow device does.
+// The link's socket, replaced by one that waits for its receiver, like one on a slow device.
 TEST(UdpLink, GoesOnWhenTheSystemTakesMessagesAgain) {
   const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 20'000, .gather_ns = 50'000, .pause = nullptr});
   const Server server(SOCK_DGRAM);
@@ -226,7 +226,7 @@ TEST(UdpLink, GoesOnWhenTheSystemTakesMessagesAgain) {
   const auto blocked = [](const FakeDaemon &fake) { return fake.waiting() > 40; };
   while (!client.look<bool>(blocked)) {
     ASSERT_LT(messages.size(), 10'000u);
-    messages.push_back(random_message(random, 1500));  // too long for a train, which only UDP knows
+    messages.push_back(random_message(random, 1500));  // too long for a train, which only UDP supports
     client.submit(messages.back());
   }
   EXPECT_GT(client.counters().writes_partial, 0u);
@@ -238,7 +238,7 @@ TEST(UdpLink, GoesOnWhenTheSystemTakesMessagesAgain) {
   EXPECT_EQ(read_some(far, 20), Bytes(20, 7));
 }
 
-// Callers that wait receive by themselves or are told by the link's thread: nothing is lost, doubled or out of order.
+// Waiting callers receive by themselves or are notified by the link's thread: nothing is lost, doubled or out of order.
 TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
   Server server(SOCK_DGRAM);
   FakeDaemon client;
@@ -257,7 +257,7 @@ TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
     ASSERT_EQ(wait(10'000'000'000), 1);
   }
   EXPECT_EQ(client.messages, messages);
-  std::thread other([&] {  // neither the thread nor the caller: whatever happens in the program
+  std::thread other([&] {  // neither the thread nor the caller, but other activity of the program
     tide::test::let_others_run(200);
     platform->event_set(platform->context, &event);
   });
@@ -297,7 +297,7 @@ TEST(UdpLink, DoesNotMindThatNobodyListensYet) {
     tide::test::let_others_run(100);
   }
   ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 20; }));
-  for (int index = 0; index < 200; index++) client.submit(Bytes(10, 1));  // each meets the error of the one before
+  for (int index = 0; index < 200; index++) client.submit(Bytes(10, 1));  // each gets the error of the preceding one
   ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 220; }));
   EXPECT_EQ(client.refused, 0);
   EXPECT_EQ(client.counters().messages_lost, 0u);

@@ -87,7 +87,7 @@ TEST(PlatformPosix, ThreadThatWaitsAsksForPreciseTimers) {
 }
 #endif
 
-// Two threads hand a token to and fro; a lost wake-up would hang the test.
+// Two threads pass a token back and forth; a lost wake-up would hang the test.
 TEST(PlatformPosix, NoWakeUpIsLostBetweenTwoThreads) {
   constexpr int exchanges = 20000;
   Event there, back;
@@ -152,7 +152,7 @@ TEST(PlatformPosix, CriticalSectionNestsAndExcludes) {
 
 TEST(PlatformPosix, CriticalSectionPassesOnWhatWaits) {
   std::vector<std::thread> threads;
-  int64_t counted = 0;  // by nobody but the owner
+  int64_t counted = 0;  // only by the owner
   const uintptr_t state = platform().critical_enter(platform().context);
   for (int thread = 0; thread < 4; thread++) {
     threads.emplace_back([&] {
@@ -272,7 +272,7 @@ class OnThreads : public testing::TestWithParam<tide_policy_t> {};
 INSTANTIATE_TEST_SUITE_P(PlatformPosix, OnThreads, testing::Values(TIDE_POLICY_TIDE, TIDE_POLICY_BATCH),
                          [](const auto &each) { return each.param == TIDE_POLICY_TIDE ? "tide" : "batch"; });
 
-// Four threads notify as fast as they can; every notification must be run, and the last ones too.
+// Four threads notify as fast as they can; every notification must lead to a run, including the last ones.
 TEST_P(OnThreads, EveryNotificationRuns) {
   constexpr int64_t each = 50000;
   Spinner spinner(GetParam());
@@ -299,7 +299,7 @@ TEST_P(OnThreads, EveryNotificationRuns) {
   EXPECT_EQ(spinner.executor.ready_count, 0u);
 }
 
-// One notification at a time, the next one only when it has run: each finds the executor asleep or falling asleep.
+// One notification at a time, the next one only after the run: each finds the executor asleep or falling asleep.
 TEST_P(OnThreads, NotificationWakesASleepingExecutor) {
   Spinner spinner(GetParam());
   Counter counter(spinner, 1);
@@ -350,8 +350,8 @@ TEST_P(OnThreads, TimersMayBeChangedFromOtherThreads) {
   EXPECT_GT(spinner.executor.counters.callbacks_run, 100u);
 }
 
-// Never early and exactly on the grid, whatever else the machine does. How many run in time is up to the scheduler, so
-// that is asked of a real-time thread only, where the system permits one.
+// Never early and exactly on the grid, under any load of the machine. The number of runs in time depends on the
+// scheduler, so it is checked only for a real-time thread, if the system permits one.
 TEST_P(OnThreads, TimersOfFiftyMicrosecondsNeverFireEarly) {
   constexpr int64_t period = 50000;
   Spinner spinner(GetParam());
@@ -391,7 +391,7 @@ TEST_P(OnThreads, TimersOfFiftyMicrosecondsNeverFireEarly) {
   RecordProperty("late_p99_ns", std::to_string(watched.late[watched.late.size() * 99 / 100]));
 }
 
-// It waits once or twice for each expiry, and does not look again and again.
+// It waits once or twice for each expiry and does not poll.
 TEST_P(OnThreads, TimerOnlyExecutorSleeps) {
   static std::atomic<uint64_t> waits;
   waits = 0;

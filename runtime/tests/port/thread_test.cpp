@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that are scheduled before they run. What needs a right is tested where there is the right, and the refusal
-// where there is not: each test says which of the two it saw.
+// Threads that are scheduled before they run. Privileged features are tested if permitted, otherwise the refusal is;
+// each test reports which of the two it tested.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
@@ -65,7 +65,7 @@ bool may(int policy, int priority) {
   return allowed;
 }
 
-// In force before the function runs, or the function never runs.
+// The settings apply before the function runs, or the function never runs.
 void expect_policy(int policy, int priority) {
   Seen seen;
   auto config = config_of(seen, policy, priority);
@@ -91,7 +91,7 @@ TEST(PosixThread, NormalIsInForceBeforeTheFunctionRuns) { expect_policy(SCHED_OT
 TEST(PosixThread, FifoIsInForceBeforeTheFunctionRuns) { expect_policy(SCHED_FIFO, 11); }
 TEST(PosixThread, RoundRobinIsInForceBeforeTheFunctionRuns) { expect_policy(SCHED_RR, 7); }
 
-// The starter's own scheduling is not inherited, whether it was set before or is set after.
+// The creator's scheduling is not inherited, whether it was set before or after.
 TEST(PosixThread, WhatTheStarterHasDoesNotMatter) {
   if (!may(SCHED_FIFO, 5)) {
     EXPECT_FALSE(may(SCHED_FIFO, 5)) << "no right to real-time scheduling here";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wake-up lead learns from sleeps of a clock that the test moves.
+// Adaptation of the wake-up lead to sleeps, on a clock controlled by the test.
 #include "wake_up_lead.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr int64_t kUs = 1000, kLimit = 50 * kUs, kPause = 1000 * kUs;
 struct Sleeper {
   Sleeper() { tide_wake_up_lead_init(&lead); }
   int64_t of(int64_t pause_ns = kPause) const { return tide_wake_up_lead_of(&lead, pause_ns, kLimit); }
-  // Sleeps kPause, is woken so late. Returns for how long it has to look at the clock.
+  // Sleeps kPause and is woken late by the given time. Returns the time of polling the clock.
   int64_t sleep(int64_t late_ns) {
     const int64_t asked_ns = of();
     tide_wake_up_lead_learn(&lead, late_ns);
@@ -58,8 +58,8 @@ TEST(WakeUpLead, HasALimitAndLeavesHalfOfAPause) {
   EXPECT_EQ(tide_wake_up_lead_of(&sleeper.lead, kPause, 0), 0);
 }
 
-// Whatever comes: the lead is at most the least lateness of the last WAKE_UP_WINDOW wake-ups, and at least that of the
-// last two windows; so the clock is looked at only after a wake-up that was less late than a window of others.
+// In all cases the lead is at most the least lateness of the last WAKE_UP_WINDOW wake-ups, and at least that of the
+// last two windows; so the clock is polled only after a wake-up that was less late than a window of others.
 TEST(WakeUpLead, LiesBetweenTheLeastOfOneWindowAndOfTwo) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));

@@ -93,7 +93,7 @@ TEST(queue, extreme_keys) {
   EXPECT_EQ(tide_queue_pop(&queue), nullptr);
 }
 
-// What only a defect does: a key changes, or the memory is used again, while an entry is queued.
+// Defects only: a key changes, or the memory is reused, while an entry is queued.
 TEST(QueueDeathTest, AKeyThatChangesInTheQueueIsNoticed) {
   tide_queue_entry_t *storage[4];
   tide_queue_entry_t entries[4]{};

@@ -30,7 +30,7 @@ struct Timer {
   std::function<void()> action;
 };
 
-// Time, and what happens in it, in order.
+// Time and its events, in order.
 class Clock {
  public:
   int64_t now_ns = 5 * s;
@@ -95,13 +95,13 @@ struct Options {
   size_t slots = 12;
 };
 
-// How the bench moves the session on: as after a reception, with the whole poll behind it that must have nothing to
-// add; by the whole poll alone; or as after a reception alone.
+// How the bench polls the session: as after a reception, followed by a whole poll that must find no work; only by the
+// whole poll; or only as after a reception.
 enum class Polls { kBoth, kWhole, kReceived };
 
 class Bench;
 
-// The agent: just enough DDS-XRCE to check what a client does. Not the shipped agent: an opinion of its own.
+// The agent: the part of DDS-XRCE needed to check a client. It is independent of the shipped agent.
 class Agent {
  public:
   Agent(Clock &clock, std::function<void(const Bytes &)> send) : clock_(clock), send_(std::move(send)) {}
@@ -146,7 +146,7 @@ class Agent {
     }
   }
 
-  // Data for a reader, on the stream it asked for.
+  // Data for a reader, on the requested stream.
   void publish(uint16_t object, const std::string &payload, uint8_t format = 0) {
     if (!running || reads.count(object) == 0) return;
     const tide_xrce_read_data_t &read = reads.at(object);
@@ -439,7 +439,7 @@ class Agent {
     if (TIDE_STREAM_IS_RELIABLE(id)) watch(id);
   }
 
-  // HEARTBEATs while something is not acknowledged.
+  // HEARTBEATs while a message is not acknowledged.
   void watch(uint8_t id) {
     Out &out = out_[id];
     if (out.heartbeat) return;
@@ -504,7 +504,7 @@ class Bench {
   }
   ~Bench() { EXPECT_EQ(critical_, 0); }
 
-  // After the test has had its say about config.
+  // After the test has changed config.
   void start() {
     ASSERT_EQ(tide_session_init(session(), &config), TIDE_OK);
     attach();
@@ -524,8 +524,8 @@ class Bench {
 
   tide_session_t *session() { return session_.get(); }
 
-  // As links that receive; whatever that leaves out as the session rests, the whole poll has nothing to add. A
-  // HEARTBEAT that leaves meanwhile may be the one that makes it ask.
+  // Like receiving links; if the resting session skips work, the whole poll must find none. A HEARTBEAT sent meanwhile
+  // may be the one that causes its request.
   int64_t poll() {
     if (polls == Polls::kWhole) return tide_session_poll(session());
     if (polls == Polls::kReceived) return tide_session_poll_received(session());
@@ -535,18 +535,18 @@ class Bench {
     tide_session_t before = *session();
     const int64_t poll_ns = tide_session_poll(session());
     before.deadline_ns = session()->deadline_ns;
-    before.poll_refused = session()->poll_refused;  // what the last one to come in between left
+    before.poll_refused = session()->poll_refused;  // left by the last interruption
     before.counters.polls = session()->counters.polls;
-    before.daemon.transmitter.counters.refused_full = counters.refused_full;  // it tries again to get a reserve
+    before.daemon.transmitter.counters.refused_full = counters.refused_full;  // it tries to get a reserve again
     before.daemon.transmitter.counters.refused_kept = counters.refused_kept;
     if (poll_ns <= clock.now_ns || counters.heartbeats != heartbeats) return poll_ns;
     EXPECT_EQ(std::memcmp(&before, session(), sizeof before), 0) << "at " << clock.now_ns << " ns it had work";
-    if (interrupts) return poll_ns;  // a call that was interrupted has yet to say when it wants to be polled
+    if (interrupts) return poll_ns;  // an interrupted call has not yet returned its next poll time
     EXPECT_GE(poll_ns, received_ns) << "at " << clock.now_ns << " ns";
     return poll_ns;
   }
 
-  // One thing happens, and everybody reacts; at most until limit_ns.
+  // One event with all reactions; at most until limit_ns.
   void step(int64_t limit_ns) {
     const int64_t poll_ns = poll();
     if (clock.next_ns() <= std::min(poll_ns, limit_ns))
@@ -565,7 +565,7 @@ class Bench {
   template <class Condition>
   bool run_until(Condition condition, int64_t limit_ns = 60 * s) {
     const int64_t until_ns = clock.now_ns + limit_ns;
-    bool met = condition();  // once a step: it may do something
+    bool met = condition();  // once a step, as it may have effects
     for (; !met && clock.now_ns < until_ns && !testing::Test::HasFatalFailure(); met = condition()) step(until_ns);
     return met;
   }
@@ -656,11 +656,11 @@ class Bench {
   Agent agent;
   tide_session_config_t config{};
   tide_pump_t pump{};
-  bool cut = false;  // nothing passes, either way
+  bool cut = false;  // nothing passes, in either direction
   double loss_to_agent = -1, loss_to_client = -1;
   bool executor_runs = true;
   Polls polls = Polls::kBoth;
-  std::function<void()> interrupts;  // let in here, at the end of each critical section
+  std::function<void()> interrupts;  // called at the end of each critical section
   std::vector<tide_session_state_t> states;
   std::vector<Bytes> sent;  // messages as they left the client
   std::vector<int64_t> sent_ns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client in the middle of its work gets damaged and foreign messages, as datagrams and as bytes of a serial line. It
-// must not break memory or hang, and once the storm is over and the agent has started again it works as before.
+// A working client receives damaged and foreign messages, as datagrams and as bytes of a serial line. It must not
+// corrupt memory or hang, and works as before once the storm has ended and the agent has restarted.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -40,10 +40,10 @@ struct Program {
     readers[1] = bench.subscribe(objects.readers[1]->id, false, 0, 4);
     tide_session_open(bench.session());
     EXPECT_TRUE(bench.run_until([&] { return bench.session()->state == TIDE_SESSION_READY; }));
-    bench.agent.die(); /* what comes from now on is forged */
+    bench.agent.die(); /* all further messages are forged */
   }
 
-  /* What a program does all the time: publish, take what came. */
+  /* The program's normal work: publish, and take received samples. */
   void work(uint64_t turn) {
     bench.write(objects.writers[0]->id, "reliable " + std::to_string(turn), true, TIDE_PRIORITY(1, 1));
     bench.write(objects.writers[1]->id, std::string(700, 'x'), turn % 2 == 0, 0);
@@ -56,7 +56,7 @@ struct Program {
   bool exchanges() {
     bench.agent.samples.clear();
     const std::string text = "after the storm";
-    /* what was published in the storm goes first */
+    /* samples published in the storm are sent first */
     EXPECT_TRUE(bench.run_until([&] { return tide_session_is_idle(bench.session(), 0); }, 120 * bench::s));
     EXPECT_EQ(bench.write(objects.writers[0]->id, text, true, 0), TIDE_OK);
     const bool sent = bench.run_until([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers: what they ask for, and their queues of samples that stay in the frames they came in.
+// Readers: their requests, and their queues of samples that stay in their frames.
 #include "session_bench.h"
 namespace session_reader_test {
 

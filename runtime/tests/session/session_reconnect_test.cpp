@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One session after the other: nothing late of one is taken for a part of the next, and the next is made whatever
-// floods in meanwhile.
+// Successive sessions: late messages of one are not taken for the next one's, and the next one is created despite any
+// flood.
 #include <utility>
 
 #include "session_bench.h"
@@ -51,7 +51,7 @@ TEST(SessionReconnect, ClosingAndOpeningIsANewSessionAndRepeatingIsNot) {
   EXPECT_EQ(b.agent.client.session, 0x82);
 }
 
-// What a network may still bring of the session before: every kind of frame that moves a stream.
+// Late frames of the preceding session: every kind of frame that advances a stream.
 void bring_late_frames(Bench &b, uint8_t session) {
   const auto bring = [&](uint8_t stream, uint16_t sequence, uint8_t id, const Bytes &body) {
     Bytes bytes = message(session, stream, sequence, b.config.key);
@@ -103,7 +103,7 @@ TEST(SessionReconnect, NothingLateSpoilsTheNextSession) {
   }
 }
 
-// A device that was restarted asks for the session that it had, and an agent took that for a late copy.
+// A restarted device requests its former session, which an agent took for a late copy.
 TEST(SessionReconnect, AnAgentThatGoesOnWithAnOlderSessionIsNoticed) {
   Bench b;
   b.connect();
@@ -120,7 +120,7 @@ TEST(SessionReconnect, AnAgentThatGoesOnWithAnOlderSessionIsNoticed) {
   EXPECT_EQ(b.session()->counters.connects, 2u);
 }
 
-// The executor is busy for as long as it likes, data has taken every slot, and still the objects are made.
+// The executor is busy for any time, data occupy every slot, and the objects are still created.
 TEST(SessionReconnect, ObjectsAreMadeWhileDataFloodsInWithTheFewestSlots) {
   for (const size_t slots : {2, 3, 4}) {
     for (const double loss : {0.0, 0.2}) {
@@ -144,8 +144,8 @@ TEST(SessionReconnect, ObjectsAreMadeWhileDataFloodsInWithTheFewestSlots) {
   }
 }
 
-// All nodes but one hold samples, and while another sample is begun, a request takes the reserve and gives its node
-// back: the sample does not get it, or the objects of the next session could never be made. Found by delays at locks.
+// All nodes but one hold samples, and while another sample is begun, a request takes the reserve and returns its node:
+// the sample must not get it, or the objects of the next session could never be created. Found by delays at locks.
 TEST(SessionReconnect, TheLastNodeIsForRequestsWhateverComesInBetween) {
   Bench bench(Options{});
   bench.open();

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recording, and how ours is compared with it.
+// All recordings, and the kind of comparison with each.
 //
 // EXACT     everything that the protocol fixes is equal, octet for octet and in the same order: CREATE_CLIENT, GET_INFO
 //           (but its request id), TIMESTAMP, DELETE, every message of every stream by its sequence number: header,
 //           submessages, cut into the same fragments. Serial frames are equal with escapes and checksum. Every ACKNACK
 //           of the recording is among ours in the same order, and ours are never ahead; every HEARTBEAT is among ours.
-//           What the agent flagged, and only that, is sent again. Repeats of a message count once: when and how often
-//           is ours to choose. Octets that the stock client leaves undefined (padding, alignment in binary CREATEs)
+//           Exactly the messages flagged by the agent are sent again. Repeats of a message count once, as their number
+// and times may differ. Octets that the stock client leaves undefined (padding, alignment in binary CREATEs)
 //           must be zero in ours; its last FRAGMENT may count the padding.
-// BATCHED   the stock client packed several submessages into one message, ours go one by one: the submessages of each
+// BATCHED   the stock client packed several submessages into one message, ours are sent one by one: the submessages of
+// each
 //           stream are equal, in order; sequence numbers and ACKNACKs of the peer then differ.
-// RESTART   EXACT up to the moment the agent says that it does not know the session: there the stock client goes on
-//           in vain, ours connects again.
+// RESTART   EXACT until the agent reports that it does not know the session: then the stock client continues in vain,
+// ours reconnects.
 // UNKNOWN   no session was ever created by the recorded client: the frames are equal, ours reconnects.
 // OUTSIDE   pings without a session: frames equal.
 // LIVELINESS as EXACT; but CREATE_CLIENT has a property list in the recording (compared by meaning), and ours answers
@@ -29,10 +30,10 @@ enum class Mode { exact, batched, restart, unknown, outside, liveliness, probe }
 struct Case {
   const char *file;
   Mode mode;
-  size_t samples;  // that reach the program
+  size_t samples;  // samples that reach the program
 };
 
-// Every recording is here; a file that is missing or unknown fails the test below.
+// All recordings; a missing or unknown file fails the test below.
 inline const Case cases[] = {
     {"serial_agent_restart", Mode::restart, 0},
     {"serial_corrupt_agent_to_client", Mode::exact, 0},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session of ours that wants what a recorded client wanted.
+// A session of ours with the requests of a recorded client.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class Client {
     config.creations_at_once = 16;
     config.objects = table_;
     config.object_count = std::size(table_);
-    config.silence_limit_ns = never_ns; /* pings are the recording's */
+    config.silence_limit_ns = never_ns; /* pings follow the recording */
     config.daemon.transmitter.message_bytes = wanted.mtu;
     EXPECT_EQ(tide_session_init(&session, &config), TIDE_OK);
     const tide_link_t link = {this, start, nullptr, 0};
@@ -92,7 +92,7 @@ class Client {
     for (tide_object_t &candidate : objects_)
       if (candidate.state == TIDE_OBJECT_CREATED && (object == nullptr || object->id != id)) object = &candidate;
     ASSERT_NE(object, nullptr);
-    object->id = id; /* the recording deletes one that never was, too */
+    object->id = id; /* the recording also deletes an object that never existed */
     ASSERT_EQ(tide_session_remove_object(&session, object), TIDE_OK);
     settle();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client put on the wire, and what it means that two clients put the same there.
+// The output of a client on the wire, and the comparison of two outputs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ inline void add_once(std::vector<Bytes> &list, const Bytes &bytes) {
   if (list.empty() || list.back() != bytes) list.push_back(bytes);
 }
 
-// GET_INFO's request id is the client's to choose.
+// The client chooses GET_INFO's request id.
 inline Bytes without_ping_id(const Message &message) {
   Bytes bytes = message.bytes;
   if (message.id() == TIDE_XRCE_GET_INFO) {
@@ -77,7 +77,7 @@ inline std::optional<tide_xrce_create_t> binary_create(const Message &message) {
 }
 
 // The stock client pads the last submessage with whatever its buffer held before, ours with zeros; and it counts this
-// padding into the length of a last FRAGMENT. Theirs without these two, as ours would look.
+// padding into the length of a last FRAGMENT. Returns theirs without these two differences.
 inline Bytes tidied(const Message &theirs) {
   Bytes bytes = theirs.bytes;
   if (theirs.header.stream == 0 || theirs.submessages.empty()) return bytes;
@@ -98,8 +98,8 @@ inline bool equal_but_for_counted_padding(const Message &ours, const Message &th
          std::equal(ours.bytes.begin(), ours.bytes.begin() + 6, theirs.bytes.begin());
 }
 
-// Equal but for alignment octets in a binary CREATE, which are zero in ours. An octet is one of alignment when the
-// message means the same whatever its value.
+// Equal but for alignment octets in a binary CREATE, which are zero in ours. An octet is alignment if its value does
+// not change the meaning of the message.
 inline void expect_equal(const Bytes &ours, const Bytes &theirs) {
   const Message our_message = parse(ours), their_message = parse(theirs);
   if (ours == tidied(their_message) || equal_but_for_counted_padding(our_message, their_message)) return;

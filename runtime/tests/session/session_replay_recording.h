@@ -39,7 +39,7 @@ inline Message parse(const Bytes &bytes) {
   tide_xrce_submessage_t view;
   while (tide_xrce_next_submessage(bytes.data(), bytes.size(), &position, &view) == 1) {
     message.submessages.push_back({view.id, view.flags, Bytes(view.body, view.body + view.body_bytes)});
-    if (view.id == TIDE_XRCE_CREATE_CLIENT) break; /* its properties run to the end */
+    if (view.id == TIDE_XRCE_CREATE_CLIENT) break; /* its properties extend to the end */
   }
   return message;
 }
@@ -71,7 +71,7 @@ inline Bytes framed(const Bytes &message) {
   return frame;
 }
 
-// What happened, one entry a message; a serial recording in chunks gives several or none a record.
+// The events, one entry per message; a record of a serial recording in chunks gives several or none.
 struct Event {
   bool to_agent = false;
   int64_t t_ns = 0;

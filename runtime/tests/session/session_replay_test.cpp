@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's side of every recording. The test reads from the captured client frames what the program wanted (which
-// objects, samples, pings), makes our session want the same at the same moment, feeds it what the agent answered then,
-// and compares what our session put on the wire.
+// The client's side of every recording. The test reads the program's requests (objects, samples, pings) from the
+// captured client frames, makes the same requests on our session at the same times, passes it the agent's recorded
+// answers, and compares our session's output.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -39,7 +39,7 @@ class Replay {
   }
 
  private:
-  // Our clock runs so that the TIMESTAMPs come out as recorded.
+  // Our clock is set so that the TIMESTAMPs equal the recorded ones.
   void find_clock() {
     for (const Event &event : recording_.events)
       if (event.to_agent && event.message.id() == TIDE_XRCE_TIMESTAMP && event.message.submessages[0].little_endian()) {
@@ -75,7 +75,7 @@ class Replay {
     client_ = std::make_unique<Client>(wanted, object_stream, recording_.transport == "serial", now_ns);
   }
 
-  // A client that was never told of by CREATE_CLIENT in this recording.
+  // A client without CREATE_CLIENT in this recording.
   void start_silent_instance(int64_t now_ns) {
     const tide_xrce_create_client_t wanted = {1, 0, 0x010F, 0xAAAABBBB, 0x81, 508, true, 0, nullptr, 0};
     start_instance(wanted, now_ns);
@@ -129,7 +129,7 @@ class Replay {
         ASSERT_EQ(tide_session_synchronise(&client_->session), TIDE_OK);
         break;
       case TIDE_XRCE_DELETE:
-        if (what_.mode == Mode::unknown) { /* ours has started again meanwhile: the goodbye is said by another one */
+        if (what_.mode == Mode::unknown) { /* ours has restarted meanwhile, so another session says goodbye */
           collect();
           client_.reset();
           start_silent_instance(now_ns);
@@ -163,7 +163,7 @@ class Replay {
       --fragments_left_[header.stream];
       return;
     }
-    wholes_.push_back(submessage); /* texts of objects are views into it */
+    wholes_.push_back(submessage); /* texts of objects refer to it */
     const Submessage &kept = wholes_.back();
     switch (kept.id) {
       case TIDE_XRCE_CREATE:
@@ -206,7 +206,7 @@ class Replay {
     Bytes bytes = event.raw;
     if (recording_.transport == "tcp") bytes.erase(bytes.begin(), bytes.begin() + 2);
     const bool info = event.message.id() == TIDE_XRCE_INFO;
-    if (info) bytes = echoing(event.message.bytes); /* an agent repeats the id it was asked with */
+    if (info) bytes = echoing(event.message.bytes); /* an agent repeats the id of the request */
     if (bytes.empty()) return;
     const unsigned reconnects = client_->session.counters.reconnects;
     const bool answered = client_->session.ping_under_way;
@@ -277,7 +277,7 @@ class Replay {
     if (what_.mode == Mode::exact && !serial_frames_.empty() && instance_ == 0) compare_serial_frames();
   }
 
-  // Theirs are among ours, in order; ours may acknowledge in smaller steps, but never ahead.
+  // Ours contain theirs, in order; ours may acknowledge in smaller steps, but never earlier.
   void expect_acknacks() const {
     size_t next = 0;
     for (const Bytes &acknack : ours_.acknacks) {
@@ -313,7 +313,7 @@ class Replay {
     return count;
   }
 
-  // Stream and sequence number of all that the agent flagged as missing.
+  // Stream and sequence number of all messages flagged as missing by the agent.
   std::set<uint32_t> flagged() const {
     std::set<uint32_t> numbers;
     for (const Event &event : recording_.events) {
@@ -328,7 +328,7 @@ class Replay {
     return numbers;
   }
 
-  // Where the recorded client ended well, so does ours.
+  // If the recorded client ended well, so does ours.
   void check_states() {
     const bool last = index_ >= recording_.events.size();
     if (last && (what_.mode == Mode::exact || what_.mode == Mode::liveliness || what_.mode == Mode::probe)) {
@@ -338,7 +338,7 @@ class Replay {
     EXPECT_EQ(client_->session.daemon.receiver.counters.malformed, 0u);
   }
 
-  // The samples that the agent sent, from the recording alone.
+  // The samples that the agent sent, read from the recording only.
   std::vector<Bytes> published() const {
     std::map<std::pair<uint8_t, uint16_t>, const Message *> messages;
     for (const Event &event : recording_.events)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session that rests (tide_session_poll_received) leaves out nothing that the whole poll would have done, whatever
-// has happened before: random histories of a program, an agent and a wire, also with interrupts in their midst.
+// A resting session (tide_session_poll_received) omits no work of the whole poll, for any history: random histories of
+// a program, an agent and a wire, also with interrupts.
 #include "seeds.h"
 #include "session_bench.h"
 namespace session_rest_test {
@@ -8,7 +8,7 @@ namespace session_rest_test {
 using namespace bench;
 
 struct Event {
-  int64_t wait_ns;  // since the one before
+  int64_t wait_ns;  // since the preceding event
   unsigned kind, what, size;
 };
 
@@ -40,7 +40,7 @@ History history_of(std::mt19937_64 &random) {
   return history;
 }
 
-// Plays a history on a bench of its own. What an event does follows from the history and from the bench's state alone.
+// Plays a history on its own bench. The effect of an event depends only on the history and the bench's state.
 class Play {
  public:
   Play(const Options &options, Polls polls) : bench(options) {
@@ -172,7 +172,7 @@ class Play {
     if (tide_session_remove_object(session(), *one) == TIDE_OK) objects.erase(one);
   }
 
-  // A writer that is gone before it has an answer leaves what was written to it.
+  // A writer that is deleted before its answer leaves its written samples.
   void come_and_go(const Event &event) {
     if (session()->objects_used >= kObjects) return;
     tide_object_t *writer = bench.add(TIDE_XRCE_KIND_DATAWRITER, base_.publisher->id, base_.topic->id);
@@ -207,7 +207,7 @@ class Play {
 
 constexpr unsigned kHistories = 2000, kInterrupted = 500;
 
-// One session is always polled whole, another one only when it does not rest: the wire sees no difference.
+// One session always gets the whole poll, another one only when it does not rest: the wire shows no difference.
 TEST(SessionRest, ASessionThatRestsSendsWhatItWouldHaveSent) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));
@@ -229,7 +229,7 @@ TEST(SessionRest, ASessionThatRestsSendsWhatItWouldHaveSent) {
   EXPECT_GT(rested, kHistories) << "the histories are empty";
 }
 
-// The same with interrupts that poll, wherever the program lets them in: what follows at once finds nothing to do.
+// The same with interrupts that poll wherever the program enables them: the following poll finds no work.
 TEST(SessionRest, APollInTheMidstOfAnythingHasNothingToAdd) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));

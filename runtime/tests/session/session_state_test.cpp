@@ -21,7 +21,7 @@ std::vector<std::string> numbered(const std::string &prefix, int count) {
   return texts;
 }
 
-// Data of unreliable links may come twice in two sessions, but never out of order, and none is missing.
+// Data of unreliable links may arrive twice in two sessions, but never out of order, and none is missing.
 void expect_all_in_order(const std::vector<std::string> &got, const std::vector<std::string> &sent) {
   std::vector<std::string> unique;
   for (const std::string &text : got)
@@ -149,7 +149,7 @@ TEST(SessionConnect, FramesOfAnOldSessionDoNotSpoilTheNewOne) {
   auto program = b.add_program(1, 1);
   auto *subscription = b.subscribe(program.readers[0]->id, true, 0, 8);
   b.run(10 * ms);
-  for (uint16_t sequence = 0; sequence < 8; ++sequence) { /* an agent that has not heard of the end yet */
+  for (uint16_t sequence = 0; sequence < 8; ++sequence) { /* an agent that does not know of the end yet */
     Bytes bytes = message(0x81, 0x80, sequence == 3 ? 9 : sequence, 0);
     append(bytes, TIDE_XRCE_DATA, 1, bytes_from_hex("000f00160badc0de"));
     tide_daemon_on_message(&b.session()->daemon, bytes.data(), bytes.size());
@@ -419,7 +419,7 @@ TEST(SessionLiveness, AnAgentThatWasRestartedIsNoticedAndEverythingIsMadeAgain) 
     };
     write_some(10);
     b.agent.die();
-    write_some(6); /* these are on the way when the agent goes, or never acknowledged */
+    write_some(6); /* these are in transfer when the agent ends, or never acknowledged */
     const std::vector<std::pair<uint16_t, std::string>> before = b.agent.samples;
     b.run(static_cast<int64_t>(random() % 4000) * ms);
     b.agent.live();
@@ -677,7 +677,7 @@ TEST(SessionTimeSync, LateAndForeignRepliesAreIgnored) {
   EXPECT_EQ(tide_session_synchronise(b.session()), TIDE_ERROR_DISCONNECTED);
 }
 
-/* The reply to the exchange under way, of an agent that was at work for so long by its own clock. */
+/* The reply to the current exchange, from an agent that took the given time by its own clock. */
 static void reply_after(Bench &b, int64_t work_ns) {
   const int64_t received_ns = b.clock.now_ns + b.agent.wall_offset_ns;
   const tide_xrce_timestamp_reply_t reply = {tide_xrce_time_from_ns(received_ns + work_ns),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real threads: several writers, an executor and the link's thread on one session, while the agent dies and comes back.
-// Meant for ThreadSanitizer above all; without it, it still checks that nothing is lost or out of order.
+// Real threads: several writers, an executor and the link's thread on one session, while the agent ends and restarts.
+// Mainly for ThreadSanitizer; without it, the test still checks that nothing is lost or out of order.
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -40,7 +40,7 @@ class Threads {
     link_.join();
   }
 
-  // Run something in the link's thread, where the agent lives.
+  // Runs a function in the link's thread, which also runs the agent.
   void with_agent(const std::function<void()> &action) {
     std::atomic<bool> done = false;
     {
@@ -145,7 +145,7 @@ TEST(SessionThreads, WritersLinkAndExecutorWhileTheAgentComesAndGoes) {
         for (int turns = 0; turns < 20; ++turns) t.world.turn();
       }
     });
-  // It dies amid the samples, and comes back when the session has missed it.
+  // It ends during the samples, and restarts when the session has noticed.
   const auto samples_of_agent = [&] {
     size_t count = 0;
     t.with_agent([&] { count = t.agent.samples.size(); });

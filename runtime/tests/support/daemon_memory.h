@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a daemon, as much as a test wants.
+// The memory of a daemon, in the amount chosen by a test.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class DaemonMemory {
     size_t streams, slots = 0, reassemblies = 0, slot_bytes = 512, reassembly_bytes = 4096;
   };
 
-  // Sets the members of the configuration that are memory, and how much of it there is.
+  // Sets the configuration's memory and its sizes.
   void give(tide_daemon_config_t &config, const Sizes &sizes) {
     give(config.transmitter, sizes);
     give(config.receiver, sizes);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random delays at the locks and events of a test's threads, so that orders come about that a quiet machine does not
-// show. The linker hands calls of the wrapped functions to this file (TideTests.cmake). A failure prints the seed;
-// TIDE_DELAYS names one, and 0 is none. Threads of one seed draw the same delays, but the machine has its say, too.
+// Random delays at the locks and events of a test's threads, to produce orders that do not occur on an idle machine.
+// The linker redirects calls of the wrapped functions to this file (TideTests.cmake). A failure prints the seed;
+// TIDE_DELAYS sets one, and 0 disables delays. Threads with one seed draw the same delays, but the order also depends
+// on the machine.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
@@ -69,7 +70,7 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex) {
   return result;
 }
 
-// The port's platform has locks and events of its own.
+// The port's platform has its own locks and events.
 const tide_platform_t *__wrap_tide_port_platform(void);
 const tide_platform_t *__wrap_tide_port_platform(void) {
   static const tide_platform_t *const real = __real_tide_port_platform();

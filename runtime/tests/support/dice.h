@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dice of a seed, and numbers from the environment.
+// Random numbers by seed, and numbers from the environment.
 #pragma once
 
 #include <cstdint>

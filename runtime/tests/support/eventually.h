@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting without a clock, for tests of real threads and sockets: a wait is for an event, and gives up when this
-// process has used so much processor time meanwhile. What else the machine does counts for nothing, and hangs are the
-// stage's.
+// Waiting without a clock, for tests of real threads and sockets: a wait ends with an event, or fails when this process
+// has used a certain processor time. Other load of the machine does not count, and the stage's limit detects hangs.
 #pragma once
 
 #include <ctime>
@@ -22,7 +21,7 @@ bool eventually(Condition condition, double patience_s = 20) {
   return true;
 }
 
-// Lets other threads run for so many turns.
+// Lets other threads run for a number of turns.
 inline void let_others_run(unsigned long turns) {
   for (; turns > 0; turns--) std::this_thread::yield();
 }

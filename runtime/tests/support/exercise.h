@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives any bytes to every decoder of the wire. Called by the fuzzer and, with a bounded number of inputs, by a test.
-// Aborts when a rule is broken; the sanitizers watch memory.
+// Passes arbitrary bytes to every decoder of the wire. Called by the fuzzer and, with a bounded number of inputs, by a
+// test. Aborts when a rule is broken; the sanitizers watch memory.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline void require(bool holds, const char *rule) {
   std::abort();
 }
 
-// What decodes also encodes, and the encoding is a fixed point.
+// Decoded values can be encoded, and the encoding is a fixed point.
 inline void exercise_message(const uint8_t *bytes, size_t count) {
   const Recoded once = recode_message(bytes, count, false);
   if (once.status != TIDE_OK) {
@@ -30,7 +30,7 @@ inline void exercise_message(const uint8_t *bytes, size_t count) {
   require(twice.bytes == once.bytes, "encoding what was decoded changes nothing");
 }
 
-// What is found in an answer is found again in an answer that says it.
+// Values found in an answer are found again in an answer encoded from them.
 inline void exercise_discovery(const uint8_t *bytes, size_t count) {
   tide_xrce_request_t request{};
   (void)tide_xrce_get_discovery_question(bytes, count, &request);
@@ -80,7 +80,7 @@ inline void exercise_framing(const uint8_t *bytes, size_t count) {
   require(tide_crc16(0, buffer.data(), count) == reader.crc, "its checksum is right");
 }
 
-// Reads that the bytes themselves choose.
+// Reads chosen by the bytes.
 inline void exercise_cursor(const uint8_t *bytes, size_t count) {
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, bytes, count, count % 2 != 0);
@@ -125,7 +125,7 @@ inline void exercise_cursor(const uint8_t *bytes, size_t count) {
   }
 }
 
-// Sequence numbers, heartbeats and drops that the bytes choose.
+// Sequence numbers, heartbeats and drops chosen by the bytes.
 inline void exercise_stream(const uint8_t *bytes, size_t count) {
   tide_input_stream_t stream;
   tide_input_stream_init(&stream, count == 0 ? 0x80 : bytes[0], 8);

@@ -19,7 +19,7 @@ struct Recoded {
   int status = TIDE_OK;  // the first error
   Bytes bytes;
   std::vector<tide_xrce_submessage_t> submessages;  // views into the input
-  std::vector<bool> padding;                        // of bytes: alignment, where stock clients leave chance values
+  std::vector<bool> padding;                        // by byte: alignment, where stock clients leave random values
 };
 
 // The body of one submessage, decoded from one cursor and encoded into the other.
@@ -98,7 +98,7 @@ inline void recode_body(uint8_t id, tide_cdr_t *in, tide_cdr_t *out) {
   }
 }
 
-// Where a binary block of CREATE has alignment octets: a walk of its own, so that it also checks our layout. The
+// Where a binary block of CREATE has alignment octets: a separate traversal, so that it also checks our layout. The
 // block starts at body[12].
 inline std::vector<bool> binary_padding(const uint8_t *body, size_t body_bytes, bool big_endian) {
   std::vector<bool> padding(body_bytes, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeds of property tests: a new one each run, or the one that TIDE_SEED names, which a failure prints.
+// Seeds of property tests: a new one in each run, or the one in TIDE_SEED; failures print the seed.
 #pragma once
 
 #include <cstdlib>

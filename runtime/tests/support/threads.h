@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A platform on real threads, in time that the test owns: the clock advances with what the threads do, by a step each
-// time one of them waits for a turn and a little each time one looks. So a machine that is busy with something else
-// takes no time.
+// A platform on real threads, in time that the test owns: the clock advances with actions of the threads, by a step
+// each time one of them waits for a turn and a little each time one reads it. So other load of the machine takes no
+// time.
 #pragma once
 
 #include <atomic>
@@ -38,13 +38,13 @@ class Threads {
 
   int64_t now_ns() { return clock_ns.fetch_add(kLookNs) + kLookNs; }
 
-  // Let others run, for which the clock advances by a step.
+  // Lets others run and advances the clock by a step.
   void turn() {
     clock_ns.fetch_add(kTurnNs);
     std::this_thread::yield();
   }
 
-  // Turns until the condition holds, or the clock reaches the deadline; false: it has.
+  // Turns until the condition holds (true) or the clock reaches the deadline.
   template <typename Condition>
   bool turns_until(Condition condition, int64_t deadline_ns = INT64_MAX) {
     while (!condition()) {

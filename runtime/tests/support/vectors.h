@@ -16,9 +16,9 @@ struct Record {
   int64_t t_ns = 0;
   bool client_to_agent = false;
   std::string transport;       // "udp", "tcp", "serial"
-  std::vector<uint8_t> bytes;  // as the receiver got them
+  std::vector<uint8_t> bytes;  // as received
   bool dropped = false, duplicate = false, reordered = false, corrupted = false;
-  std::vector<uint8_t> original;  // what was sent, when corrupted; else equal to bytes
+  std::vector<uint8_t> original;  // sent bytes, if corrupted; else equal to bytes
 };
 
 inline std::vector<uint8_t> bytes_from_hex(std::string_view hex) {
@@ -28,7 +28,7 @@ inline std::vector<uint8_t> bytes_from_hex(std::string_view hex) {
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
     throw std::runtime_error("not a hexadecimal digit");
   };
-  std::string digits;  // blanks between octets are for the reader
+  std::string digits;  // blanks between octets are for readability
   for (char c : hex)
     if (c != ' ') digits += c;
   std::vector<uint8_t> bytes;
@@ -47,7 +47,7 @@ inline std::string hex_from_bytes(const std::vector<uint8_t> &bytes) {
   return hex;
 }
 
-// The text after "name": up to the end of the value, without quotes; empty when the field is absent.
+// The text after "name", to the end of the value, without quotes; empty when the field is absent.
 inline std::string vector_field(const std::string &line, const std::string &name) {
   const size_t key = line.find("\"" + name + "\":");
   if (key == std::string::npos) return {};

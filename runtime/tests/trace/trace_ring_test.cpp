@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring keeps what it took, in order, drops what it has no place for and counts it.
+// A ring keeps accepted records in order, and drops and counts records without room.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runtime that is built with TIDE_TRACE=1 records, where it happens.
+// Records of a runtime built with TIDE_TRACE=1.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -125,7 +125,7 @@ TEST(Traced, ADaemonRecordsAMessageFromSubmitToTheEndOfItsFrame) {
   ASSERT_EQ(tide_daemon_acquire(&daemon, 12, TIDE_PRIORITY(4, 0), &node), TIDE_OK);
   node->length = 12;
   ASSERT_EQ(tide_daemon_submit(&daemon, node, TIDE_STREAM_BEST_EFFORT(4)), TIDE_OK);
-  recorded.instances.of_level[4] = 42;  // what leaves belongs to the instance that submitted it
+  recorded.instances.of_level[4] = 42;  // sent messages belong to the instance that submitted them
   clock_ns = 90;
   tide_daemon_on_transmit_complete(&daemon);
   const int64_t of = TIDE_PRIORITY(4, 0);

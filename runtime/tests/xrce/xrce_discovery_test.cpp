@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question and the answer by which boards find an agent.
+// The request and the answer by which boards find an agent.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -23,7 +23,7 @@ uint16_t crc_bit_by_bit(const Bytes &bytes) {
   return static_cast<uint16_t>(crc);
 }
 
-// The frame by the words of the specification.
+// The frame according to the specification.
 Bytes plain_frame(uint8_t source, uint8_t destination, const Bytes &message) {
   Bytes inside = {source, destination, static_cast<uint8_t>(message.size()), static_cast<uint8_t>(message.size() >> 8)};
   inside.insert(inside.end(), message.begin(), message.end());
@@ -83,7 +83,7 @@ TEST(Framing, FramesLikeTheSpecification) {
                                   nullptr, 0),
               static_cast<int>(expected.size()));
     const size_t shorter = random() % expected.size();
-    Bytes small(shorter);  // the sanitizer watches its end
+    Bytes small(shorter);  // the sanitizer checks its end
     EXPECT_EQ(
         tide_framing_encode(small.data(), shorter, source, destination, message.data(), message.size(), nullptr, 0),
         TIDE_ERROR_TOO_LARGE);
@@ -112,7 +112,7 @@ TEST(Framing, LongestMessage) {
   EXPECT_EQ(buffer, message);
 }
 
-// What a reader makes of a run of bytes that comes in pieces chosen by `piece`.
+// A reader's results for bytes that arrive in pieces chosen by `piece`.
 struct Reading {
   std::vector<Bytes> messages;  // CRC right; the source address behind each
   size_t damaged = 0;
@@ -163,7 +163,7 @@ bool is_subsequence(const std::vector<Bytes> &wanted, const std::vector<Bytes> &
 }
 
 // A line that carries whole frames with noise, cut frames and flipped bits between them. Every whole frame arrives,
-// whatever came before it and however the bytes are cut into pieces.
+// regardless of preceding bytes and of the division into pieces.
 TEST(FramingProperty, WholeFramesSurviveAnyNoise) {
   size_t sent = 0, invented = 0, damaged = 0;
   for (uint64_t seed = 1; seed <= 1500; ++seed) {

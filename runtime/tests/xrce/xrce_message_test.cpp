@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recordings do not show: both byte orders, optional members, bounds and deviations.
+// Cases missing in the recordings: both byte orders, optional members, bounds and deviations.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -120,7 +120,7 @@ TEST(Bodies, BigEndianAsInTheProbe) {
   tide_xrce_acknack_t answer;
   tide_xrce_get_acknack(&cdr, &answer);
   EXPECT_EQ(answer.first_unacknowledged, 5);
-  EXPECT_EQ(answer.missing, 1);  // the bitmap does not turn around
+  EXPECT_EQ(answer.missing, 1);  // the bitmap does not wrap around
   const Bytes create = bytes_from_hex("000a0011 0103 0000 00000008 00 01 0000 00000000 0007");
   cdr = reader_of(create, true);
   tide_xrce_create_t body;

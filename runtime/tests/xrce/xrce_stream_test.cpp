@@ -126,8 +126,8 @@ TEST(InputStreamProperty, BehavesAsTheModel) {
   }
 }
 
-// A sender with a window of 16 that resends only what is flagged, over a line that loses, repeats and reorders both
-// ways: 70,000 messages (so the numbers wrap around) are delivered once each and in order.
+// A sender with a window of 16 that resends only what is flagged, over a line that loses, repeats and reorders in both
+// directions: 70,000 messages (so the numbers wrap around) are delivered once each and in order.
 TEST(InputStreamProperty, DeliversOnceAndInOrderOverABadLine) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -237,7 +237,7 @@ TEST(InputStream, MovesOnWhenTheSenderGivesUp) {
   EXPECT_EQ(tide_input_stream_arrive(&stream, 5), TIDE_STREAM_DELIVER);
   EXPECT_FALSE(tide_input_stream_advance(&stream));
   EXPECT_EQ(stream.gaps, gaps) << "nothing more was lost";
-  for (int i = 0; i < 1000; ++i) {  // well around the circle, and nothing was ever announced
+  for (int i = 0; i < 1000; ++i) {  // beyond a wrap-around, without any announcement
     const uint16_t first = static_cast<uint16_t>(stream.next + 100);
     const uint16_t last = static_cast<uint16_t>(stream.next - 1);
     ASSERT_EQ(tide_input_stream_heartbeat(&stream, first, last), 100);

@@ -15,7 +15,7 @@ namespace xrce_vectors_test {
 // The stock client's sign of life to a hard-liveliness poll is not a message (see the README of the recordings).
 const Bytes sign_of_life = bytes_from_hex("81000000 0000000000000000");
 
-// A frame as it was on the line, taken apart and framed again.
+// Decodes a frame from the line and frames it again.
 struct Unframed {
   Bytes message, reframed;
   bool crc_valid;
@@ -81,7 +81,7 @@ class Comparison {
     }
   }
 
-  // A message that was sent in fragments is a submessage with its own header: compared as if it had come whole.
+  // A message that was sent in fragments is a submessage with its own header: compared like an unfragmented one.
   void keep_fragment(const Bytes &message, const tide_xrce_submessage_t &submessage, bool client_to_agent) {
     const auto stream = std::make_pair(client_to_agent, message[1]);
     const uint16_t sequence = static_cast<uint16_t>(message[2] | message[3] << 8);

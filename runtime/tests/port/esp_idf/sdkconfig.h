@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the component's Kconfig and the system's make of their defaults. */
+/* The default configuration from the Kconfig of the component and the system. */
 #ifndef TIDE_TEST_ESP_SDKCONFIG_H
 #define TIDE_TEST_ESP_SDKCONFIG_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of FreeRTOS that runtime/port/freertos uses, as its documentation gives them, so that the port compiles and
- * its logic runs on this machine; freertos_test.cpp beside it is the kernel behind them. */
+/* The names of FreeRTOS that runtime/port/freertos uses, as in its documentation, so that the port compiles and its
+ * logic runs on this machine; freertos_names.cpp implements them. */
 #ifndef INC_FREERTOS_H
 #define INC_FREERTOS_H
 

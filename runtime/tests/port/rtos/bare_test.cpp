@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The platform for boards with a clock and a loop only, on a clock that the test moves.
+// The platform for boards with only a clock and a loop, on a clock controlled by the test.
 #include "bare.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace {
 
 uint32_t clock_us;
-uint32_t step_us;  // that passes in each idle call
+uint32_t step_us;  // time that passes in each idle call
 int idle_calls;
 uint32_t longest_us;  // that a call may take
 tide_event_t *set_when_idle;
@@ -53,7 +53,7 @@ class Bare : public testing::Test {
 };
 
 TEST_F(Bare, TheClockGoesOnWhereTheBoardsWraps) {
-  clock_us = UINT32_MAX / 2;  // it is looked at before it has gone round
+  clock_us = UINT32_MAX / 2;  // it is read before it wraps around
   (void)now_ns();
   clock_us = UINT32_MAX - 10;
   const int64_t before = now_ns();
@@ -68,7 +68,7 @@ TEST_F(Bare, TheClockGoesOnWhereTheBoardsWraps) {
   EXPECT_EQ(now_ns() - later, 6'000) << "the round is counted once";
 }
 
-// As micros() does on several cores while the interrupt that carries on from its counter is masked.
+// Like micros() on several cores while the interrupt that extends its counter is masked.
 TEST_F(Bare, AClockThatStepsBackStandsStill) {
   uint64_t random = 88172645463325252u, whole_us = clock_us;
   const int64_t start = now_ns();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel of a few lines for the tests of ports: one processor, tasks by fixed priority, time that goes on only where
-// a task works or all of them sleep, and interrupts wherever a test wants one. Tasks are threads that run in turns, one
-// at a time. The names of FreeRTOS, Zephyr and NuttX stand over it (*_names.cpp).
+// A kernel of a few lines for the tests of ports: one processor, tasks by fixed priority, time that advances only while
+// a task works or all of them sleep, and interrupts at any place chosen by a test. Tasks are threads that run in turns,
+// one at a time. The names of FreeRTOS, Zephyr and NuttX are implemented on it (*_names.cpp).
 #ifndef TIDE_FAKE_KERNEL_H
 #define TIDE_FAKE_KERNEL_H
 
@@ -22,9 +22,9 @@ class FakeKernel {
     int priority = 3;  // larger is more urgent
     std::string name;
     size_t stack_bytes = 0;
-    int policy = 0, processor = -1;  // as the names were given them
+    int policy = 0, processor = -1;  // as passed to the names
     bool ready = true, ended = false;
-    int64_t until_ns = INT64_MAX;  // it sleeps no longer
+    int64_t until_ns = INT64_MAX;  // end of its sleep
     int64_t used_ns = 0;
     uint32_t notified = 0;
     Task *joiner = nullptr;
@@ -44,7 +44,7 @@ class FakeKernel {
   size_t task_limit = 100;
   int deletions = 0;
 
-  // The interrupt comes at this step of the port, or as soon as it is let in.
+  // The interrupt occurs at this step of the port, or as soon as it is enabled.
   int steps = 0, interrupt_at_step = -1;
   std::function<void()> interrupt;
   void step();
@@ -54,21 +54,21 @@ class FakeKernel {
   int64_t alarm_ns = INT64_MAX;
   std::function<void()> alarm;
   int alarms = 0;
-  std::function<void(Task &before)> on_switch;  // current has the processor now
+  std::function<void(Task &before)> on_switch;  // called after current got the processor
 
-  void work(int64_t duration_ns);  // the running task uses the processor so long
+  void work(int64_t duration_ns);  // the running task uses the processor for this time
   Task &create(std::function<void()> body, int priority);
   void start(Task &task) { wake(task), choose(); }
   void wake(Task &task);
-  void block(int64_t until_ns);  // the running task, until it is woken or that time
-  void choose();                 // the most urgent ready task goes on, if interrupts and the scheduler let it
+  void block(int64_t until_ns);  // blocks the running task until it is woken or that time
+  void choose();                 // the most urgent ready task continues, if interrupts and the scheduler permit it
   void join(Task &task);
-  [[noreturn]] void end_task();  // the running one; comes out of its body
+  [[noreturn]] void end_task();  // ends the running task by leaving its body
   Task &named(const std::string &name);
 
  private:
   void fire();
-  Task &best_in_time();  // time goes on until somebody is ready
+  Task &best_in_time();  // time advances until a task is ready
   void switch_to(Task &self, Task &next);
   void pass_on(Task &next);
   Task *best();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of FreeRTOS over the fake kernel.
+// The names of FreeRTOS on the fake kernel.
 #include <gtest/gtest.h>
 
 #include "../../../port/freertos/tide_freertos.h"
@@ -32,7 +32,7 @@ void tide_freertos_set_alarm(int64_t time_ns) {
 #if TIDE_FREERTOS_BUDGETS
   fake->on_switch = [](FakeKernel::Task &) {
     const bool before = fake->in_interrupt;
-    fake->in_interrupt = true;  // as the kernel switches in one
+    fake->in_interrupt = true;  // as the kernel switches in an interrupt
     tide_freertos_switched_in();
     fake->in_interrupt = before;
   };

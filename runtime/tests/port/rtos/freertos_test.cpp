@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is FreeRTOS's own in runtime/port/freertos: the clock by ticks, and memory of tasks. The rest is in
+// The parts of runtime/port/freertos specific to FreeRTOS: the clock by ticks, and memory of tasks. The rest is in
 // rtos_test.cpp.
 #include <gtest/gtest.h>
 
@@ -36,7 +36,8 @@ TEST_F(FreeRtos, TheClockCountsTheRoundsOfTheTickCounterWithoutDrift) {
     tick += more;
     machine.now_ns = first_in(tick);
     int64_t in_interrupt = 0;
-    if (more % 2 == 1) machine.take([&] { in_interrupt = now(); });  // who sees a round end first may be an interrupt
+    if (more % 2 == 1)
+      machine.take([&] { in_interrupt = now(); });  // the first to see the wrap-around may be an interrupt
     EXPECT_EQ(now(), time_of(tick)) << tick;
     if (more % 2 == 1) EXPECT_EQ(in_interrupt, now());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is NuttX's own in runtime/port/nuttx/nuttx.c: policies, the system's sporadic server, and with budgets of the
-// runtime the counter, the driver of notes and what the kernel has lent. The rest is in rtos_test.cpp.
+// The parts of runtime/port/nuttx/nuttx.c specific to NuttX: policies, the system's sporadic server, and with budgets
+// of the runtime the counter, the driver of notes and inherited priorities. The rest is in rtos_test.cpp.
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -43,7 +43,7 @@ class NuttxLanes : public testing::Test {
 
 #if TIDE_KERNEL_BUDGETS
 
-// The first, for a driver of notes stays for good.
+// The first test, as a driver of notes is permanent.
 TEST_F(NuttxLanes, WithoutAPlaceForNotesOrACounterThereAreNoBudgets) {
   const auto status = [&] { return run({sporadic(4, 1, MS, 2 * MS)}, [] { ADD_FAILURE() << "it runs"; }); };
   nuttx.is_full = true;

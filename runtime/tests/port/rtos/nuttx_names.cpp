@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of NuttX over the fake kernel: it notes each switch, its watchdog comes at ticks of 1 ms, and the
+// The names of NuttX on the fake kernel: it records each switch, its watchdog runs at ticks of 1 ms, and the
 // platform's section is a mutex, not a mask.
 #include "nuttx_names.h"
 
@@ -13,7 +13,7 @@ FakeNuttx nuttx;
 
 namespace {
 constexpr int64_t TICK_NS = 1'000'000;
-note_driver_s *notes;  // for good, as in NuttX
+note_driver_s *notes;  // permanent, as in NuttX
 bool in_note;
 unsigned sections, events;
 int posts;

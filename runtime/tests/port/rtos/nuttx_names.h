@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of NuttX over the fake kernel: what a test may ask of them.
+// The names of NuttX on the fake kernel: queries for tests.
 #ifndef TIDE_NUTTX_NAMES_H
 #define TIDE_NUTTX_NAMES_H
 
@@ -14,7 +14,7 @@ struct FakeNuttx {
     int policy;
     nuttx_sched_param parameters;
   };
-  std::vector<Asked> asked;  // for threads that were to be made
+  std::vector<Asked> asked;  // for threads to be created
   std::vector<Asked> own;    // by threads for themselves or others
   unsigned long frequency = 1'000'000'000;
   bool is_full = false;  // of drivers of notes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port for kernels (runtime/port/rtos) with each adaptor, over the fake kernel: events, waits, lanes, locks,
+// The port for kernels (runtime/port/rtos) with each adaptor, on the fake kernel: events, waits, lanes, locks,
 // budgets and the link's task behave the same on FreeRTOS, Zephyr and NuttX.
 #include <gtest/gtest.h>
 
@@ -16,15 +16,15 @@
 #if defined(TIDE_FREERTOS_H)
 [[maybe_unused]] constexpr int64_t RESOLUTION_NS = TIDE_KERNEL_ALARM ? 0 : TIDE_TICK_NS + 1;
 [[maybe_unused]] constexpr int64_t SLACK_NS =
-    300'000;  // of budgets, at both ends of a window: a step, and the keeper's look
+    300'000;  // of budgets, at both ends of a window: a step, and the delay of the keeper
 #define RUNS_EVENTS 1
 #elif defined(TIDE_ZEPHYR)
 [[maybe_unused]] constexpr int64_t RESOLUTION_NS = 100'000 - 1;
 [[maybe_unused]] constexpr int64_t SLACK_NS =
-    600'000;  // a look is up to a tick late, the grain before a lane is seen to run has two
+    600'000;  // accounting is up to a tick late, and two ticks may pass until a lane is seen to run
 #define RUNS_EVENTS 1
 #else
-[[maybe_unused]] constexpr int64_t SLACK_NS = 3'200'000;  // a look is up to a tick late
+[[maybe_unused]] constexpr int64_t SLACK_NS = 3'200'000;  // accounting is up to a tick late
 #define RUNS_EVENTS 0  // the platform is that of POSIX
 #endif
 
@@ -53,7 +53,7 @@ class Rtos : public testing::Test {
     platform->event_init(platform->context, &event);
     return event;
   }
-  // A task beside the test, outside of the port.
+  // An additional task outside the port.
   void beside(int priority, std::function<void()> body) {
     FakeKernel::Task &task = machine.create(std::move(body), priority);
     machine.start(task);
@@ -215,7 +215,7 @@ TEST_F(Rtos, WhoeverAnInterruptWakesIsChosenAtItsEnd) {
 TEST_F(Rtos, AnAlarmThatComesEarlyIsSetAgain) {
   tide_event_t event = fresh();
   const int64_t deadline = now() + 5 * MS;
-  machine.at.emplace(machine.now_ns + MS, tide_rtos_alarm);  // a timer that cannot count so far
+  machine.at.emplace(machine.now_ns + MS, tide_rtos_alarm);  // a timer that cannot count that far
   EXPECT_EQ(wait(event, deadline), 0);
   EXPECT_LE(now(), deadline + RESOLUTION_NS);
 }
@@ -517,7 +517,7 @@ TEST_F(RtosBudgets, ASecondExecutorWithBudgetsIsRefused) {
 }
 #endif
 
-// In any window at most one budget more than the periods in it; never low while a budget has not been used within a
+// In any window at most one budget more than the periods in it; never lowered before a whole budget was used within a
 // period.
 TEST_F(RtosBudgets, WhateverElseRunsALaneHasItsBudgetAndNoMore) {
   const unsigned first = tide::test::seed_of_run();
@@ -536,7 +536,7 @@ TEST_F(RtosBudgets, WhateverElseRunsALaneHasItsBudgetAndNoMore) {
     lanes[3] = lane_of(TIDE_SCHEDULING_FIFO, MIDDLE);
     const int64_t end_ns = machine.now_ns + 600 * MS;
     struct Use {
-      int64_t time_ns, high_ns;  // and all that it had at its priority until then
+      int64_t time_ns, high_ns;  // and all time at its priority until then
     };
     std::array<std::vector<Use>, 2> uses;
     ASSERT_EQ(run(lanes,
@@ -550,7 +550,7 @@ TEST_F(RtosBudgets, WhateverElseRunsALaneHasItsBudgetAndNoMore) {
                       const tide_lane_settings_t &settings = lanes.at(index).settings;
                       std::vector<Use> &own = uses.at(index);
                       const bool high = priority() == settings.priority;
-                      if (!high && counters(index).denied == 0) {  // else its replenishments ran out
+                      if (!high && counters(index).denied == 0) {  // otherwise its replenishments ran out
                         const int64_t since_ns = machine.now_ns - settings.period_ns - SLACK_NS;
                         const auto at = std::find_if(own.rbegin(), own.rend(),
                                                      [&](const Use &one) { return one.time_ns <= since_ns; });

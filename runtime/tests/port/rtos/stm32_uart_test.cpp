@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/port/stm32 against registers in memory and a DMA of a few lines, with a data cache between the DMA's memory
-// and what the program sees: a byte that was not invalidated is not there, one that was not cleaned does not leave. The
-// F4 (port_stm32_f4_test) has no cache, and clears flags by reads of the data and writes of the status.
+// and the program: a byte without invalidation is not visible, one without cleaning is not sent. The F4
+// (port_stm32_f4_test) has no cache, and clears flags by reads of the data and writes of the status.
 #include "stm32_uart.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr size_t RING = 128, LINE = 32;
 tide_stm32_uart_t uart;
 tide_stm32_stream_t receive_stream, transmit_stream;
 uint32_t flags, clear_receive, clear_transmit;
-alignas(LINE) std::array<uint8_t, RING> ring;       // what the program sees: the cache
+alignas(LINE) std::array<uint8_t, RING> ring;       // the program's view: the cache
 alignas(LINE) std::array<uint8_t, RING> in_memory;  // what the DMA has written
 alignas(LINE) std::array<uint8_t, 64> piece, piece_in_memory;
 std::vector<uint8_t> heard;
@@ -28,7 +28,7 @@ int completions, receptions;
 constexpr uint32_t ENABLE = 1, HALF = 1u << 4, FULL = 1u << 5, ERROR = 1u << 3, IDLE = 1u << 4, COMPLETE = 1u << 6;
 constexpr unsigned SHIFT = 6;
 
-// A byte has arrived: to memory, at the stream's place, which begins again by itself.
+// A byte has arrived: written to memory at the stream's position, which wraps around by itself.
 void arrive(uint8_t byte) {
   ASSERT_TRUE(receive_stream.control & ENABLE);
   (TIDE_STM32_F4 ? ring : in_memory)[RING - receive_stream.count] = byte;
@@ -50,7 +50,7 @@ void interrupts() {
 
 #if TIDE_STM32_F4
 constexpr uint32_t ON = 1u << 13;
-uint32_t cleared() { return uart.status == ~COMPLETE ? COMPLETE : 0; }  // by what was written
+uint32_t cleared() { return uart.status == ~COMPLETE ? COMPLETE : 0; }  // by the written value
 #else
 constexpr uint32_t ON = 1;
 uint32_t cleared() { return uart.clear; }
@@ -127,7 +127,7 @@ TEST_F(Stm32Uart, BytesAreHandedOnWhenTheLineIsIdle) {
   EXPECT_TRUE(heard.empty());
   become_idle();
   EXPECT_EQ(heard, (std::vector<uint8_t>{1, 2, 3}));
-  arrive(4);  // in the same line of the cache: looked at again
+  arrive(4);  // in the same line of the cache, which is invalidated again
   become_idle();
   EXPECT_EQ(heard, (std::vector<uint8_t>{1, 2, 3, 4}));
 }
@@ -200,7 +200,7 @@ TEST_F(Stm32Uart, APieceIsCleanedBeforeTheStreamReadsIt) {
 }
 
 TEST_F(Stm32Uart, TheEndIsReportedOnceAndOnlyOfWhatWasStarted) {
-  uart.status = COMPLETE;  // as after reset: nothing is on its way
+  uart.status = COMPLETE;  // as after reset: no transmission
   tide_stm32_uart_interrupt();
   EXPECT_EQ(completions, 0);
   tide_stm32_driver.start_transmit(piece.data(), 8);

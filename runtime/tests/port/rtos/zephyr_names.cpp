@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of Zephyr over the fake kernel. Unlocking interrupts is no point of scheduling.
+// The names of Zephyr on the fake kernel. Unlocking interrupts is no point of scheduling.
 #include "zephyr_names.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ bool a_wait_was_limited;
 
 namespace {
 FakeKernel::Task &task_of(const k_thread *thread) { return *static_cast<FakeKernel::Task *>(thread->task); }
-// The kernel's name of a task, which the test has not made.
+// The kernel's handle of a task that the test did not create.
 k_tid_t name_of(FakeKernel::Task *task) {
   static std::map<FakeKernel::Task *, k_thread> names;
   k_thread &name = names[task];

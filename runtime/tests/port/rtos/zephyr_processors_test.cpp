@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is different in runtime/port/zephyr with several processors. The test plays them in turns.
+// Behaviour of runtime/port/zephyr specific to several processors. The test simulates them in turns.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ class ZephyrProcessors : public testing::Test {
   }
   ZephyrProcessors(const ZephyrProcessors &) = delete;
   ZephyrProcessors &operator=(const ZephyrProcessors &) = delete;
-  // What happens next happens on the other processor.
+  // The next actions happen on the other processor.
   void change() {
     std::swap(machine.current, other);
     std::swap(machine.masked, other_masked);
@@ -55,7 +55,7 @@ TEST_F(ZephyrProcessors, ASectionWaitsForThatOfAnotherProcessorAndNests) {
   EXPECT_EQ(machine.masked, 0u);
 }
 
-// Whoever is switched away on one processor, by the choice that follows a wake, leaves the other's section alone.
+// A task that is switched out on one processor after a wake does not affect the other's section.
 TEST_F(ZephyrProcessors, ASectionIsNoLockOfTheKernels) {
   const uintptr_t state = enter();
   change();
@@ -88,7 +88,7 @@ TEST_F(ZephyrProcessors, AnInterruptOfAnotherProcessorWaits) {
   EXPECT_EQ(spins, 1);
 }
 
-// What the kernel's clock tells while another processor announces ticks.
+// The kernel's clock while another processor announces ticks.
 TEST_F(ZephyrProcessors, TheClockDoesNotGoBack) {
   machine.now_ns += 5 * ZEPHYR_TICK_NS;
   const int64_t before_ns = platform->now_ns(platform->context);
@@ -98,7 +98,7 @@ TEST_F(ZephyrProcessors, TheClockDoesNotGoBack) {
   EXPECT_EQ(platform->now_ns(platform->context), before_ns + ZEPHYR_TICK_NS);
 }
 
-// The kernel may end a wait with a limit of its own when its thread waits for something else already.
+// The kernel may end a wait by its limit when the thread already waits for another object.
 TEST_F(ZephyrProcessors, NoWaitHasALimitOfTheKernels) {
   tide_event_t first{};
   platform->event_init(platform->context, &first);
@@ -109,7 +109,7 @@ TEST_F(ZephyrProcessors, NoWaitHasALimitOfTheKernels) {
   EXPECT_FALSE(a_wait_was_limited);
 }
 
-// A locked scheduler keeps out the threads of its own processor alone.
+// A locked scheduler blocks only the threads of its own processor.
 TEST_F(ZephyrProcessors, TheSectionIsForLanesToo) {
   EXPECT_EQ(platform->lanes_enter, nullptr);
   EXPECT_EQ(platform->lanes_exit, nullptr);

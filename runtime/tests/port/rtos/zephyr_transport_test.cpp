@@ -24,7 +24,7 @@ struct Uart {
   std::deque<uint8_t> arriving;
   std::vector<uint8_t> sent;
   bool receiving = false, sending = false, stuck = false;
-  int unguarded = 0;  // uses of what another processor's interrupt uses, too, outside of the section
+  int unguarded = 0;  // unprotected uses of data shared with another processor's interrupt
   void use() { unguarded += fake->masked == 0 ? 1 : 0; }
   void interrupt() {
     fake->take([this] {
@@ -42,7 +42,7 @@ int uart_irq_callback_user_data_set(const device *, uart_irq_callback_user_data_
 }
 int uart_irq_update(const device *) { return 1; }
 int uart_irq_rx_ready(const device *) { return uart->receiving && !uart->arriving.empty(); }
-// As a driver whose line is free says it, whether or not its interrupt is on.
+// As reported by a driver whose line is free, whether or not its interrupt is enabled.
 int uart_irq_tx_ready(const device *) { return !uart->stuck; }
 void uart_irq_rx_enable(const device *) { uart->receiving = true; }
 void uart_irq_rx_disable(const device *) { uart->receiving = false; }
@@ -129,7 +129,7 @@ class ZephyrTransport : public testing::Test {
     bytes.resize(zephyr_transport_read(&transport, bytes.data(), count, timeout_ms, &error));
     return bytes;
   }
-  // In a tick, and the next times, too.
+  // After a tick, and also the next times.
   void in_a_tick(const std::function<void()> &then, int times = 1) {
     for (int count = 1; count <= times; count++) machine.at.emplace(machine.now_ns + count * ZEPHYR_TICK_NS, then);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a project's main.h brings: names of the HAL and of CMSIS that the package uses. */
+/* Contents of a project's main.h: names of the HAL and of CMSIS that the package uses. */
 #ifndef TIDE_TEST_CUBE_MAIN_H
 #define TIDE_TEST_CUBE_MAIN_H
 
