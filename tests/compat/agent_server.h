@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's core at the far end of the program's links, in virtual time; its DDS is a fake that the test looks into.
+// The agent's core at the far end of the program's links, in virtual time; its DDS is a fake that the test can inspect.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using agent::Bytes;
 using agent::Endpoint;
 using Octets = std::vector<uint8_t>;
 
-// The program's end of a custom transport: datagrams, or a stream that comes in pieces of any length.
+// The program's end of a custom transport: datagrams, or a stream that arrives in pieces of any length.
 class ClientEnd {
  public:
   explicit ClientEnd(bool stream) : stream_(stream) {
@@ -32,7 +32,7 @@ class ClientEnd {
     waiting_.push_back(std::move(bytes));
     tide_port_platform()->event_set(tide_port_platform()->context, &arrived_);
   }
-  // Bytes read; 0: none came within the time.
+  // Returns the number of bytes read; 0: none arrived in time.
   size_t read(uint8_t *bytes, size_t count, int timeout_ms) {
     const tide_platform_t *platform = tide_port_platform();
     const Time deadline = now_ns() + timeout_ms * sim::kMillisecond;
@@ -75,26 +75,26 @@ class AgentServer {
 
   std::string port() const { return std::to_string(port_); }
 
-  // While muted it hears nothing and says nothing, and what is on the way is lost.
+  // While muted it neither receives nor sends, and messages in transfer are lost.
   void mute(bool muted) { muted_ = muted; }
   bool is_muted() const { return muted_; }
-  // Every so many of the messages that come and that go are lost, by chance; 0: none.
+  // One in this many incoming and outgoing messages is lost at random; 0: none.
   void lose_one_in(unsigned messages, unsigned seed = 1) {
     one_in_ = messages;
     chance_ = sim::Random(World::current().random.next() + seed);
   }
   void refuse(bool refuse) { middleware_.refuse = refuse; }
 
-  // A sample from ROS 2 for everyone who reads the topic. False when nobody does.
+  // A sample from ROS 2 for all readers of the topic. False: there are none.
   bool offer(const std::string &topic, const Octets &payload, bool big_endian = false) {
     return offer_sample(topic, {payload, big_endian, {}, 0, 0});
   }
-  // A ROS 2 client asks a service of the program. False when there is none of this name.
+  // A ROS 2 client calls a service of the program. False: there is none of this name.
   bool ask(const std::string &service, const Octets &request, const agent::SampleIdentity &identity,
            bool big_endian = false) {
     return offer_sample("rq" + service + "Request", {request, big_endian, identity, 0, 0});
   }
-  // A ROS 2 server answers a request of the program, by the number it has in `requests`.
+  // A ROS 2 server answers a request of the program, by its number in `requests`.
   bool answer(const std::string &service, const Octets &reply, uint64_t number, bool big_endian = false) {
     return offer_sample("rr" + service + "Reply", {reply, big_endian, {}, number, 0});
   }
@@ -119,7 +119,7 @@ class AgentServer {
   size_t entities() { return agent_.entity_count(); }
   agent::Counters counters() { return agent_.counters(); }
   size_t clients() { return agent_.client_count(); }
-  // Streams on which submessages of this kind came, in order.
+  // Streams on which submessages of this kind arrived, in order.
   std::vector<uint8_t> streams_of(uint8_t submessage) {
     std::vector<uint8_t> streams;
     for (const Octets &message : received_) {
@@ -143,7 +143,7 @@ class AgentServer {
     return {};
   }
 
-  // From the links: a datagram, or bytes of the stream, have come.
+  // Called by the links: a datagram, or bytes of the stream, have arrived.
   void receive(Endpoint endpoint, const Octets &input) {
     if (muted_ || is_lost()) return;
     if (kind_ == Kind::kStream) {
@@ -153,7 +153,7 @@ class AgentServer {
     }
     pump();
   }
-  // A client's socket; returns what the agent calls it.
+  // A client's socket; returns the agent's endpoint for it.
   Endpoint accept(Connection &connection) {
     connections_.push_back(&connection);
     return connections_.size();
@@ -173,14 +173,14 @@ class AgentServer {
     return options;
   }
 
-  // Not before what came earlier, and not after the end of this server.
+  // Not before earlier messages, and not after the end of this server.
   void later(Time time, Time &last, sim::Engine::Action action) {
     last = std::max(last, time);
     World::current().engine.at(last, [alive = std::weak_ptr(alive_), action = std::move(action)] {
       if (!alive.expired()) action();
     });
   }
-  // Within a call of the agent, too.
+  // Also within a call of the agent.
   void wake_at(Time time) {
     if (time >= next_pump_) return;
     next_pump_ = time;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers may serialise in either byte order. Each sample says which one, also a request, a reply, and one in fragments.
+// Peers may serialise in either byte order. Each sample names its byte order, as do requests, replies, and samples in
+// fragments.
 #include <algorithm>
 
 #include "services.h"
@@ -8,7 +9,7 @@ namespace tide::compat::test::byte_order_test {
 
 using ByteOrder = Services;
 
-// Each word of so many octets the other way round.
+// Each word of this many octets in reverse order.
 Octets swapped(Octets bytes, size_t word) {
   for (size_t place = 0; place + word <= bytes.size(); place += word) {
     std::reverse(bytes.begin() + static_cast<ptrdiff_t>(place), bytes.begin() + static_cast<ptrdiff_t>(place + word));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of services: requests that find their replies, and what is kept of those without one.
+// Clients of services: requests matched with their replies, and the state kept for those without one.
 #include <array>
 #include <set>
 
@@ -27,7 +27,7 @@ class Asking : public Services {
     EXPECT_OK(rcl_send_request(&client, &request, &number));
     return number;
   }
-  // The numbers that DDS gave the requests, as far as they have come.
+  // The numbers that DDS gave the requests, as far as they have arrived.
   std::vector<uint64_t> numbers() {
     std::vector<uint64_t> all;
     for (const auto &request : server.requests("/sums")) all.push_back(request.number);
@@ -134,7 +134,7 @@ TEST_F(Asking, ARequestWaitsForAPlaceAsLongAsTheProgramSays) {
   later.join();
 }
 
-// More than the pool holds at once: each waits for its place, arrives once, and has a number of its own.
+// More than the pool holds at once: each waits for room, arrives once, and has its own number.
 TEST_F(Asking, ThreadsThatWaitForPlacesSendEachRequestOnce) {
   constexpr int64_t kThreads = 4, kRequests = 100;
   ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 30'000), RMW_RET_OK);
@@ -218,7 +218,7 @@ TEST_F(Asking, LimitsAndMistakesAreNamed) {
 
 // ---- with other callbacks ----
 
-// One after the other, as they run: t(imer), s(ubscription), S(ervice), C(lient).
+// In the order of their runs: t(imer), s(ubscription), S(ervice), C(lient).
 class Ordered : public Asking {
  protected:
   void SetUp() override {
@@ -253,7 +253,7 @@ class Ordered : public Asking {
              order.find('s') != std::string::npos && order.find('t') != std::string::npos;
     }));
   }
-  // As they first ran.
+  // In the order of their first runs.
   static std::string first() {
     std::string kinds;
     for (const char one : order) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples that a program writes in pieces, longer than all nodes of the pool together (3 kB): whole or not at all, with
-// losses, with others on the same stream, and when they are given up.
+// Samples that a program writes in pieces, longer than all nodes of the pool together (3 kB): they arrive whole or not
+// at all, with losses, with others on the same stream, and when they are given up.
 #include <atomic>
 
 #include "connected.h"
@@ -13,12 +13,12 @@ namespace tide::compat::test::continuous_test {
 constexpr uint32_t kImageBytes = 300'000;
 constexpr size_t kTextBytes = 8;  // "abc" with its length and NUL
 
-// What the callbacks, which have no context of their own, write and do.
+// State of the callbacks, which have no context.
 struct Plan {
   uint32_t announced = kImageBytes, written = kImageBytes;
   uint32_t piece = 1000;
   bool is_uniform = false;                     // octets that could be the beginning of a WRITE_DATA
-  std::function<void(uint32_t)> before_piece;  // of so many octets behind the message
+  std::function<void(uint32_t)> before_piece;  // of the given octets after the message
 };
 thread_local Plan *plan = nullptr;
 
@@ -107,7 +107,7 @@ TEST_F(Continuous, EachLengthArrivesWithOneMessageInFiftyLost) {
   server.lose_one_in(50);
   Plan one;
   plan = &one;
-  // around one node, one fragment, two nodes, and where the header can no longer say the length
+  // around one node, one fragment, two nodes, and where the header can no longer contain the length
   const uint32_t around[] = {1,    244,  1000,   1008,   1009,   1016,   1017,   1024,  1100,
                              2023, 2040, 65'519, 65'523, 65'524, 65'527, 65'528, 70'001};
   size_t count = 0;
@@ -176,7 +176,7 @@ TEST_F(Continuous, SeveralThreadsTakeTurns) {
   }
 }
 
-// What waits behind it arrives in the new session, in order, and once.
+// Messages waiting after it arrive in the new session, in order and once.
 TEST_F(Continuous, WhatIsNotTakenInTimeIsGivenUpWhole) {
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 100));
   Plan one;
@@ -204,7 +204,7 @@ TEST_F(Continuous, ASessionThatEndsInItTakesTheWholeSample) {
     const uintptr_t critical = platform->critical_enter(platform->context);
     session()->agent_lost = true;
     platform->critical_exit(platform->context, critical);
-    tide_session_ping(session());  // somebody looks
+    tide_session_ping(session());  // polls the session
   };
   one.is_uniform = true;
   EXPECT_REFUSED(publish(), RCL_RET_ERROR, TIDE_ERROR_DISCONNECTED);
@@ -297,7 +297,7 @@ TEST_F(Continuous, PrimitivesAreAlignedWhereverANodeEnds) {
   EXPECT_EQ(server.written("rt/image")[0], expected);
 }
 
-// The count of an empty sequence at the end is written anew, as the header says.
+// The count of an empty sequence at the end is rewritten, as described in the header.
 TEST_F(Continuous, TheLastOctetsOfTheMessageCanBeReplaced) {
   rmw_uros_set_continous_serialization_callbacks(
       rcl_publisher_get_rmw_handle(&publisher), [](uint32_t *length) { *length += 5000; },
@@ -319,7 +319,7 @@ TEST_F(Continuous, AnotherAgentIsNotWaitedForLongerThanAllowed) {
   const Time begin_ns = now_ns();
   EXPECT_REFUSED(publish(), RCL_RET_ERROR, TIDE_ERROR_EXPIRED);
   EXPECT_LT(now_ns() - begin_ns, 2'000'000'000);
-  EXPECT_REFUSED(publish(), RCL_RET_ERROR, TIDE_ERROR_DISCONNECTED);  // the session begins anew
+  EXPECT_REFUSED(publish(), RCL_RET_ERROR, TIDE_ERROR_DISCONNECTED);  // a new session begins
   server.mute(false);
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 10'000));
   expect_usual();
@@ -354,7 +354,7 @@ TEST(ContinuousOverSerial, AnImageArrivesWithOneFrameInAHundredLost) {
 TEST_F(Connected, OnlySoManyPublishersWriteInPieces) {
   EXPECT_OK(rclc_support_fini(&support));
   connect();
-  static std::array<tide_publisher_handle_t, 5> handles;  // the runtime looks at those of the last repetition
+  static std::array<tide_publisher_handle_t, 5> handles;  // the runtime still uses those of the last repetition
   handles = {};
   for (tide_publisher_handle_t &handle : handles)
     rmw_uros_set_continous_serialization_callbacks(reinterpret_cast<rmw_publisher_t *>(&handle), add_size, nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program tells on /diagnostics: each status, its warnings, what is left out, budgets, and orders of its end.
+// A program's /diagnostics: each status, its warnings, omitted ones, budgets, and orders of its end.
 #include <atomic>
 #include <map>
 #include <set>
@@ -76,7 +76,7 @@ class Diagnostics : public Connected {
     }
     return condition();
   }
-  // The first one of this name behind so many statuses.
+  // The first one of this name after this many statuses.
   Status told(const std::string &name, size_t behind = 0) {
     Status found;
     EXPECT_TRUE(spin_until([&] {
@@ -310,7 +310,7 @@ TEST_F(Diagnostics, ThereIsOneAndItsEndsAreDefined) {
   (void)told("node: link");
 }
 
-/* Their places in the pools belong to others then. */
+/* Their places in the pools are then used by others. */
 TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   ASSERT_OK(begin());
   ASSERT_OK(rclc_executor_fini(&executor));
@@ -324,7 +324,7 @@ TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   EXPECT_TRUE(server.written("rt/number").empty());
 }
 
-/* Half of it is there when an init fails. */
+/* Half of the objects exist when an init fails. */
 TEST_F(Diagnostics, NothingIsLeftOfOneThatFails) {
   rclc_executor_t full = executor_of(1);
   rcl_timer_t timer = rcl_get_zero_initialized_timer();

@@ -48,7 +48,7 @@ class Executing : public Connected {
     platform->critical_exit(platform->context, critical);
     return frames;
   }
-  // The sample has come as far as the client's slots.
+  // Waits until the sample has reached the client's slots.
   void deliver(size_t place, int32_t number) {
     const size_t before = noted();
     ASSERT_TRUE(eventually([&] { return server.offer("rt/" + subscribed[place].topic, int32_bytes(number)); }));
@@ -130,7 +130,7 @@ TEST_F(Executing, SpinSomeRunsAtMostAsManyCallbacksAsHandles) {
   ASSERT_OK(rclc_executor_fini(&executor));
   ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
   add(0);
-  // Four of the twelve slots: one is arriving, seven are reserved for others and for what nobody reads.
+  // Four of the twelve slots: one is being filled, seven are reserved for others and for data without a reader.
   for (int32_t number = 0; number < 4; number++) deliver(0, number);
   for (const size_t expected : {2u, 4u, 4u}) {
     EXPECT_OK(rclc_executor_spin_some(&executor, 0));
@@ -189,7 +189,7 @@ TEST_F(Executing, SpinPeriodKeepsItsPeriod) {
     EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
     EXPECT_GE(now_ns() - begin_ns, round * 5'000'000);
   }
-  pass_time(100ms); /* twenty periods are missed: they are not made up for */
+  pass_time(100ms); /* twenty periods are missed and not made up for */
   EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
   const Time after_ns = now_ns();
   for (int round = 0; round < 4; round++) EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
@@ -225,7 +225,7 @@ TEST_F(Executing, AMessageThatDoesNotFitIsPassedOver) {
   for (const char *one : {"first", "much too long", "last"}) {
     ASSERT_TRUE(eventually([&] { return server.offer("rt/text", string_bytes(one)); }));
   }
-  server.offer("rt/text", {9, 0, 0}); /* nonsense */
+  server.offer("rt/text", {9, 0, 0}); /* invalid data */
   server.offer("rt/text", string_bytes("end"));
   int refused = 0;
   ::testing::internal::CaptureStderr();
@@ -373,7 +373,7 @@ TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
   ASSERT_OK(rclc_timer_init_default(&timer, &support, 10 * kMillisecond, on_timer));
   const Time grid_ns = timer.impl->timer.next_ns;
   EXPECT_GE(grid_ns, begin_ns + 10'000'000);
-  pass_time(4ms); /* it runs since its init, not since it was added */
+  pass_time(4ms); /* it has been running since its init */
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   EXPECT_EQ(timer.impl->timer.next_ns, grid_ns);
   spin_for(105);
@@ -451,7 +451,7 @@ TEST_F(Executing, AGuardConditionWakesTheExecutor) {
   calls = 0;
   rcl_guard_condition_t guard{};
   ASSERT_OK(rcl_guard_condition_init(&guard, &support.context, rcl_guard_condition_get_default_options()));
-  EXPECT_OK(rcl_trigger_guard_condition(&guard)); /* before anyone listens: not lost */
+  EXPECT_OK(rcl_trigger_guard_condition(&guard)); /* before any callback waits: not lost */
   ASSERT_OK(rclc_executor_add_guard_condition(&executor, &guard, [] { calls++; }));
   EXPECT_OK(rclc_executor_spin_some(&executor, 20'000 * kMillisecond));
   EXPECT_EQ(calls, 1);
@@ -502,7 +502,7 @@ TEST_F(Executing, TwoExecutorsShareTheSession) {
   EXPECT_OK(rclc_executor_fini(&other));
 }
 
-// ---- handles that go ----
+// ---- handles that end ----
 
 TEST_F(Executing, ARemovedSubscriptionKeepsItsSamplesForLater) {
   add(0);
@@ -525,7 +525,8 @@ TEST_F(Executing, AFinishedSubscriptionIsForgotten) {
   add(1);
   deliver(0, 1);
   EXPECT_OK(rcl_subscription_fini(&subscribed[0].subscription, &node));
-  std::memset(&subscribed[0].subscription, 0x5A, sizeof subscribed[0].subscription); /* its memory is the program's */
+  std::memset(&subscribed[0].subscription, 0x5A, sizeof subscribed[0].subscription); /* its memory belongs to the
+                                                                                        program */
   EXPECT_FALSE(executor.handles[0].initialized);
   deliver(1, 10);
   EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
@@ -551,7 +552,7 @@ TEST_F(Executing, ASubscriptionWithoutAnExecutorIsTakenByHand) {
   rmw_message_info_t info{};
   EXPECT_EQ(rcl_take(&subscribed[0].subscription, &message, nullptr, nullptr), RCL_RET_SUBSCRIPTION_TAKE_FAILED);
   deliver(0, 8);
-  EXPECT_OK(rclc_executor_spin_some(&executor, 0)); /* digests what has come */
+  EXPECT_OK(rclc_executor_spin_some(&executor, 0)); /* digests received frames */
   EXPECT_OK(rcl_take(&subscribed[0].subscription, &message, &info, nullptr));
   EXPECT_EQ(message.data, 8);
   EXPECT_GT(info.received_timestamp, 0);

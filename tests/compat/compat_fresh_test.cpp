@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KEEP_LAST: however slow a callback or the line is, what arrives is no older than the history depth says. Downwards an
-// age is the time from the sample's arrival at the agent to the start of the callback, upwards that from the publish to
-// the sample's arrival at the agent.
+// KEEP_LAST: with any slow callback or line, arriving samples are no older than the history depth permits. Downwards
+// the age is the time from the sample's arrival at the agent to the start of the callback, upwards that from the
+// publish to the sample's arrival at the agent.
 #include <cstdio>
 
 #include "connected.h"
@@ -9,7 +9,7 @@
 
 namespace tide::compat::test::fresh_test {
 
-constexpr Time kWay = TIDE_BURST_NS + 10 * sim::kMillisecond;  // of a burst nothing is lost; agent, link, executor
+constexpr Time kWay = TIDE_BURST_NS + 10 * sim::kMillisecond;  // time of a burst without losses; agent, link, executor
 
 struct Case {
   size_t depth;
@@ -47,7 +47,7 @@ class Fresh : public Connected {
     ASSERT_TRUE(eventually([&] { return rclc_executor_spin_some(&executor, 0) == RCL_RET_OK && !topic.ages.empty(); }));
     topic.ages.clear();
   }
-  // A sample says when it was offered, in microseconds.
+  // A sample contains the time of its offer, in microseconds.
   static Octets now() { return int32_bytes(static_cast<int32_t>(now_ns() / 1000)); }
   static void on_sample(const void *message, void *context) {
     auto *topic = static_cast<Topic *>(context);
@@ -94,7 +94,7 @@ TEST_P(FreshTable, ASlowCallbackIsGivenWhatItsDepthKeeps) {
               one.depth, one.rate_hz, int(one.callback / sim::kMillisecond), one.reliable ? "reliable" : "best effort",
               one.flood ? "flood" : "", int(mean(slow) / sim::kMillisecond), int(greatest(slow) / sim::kMillisecond),
               slow.ages.size());
-  // A stream of which more waits in slots than the queue has places for goes on when these are delivered.
+  // A stream with more samples in slots than the queue has room for continues when these are delivered.
   const Time kept = static_cast<Time>(one.depth - 1) * period;
   const int callbacks = one.depth <= TIDE_SUBSCRIPTION_DEPTH ? 1 : 6;
   EXPECT_LE(greatest(slow), callbacks * one.callback + kept + kWay);
@@ -113,7 +113,7 @@ std::vector<Case> cases() {
 }
 INSTANTIATE_TEST_SUITE_P(All, FreshTable, ::testing::ValuesIn(cases()));
 
-// ---- what waits for a trigger, and messages longer than a frame ----
+// ---- samples waiting for a trigger, and messages longer than a frame ----
 
 TEST_F(Fresh, ATriggerIsGivenTheNewest) {
   Topic fast, seldom;
@@ -166,7 +166,7 @@ TEST_F(Fresh, ASlowCallbackIsGivenTheNewestLongMessage) {
     while (now_ns() < end) ASSERT_OK(rclc_executor_spin_some(&executor, 10'000'000));
     publisher.join();
     ASSERT_GT(ages.size(), 10u);
-    // Fragments in the agent's window that found no slot come one callback later.
+    // Fragments in the agent's window that found no slot arrive one callback later.
     EXPECT_LE(*std::max_element(ages.begin(), ages.end()), (reliable ? 400 : 200) * sim::kMillisecond + kWay) << name;
   }
 }
@@ -174,7 +174,7 @@ TEST_F(Fresh, ASlowCallbackIsGivenTheNewestLongMessage) {
 // ---- a best-effort publisher on a line that cannot carry everything ----
 
 constexpr uint64_t kBaud = 9600;
-constexpr Time kFrame = 30 * sim::kMillisecond;  // of an Int32, and of the session's own frames
+constexpr Time kFrame = 30 * sim::kMillisecond;  // time of an Int32, and of the session's own frames
 
 struct Output {
   size_t depth;

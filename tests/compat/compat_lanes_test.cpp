@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors with several lanes, and several executors: frames are handed on by whom they belong to.
+// Executors with several lanes, and several executors: each frame is processed by its executor and lane.
 #include <atomic>
 
 #include "connected.h"
@@ -42,7 +42,7 @@ class Lanes : public Connected {
     Connected::TearDown();
   }
 
-  // Numbers come from 1 up. While it is held the callback does not end.
+  // Numbers count from 1. The callback does not end while it is held.
   static void on_number(const void *message, void *context) {
     auto *one = static_cast<Subscribed *>(context);
     one->inside = true;
@@ -60,7 +60,7 @@ class Lanes : public Connected {
   void offer(size_t place, int32_t number) {
     ASSERT_TRUE(eventually([&] { return server.offer("rt/" + subscribed[place].topic, int32_bytes(number)); }));
   }
-  // The agent knows of the streams that the levels chose.
+  // The agent knows the streams chosen by the levels.
   void settle() {
     const tide_platform_t *platform = tide_port_platform();
     ASSERT_TRUE(eventually([&] {
@@ -165,7 +165,7 @@ TEST_F(Lanes, FramesOfAnExecutorThatEndsAreInNobodysWay) {
     return frames;
   };
   const size_t before = noted();
-  offer(1, 1); /* for the one that never spins */
+  offer(1, 1); /* for the executor that never spins */
   ASSERT_TRUE(eventually([&] { return noted() > before; }));
   offer(0, 1);
   EXPECT_OK(rclc_executor_spin_some(&executor, 50 * kMillisecond));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callback groups of the rclc-style calls: every refusal by its name, and what groups do on lanes that are threads.
+// Callback groups of the rclc-style calls: every refusal by its name, and the effect of groups on lanes that are
+// threads.
 #include <atomic>
 
 #include "connected.h"
@@ -61,7 +62,7 @@ TEST_F(Groups, EveryRefusalHasAName) {
   EXPECT_OK(tide_rclc_callback_group_fini(&third)) << "twice is nothing";
 }
 
-// Two timers of an exclusive group, a third of none, on two lanes that are threads.
+// Two timers of an exclusive group, and a third without a group, on two lanes that are threads.
 TEST_F(Groups, AnExclusiveGroupSerialisesAndKeepsNobodyElse) {
   spin_with(2);
   tide_callback_group_t group{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local delivery through the rclc interface: what travels in place and what not, who hears whom, and the refusals.
+// Local delivery through the rclc interface: messages passed in place and others, matching, and refusals.
 #include <atomic>
 
 #include "connected.h"

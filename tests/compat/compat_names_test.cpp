@@ -49,7 +49,7 @@ TEST_F(Connected, NodesHaveTheirFullName) {
   EXPECT_EQ(rcl_node_get_fully_qualified_name(&other), nullptr);
   EXPECT_EQ(rcl_node_get_domain_id(&other, &domain), RCL_RET_NODE_INVALID);
   EXPECT_EQ(rcl_node_get_logger_name(&other), nullptr);
-  EXPECT_STREQ(logger, "some.space.name");  // a program may have kept it
+  EXPECT_STREQ(logger, "some.space.name");  // a program may have stored it
 }
 
 TEST_F(Connected, NamesOfLoggersShareAMemory) {
@@ -71,7 +71,7 @@ TEST_F(Connected, NamesOfLoggersShareAMemory) {
   }
   EXPECT_GE(kept, size_t{16});
   EXPECT_LT(kept, size_t{TIDE_LOGGER_NAME_BYTES});
-  EXPECT_STREQ(name_in("space3"), "space3.one");  // what is kept stays
+  EXPECT_STREQ(name_in("space3"), "space3.one");  // stored names stay valid
 }
 
 TEST_F(Connected, ClocksTellTheTimeOnceItIsKnown) {
@@ -177,7 +177,7 @@ void keep(const rcutils_log_location_t *location, int severity, const char *name
 }
 
 TEST(Logging, GoesToTheHandlerFromItsLevelOn) {
-  static bool again = false;  // what is logged once a process is not there in a repetition
+  static bool again = false;  // messages logged once per process are missing in a repetition
   const std::string once = again ? "" : "30  once 0 TestBody\n";
   again = true;
   logged.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publishing: pools, sizes, several threads, ways of sending, priorities and chains down to the streams on the wire.
+// Publishing: pools, sizes, several threads, send modes, and priorities and chains down to the streams on the wire.
 #include <atomic>
 #include <map>
 
@@ -133,7 +133,7 @@ TEST_F(Publishing, TheProgramMayWaitUntilTheAgentHasEverything) {
   EXPECT_EQ(rcl_publisher_wait_for_all_acked(&none, 0), RCL_RET_PUBLISHER_INVALID);
 }
 
-/* A flood of the same level takes what comes back first, until the other one has found nothing once. */
+/* A flood of the same level takes returned nodes first, until the other writer has found none once. */
 TEST_F(Publishing, APublisherThatFoundNoNodeHasOneFromThenOn) {
   const std_msgs__msg__Int32 number = {1};
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
@@ -167,7 +167,7 @@ TEST_F(Publishing, FinishingWaitsForTheLastMessages) {
     ASSERT_OK(rclc_publisher_init_default(&last, &node, int32_type(), topic.c_str()));
     ASSERT_OK(tide_rclc_publisher_set_priority(&last, TIDE_PRIORITY(level, 0)));
     std_msgs__msg__Int32 number = {level};
-    server.mute(true); /* they are lost, and sent again behind whatever is sent next */
+    server.mute(true); /* they are lost, and sent again after the next message */
     for (int i = 0; i < 5; i++) ASSERT_OK(rcl_publish(&last, &number, nullptr));
     pass_time(20ms);
     server.mute(false);
@@ -226,7 +226,7 @@ TEST_F(Publishing, FromSeveralThreadsAtOnce) {
         std_msgs__msg__String message = {{one.data(), one.size(), one.size() + 1}};
         EXPECT_OK(rcl_publish(&publisher, &message, nullptr));
         std_msgs__msg__Int32 number = {i};
-        (void)rcl_publish(&quick, &number, nullptr); /* may find no place */
+        (void)rcl_publish(&quick, &number, nullptr); /* may find no room */
         if (i % 50 == 0) server.offer("rt/down", int32_bytes(i));
         if (i % 100 == 0) {
           EXPECT_EQ(rmw_uros_ping_agent(2000, 3), RMW_RET_OK);
@@ -241,12 +241,12 @@ TEST_F(Publishing, FromSeveralThreadsAtOnce) {
   std::map<char, int> next;
   for (const Octets &bytes : server.written("rt/text")) {
     const std::string one(bytes.begin() + 4, bytes.end() - 1);
-    EXPECT_EQ(std::stoi(one.substr(2)), next[one[0]]++) << one; /* each thread's in its order, none missing */
+    EXPECT_EQ(std::stoi(one.substr(2)), next[one[0]]++) << one; /* in the order of each thread, none missing */
   }
   EXPECT_GT(heard, 0);
 }
 
-// ---- ways of sending ----
+// ---- send modes ----
 
 TEST_F(Publishing, StockSendingReturnsWhenAllIsAcknowledged) {
   ASSERT_OK(tide_rclc_support_set_send(&support, TIDE_SEND_STOCK));
@@ -318,7 +318,7 @@ TEST_F(Publishing, AChainGivesItsPrioritiesToCallbacksAndStreams) {
   EXPECT_EQ(TIDE_PRIORITY_LEVEL(first->priority), 2);
   EXPECT_EQ(TIDE_PRIORITY_LEVEL(last->priority), 2);
   EXPECT_GT(last->priority, first->priority);
-  /* The agent is asked to send on the stream of the level. */
+  /* The agent is requested to send on the stream of the level. */
   ASSERT_TRUE(eventually([&] { return !server.streams_of(TIDE_XRCE_READ_DATA).empty(); }));
   EXPECT_OK(publish(3));
   EXPECT_TRUE(eventually([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log's publisher: what arrives, what is refused and counted, the pool, several threads, and orders of its end.
+// The log's publisher: arriving lines, refused and counted ones, the pool, several threads, and orders of its end.
 #include <printf.h>
 #include <rcutils/logging_macros.h>
 #include <rmw_microros/error_handling.h>
@@ -163,7 +163,7 @@ TEST_F(Rosout, ALongTextIsCutBehindAWholeCharacter) {
     cut += text.size() >= TIDE_ROSOUT_TEXT_BYTES;
     RCUTILS_LOG_INFO("%s", text.c_str());
     ASSERT_TRUE(have_arrived(texts.size()));
-    ASSERT_TRUE(settled()); /* two nodes only hold such a text */
+    ASSERT_TRUE(settled()); /* such a text needs two nodes */
   }
   const std::vector<Line> all = lines();
   for (size_t i = 0; i < texts.size(); i++) {
@@ -260,12 +260,12 @@ int print_within(FILE *, const printf_info *, const void *const *) {
 }
 int no_arguments(const printf_info *, size_t, int *, int *) { return 0; }
 
-/* As the C library allows: a conversion of the program's own runs while the line is formatted. */
+/* A conversion defined by the program, which the C library allows, runs while the line is formatted. */
 TEST_F(Rosout, WithinALineItLogsAndDoesNotEnd) {
   ASSERT_EQ(register_printf_specifier('Y', print_within, no_arguments), 0);
   node_within = &node;
   const char *format = "outer%Y";
-  rcutils_log(nullptr, RCUTILS_LOG_SEVERITY_INFO, "", format, 0);  // an argument that nothing asks for
+  rcutils_log(nullptr, RCUTILS_LOG_SEVERITY_INFO, "", format, 0);  // an unused argument
   ASSERT_EQ(register_printf_specifier('Y', nullptr, nullptr), 0);
   EXPECT_EQ(end_within, RCL_RET_ERROR);
   ASSERT_TRUE(have_arrived(2));
@@ -339,7 +339,7 @@ TEST_F(Rosout, ItEndsAndBeginsAgainWhileThreadsLog) {
     ASSERT_TRUE(eventually([&] { return tide_rclc_rosout_fini(&node) == RCL_RET_OK; }, 10s));
     const uint32_t before = published();
     pass_time(2ms);
-    EXPECT_EQ(published(), before); /* nobody is within a line any more */
+    EXPECT_EQ(published(), before); /* no thread is logging any more */
     ASSERT_OK(tide_rclc_rosout_init(&node, RCUTILS_LOG_SEVERITY_UNSET));
   }
   stop = true;

@@ -228,7 +228,7 @@ TEST_F(Connected, NothingIsMadeWithoutASupport) {
   EXPECT_EQ(rmw_uros_epoch_nanos(), 0);
 }
 
-// A program may end what it has in any order, and after the support.
+// A program may end its objects in any order, and after the support.
 TEST_F(Connected, EndsInEveryOrderLeaveNothing) {
   std::string order = "EPSNW";  // executor, publisher, subscription, node, whole
   std::sort(order.begin(), order.end());
@@ -342,7 +342,7 @@ TEST_F(Connected, ManyLivesLeaveNothingBehind) {
       ASSERT_OK(rcl_node_fini(&node));
     }
     ASSERT_OK(rclc_support_fini(&support));
-    ASSERT_OK(rcl_publisher_fini(&publisher, &node)); /* too late, and harmless */
+    ASSERT_OK(rcl_publisher_fini(&publisher, &node)); /* too late, but harmless */
     connect();
   }
   EXPECT_EQ(server.written("rt/topic").size(), static_cast<size_t>(lives)); /* the last message of a life, too */
@@ -391,7 +391,7 @@ TEST_F(Connected, TimeIsSynchronised) {
     pass_time(100ms);
     server.mute(false);
   });
-  EXPECT_OK(rmw_uros_sync_session(2000)); /* the first question is lost, another is not */
+  EXPECT_OK(rmw_uros_sync_session(2000)); /* the first request is lost, another is not */
   later.join();
   EXPECT_TRUE(rmw_uros_epoch_synchronized());
   const int64_t now = wall_ns();
@@ -409,7 +409,7 @@ TEST_F(Connected, CreationWaitsForNoDeadlineOfTheLink) {
   EXPECT_LT((now_ns() - begin_ns) / 50, 20'000'000) << "each; the link's thread wakes every 20 ms by itself";
 }
 
-// ---- what few programs ask ----
+// ---- rarely used calls ----
 
 TEST_F(Connected, ATimerIsAskedAndCalledWithoutAnExecutor) {
   static int calls, others;
@@ -532,7 +532,7 @@ TEST_P(CustomTransport, CarriesASession) {
   EXPECT_EQ(server.clients(), 0u);
 }
 
-// As programs do that prepare their options first. An address that was chosen stays.
+// As in programs that prepare their options first. A chosen address is kept.
 TEST_P(CustomTransport, IsUsedByOptionsThatWereMadeBefore) {
   const bool framed = GetParam();
   AgentServer server(framed ? AgentServer::Kind::kStream : AgentServer::Kind::kDatagrams);

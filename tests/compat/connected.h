@@ -98,7 +98,7 @@ class Connected : public ::testing::Test {
     platform->critical_exit(platform->context, critical);
     return now;
   }
-  // All that was sent has come. What is not acknowledged when the session ends is sent again in the next one.
+  // All sent messages have arrived. Messages unacknowledged at the end of the session are sent again in the next one.
   bool is_acknowledged() {
     return eventually([&] { return tide_session_is_idle(session(), 0); });
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs take from <rclc/executor.h> alone, as the stock header brings it. That this compiles is the test. */
+/* Names that programs use after including only <rclc/executor.h>, as with the stock header. The test is that this
+ * compiles. */
 #include <rclc/executor.h>
 
 void check_executor_alone(rclc_executor_t *executor, const char *format, ...);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every tier-1 name of micro-ROS for supports, options, nodes, publishers, subscriptions, services, timers, executors,
- * ping and time, and those of actions and wait sets, from the header that programs include for it and with the
- * signature that they compile against. That this file compiles and links is the test. */
+ * ping and time, and those of actions and wait sets, from the header that programs include for it and with the expected
+ * signature. The test is that this file compiles and links. */
 #include <micro_ros_utilities/string_utilities.h>
 #include <micro_ros_utilities/type_utilities.h>
 #include <rcl/error_handling.h>
@@ -197,7 +197,7 @@ NAME(rmw_ret_t, rmw_uros_sync_session, const int)
 NAME(int64_t, rmw_uros_epoch_millis, void)
 NAME(int64_t, rmw_uros_epoch_nanos, void)
 
-/* ---- what programs write besides ---- */
+/* ---- other common code of programs ---- */
 
 static void timer_callback(rcl_timer_t *timer, int64_t last_call_time) {
   RCLC_UNUSED(last_call_time);
@@ -208,7 +208,7 @@ static void subscription_callback(const void *message) { RCLC_UNUSED(message); }
 
 static bool open_transport(struct uxrCustomTransport *transport) { return transport->args != NULL; }
 
-/* A profile as programs write it out. */
+/* A profile as written in programs. */
 extern const rmw_qos_profile_t written_out;
 const rmw_qos_profile_t written_out = {RMW_QOS_POLICY_HISTORY_KEEP_LAST,
                                        1,
@@ -220,7 +220,7 @@ const rmw_qos_profile_t written_out = {RMW_QOS_POLICY_HISTORY_KEEP_LAST,
                                        RMW_QOS_LIVELINESS_LEASE_DURATION_DEFAULT,
                                        false};
 
-/* Never run: it shows that the usual lines compile. */
+/* Never run: it tests that the usual lines compile. */
 rcl_ret_t usual_program(const rosidl_message_type_support_t *type);
 rcl_ret_t usual_program(const rosidl_message_type_support_t *type) {
   rcl_allocator_t allocator = rcl_get_default_allocator();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The user interface of the budget-based executor by the names of its paper: that this compiles and links is the test.
+/* The user interface of the budget-based executor by the names of its paper: the test is that this compiles and links.
  */
 #define RCLC_SCHED_PARAM_AS_PUBLISHED
 #include <rclc/executor_sched.h>

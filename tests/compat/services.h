@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services of a connected program, and the ROS 2 side as the test plays it.
+// Services of a connected program, and the ROS 2 side, which the test simulates.
 #pragma once
 
 #include <example_interfaces/srv/add_two_ints.h>
@@ -38,7 +38,7 @@ inline int64_t word_of(const Octets &bytes) {
   return word;
 }
 
-// Who asks: every octet of the GUID tells the asker, the number is wider than 32 bits.
+// Identity of a client: every octet of the GUID matters, the number is wider than 32 bits.
 inline agent::SampleIdentity identity_of(uint8_t asker, uint32_t number) {
   agent::SampleIdentity identity;
   for (size_t octet = 0; octet < 16; octet++) identity[octet] = static_cast<uint8_t>(asker + 16 * octet);
@@ -77,7 +77,7 @@ class Services : public Connected {
     platform->critical_exit(platform->context, critical);
     return frames;
   }
-  // The request has come as far as the program's slots.
+  // Waits until the request has reached the program's slots.
   void bring(const char *service, int64_t a, int64_t b, const agent::SampleIdentity &identity) {
     bring(service, words_bytes({a, b}), identity);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each test's world: a machine in virtual time on which the test and its threads run, as one seed has it. The seed of a
-// repetition (--gtest_repeat) is TIDE_SEED plus its number; a failed test prints what replays it.
+// Each test's world: a machine in virtual time on which the test and its threads run, determined by a seed. The seed of
+// a repetition (--gtest_repeat) is TIDE_SEED plus its number; a failed test prints the command for its replay.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,16 +20,16 @@ using sim::Time;
 
 class AgentServer;
 
-// A datagram link of the program and where it leads to.
+// A datagram link of the program and its destination.
 struct Connection {
   Connection(sim::Machine &machine, tide_session_t &session, Time latency, uint64_t seed);
   void deliver(std::vector<uint8_t> datagram);
 
   sim::Random random;
   Time latency_most, last_up = 0, last_down = 0;  // datagrams keep their order
-  AgentServer *server = nullptr;                  // null: nobody is there (any more)
+  AgentServer *server = nullptr;                  // null: no server (any more)
   uint64_t endpoint = 0;
-  size_t place = 0;  // of the server it was opened to
+  size_t place = 0;  // of its server
   sim::Line up;
   sim::Link link;
 };
@@ -40,14 +40,14 @@ class World {
   static World &current();
 
   Time latency() { return random.between(1, latency_most_); }
-  // A server's port; that of an earlier one, whose clients find it there.
+  // A server's port; or that of an earlier one, so that its clients find the new server.
   uint16_t listen(AgentServer *server, uint16_t port = 0);
   void close(AgentServer *server);
 
   sim::Engine engine;
   sim::Random random;
   sim::Machine machine;
-  uint64_t up_baud = 0;  // of links that are opened from now on, towards the agent; 0: frames take no time
+  uint64_t up_baud = 0;  // of links opened from now on, towards the agent; 0: frames take no time
 
  private:
   sim::Link *open(tide_session_t &session, const tide_link_address_t &address);
@@ -64,7 +64,7 @@ inline Time wall_ns() { return tide_port_platform()->wall_ns(tide_port_platform(
 
 inline void pass_time(std::chrono::nanoseconds duration) { sim::Port::current()->pause(duration.count()); }
 
-// False: not within this time.
+// False: the condition did not hold in time.
 inline bool eventually(const std::function<bool()> &condition, std::chrono::nanoseconds limit = 10s) {
   const Time end = now_ns() + limit.count();
   while (!condition()) {

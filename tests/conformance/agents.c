@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent: found, asked, gone, back. */
+/* The agent: finding and calling it, its end and restart. */
 #include "behaviours.h"
 
 static void say_time(int64_t begin_ms) { say(" after %s", about(now_ms() - begin_ms)); }
@@ -43,7 +43,7 @@ static void no_agent(void) {
   say_code("then", rclc_support_init_with_options(&support, 0, NULL, &options, &allocator));
 }
 
-/* The agent is killed and started anew behind so many steps; then the rest is done. */
+/* The agent is killed and restarted after this many steps; then the rest is done. */
 static void restarted_after(int step) {
   connect_support();
   node = rcl_get_zero_initialized_node();

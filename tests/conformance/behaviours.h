@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the list share: a behaviour says what it saw, in one line. shared.c has what is the same for all
- * clients; the world around it, with clock, threads, agent and ROS 2, is a real one (real.c, any client) or virtual
+/* Common parts of the list's files: a behaviour reports its observations in one line. shared.c has the parts common to
+ * all clients; the environment, with clock, threads, agent and ROS 2, is real (real.c, any client) or virtual
  * (conformance_test.cpp, tide in the gate). */
 #ifndef BEHAVIOURS_H
 #define BEHAVIOURS_H
@@ -30,15 +30,15 @@ extern const behaviour_t behaviours_of_objects[], behaviours_of_executors[], beh
     behaviours_of_memory[]; /* each ends with a null */
 extern const behaviour_t *const behaviour_lists[8];
 
-extern char line[4000]; /* that is said */
+extern char line[4000]; /* the reported line */
 extern const char *agent_port;
 
-/* One more part of the line. */
+/* Appends a part to the line. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* " NAME CODE" */
 void say_code(const char *name, rcl_ret_t code);
 
-/* What most behaviours begin with: connected, with a node "node". Ends the program when there is no agent. */
+/* Start of most behaviours: connects and creates a node "node". Ends the program if there is no agent. */
 extern rcl_allocator_t allocator;
 extern rclc_support_t support;
 extern rcl_node_t node;
@@ -50,11 +50,11 @@ rcl_init_options_t options_of_agent(void);
 #define STRING ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String)
 #define SET_BOOL ROSIDL_GET_SRV_TYPE_SUPPORT(std_srvs, srv, SetBool)
 
-/* For the program to be alone with the agent that it was given, and to take that one away. */
+/* Gives the program its own agent, and removes that agent. */
 void kill_agent(void);
 void start_agent(void);
 
-/* A ROS 2 node that knows the topic (peer.py), and what it answers; say_peer adds " [QUESTION ANSWER]". */
+/* A ROS 2 node that knows the topic (peer.py), and its answers; say_peer adds " [QUESTION ANSWER]". */
 void start_peer(const char *topic);
 int ask_peer(const char *question);
 void say_peer(const char *question);
@@ -65,7 +65,7 @@ void sleep_ms(int64_t time_ms);
 typedef int thread_t;
 thread_t start_thread(void *(*body)(void *), void *argument);
 void join_thread(thread_t thread);
-/* Nothing more can be seen: the program ends, and says at which step. */
+/* Ends the program, as no more can be observed, and reports the step. */
 void require(bool holds, const char *step);
 /* A time that no run repeats exactly: "0 s", "0.1 s", "0.5 s", "1 s", "2 s", "5 s", "10 s", "15 s" or "long". */
 const char *about(int64_t time_ms);
@@ -79,7 +79,7 @@ rcl_publisher_t publisher_of(const char *topic);
 rcl_subscription_t subscription_of(const char *topic);
 rcl_ret_t publish_int32(const rcl_publisher_t *publisher, int32_t value);
 rclc_executor_t executor_of(size_t handles);
-/* Spins until `seen` is count, for 2 s at most. */
+/* Spins until `seen` equals count, for at most 2 s. */
 void spin_until(rclc_executor_t *executor, int count);
 void spin_for(rclc_executor_t *executor, int64_t time_ms);
 

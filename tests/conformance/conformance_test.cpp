@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The behaviours of tide in virtual time, each in a process of its own, against what was seen of it with the real agent
-// and ROS 2 (lab/results/behaviours/tide.json, of lab/bench/behaviours.py). The agent's core is the shipped one; DDS is
-// a fake that hands on at once what is written to each reader of its topic.
+// The behaviours of tide in virtual time, each in its own process, compared with the observations with the real agent
+// and ROS 2 (lab/results/behaviours/tide.json, from lab/bench/behaviours.py). The agent's core is the shipped one; DDS
+// is a fake that passes each sample at once to all readers of its topic.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@
 namespace tide::compat::test {
 namespace {
 
-// What DDS decides: matching by QoS, and what it keeps for readers that come late.
+// Decisions of DDS: matching by QoS, and samples kept for late readers.
 const std::set<std::string> kOfDds = {"QoS, reliability", "QoS, durability", "QoS, depth"};
 
 struct Surroundings {
@@ -37,7 +37,7 @@ struct Surroundings {
     if (!topic.empty() && sample.topic == "rt/" + topic) messages++;
     agent::Sample received{sample.payload, sample.big_endian, sample.identity, sample.number, 0};
     const bool is_request = sample.topic.starts_with("rq/");
-    if (is_request) {  // who asked, and by which number, is all that the reply has to bring back
+    if (is_request) {  // the reply must return the client and its number
       for (size_t octet = 0; octet < 8; octet++) {
         received.identity[octet] = static_cast<uint8_t>(sample.number >> (8 * octet));
       }
@@ -50,7 +50,7 @@ struct Surroundings {
       if (source->topic.name == sample.topic) source->offer(received);
     }
   }
-  // A server may have come, for which requests wait.
+  // A server may have appeared for which requests wait.
   void look_for_servers() {
     agent::test::FakeMiddleware &dds = agent->middleware();
     const auto serves = [](const auto *source) { return source->topic.name.starts_with("rq/"); };
@@ -89,7 +89,7 @@ std::vector<const behaviour_t *> all_behaviours() {
   return all;
 }
 
-// What it saw, or how its process ended.
+// Its observations, or the end of its process.
 std::string seen_by(const behaviour_t &behaviour) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";

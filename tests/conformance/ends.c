@@ -228,7 +228,7 @@ static void fifty_times(void) {
   say_peer("publishers 0");
 }
 
-/* The agent is gone at the first end; then it comes back, and everything begins again. */
+/* The agent is away at the first end; then it returns, and everything begins again. */
 static void agent_gone(const char *order) {
   begin_watched();
   kill_agent();
@@ -262,7 +262,7 @@ static void agent_gone_for_services(void) {
   say(" after %s", about(now_ms() - begin_ms));
 }
 
-/* An end that the old agent did not hear is nothing to the new one. */
+/* An end that did not reach the old agent does not affect the new one. */
 static void agent_back_between_the_ends(void) {
   begin_watched();
   kill_agent();

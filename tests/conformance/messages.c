@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is published, asked and answered; QoS, strings, threads. */
+/* Publications, requests and replies; QoS, strings, threads. */
 #include <string.h>
 
 #include "behaviours.h"
@@ -12,7 +12,7 @@ static rmw_qos_profile_t profile(bool reliable, bool keeps, size_t depth) {
   return qos;
 }
 
-/* How many of 4 messages come to a subscription that is made before, or after. */
+/* Number of 4 messages that reach a subscription created before, or after. */
 static int received(rmw_qos_profile_t of_publisher, rmw_qos_profile_t of_subscription, bool is_late) {
   const char *topic = fresh("qos");
   rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();

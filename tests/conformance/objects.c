@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects: how many, what names, what order of their ends. */
+/* Objects: numbers, names, and orders of their ends. */
 #include <string.h>
 
 #include "behaviours.h"

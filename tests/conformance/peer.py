@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS 2 node beside the behaviours: says what the rest of ROS 2 sees of a topic of theirs, std_msgs/msg/Int32.
+"""A ROS 2 node for the behaviours: reports the state of one of their topics, std_msgs/msg/Int32, as seen in ROS 2.
 
-The first line that it reads is the topic. Then each line is a question, and it prints an answer:
+The first line that it reads is the topic. Then it answers each line:
 
     forget           counts messages from now on: 0
     messages         number of messages since then
@@ -54,7 +54,7 @@ def main() -> None:
     threading.Thread(target=spin, daemon=True).start()
     counts: dict[str, Callable[[], int]] = {
         "publishers": lambda: node.count_publishers(topic),
-        "subscriptions": lambda: node.count_subscribers(topic) - 1,  # without this one
+        "subscriptions": lambda: node.count_subscribers(topic) - 1,  # without its own
         "nodes": lambda: node.get_node_names().count("node"),
     }
     say("ready")
@@ -67,7 +67,7 @@ def main() -> None:
             say(len(seen))
         else:
             say(settled(counts[words[0]], int(words[1])))
-    os._exit(0)  # nothing here has to end well
+    os._exit(0)  # no orderly end is needed
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Behaviours of a micro-ROS client that a program can tell, one line each: NAME | WHAT WAS SEEN.
+/* Behaviours of a micro-ROS client that a program can observe, one line each: NAME | OBSERVATION.
  *
  *   behaviours PORT [-n NAME] [-p PEER] AGENT [ARGUMENT...]
  *
  * Only the public interface is used, so it links with any client; lab/bench/behaviours.py builds and compares. Each
- * behaviour runs in a process and with an agent (the command, which serves UDP on PORT) of its own. PEER is the
- * command, in one word, of what says how ROS 2 sees them (peer.py); behaviours that ask it are left out without. */
+ * behaviour runs in its own process with its own agent (the command, which serves UDP on PORT). PEER is the command, in
+ * one word, of the observing ROS 2 node (peer.py); without it, behaviours that need it are omitted. */
 #define _GNU_SOURCE
 #include "behaviours.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What behaviours begin with, and how they say what they saw. */
+/* Start of behaviours, and reports of their observations. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

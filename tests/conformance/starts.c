@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent is killed and started anew at each step of a program's start; a ROS 2 node watches. */
+/* The agent is killed and restarted at each step of a program's start; a ROS 2 node observes. */
 
 #include "behaviours.h"
 
@@ -21,7 +21,7 @@ static void on_timer(rcl_timer_t *one, int64_t last_call_time) {
   (void)publish_int32(&publisher, 1);
 }
 
-/* Says whether ROS 2 hears the program, and the program itself, within 15 s. */
+/* Reports whether messages arrive in ROS 2, and in the program, within 15 s. */
 static void say_who_hears(void) {
   seen = 0;
   int heard = ask_peer("forget");
@@ -72,7 +72,7 @@ static void restarted_before(int restarted) {
     if (step == restarted) restart_agent();
     const rcl_ret_t code = take_step(step);
     if (step >= restarted) say_code(names[step], code);
-    if (code != RCL_RET_OK) break; /* as programs do */
+    if (code != RCL_RET_OK) break; /* as in programs */
   }
   if (restarted == LATER) {
     spin_for(&executor, 500);
@@ -118,7 +118,7 @@ static void twice(void) {
   }
 }
 
-/* As reconnection examples do: everything ends and begins again when the agent does not answer. */
+/* As in reconnection examples: everything ends and begins again when the agent does not answer. */
 static void with_a_program_that_begins_again(void) {
   topic = fresh("start");
   start_peer(topic);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A spin in one thread while another one does something else. */
+/* A spin in one thread while another one makes other calls. */
 #include <stdatomic.h>
 
 #include "behaviours.h"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of firmware share: an image on an emulated board alone, in lockstep with the simulated world, and
+"""Common parts of the firmware tests: an image on an emulated board alone, in lockstep with the simulated world, and
 with the real agent on its line.
 
 The first two are exact: QEMU counts instructions as time, and in lockstep bytes arrive at instruction counts
-(sim/board/board.h). Only the third depends on this machine; what uses it is left to `make test-all`."""
+(sim/board/board.h). Only the third depends on this machine; tests that use it run in `make test-all`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for the MPS2 board;
 CORES = ["cortex-m4f", pytest.param("cortex-m7", marks=pytest.mark.full)]
 VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
-PROCESSOR_LIMIT_S = 120  # of one program, which is ended by the system when it has used that up
+PROCESSOR_LIMIT_S = 120  # for one program, which the system then ends
 DOMAIN = domain()
 PICO_NEEDS = ("PICO_SDK_PATH", "RP2040JS", "RP2040_BOOTROM")  # test_pico.py
 PICO_IS_GIVEN = all(os.environ.get(name) for name in PICO_NEEDS)
@@ -52,7 +52,7 @@ def qemu(core: str, name: str, *more: str) -> list[str]:
 
 
 def run_program(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Until it ends, however long the machine takes for it."""
+    """Waits until it ends, however slow the machine is."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_LIMIT_S, PROCESSOR_LIMIT_S))
@@ -61,14 +61,14 @@ def run_program(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def run_alone(core: str, name: str) -> tuple[int, str]:
-    """In exact virtual time, with nothing on the line: exit code, and what was printed."""
+    """Runs in exact virtual time, without a peer on the line: exit code, and output."""
     done = run_program(qemu(core, name, *VIRTUAL_TIME))
     return done.returncode, done.stderr
 
 
 @dataclass
 class Lockstep:
-    samples: list[tuple[int, bytes]]  # of the topic: virtual time in ns, octets
+    samples: list[tuple[int, bytes]]  # samples of the topic: virtual time in ns, octets
     code: int
     output: str
 
@@ -77,7 +77,7 @@ class Lockstep:
 
 
 def lockstep(core: str, name: str, topic: str, *more: str) -> Lockstep:
-    """In exact virtual time, with the agent's core in the simulated world on the line."""
+    """Runs in exact virtual time, with the agent's core in the simulated world on the line."""
     elf = image(core, name)
     command = [SIMULATOR, "--board", str(elf), "--machine", machine(elf), "--listen", topic, *more]
     done = run_program(command)
@@ -108,7 +108,7 @@ def wait_for(log: Path, pattern: str) -> str:
 
 @contextmanager
 def ros_node(name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
-    """A node in a domain of this process, and a function that lets its callbacks run for a moment."""
+    """A node in a domain of this process, and a function that runs its callbacks for a moment."""
     import rclpy
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
@@ -127,7 +127,7 @@ def ros_node(name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
 def run_with_agent(
     core: str, name: str, folder: Path, spin: Callable[[], None], *more: str, limit_s: float = LIMIT_S
 ) -> tuple[int | None, str]:
-    """Until the image ends: its exit code (null: it did not end in time) and what was printed."""
+    """Waits until the image ends: its exit code (null: it did not end in time) and output."""
     arguments = qemu(core, name, "-chardev", "pty,id=line", "-serial", "chardev:line", *more)
     with running(arguments, folder / "qemu.log") as board:
         line = wait_for(folder / "qemu.log", r"/dev/pts/\d+")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which images with a FreeRTOS kernel the builds have."""
+"""Images with a FreeRTOS kernel in the builds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tide run` says about an image that says nothing any more."""
+"""Messages of `tide run` about an image that stopped sending."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Cortex-M port promises about time (tests/images/clock), in exact virtual time: run after run the same."""
+"""The Cortex-M port's promises on time (tests/images/clock), in exact virtual time: all runs are equal."""
 
 from __future__ import annotations
 

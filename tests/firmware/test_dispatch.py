@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dispatch costs on the microcontroller, in instructions: at 100 timers at most a tenth of the stock executor's
-55,603, and growing with the logarithm of their number; and what watching a deadline adds (docs/guide/chains.md)."""
+"""Cost of a dispatch on the microcontroller, in instructions: at 100 timers at most a tenth of the stock executor's
+55,603, growing with the logarithm of their number; and the added cost of watching a deadline (docs/guide/chains.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of runtime/port/exchange on an STM32F405 and an MPS2 board in QEMU beside `tide exchange`, whose agent is
-killed and started again: of what was accepted nothing is lost, changed or out of order. The STM32's UART is driven by
+"""The program of runtime/port/exchange on an STM32F405 and an MPS2 board in QEMU with `tide exchange`, whose agent is
+killed and restarted: no accepted message is lost, changed or out of order. The STM32's UART is driven by
 its registers and interrupts; QEMU has no DMA there and sends at once, so baud times are not tested here."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from board import BUILDS, DOMAIN, image
 from tide.exchange.host import WINDOW
 
 CHAINS, ROUNDS = 3, 2
-KEPT_BY_THE_BOARD = 16  # of a chain without acknowledgment: the window of its stream
+KEPT_BY_THE_BOARD = 16  # unacknowledged messages of a chain: the window of its stream
 
 
 def exchange(file: Path, folder: Path, restarts: int, messages: int = 300) -> tuple[int, dict[str, Any], str]:
@@ -45,7 +45,8 @@ def test_nothing_is_lost_when_the_agent_is_killed(core: str, messages: int, rest
     assert code == 0, output
     print(output)
     assert_nothing_lost(found, output, messages)
-    # At least once across a restart: what an agent had passed on and could not say before it was killed comes again.
+    # At least once across a restart: messages that an agent had passed on but not acknowledged before it was killed are
+    # repeated.
     assert all(one["doubled"] <= restarts * KEPT_BY_THE_BOARD for one in found["up"]), output
     assert found["board"]["twice"] <= restarts * WINDOW * CHAINS, output
     assert found["board"]["reconnects"] == len(found["agent_gone_s"]) == restarts, output

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The images from which parts of the runtime were left out (tide/options.h) still hold a conversation with ROS 2: each
-publishes what it has heard last plus one, and ends after 20. Their sizes stay below what was promised."""
+"""Images without some parts of the runtime (tide/options.h) still exchange messages with ROS 2: each publishes the last
+received number plus one, and ends after 20. Their sizes stay below the promised ones."""
 
 from __future__ import annotations
 

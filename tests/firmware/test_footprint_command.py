@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide footprint` builds the client of a description; what it builds starts and asks for an agent."""
+"""`tide footprint` builds the client of a description; the result starts and searches for an agent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ callbacks = [
   {{ name = "go_on", kind = "client", executor = "{_asks}", execution_ms = 0 }},
 ]
 """
-# What a program may set, and this one does not; and what nobody is known to be called through.
+# Functions that a program may set and this one does not, and functions without a known caller.
 OF_THE_PROGRAM = {"on_start", "on_end", "on_state", "wall_ns", "gc_callback", "done", "block", "handlers", "sink"}
 OF_THE_PROGRAM |= {f"service_callback{form}" for form in ("", "_with_request_id", "_with_context")}
 OF_THE_PROGRAM |= {"client_callback", "client_callback_with_request_id"}
@@ -59,7 +59,7 @@ OF_THE_PROGRAM |= {"ready"}  # the hook of a budget: none is on a Cortex-M witho
 
 
 def asks_for_an_agent(image: Path, sent: Path) -> bool:
-    """Started in QEMU it sends, within a second of its own time, something that begins like a frame."""
+    """Started in QEMU it sends the beginning of a frame within a second of its own time."""
     words = [
         "qemu-system-arm",
         "-M",

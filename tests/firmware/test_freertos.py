@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The port on a real FreeRTOS kernel, in QEMU: the programs of the boards without a system, with the same checks, and
-two that try what is FreeRTOS's own (tests/images/freertos). A kernel is no part of tide: with FREERTOS_KERNEL_PATH the
-builds have these images, and what is tested here stands at the end of the run (conftest.py)."""
+"""The port on a real FreeRTOS kernel, in QEMU: the programs of the boards without an operating system, with the same
+checks, and two that test properties specific to FreeRTOS (tests/images/freertos). The kernel is not a part of tide:
+with FREERTOS_KERNEL_PATH the builds contain these images, and the end of the run reports whether they were tested
+(conftest.py)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.full
 IMAGES = [(core, form) for core in BUILDS for form in FORMS if built(core, form)]
 ON_M7 = [form for core, form in IMAGES if core == "cortex-m7"]
 TICK_NS = 1_000_000
-WAKE_UP_NS = 50_000  # of the task, once its time or its tick is there
+WAKE_UP_NS = 50_000  # of the task, after its time or its tick
 LATEST_NS = {"freertos": WAKE_UP_NS, "freertos-tick": TICK_NS + WAKE_UP_NS}
 
 
@@ -89,8 +90,8 @@ def preemptive(image: Path, *words: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", [form for form in ON_M7 if form == "freertos"])
 def test_budgets_of_lanes_are_kept(form: str) -> None:
-    """20 ms of work in each period. With 5 ms a period each lane has them and no more, and the urgent one is late; with
-    100 ms nothing is as it were without."""
+    """20 ms of work in each period. With a budget of 5 ms a period each lane gets exactly that, and the urgent one is
+    late; with 100 ms the budget has no effect."""
     image = ROOT / "build/cortex-m7/bin" / form / "three_chains.elf"
     none = preemptive(image)
     tight, ample = (preemptive(image, f"budget_us={budget}", "budget_period_us=500000") for budget in (5000, 100_000))

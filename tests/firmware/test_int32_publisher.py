@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain micro-ROS program, unchanged, on the emulated STM32F405, in lockstep with the agent's core: what it publishes
-arrives in order, at times that are the same in each run."""
+"""A plain micro-ROS program, unchanged, on the emulated STM32F405, in lockstep with the agent's core: its samples
+arrive in order, at the same times in each run."""
 
 from __future__ import annotations
 
 from board import lockstep
 
 SECOND_NS = 1_000_000_000
-LINE_NS = 3_000_000  # of a sample and what else is on the line of 115,200 baud
+LINE_NS = 3_000_000  # time of a sample and other frames on the line of 115,200 baud
 
 
 def test_plain_program_publishes_once_a_second() -> None:

@@ -10,7 +10,7 @@ import pytest
 from board import lockstep
 
 pytestmark = pytest.mark.full
-LIMIT_INSTRUCTIONS = 5000  # one frame, from its bytes to its slot
+LIMIT_INSTRUCTIONS = 5000  # for one frame, from its bytes to its slot
 ALONE_LIMIT_INSTRUCTIONS = 200
 ALONE_SPREAD_INSTRUCTIONS = 5  # a tick of the timer is worth 1.25
 

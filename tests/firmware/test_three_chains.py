@@ -34,7 +34,7 @@ def simulated(*words: str, plan: Path = PLAN) -> dict[str, Any]:
 
 
 def test_runs_are_equal() -> None:
-    """Losses, preemption and all: the same seed, the same run."""
+    """With losses and preemption, the same seed gives the same run."""
     words = ("--systems", "tide-preemptive", "success_percent=40", "periods=6", "seed=3")
     first = board(*words)
     assert first["chains"][0]["samples"] == 6
@@ -55,7 +55,7 @@ def test_chains_are_as_late_as_in_the_simulator(executor: str) -> None:
 
 @pytest.mark.full
 def test_run_of_the_example(tmp_path: Path) -> None:
-    """The figures; and every instance of the live run comes to its end: preemptive lanes, the real agent, rclpy."""
+    """The figures; and every instance of the live run completes: preemptive lanes, the real agent, rclpy."""
     command = [sys.executable, "-m", "tide.main", "run", str(ROOT / "examples/three_chains/system.toml")]
     command += ["--on", "qemu", "--periods", "3", "--domain", str(DOMAIN), "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
@@ -73,7 +73,7 @@ def test_run_of_the_example(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chains", [1, 3])
 def test_critical_sections_of_the_example_are_bounded(chains: int) -> None:
-    """Over the whole run, the line's driver and losses included, and whatever the number of handles."""
+    """Over the whole run, including the line's driver and losses, for any number of handles."""
     plan = ("--systems", "tide", f"chains={chains}", "periods=4", "success_percent=50", "seed=2")
     masked = board(*plan)["masked_instructions"]
     print(f"{masked} instructions masked at most, {chains} chains")
@@ -90,8 +90,8 @@ def longest(run: dict[str, Any], chain: int) -> int:
 
 
 def test_budgets_of_lanes_are_kept() -> None:
-    """20 ms of work in each period: with 5 ms a period the urgent lane falls below the others; with 100 ms it never
-    does, and nothing is as it were without."""
+    """20 ms of work in each period: with 5 ms a period the urgent lane is lowered below the others; with 100 ms it
+    never is, and the budget has no effect."""
     none = preemptive()
     tight, ample = (preemptive(f"budget_us={budget}", "budget_period_us=500000") for budget in (5000, 100_000))
     assert none["budgets"] == []
@@ -100,7 +100,7 @@ def test_budgets_of_lanes_are_kept() -> None:
         assert one["exhaustions"] > 0
         assert one["used_ns"] <= 5 * 5_000_000 + one["overrun_ns"], one
         assert one["used_ns"] + one["low_ns"] >= 4 * 20_000_000
-    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # others' callbacks are above it meanwhile
+    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # others' callbacks run before it meanwhile
     assert [one["exhaustions"] for one in ample["budgets"]] == [0, 0, 0]
     assert abs(longest(ample, 0) - longest(none, 0)) < 1_000_000
 
@@ -112,16 +112,16 @@ def test_a_batch_executor_has_no_lane_for_a_budget() -> None:
 
 
 def test_hold_and_heartbeat_of_the_plan_reach_the_board() -> None:
-    idle = ("chains.sample_us=0", "chains.act_us=0")  # so that only the line is waited for
+    idle = ("chains.sample_us=0", "chains.act_us=0")  # so that chains wait only for the line
     plain = preemptive(*idle, "heartbeat_delay_us=400000")
     held = preemptive(*idle, "heartbeat_delay_us=400000", "chains.hold=true")
-    assert longest(held, 2) > longest(plain, 2) + 1_000_000  # waits for the acknowledgments of those above
+    assert longest(held, 2) > longest(plain, 2) + 1_000_000  # waits for the acknowledgments of more urgent ones
     asking = preemptive(*idle, "heartbeat_delay_us=0")
     assert asking["counters"]["up"]["frames"] >= plain["counters"]["up"]["frames"] + 4 * 3
 
 
 def test_execution_times_are_told() -> None:
-    """In exact virtual time: 10 ms of counted instructions, and what publishing and the interrupts of others cost."""
+    """In exact virtual time: 10 ms of counted instructions, plus the cost of publishing and of interrupts."""
     lines = [line.split() for line in preemptive()["execution_times"]]
     assert [line[1] for line in lines] == [f"{chain}/{what}" for chain in names() for what in ("sample", "act")]
     for _, name, count, least, most, _ in lines:

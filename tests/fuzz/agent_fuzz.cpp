@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent's core with the real DDS: the input chooses a sequence of well-formed operations of several clients, which
-// fail half-way, beside two good clients (agent/tests/sequences.h). Fast DDS itself carries no coverage marks.
+// fail half-way, together with two regular clients (agent/tests/sequences.h). Fast DDS itself is not instrumented for
+// coverage.
 #include "dds/fast_dds.h"
 #include "sequences.h"
 

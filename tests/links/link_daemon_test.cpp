@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two real daemons on the ends of the emulated cable: reliable streams over a line that loses, cuts and vanishes.
+// Two real daemons on the ends of the emulated cable: reliable streams over a line that loses and cuts frames and is
+// unplugged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 #include "tide/port.h"
 #include "tide/status.h"
 
-// The links drive a session; here it is nothing but its daemon.
+// The links drive a session; here it consists only of its daemon.
 extern "C" {
 int64_t tide_session_poll(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
 int64_t tide_session_poll_received(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
@@ -30,7 +31,7 @@ namespace link_daemon_test {
 constexpr uint8_t kSession = 0x81;
 constexpr uint16_t kMtu = 256;
 
-// One end: a daemon with its memory, its link, and a thread that plays the executor.
+// One end: a daemon with its memory, its link, and a thread in place of the executor.
 class End {
  public:
   End() {
@@ -195,7 +196,7 @@ TEST(DaemonsOnALine, RepairWhatTheLineLosesOrDamages) {
   }
 }
 
-// Until so many more messages have come, or all.
+// Waits until this many more messages have arrived, or all.
 void wait_for_more(End &end, size_t count) {
   const size_t begin = end.heard();
   tide::test::eventually([&] { return end.heard() >= std::min<size_t>(begin + count, 80); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serial links over real terminals, under a daemon that the test can look into.
+// Serial links over real terminals, with a daemon that the test can inspect.
 #include <algorithm>
 #include <filesystem>
 #include <thread>
@@ -62,7 +62,7 @@ TEST(SerialLink, ReportsTheEndOfATransmissionWhenItsLastByteHasLeftTheLine) {
     late_ns.push_back(sent.completed_ns - sent.started_ns - tide_serial_duration_ns(bytes, 115200));
     EXPECT_GE(late_ns.back(), 0) << index;
   }
-  // Never early. How late depends on who else wants the processor, but not for all hundred.
+  // Never early. The lateness depends on other load of the processor, but not for all hundred.
   std::printf("late by %lld us in the median\n", static_cast<long long>(median(late_ns) / 1000));
   EXPECT_LT(*std::min_element(late_ns.begin(), late_ns.end()), 1'000'000);
   EXPECT_EQ(client.wrong_completions, 0);
@@ -75,7 +75,7 @@ TEST(SerialLink, APeerThatStopsReadingDelaysNobodyAndLosesNothing) {
   FakeDaemon client;
   ASSERT_EQ(client.open(serial(terminal.path, 4'000'000)), TIDE_OK);
   const auto messages = random_messages(7, 400, 400);
-  for (const auto &message : messages) client.submit(message);  // which waits for nobody
+  for (const auto &message : messages) client.submit(message);  // which does not wait
   EXPECT_TRUE(tide::test::eventually([&] { return client.counters().writes_partial > 0; }));
   const auto waiting = client.look<size_t>([](const FakeDaemon &fake) { return fake.waiting(); });
   EXPECT_GT(waiting, 100u);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects of users, each in a folder of its own, that see of tide what was installed or is named to them."""
+"""Projects of users, each in its own folder, with access only to the installed or named parts of tide."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ int main(int count, char **words) {
 
 
 def run(words: Sequence[str | Path], folder: Path, more: Mapping[str, str] | None = None) -> str:
-    """Its output; fails with all of it when the command does."""
+    """Its output; if the command fails, fails with the whole output."""
     environment = {**os.environ, **(more or {})}
     done = subprocess.run([str(word) for word in words], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
@@ -43,7 +43,7 @@ def run(words: Sequence[str | Path], folder: Path, more: Mapping[str, str] | Non
 
 
 def copy_tree(folder: Path) -> Path:
-    """What a fresh clone has, with the changes that are not committed yet: no environment and no build."""
+    """The contents of a fresh clone, with uncommitted changes: no environment and no build."""
     for name in run(["git", "ls-files", "-co", "--exclude-standard"], ROOT).splitlines():
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages for the systems of boards: for each core that the compiler here knows, the package's own sources compile
-without a warning against declarations of the system's names (folders of runtime/tests/port), and a program links with
-nothing missing but those names."""
+"""Packages for the systems of boards: for each core supported by an installed compiler, the package's own sources
+compile without a warning with declarations of the system's names (folders of runtime/tests/port), and a program links
+with only those names undefined."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ KERNELS = DECLARATIONS / "rtos"  # of FreeRTOS and Zephyr
 
 @dataclass(frozen=True)
 class Core:
-    """How a compiler of this machine's package archive makes code for it. Only names are looked for when it links."""
+    """Flags of a compiler from this machine's package archive. Linking only checks names."""
 
     compiler: str
     flags: tuple[str, ...]
     link: tuple[str, ...]
-    own: tuple[str, ...] = ()  # names that its system has beside the declared ones
+    own: tuple[str, ...] = ()  # names of its system besides the declared ones
 
 
 def arm(*flags: str) -> Core:
@@ -90,7 +90,7 @@ int main(void) {{
 
 @dataclass(frozen=True)
 class Case:
-    """A package with one choice of its sources."""
+    """A package with one selection of its sources."""
 
     package: str  # folder below dist/boards
     cores: tuple[str, ...]
@@ -137,7 +137,7 @@ def zephyr(link: str, sources: tuple[str, ...], program: tuple[str, str], *defin
 
 UART = ("runtime/port/zephyr/uart.c", "runtime/port/cortex_m/uart.c")
 ADDRESS = ('CONFIG_TIDE_AGENT_ADDRESS="192.0.2.2"', "CONFIG_TIDE_AGENT_PORT=8888")
-TRIAL = "zephyr, the program that tries a board"  # no page weighs it
+TRIAL = "zephyr, the program that tries a board"  # its size is on no page
 CASES = {
     TRIAL: zephyr(
         "UART_INTERRUPT",
@@ -208,7 +208,7 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def archives(boards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The runtime and some messages, of one of the packages: they are the same in all."""
+    """The runtime and some messages, of one of the packages: they are equal in all."""
     package = boards / "pico/tide_micro_ros"
     sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
     sources += sorted((package / "messages").glob("*.c"))
@@ -248,7 +248,8 @@ def names_declared(folders: tuple[Path, ...]) -> set[str]:
 
 
 def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Path, folder: Path) -> set[str]:
-    """What a program of these sources, the package's and the runtime lacks, beside the names of its system."""
+    """Undefined names of a program from these sources, the package's and the runtime, besides the names of its
+    system."""
     includes = [package / case.runtime / "include", package / "messages", *(package / path for path in case.includes)]
     sources = [*program, *(package / source for source in case.sources)]
     compile_all(core, sources, [*includes, *case.declarations], list(case.defines), folder)
@@ -267,7 +268,7 @@ def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Pa
 
 
 def test_programs_of_micro_ros_find_their_names_in_the_menu_of_esp_idf() -> None:
-    """Else they would leave out the network and the agent's address, without a word."""
+    """Otherwise they would omit the network and the agent's address without a message."""
     menu = (ROOT / "runtime/port/esp_idf/Kconfig").read_text(encoding="utf-8")
     configured = (DECLARATIONS / "esp_idf/sdkconfig.h").read_text(encoding="utf-8")
     names = {f"CONFIG_{name}" for name in re.findall(r"^config (\w+)", menu, re.MULTILINE)}
@@ -296,7 +297,7 @@ def test_a_program_lacks_the_names_of_its_system_alone(
     assert float(row[2]) == pytest.approx(ram_kb, rel=0.05), f"{page.name}: {measured}"
 
 
-# What the rows of a page's table of memory are: the core, and which of the package's choices.
+# Rows of a page's memory table: the core, and the selection of the package's sources.
 LABELS = {
     "cortex-m0plus": "Cortex-M0+",
     "cortex-m3": "Cortex-M3",
@@ -320,11 +321,11 @@ ROOM = ["-Wl,--defsym=__flash_size=0x400000", "-Wl,--defsym=__ram_size=0x400000"
 
 
 def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
-    """Flash and RAM in kB of what `lacks` has compiled, without what the system itself needs."""
+    """Flash and RAM in kB of the files compiled by `lacks`, without those of the system itself."""
     compiler = CORES[core].compiler
     link = [compiler, *CORES[core].flags, "-nostartfiles", "-Wl,--entry=main", "-Wl,--gc-sections", *ROOM]
     link += ["-Wl,--unresolved-symbols=ignore-all", *(str(path) for path in sorted(folder.glob("*.o")))]
-    # picolibc's layout does not suit the literals of Xtensa: the linker says so, and writes the file all the same
+    # picolibc's layout does not suit the literals of Xtensa: the linker reports this, but writes the file
     link += ["-Wl,--noinhibit-exec", "-Wl,--start-group", str(archive), "-Wl,--end-group", "-o", "weighed.elf"]
     subprocess.run(link, cwd=folder, capture_output=True, check=CORES[core].compiler[:6] != "xtensa")
     listed = run([compiler.removesuffix("gcc") + "size", "weighed.elf"], folder)
@@ -332,7 +333,7 @@ def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
     return (text + data) / 1000, (data + bss) / 1000
 
 
-# What tide new makes for a board: the case that its sources are, its folder of the runtime, its program and its entry.
+# Projects of tide new for boards: the case of its sources, its folder of the runtime, its program and its entry.
 PROJECTS = {
     "pico": ("pico", "tide_micro_ros", "main.c", ""),
     "stm32": ("stm32cube", "tide_micro_ros", "main.c", "my_robot_run(0)"),
@@ -420,7 +421,7 @@ $(COBJS) $(MAINCOBJ): %.o: %
 
 
 def test_an_option_of_nuttx_that_is_switched_later_compiles_all_again(boards: Path, tmp_path: Path) -> None:
-    """NuttX's own list of what is included names objects without folders, so it knows none of ours."""
+    """NuttX's own list of dependencies names objects without folders, so it contains none of ours."""
     package = Path(shutil.copytree(boards / "nuttx/tide", tmp_path / "apps/tide"))
     (tmp_path / "apps/Make.defs").touch()
     (tmp_path / "apps/Application.mk").write_text(APPLICATION)
@@ -460,7 +461,7 @@ int main(void) {
 
 
 def test_a_byte_is_exchanged_out_of_its_word(boards: Path, tmp_path: Path) -> None:
-    """What RISC-V chips get from the package for old compilers, by this machine's compiler."""
+    """The package's functions for RISC-V chips with old compilers, built by this machine's compiler."""
     (tmp_path / "main.c").write_text(EXCHANGES)
     source = boards / "esp_idf/tide/port/esp_idf/atomics.c"
     old = ["-D__riscv_atomic=1", "-U__GNUC__", "-D__GNUC__=12"]

@@ -19,7 +19,7 @@ ELSEWHERE = {"CXX": "/nonexistent/c++", "FREERTOS_KERNEL_PATH": "/nonexistent/ke
 
 
 def build(folder: Path, lists: str, *options: str, program: str = PROGRAM) -> Path:
-    """The project's program; it wants neither C++ nor the kernel that the environment names for boards."""
+    """The project's program; it needs neither C++ nor the kernel that the environment names for boards."""
     folder.mkdir(exist_ok=True)
     (folder / "CMakeLists.txt").write_text(LANGUAGES + lists)
     (folder / "main.c").write_text(program)
@@ -53,7 +53,8 @@ def test_a_component_that_is_not_installed_is_named(installed: Path, tmp_path: P
 
 
 def test_the_agent_is_a_component_that_is_found(tmp_path: Path) -> None:
-    """Of the build of the tests, which has all that the whole tree installs but the common messages."""
+    """Installation from the build of the tests, which has everything that the whole tree installs except the common
+    messages."""
     for component in ("runtime", "agent"):
         run(["cmake", "--install", build_folder(), "--component", component, "--prefix", tmp_path / "prefix"], tmp_path)
     lists = """find_package(tide 0.1 REQUIRED COMPONENTS runtime agent)
@@ -69,7 +70,7 @@ message(STATUS "the agent is ${program}")
 
 
 def test_a_fresh_clone_configures_without_a_python_that_has_messages(tmp_path: Path) -> None:
-    """As docs/install.md has it for the component `agent`: before scripts/setup.sh there is no environment."""
+    """As described in docs/install.md for the component `agent`: before scripts/setup.sh there is no environment."""
     words = ["cmake", "-S", copy_tree(tmp_path / "tide"), "-B", tmp_path / "build", "-G", "Ninja", "-DTIDE_TESTS=OFF"]
     told = run(words, tmp_path, {"PATH": "/usr/bin:/bin", "VIRTUAL_ENV": ""})
     assert "no Python with ROS 2's message packages" in told
@@ -94,7 +95,7 @@ FETCHED = f'include(FetchContent)\nFetchContent_Declare(tide SOURCE_DIR "{ROOT}"
 
 @pytest.mark.parametrize("part", [WHOLE_TREE, RUNTIME_ALONE, FETCHED], ids=["tree", "runtime", "fetched"])
 def test_as_a_part_of_a_project_it_adds_the_library_alone(part: str, tmp_path: Path) -> None:
-    """Needs no C++ compiler, builds nothing that the project does not link, and leaves the project's settings alone."""
+    """Needs no C++ compiler, builds only what the project links, and does not change the project's settings."""
     before = "get_cmake_property(before VARIABLES)\n"
     after = """
 get_cmake_property(after VARIABLES)

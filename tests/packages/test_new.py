@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide new: what it makes builds as it is, has a deadline that is guaranteed, and reaches ROS 2."""
+"""tide new: the project builds unchanged, has a guaranteed deadline, and reaches ROS 2."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def wait_for_answers(log: Path, count: int) -> None:
             numbers = [int(line.split()[1]) for line in text.splitlines() if line.startswith("answer: ")]
             assert all(number % 2 == 0 for number in numbers[:-1])
             return
-        time.sleep(0.05)  # clock: between two looks
+        time.sleep(0.05)  # clock: between two checks
     raise AssertionError(f"{count} answers never came: {text}")
 
 
@@ -70,7 +70,7 @@ def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Childr
 
 
 def serial_line(children: Children, name: str, project: Path, words: list[str], log: Path) -> str:
-    """The image in QEMU: the terminal that its line ends in."""
+    """The image in QEMU: the terminal at the end of its line."""
     command = ["qemu-system-arm", "-M", BOARDS[name].machine, "-display", "none", "-monitor", "none", "-kernel"]
     command += [str(project / f"build/{project.name}.elf"), "-chardev", "pty,id=line", "-serial", "chardev:line"]
     board: Child = children.start("board", [*command, *words], log)
@@ -85,7 +85,7 @@ SEMIHOSTING = ["-semihosting-config", "enable=on,target=native"]
 def test_an_image_for_an_emulated_board_is_answered(
     name: str, words: list[str], tmp_path: Path, children: Children
 ) -> None:
-    """Though its agent comes after it has given up waiting for one once."""
+    """Although its agent starts after it has once given up waiting."""
     project = make(tmp_path, "my_board", name)
     run(["make", "test"], project, TOOLS)
     log = tmp_path / "board.log"
@@ -98,7 +98,7 @@ def test_an_image_for_an_emulated_board_is_answered(
 
 
 def test_registers_of_the_stm32f405_are_the_vendors(tmp_path: Path) -> None:
-    """The vendor's headers are no part of tide: STM32_HEADERS names their folders, separated by semicolons."""
+    """The vendor's headers are not a part of tide: STM32_HEADERS names their folders, separated by semicolons."""
     headers = os.environ.get("STM32_HEADERS", "")
     if not headers:
         pytest.skip("STM32_HEADERS names no folders of stm32f405xx.h and core_cm4.h")
@@ -107,7 +107,7 @@ def test_registers_of_the_stm32f405_are_the_vendors(tmp_path: Path) -> None:
 
 
 def test_an_image_with_freertos_needs_a_kernel_and_is_answered_with_one(tmp_path: Path, children: Children) -> None:
-    """The kernel is that of FREERTOS_KERNEL_PATH; without one the project says what it needs."""
+    """The kernel is that of FREERTOS_KERNEL_PATH; without one the project reports the need."""
     run([ROOT / ".venv/bin/tide", "new", "firmware", "my_tasks", "--board", "freertos", "--in", tmp_path], tmp_path)
     project, kernel = tmp_path / "my_tasks", os.environ.get("FREERTOS_KERNEL_PATH", "")
     environment = {**os.environ, "FREERTOS_KERNEL_PATH": kernel}

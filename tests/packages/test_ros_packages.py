@@ -26,7 +26,7 @@ COLCON = Path(sys.executable).parent / "colcon"
 
 
 def colcon(folder: Path, verb: str, *options: str) -> str:
-    """In a workspace that has the whole tree, as a clone in its src."""
+    """In a workspace with the whole tree as a clone in its src."""
     (folder / "src").mkdir(exist_ok=True)
     if not (folder / "src/tide").exists():
         (folder / "src/tide").symlink_to(ROOT)
@@ -93,7 +93,7 @@ def test_rcl_and_what_it_needs_may_have_a_prefix_each(isolated: Path) -> None:
     done = _configured(isolated)
     assert done.returncode == 0, done.stderr
     objects = [f"tide/ros/tide_rcl/CMakeFiles/tide_rcl.dir/src/{name}.cpp.o" for name in ("entities", "timer")]
-    run(["cmake", "--build", isolated / "build", "-j", "2", "--target", *objects], isolated)  # those that use rcl
+    run(["cmake", "--build", isolated / "build", "-j", "2", "--target", *objects], isolated)  # the objects that use rcl
     used = (isolated / "build/compile_commands.json").read_text()
     assert str(isolated / "install/rcutils/include/rcutils") in used
     assert sys.prefix not in used
@@ -107,7 +107,7 @@ def test_a_package_that_rcl_needs_and_that_is_nowhere_is_named(isolated: Path) -
 
 
 def test_the_agent_takes_no_part_of_fast_dds_from_an_active_environment(tmp_path: Path) -> None:
-    """The wheels bring another version with headers of the same names: what is mixed does not link."""
+    """The wheels bring another version with headers of the same names: a mixture does not link."""
     path = {"PATH": f"{COLCON.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": sys.prefix}
     run(["cmake", "-S", ROOT / "agent", "-B", tmp_path, "-DTIDE_TESTS=OFF"], tmp_path, path)
     cache = (tmp_path / "CMakeCache.txt").read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_debian_package_has_an_agent_that_serves(package: Path) -> None:
     (made,) = package.glob("*.deb")
     said = run(["dpkg-deb", "-I", made], package)
-    assert "libfastrtps" in said and "libc6" in said  # what it needs, as the linker says it
+    assert "libfastrtps" in said and "libc6" in said  # its needs, from the linker
     program = package / "root/usr/bin/tide-agent"
     agent = subprocess.Popen(
         [program, "--udp", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
@@ -151,7 +151,7 @@ def test_its_service_starts_what_the_package_has(package: Path) -> None:
     said = run([package / "root/usr/bin/tide-agent", "--help"], package)
     assert all(word in said for word in arguments[1].split() if word.startswith("--"))
     verifier = shutil.which("systemd-analyze")
-    if verifier:  # it knows every key; that the program is not installed here is no fault of the file
+    if verifier:  # it checks every key; a missing installation of the program here is not an error of the file
         done = subprocess.run([verifier, "verify", str(unit)], capture_output=True, text=True, check=False)
         faults = [line for line in done.stderr.splitlines() if unit.name in line and "not executable" not in line]
         assert faults == []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel in a fresh environment, far from any clone: its dependencies are those of this one, tide is its own."""
+"""The wheel in a fresh environment outside any clone: its dependencies are those of this environment, tide is its
+own."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ RELEASE = ROOT / "build/release"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made from a copy of the tree, so that nothing of it is left behind, with the programs that are built already."""
+    """Built from a copy of the tree, so that no files remain in it, with the already built programs."""
     folder = tmp_path_factory.mktemp("wheel")
     tree = copy_tree(folder / "tree")
     words = [sys.executable, "-m", "pip", "wheel", tree, "--no-deps", "--no-build-isolation", "-w", folder]
@@ -34,7 +35,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("environment")
     run([sys.executable, "-m", "venv", "--without-pip", folder], folder)
     (packages,) = folder.glob("lib/python3*/site-packages")
-    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")  # not what is editable there
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")  # without editable packages
     run(
         [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--no-deps", "--no-index", wheel],
         folder,
@@ -89,7 +90,7 @@ def test_generate_and_footprint(environment: Path, tmp_path: Path) -> None:
 
 def test_run_plays_the_real_parts(environment: Path, tmp_path: Path) -> None:
     told = tide(environment, tmp_path, "run", str(example(environment)), "--executor", "tide", "--periods", "4")
-    assert told.returncode in (0, 1), told.stdout + told.stderr  # 1: a machine that is busy breaks a deadline
+    assert told.returncode in (0, 1), told.stdout + told.stderr  # 1: a busy machine misses a deadline
     assert "brake" in told.stdout, told.stdout + told.stderr
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions of boards with real ROS 2: rclpy asks a board, a board asks rclpy, over UDP and a serial line, with loss, and
-with an agent that is killed in the middle of a goal."""
+"""Actions of boards with real ROS 2: rclpy calls a board, a board calls rclpy, over UDP and a serial line, with loss,
+and with an agent that is killed in the middle of a goal."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def outcome(future: Any, limit_s: float = LIMIT_S) -> Any:
 
 @dataclass
 class Board:
-    """An action_peer: what it has printed so far."""
+    """An action_peer and its output so far."""
 
     child: Child
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -135,7 +135,7 @@ class Board:
                     self.lines.append(json_line(line))
 
     def values(self, what: str) -> dict[int, Any]:
-        """By the order of the goal; what is told once is told once."""
+        """By the order of the goal; events that must occur once occur once."""
         self.read()
         told = [line for line in self.lines if what in line]
         assert what == "feedback" or len({line[what] for line in told}) == len(told), told
@@ -197,7 +197,7 @@ only_udp = pytest.mark.parametrize("world", [udp], ids=["udp"], indirect=True)
 
 
 class Goal:
-    """A goal that rclpy has sent, with the feedback that came for it."""
+    """A goal that rclpy has sent, with its received feedback."""
 
     def __init__(self, client: ActionClient, order: int) -> None:
         self.order = order
@@ -238,7 +238,7 @@ def test_ros_asks_a_board(world: World, threads: list[str]) -> None:
 
 @pytest.mark.full
 def test_feedback_is_complete(world: World) -> None:
-    """But for what rclpy drops: feedback before it has seen the acceptance, and behind the result."""
+    """Except feedback dropped by rclpy: before it has received the acceptance, and after the result."""
     world.board("--serve", "count", "--step-ms", "200")
     goal = Goal(world.peer.client("count"), 12)
     goal.require_result()
@@ -295,7 +295,7 @@ def test_results_are_there_later_and_again(world: World) -> None:
 @pytest.mark.full
 @only_udp
 def test_states_are_there_for_who_comes_late(world: World) -> None:
-    """Reliable, transient local, depth 1, as ROS 2 has it; the status of what is over stays for a while."""
+    """Reliable, transient local, depth 1, as in ROS 2; the status of ended goals stays for a while."""
     board = world.board("--serve", "count", "--step-ms", "5")
     client = world.peer.client("count")
     goals = [Goal(client, order) for order in (5, 6, 7)]
@@ -316,7 +316,7 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_graph_shows_the_action(world: World) -> None:
-    """As `ros2 node info`, `topic list`, `service list` and `action list`; with the next agent again, until it ends."""
+    """As `ros2 node info`, `topic list`, `service list` and `action list`; again with the next agent, until it ends."""
     board = world.board("--serve", "count", "--ask", "other")
     node, kind = world.peer.node, "test_msgs/action/Fibonacci"
     world.peer.client("count")
@@ -337,7 +337,7 @@ def test_the_graph_shows_the_action(world: World) -> None:
         )
 
     eventually(is_shown, LIMIT_S, "node, topics, services, server and client")
-    world.agents[-1].process.terminate()  # its goodbye takes the node out of the graph
+    world.agents[-1].process.terminate()  # its goodbye removes the node from the graph
     world.agents[-1].process.wait()
     eventually(lambda: "peer" not in node.get_node_names(), LIMIT_S, "no agent, no node")
     world.start_agent()
@@ -370,7 +370,7 @@ def test_a_board_asks_ros(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
-    """No goal is lost or runs twice; who asks again gets the result."""
+    """No goal is lost or runs twice; a repeated request gets the result."""
     board = world.board("--serve", "count", "--step-ms", "100")
     client = world.peer.client("count")
     short, long = Goal(client, 10), Goal(client, 30)
@@ -401,7 +401,7 @@ def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
     board = world.board("--ask", "count", "--goals", "2", "--order", "40", "--at-once", "2")
     world.peer.may_end.clear()
     server = world.peer.serve("count", 0.02, board.has_heard)
-    board.wait("accepted", {40, 41})  # an answer that dies with the agent is lost
+    board.wait("accepted", {40, 41})  # an answer in an ended agent is lost
     board.wait("feedback", {40, 41})
     world.kill_agent()
     world.start_agent()

@@ -32,7 +32,7 @@ def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> 
         agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", str(port), "--client-timeout", "3")
         first = start_client(children, tmp_path, port, 0xA1)
         eventually(lambda: nodes(watcher) == [("exchange", "/")], "the client's node is listed")
-        # A node that comes later learns of those that are there.
+        # A later node discovers the existing ones.
         with host(DOMAIN) as late:
             eventually(lambda: ("exchange", "/") in nodes(late), "a late node sees the client's node")
         up = sorted((f"/exchange/{name}/up", [kind]) for name, kind in TYPES.items())
@@ -51,7 +51,7 @@ def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> 
         ]
         second = start_client(children, tmp_path, port, 0xA2)
         eventually(lambda: len(nodes(watcher)) == 2, "two clients are two nodes")
-        second.process.kill()  # without a word: the agent asks for a sign of life and gives it up
+        second.process.kill()  # without goodbye: the agent sends probes and removes it
         eventually(lambda: len(nodes(watcher)) == 1, "the dead client's node is gone")
         first.stop()
         eventually(lambda: nodes(watcher) == [], "no client, no node")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C in the middle of tide run: the real line, agent and board, and a program of the user that will not end."""
+"""Ctrl-C in the middle of tide run: the real line, agent and board, and a program of the user that does not end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def parts_of(out: Path) -> list[str]:
 
 
 def test_ctrl_c_leaves_nothing_running(tmp_path: Path) -> None:
-    """Not even what a program of the user has started, and what will not end."""
+    """No process remains, even if a program of the user has started it and it does not end by itself."""
     (tmp_path / "launch.sh").write_text(LAUNCH, encoding="utf-8")
     file, out = tmp_path / "system.toml", tmp_path / "out"
     file.write_text(SYSTEM, encoding="utf-8")

@@ -83,7 +83,7 @@ def watch(node: Host, manager: Manager) -> None:
     for name, client in manager.clients.items():
         eventually(client.service_is_ready, LIMIT_S, f"service {name}")
     assert subscription is not None
-    # The agent's writer of the events has found the subscription once an event has come.
+    # The agent's writer of the events has found the subscription once an event has arrived.
     while not manager.events:
         assert manager.change(Transition.TRANSITION_CONFIGURE) and manager.change(Transition.TRANSITION_CLEANUP)
         for callback in ("configure", "cleanup"):
@@ -114,7 +114,8 @@ def test_a_manager_takes_it_through_its_states(manager: Manager) -> None:
     assert called == ["configure", "activate", "activate", "deactivate", "cleanup"]
 
 
-# What a state of rest has, of what a manager may ask for; no state has the ends of callbacks, which are the node's.
+# Transitions of a primary state that a manager may request; no state offers the ends of callbacks, which belong to the
+# node.
 HAS = {
     "unconfigured": {Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_UNCONFIGURED_SHUTDOWN},
     "inactive": {
@@ -170,7 +171,7 @@ def test_states_and_transitions_are_listed(manager: Manager) -> None:
 
 @pytest.mark.full
 def test_the_agent_is_killed_and_comes_back(manager: Manager) -> None:
-    """The state is the board's; a manager goes on where it was."""
+    """The state is stored on the board; a manager continues from it."""
     assert manager.change(Transition.TRANSITION_CONFIGURE)
     manager.agent.process.kill()
     manager.agent.process.wait()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of a board as rclpy's client of parameters sees them, over UDP and over a serial line, with loss, through
-an agent that may go away and come back."""
+an agent that may end and restart."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class World(links.World):
         return client
 
     def await_events(self, client: AsyncParameterClient) -> int:
-        """The agent's writer of the events has found the subscription once an event has come. Returns how many changes
-        that took."""
+        """The agent's writer of the events has found the subscription once an event has arrived. Returns the number of
+        changes needed."""
         changes = 0
         while not self.events:
             changes += 1
@@ -204,7 +204,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
 
 @pytest.mark.full
 def test_what_is_listed_can_be_described_and_read(world: World) -> None:
-    """As `ros2 param dump` asks: by the names that it listed."""
+    """As in `ros2 param dump`: by the listed names."""
     world.start_board()
     client = world.client()
     names = list(result(client.list_parameters([], 0)).result.names)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that go away and come back: the agent killed, the client started anew, the line cut. The program does nothing
-for it: it goes on publishing and receiving."""
+"""Interruptions: the agent killed, the client restarted, the line cut. The program needs no code for it: it continues
+to publish and receive."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS = ["string", "imu"]
 
 @dataclass(kw_only=True)
 class World(links.World):
-    """A client that publishes for ever, and ROS 2 on the other side."""
+    """A client that publishes endlessly, and ROS 2 on the other side."""
 
     host: Host
     exchanges: list[Exchange] = field(default_factory=list)
@@ -49,7 +49,7 @@ class World(links.World):
         return self.exchanges[-1]
 
     def both_ways(self, exchange: Exchange, more: int) -> None:
-        """Until the messages go on: so many more arrive on both sides."""
+        """Waits until the messages continue: this many more arrive on both sides."""
         wanted_up = {name: len(flow.received) + more for name, flow in exchange.flows.items()}
         wanted_down = {name: flow.confirmed + more for name, flow in exchange.flows.items()}
 
@@ -71,7 +71,7 @@ class World(links.World):
 
     def end(self, exchange: Exchange) -> dict[str, Any]:
         exchange.client.process.send_signal(signal.SIGTERM)
-        return exchange.finish(2.0)  # what died with an agent never comes
+        return exchange.finish(2.0)  # messages lost with an agent never arrive
 
 
 @contextmanager
@@ -87,8 +87,8 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 
 def require_sound(exchange: Exchange, end: dict[str, Any], killed: int = 0) -> None:
-    """Some may have been lost with the part that died, but none came changed or out of order. What a killed agent
-    passed on and had not acknowledged comes again, and what follows it: a window of 16 frames at most."""
+    """Some may have been lost with the ended part, but none arrived changed or out of order. Messages that a killed
+    agent had passed on without acknowledgment are repeated, with those after them: at most a window of 16 frames."""
     for name, flow in exchange.flows.items():
         back = [before - after for before, after in itertools.pairwise(flow.received) if after <= before]
         assert flow.wrong == [] and len(back) <= killed and all(by < 16 for by in back), (name, flow.received)
@@ -111,13 +111,13 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
 
 @pytest.mark.full
 def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
-    """Reliable messages wait in the client's pool. A new agent has them before ROS 2 knows its writers, so what is
-    counted is what the agent passed on."""
+    """Reliable messages wait in the client's pool. A new agent has them before ROS 2 knows its writers, so the test
+    counts the messages passed on by the agent."""
     agent = world.start_agent()
     exchange = world.start_client()
     world.both_ways(exchange, 5)
-    agent.process.send_signal(signal.SIGSTOP)  # like a network that is gone: nothing is refused
-    time.sleep(5 * PERIOD_MS / 1000)  # clock: messages on their way to ROS 2 arrive, and the client goes on
+    agent.process.send_signal(signal.SIGSTOP)  # like an unplugged network: nothing is refused
+    time.sleep(5 * PERIOD_MS / 1000)  # clock: messages in transfer to ROS 2 arrive, and the client continues
     passed_on = sum(len(flow.received) for flow in exchange.flows.values())
     world.kill_agent()
     agent = world.start_agent()
@@ -126,7 +126,7 @@ def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
     sent = sum(end[kind]["sent"] for kind in KINDS)
     agent.process.terminate()
     counters = agent.wait_json("samples_to_dds", 5, "counted")
-    # More: those whose acknowledgment died with the first agent.
+    # More: those whose acknowledgment was lost with the first agent.
     assert 0 <= counters["samples_to_dds"] - (sent - passed_on) <= 16, (sent, passed_on, counters)
     assert counters["write_unknown"] == 0, counters
     require_sound(exchange, end, killed=1)
@@ -161,7 +161,7 @@ class Cable:
         eventually(lambda: self._states("unplugged") == {int(unplugged)}, LIMIT_S, "the plug")
 
     def await_lost(self) -> None:
-        """Something of both sides is lost."""
+        """Messages of both sides are lost."""
         eventually(lambda: min(self._states("bytes_cut")) > 0, LIMIT_S, "lost both ways")
 
     def _states(self, name: str) -> set[int]:
@@ -198,13 +198,13 @@ def test_the_line_is_cut_for_a_moment(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_cut_that_ends_the_session_loses_nothing(tmp_path: Path) -> None:
-    """What the agent had taken from DDS and the board had not confirmed goes again in the next session; some may come
-    twice."""
+    """Messages that the agent had taken from DDS and the board had not acknowledged are sent again in the next session;
+    some may arrive twice."""
     with cable(tmp_path) as (world, exchange, line):
         line.toggle(unplugged=True)
-        for _ in range(20):  # 16 of a reader are under way at most, the others wait in DDS
+        for _ in range(20):  # at most 16 for a reader are in transfer, the others wait in DDS
             world.publish_down(exchange)
-        time.sleep(SESSION_S)  # clock: the board's, to find that its session is over
+        time.sleep(SESSION_S)  # clock: time for the board to detect the end of its session
         line.toggle(unplugged=False)
         came = {name: len(flow.received) for name, flow in exchange.flows.items()}
         eventually(

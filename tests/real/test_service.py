@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of boards with real ROS 2: a board serves rclpy, a board asks rclpy, boards ask each other, through an agent
-that may go away and come back."""
+"""Services of boards with real ROS 2: a board serves rclpy, a board calls rclpy, boards call each other, through an
+agent that may end and restart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT_ONCE = ["--at-once", "8"]  # a server of rclpy keeps the last ten requests
 
 @dataclass
 class Board:
-    """A service_peer: what it has printed so far."""
+    """A service_peer and its output so far."""
 
     child: Child
     key: int
@@ -101,7 +101,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def require_all(replies: list[int]) -> None:
-    """The first, too: the agent waits until the server knows where to reply."""
+    """Including the first: the agent waits until the server can reply."""
     assert replies == list(range(1, len(replies) + 1))
 
 
@@ -243,8 +243,8 @@ def test_boards_ask_each_other(world: World) -> None:
 
 @pytest.mark.full
 def test_the_agent_is_killed_and_comes_back(world: World) -> None:
-    """Requests that the agent had taken die with it. The board goes on by itself, nothing comes twice, and what has no
-    answer is counted."""
+    """Requests in the agent are lost with it. The board continues by itself, nothing arrives twice, and unanswered
+    requests are counted."""
     seen: list[int] = []
     world.serve("sums", seen)
     board = world.board(0xA1, "--serve", "board", "--ask", "sums", "--period-ms", "50")

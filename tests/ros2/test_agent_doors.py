@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program tide-agent against peers that mean harm: who is let in, and datagrams that once ended it."""
+"""The program tide-agent against hostile peers: admission, and datagrams that once crashed it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Agent:
         self.port = int(words[2].split(":")[1])
 
     def end(self) -> str:
-        """What it said on standard error."""
+        """Its standard error."""
         self.process.send_signal(signal.SIGINT)
         errors = self.process.communicate()[1]
         assert self.process.returncode == 0, errors
@@ -111,7 +111,7 @@ def test_a_restarted_client_is_in_at_once_and_a_thief_is_not(start: Start) -> No
     assert Client(agent).connects()
     assert not Client(agent, "127.0.0.2").connects(0.5)
     assert not Client(agent, "127.0.0.2").connects(0.1)
-    assert Client(agent).connects()  # from another port, as a program that was started again
+    assert Client(agent).connects()  # from another port, like a restarted program
     errors = agent.end()
     assert errors.count("a client with this key is alive elsewhere") == 1, errors
     assert "tide-agent: client 0A0B0C0D at udp 127.0.0.2:" in errors

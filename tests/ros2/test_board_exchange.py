@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tide exchange` with the program of runtime/port/exchange, which here is a board on this machine: the agent is killed
-meanwhile, and what is lost, changed or out of order is found."""
+meanwhile, and losses, changes and reordering are detected."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_text_that_was_changed_on_the_way_is_no_number() -> None:
     [
         ([0, 1, 2, 3], (0, 0, 0)),
         ([0, 1, 3], (1, 0, 0)),
-        ([0, 1, 1, 2, 0, 3], (0, 2, 0)),  # what comes again is doubled, not out of order
+        ([0, 1, 1, 2, 0, 3], (0, 2, 0)),  # a repeated message counts as doubled, not out of order
         ([0, 2, 1, 3], (0, 0, 1)),
         ([3, 0, 1, 2], (0, 0, 3)),
         ([], (4, 0, 0)),

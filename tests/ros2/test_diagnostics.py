@@ -25,7 +25,7 @@ class Reader:
         self.arrays: list[DiagnosticArray] = node.collect(DiagnosticArray, "/diagnostics", quality(True, 100))
 
     def status(self, name: str, hardware: str | None = None) -> DiagnosticStatus | None:
-        """The newest of that name."""
+        """The newest status of that name."""
         for array in reversed(self.arrays[-20:]):
             for one in array.status:
                 if one.name == name and hardware in (None, one.hardware_id):
@@ -75,12 +75,12 @@ def test_a_client_is_told_from_its_coming_to_its_end(children: Children, tmp_pat
         link = reader.newest()[f"tide_agent: link udp 127.0.0.1:{port}"]
         assert int(values(link)["bytes in"]) > 0 and int(values(link)["frames out"]) > 0
 
-        client.process.kill()  # it is asked for a sign of life, and given up
+        client.process.kill()  # the agent sends probes and removes it
         eventually(lambda: values(reader.newest()[name]).get("connected") == "no", "the client is gone")
         assert reader.newest()[name].level == ERROR
         assert reader.newest()["tide_agent"].level == WARN
         stamps = [one.header.stamp.sec + one.header.stamp.nanosec / 1e9 for one in reader.arrays]
-        assert abs(time.time() - stamps[-1]) < 10.0  # clock: the clock of the wall, to tell it from that since boot
+        assert abs(time.time() - stamps[-1]) < 10.0  # clock: the clock of the wall, to tell it from the time since boot
         assert stamps == sorted(stamps)
 
 

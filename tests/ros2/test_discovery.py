@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How soon a node that comes after the agent is told of it."""
+"""How soon a node that starts after the agent discovers it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import reserved
 
 __all__ = ["start"]
 
-PARTICIPANTS = range(31, 15, -1)  # whom the agent tells, though hardly anybody is there
+PARTICIPANTS = range(31, 15, -1)  # announced to by the agent, though hardly any exist
 ANNOUNCEMENTS = 10
 LIMIT_S = 8.0  # every three seconds, as Fast DDS does by default, they take twelve
 
 
 def place_of_a_participant(listener: socket.socket, domain: int) -> None:
-    """RTPS 2.2, section 9.6.1.1: where participants of a domain listen to those that come."""
+    """RTPS 2.2, section 9.6.1.1: where participants of a domain listen to new ones."""
     for number in PARTICIPANTS:
         with contextlib.suppress(OSError):
             listener.bind(("127.0.0.1", 7400 + 250 * domain + 10 + 2 * number))
@@ -28,7 +28,7 @@ def place_of_a_participant(listener: socket.socket, domain: int) -> None:
 
 
 def test_the_agent_announces_itself_again_soon(start: Start) -> None:
-    """Who was not ready to hear the first answer is to wait a moment, not seconds."""
+    """A node that was not ready for the first answer must wait only a moment, not seconds."""
     domain = reserved.domain()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         place_of_a_participant(listener, domain)

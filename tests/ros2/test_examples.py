@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plain micro-ROS examples against the agent over UDP and a real ROS 2 node; all of them at once, as one agent
-serves them."""
+"""The plain micro-ROS examples against the agent over UDP and a real ROS 2 node; all of them at once, with one
+agent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     logs = tmp_path_factory.mktemp("examples")
     with port(EXAMPLES_PORT), host(DOMAIN) as node, Children() as children:
-        # One of them is there before its agent is.
+        # One of them starts before its agent.
         early = children.start("ping_pong", [program("ping_pong")], logs / "ping_pong.log")
         agent = start_agent(children, DOMAIN, logs / "agent.log", "--udp", str(EXAMPLES_PORT))
         examples = {"ping_pong": early}
@@ -83,7 +83,7 @@ def test_ping_pong_plays(world: World) -> None:
     example.wait_line(f"pongs to {ping.frame_id}: 1".__eq__, LIMIT_S, "answered")
     ping_publisher.publish(Header(frame_id="foreign_7"))
     eventually(lambda: "foreign_7" in [pong.frame_id for pong in pongs], "a pong to a foreign ping")
-    assert [pong.frame_id for pong in pongs].count(ping.frame_id) == 1  # ours: its own ping it does not answer
+    assert [pong.frame_id for pong in pongs].count(ping.frame_id) == 1  # ours: it does not answer its own ping
 
 
 def test_lanes_reports_how_late_the_brake_is(world: World, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ SEEN = re.compile(r"^```text\n(.*?)```", re.S | re.M)
     "readme", [page for page in READMES if SEEN.search(page.read_text())], ids=lambda p: p.parent.name
 )
 def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: Path, tmp_path: Path) -> None:
-    """All its programs at once; of the lines that it shows, each comes, with other numbers."""
+    """All its programs at once; each of the lines shown appears, with other numbers."""
     text = readme.read_text(encoding="utf-8")
     commands = [line for block in TYPED.findall(text) for line in block.splitlines()]
     expected = [line for block in SEEN.findall(text) for line in block.splitlines()]
@@ -170,7 +170,7 @@ def test_nothing_that_was_accepted_is_lost_when_the_agent_ends(world: World, tmp
         here = example.wait_line(lambda line: line.startswith("the agent is here"), 2 * LIMIT_S, "here again")
         accepted = int(re.findall(r"(\d+) accepted", here)[0])
         eventually(lambda: any(message.data > accepted for message in received), "what came after")
-    numbers = sorted({message.data for message in received})  # what the agent had not confirmed may come twice
+    numbers = sorted({message.data for message in received})  # unacknowledged messages may arrive twice
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
 
 

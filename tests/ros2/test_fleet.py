@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients in one agent: they share a DDS participant, or have one each, and are to ROS 2 and to each other what
-they are alone."""
+"""Many clients in one agent: they share a DDS participant, or have one each, and behave towards ROS 2 and each other as
+with separate agents."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def other_host() -> Iterator[Host]:
-    """Another process to ROS 2: one alone cannot have a topic with two types either."""
+    """A separate process for ROS 2: a single one cannot have a topic with two types."""
     with host(DOMAIN) as node:
         yield node
 

@@ -57,7 +57,7 @@ def serial(children: Children, folder: Path) -> Iterator[Link]:
 
 @dataclass
 class Images:
-    """What came, by number; a wrong one ends the test."""
+    """Received images by number; a wrong one ends the test."""
 
     image_bytes: int
     numbers: list[int] = field(default_factory=list)

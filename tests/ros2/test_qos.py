@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QoS of a board as ROS 2 sees it: who is matched, who is told that it is not, and what latecomers get. A board's
+"""QoS of a board as ROS 2 sees it: matching, reports of incompatibility, and samples for late readers. A board's
 publisher is compared with one of rclpy that has the same profile."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def profile(kind: str, depth: int) -> QoSProfile:
 
 
 def lacks(offered: str, asked: str) -> set[Any]:
-    """What is asked for and not offered."""
+    """Requested policies that are not offered."""
     missing: set[Any] = set()
     if asked.startswith("reliable") and not offered.startswith("reliable"):
         missing.add(QoSPolicyKind.RELIABILITY)
@@ -46,11 +46,11 @@ def lacks(offered: str, asked: str) -> set[Any]:
 
 @dataclass
 class Heard:
-    """What came to one end of a topic."""
+    """Messages received at one end of a topic."""
 
     numbers: list[int] = field(default_factory=list)
     matched: int = 0
-    refused: list[Any] = field(default_factory=list)  # the policies of those that do not fit
+    refused: list[Any] = field(default_factory=list)  # policies of incompatible ends
 
     def on_message(self, message: Int32) -> None:
         self.numbers.append(message.data)
@@ -132,7 +132,7 @@ def test_a_boards_publisher_is_matched_and_refused_as_one_of_rclpy(place: Place)
             count = 0
 
             def both_hear() -> bool:
-                """A reader may know its writer before that one knows it, and misses what is published between."""
+                """A reader may know its writer before the writer knows it, and misses samples published between."""
                 nonlocal count
                 count += 1
                 publish(board, count)
@@ -191,7 +191,7 @@ def test_a_late_board_gets_what_the_host_has_kept(place: Place) -> None:
 
 
 def test_a_board_of_other_qos_is_refused_without_harm(place: Place) -> None:
-    """The host offers less than the board's subscriptions want; what fits goes on."""
+    """The host offers less than the board's subscriptions request; compatible ones continue."""
     board = place.start()
     weak = Heard()
     callbacks = PublisherEventCallbacks(

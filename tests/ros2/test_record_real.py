@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide trace record of what publishes a trace in a real ROS 2 graph: rclpy nodes with messages as boards make them."""
+"""tide trace record of traces in a real ROS 2 graph, published by rclpy nodes with the messages of boards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PERIOD_S = 0.02
 
 
 class Publisher:
-    """A board that is an rclpy node: its clock is this machine's less an offset, so that is what must be found."""
+    """A board that is an rclpy node: its clock is this machine's less an offset, which the recorder must find."""
 
     def __init__(self, node: Host, name: str, behind_ns: int) -> None:
         self.behind_ns, self.count, self.first_ns = behind_ns, 0, 0
@@ -139,7 +139,7 @@ def test_two_boards_that_come_later_are_recorded_until_it_is_interrupted(
         assert 0 < segment.clock.offset_ns - behind_ns < 2_000_000_000
     steps, problems = read_recorded(out, None, None)
     assert problems == [] and {one.chain for one in steps} == {"arm, level 5", "robot/base, level 5"}
-    # clock: on the clock of this machine, not on that of the board
+    # clock: clock of this machine, not of the board
     assert all(abs(one.start_ns - time.monotonic_ns()) < 600 * 10**9 for one in steps)
 
 
@@ -195,7 +195,7 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path: Path) -> None:
 
 
 def test_random_messages_break_nothing(children: Children, tmp_path: Path) -> None:
-    """Anybody may publish anything there."""
+    """Any node may publish any data there."""
     source = random.Random(int(os.environ.get("TIDE_SEED", "1")))
     out = tmp_path / "recorded"
     child = start(children, out)
@@ -208,7 +208,7 @@ def test_random_messages_break_nothing(children: Children, tmp_path: Path) -> No
                 for _ in range(source.randrange(4)):
                     octets[source.randrange(len(octets))] = source.randrange(256)
                 publisher.publish(UInt8MultiArray(data=bytes(octets[: source.randrange(len(octets) + 1)])))
-                time.sleep(0.005)  # clock: not so fast that the recorder's queue is full
+                time.sleep(0.005)  # clock: slow enough for the recorder's queue
             before = (out / "arm.trace").stat().st_size
             wait_bytes(out / "arm.trace", before + 1000)
             lines = end(child)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lines of a board's log as rclpy sees them on /rosout: over UDP, over a serial line with loss, through an agent that
-goes away and comes back."""
+ends and restarts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tide.programs.child import Child, Children
 
 DOMAIN = domain()
 LIMIT_S = 30.0
-# As the viewers of logs subscribe.
+# Like the subscriptions of log viewers.
 VIEWER = QoSProfile(
     depth=1000,
     reliability=ReliabilityPolicy.RELIABLE,
@@ -89,7 +89,8 @@ def test_a_viewer_that_comes_later_sees_what_was_before(world: World) -> None:
 
 
 def test_the_agent_is_killed_and_comes_back(world: World) -> None:
-    """What had a node comes through the next agent, once more where the first did not acknowledge what it delivered."""
+    """Lines with a node arrive through the next agent, repeated if the first one did not acknowledge a delivered
+    line."""
     lines = world.host.collect(Log, "/rosout", VIEWER)
     board = world.start_board()
     eventually(lambda: len(lines) >= 20, "lines through the first agent")
@@ -99,7 +100,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
     eventually(lambda: len(lines) >= before + 50, "lines through the second agent")
     end = end_of(board)
     assert end["reconnects"] == 1
-    # What the first agent acknowledged and had not yet handed to DDS died with it.
+    # Lines acknowledged by the first agent and not yet passed to DDS were lost with it.
     eventually(lambda: len(set(map(number_of, lines))) >= end["published"] - 5, "the last lines")
     numbers = [number_of(line) for line in lines]
     assert len(set(numbers)) <= end["published"]

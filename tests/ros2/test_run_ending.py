@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the nodes of tide run end: rclpy may be shut down in the middle of what it does."""
+"""How the nodes of tide run end: rclpy may be shut down at any point."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import sys
 
 import reserved
 
-# Shuts rclpy down where SIGTERM did once in twenty runs: between its look at that and the making of what it waits for.
+# Shuts rclpy down at the point where SIGTERM did in one of twenty runs: between its check and the creation of its wait
+# set.
 LATE = """
 import rclpy
 import rclpy.executors as executors
@@ -37,7 +38,7 @@ def test_an_observer_that_is_shut_down_in_between_tells_what_it_saw() -> None:
     ) as node:
         assert node.stdin is not None
         node.stdin.write(json.dumps(OBSERVED) + "\n")
-        node.stdin.flush()  # and left open, as by a run that goes on
+        node.stdin.flush()  # and left open, as by a continuing run
         assert node.wait() == 0
         assert node.stdout is not None and node.stderr is not None
         lines, errors = node.stdout.read().splitlines(), node.stderr.read()

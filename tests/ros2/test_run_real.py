@@ -39,13 +39,13 @@ def tide_run(out: Path, *arguments: str) -> dict[str, object]:
 
 
 def recorded(out: Path, folder: str) -> list[dict[str, Any]]:
-    """Instances that came to their end."""
+    """Instances that completed."""
     lines = (out / folder / "client.log").read_text(encoding="utf-8").splitlines()
     return [one for line in lines if line.startswith('{"chain"') and "latency_ns" in (one := json.loads(line))]
 
 
 def flows_of(folder: Path) -> dict[tuple[str, int], list[str]]:
-    """The places that the flow of each instance goes through, as Perfetto reads them."""
+    """The points of each instance's flow, as read by Perfetto."""
     out = folder / "run.pftrace"
     result = CliRunner().invoke(app, ["trace", "export", str(folder), "--to", "perfetto", "--out", str(out)])
     assert (result.exit_code, result.output) == (0, "")
@@ -81,7 +81,7 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
         assert [(chain["samples"], chain["lost"]) for chain in run["chains"]] == [(6, 0)] * 3
         line = run["counters"]["lines"]["client"]
         assert line["a_to_b"]["frames_dropped"] == 0 and line["a_to_b"]["bytes"] > 9 * 3 * 119
-    # Nobody can be faster than the executions and the frames of the chain itself; batch waits for three frames.
+    # No response can be shorter than the executions and the frames of the chain itself; batch waits for three frames.
     assert tide["chains"][0]["min_ns"] > 33_000_000
     assert tide["chains"][0]["p50_ns"] < batch["chains"][0]["p50_ns"]
     frames = [json.loads(line) for line in (tmp_path / "tide/frames.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -138,7 +138,7 @@ def described(folder: Path, old: str, new: str) -> Path:
 
 @pytest.mark.parametrize("executor", ["tide", "batch"])
 def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
-    """5 ms in each 500 for 60 ms of work; then more than is needed."""
+    """A budget of 5 ms in each 500 for 60 ms of work; then more than needed."""
     for budget_ms in (5, 400):
         budget = f'where = "mcu"\nbudget_ms = {budget_ms}\nbudget_period_ms = 500'
         file = described(tmp_path, 'where = "mcu"', budget)
@@ -184,12 +184,12 @@ def test_the_client_says_that_there_is_no_device(tmp_path: Path) -> None:
     assert done.returncode == 1 and "connecting to the agent failed" in done.stderr
 
 
-# ---- ends before its end ----
+# ---- early ends ----
 
 
 @pytest.fixture
 def played(tmp_path: Path) -> Callable[[str], Path]:
-    """A build whose chain_client is a shell script, which is told where the real one is."""
+    """A build whose chain_client is a shell script, which gets the path of the real one."""
     client = find_binary("chain_client")
 
     def made(script: str) -> Path:
@@ -228,7 +228,7 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path, played: Callable[[
     eventually(lambda: began() or run.poll() is not None, "the client runs")
     assert run.poll() is None, run.communicate()
     pid = next(json.loads(one)["pid"] for one in log.read_text(encoding="utf-8").splitlines() if '"pid"' in one)
-    run.send_signal(signal.SIGTERM)  # ends as Ctrl-C does
+    run.send_signal(signal.SIGTERM)  # ends it like Ctrl-C
     run.send_signal(signal.SIGINT)  # an impatient user
     _, errors = run.communicate()
     assert run.returncode == 130 and "every part has been stopped" in errors, errors

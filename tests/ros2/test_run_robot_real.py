@@ -53,8 +53,8 @@ def results_of(done: subprocess.CompletedProcess[str], out: Path) -> dict[str, A
 
 
 def assert_whole_ways(system: System, parts: Path, finished: dict[str, int]) -> None:
-    """In the trace: of each chain so many instances at least have all its callbacks, and between them each time over
-    link and agent what changes its machine."""
+    """In the trace, at least this many instances of each chain have all callbacks, and each message between machines
+    passes link and agent."""
     steps, problems = read_run(parts)
     assert not [line for line in problems if "did not arrive" not in line], problems
     ways: dict[tuple[str, int], list[Step]] = {}
@@ -101,7 +101,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         sum(before.executor != after.executor for before, after in pairwise(path))
         for chain in system.chains
         if len(path := [one for one in chain.callbacks if system.where(one) == "mcu"])
-        and path[0].executor != path[-1].executor  # else it comes back, and leaves its board in between only
+        and path[0].executor != path[-1].executor  # otherwise it returns, and leaves its board only in between
     ]
     assert len(run["evidence"]["sections"]) == sum(crossed)
     assert_whole_ways(system, tmp_path / "parts", {one["name"]: one["samples"] for one in run["chains"]})
@@ -205,7 +205,7 @@ def command(*parts: str) -> str:
 
 @pytest.fixture
 def publisher() -> Iterator[str]:
-    """A micro-ROS program that knows nothing of tide run; its agent is where it always is."""
+    """A micro-ROS program independent of tide run; its agent has the usual address."""
     with port(EXAMPLES_PORT):
         yield command(str(find_binary("int32_publisher")))
 
@@ -255,8 +255,8 @@ def yours(board: str, host: str) -> str:
 
 
 def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, tmp_path: Path) -> None:
-    """examples/int32_publisher and examples/ros/brake.py, which know of neither command, beside a board that is played
-    and asks a service, of which its agent tells the watch."""
+    """examples/int32_publisher and examples/ros/brake.py, which are independent of both commands, with a simulated
+    board that calls a service, reported to the watch by its agent."""
     node = command(sys.executable, str(ROOT / "examples/ros/brake.py"), "--seconds", "1000")
     file = tmp_path / "system.toml"
     file.write_text(yours(publisher, node), encoding="utf-8")
@@ -305,7 +305,7 @@ def test_a_node_that_answers_every_third_message_does_not_meet_its_deadline(publ
 
 
 def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:
-    """What is played has an end that is known. DDS may find its peers three seconds late: that are as many messages."""
+    """A simulated program has a known end. DDS may find its peers three seconds late and miss that many messages."""
     done = tide_run(described(tmp_path, board=publisher), tmp_path / "out", "--periods", "8")
     run = results_of(done, tmp_path / "out")
     (chain,) = run["chains"]
@@ -316,7 +316,7 @@ def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_
 
 
 def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> None:
-    """From its release to its last callback, over a serial line. The node comes after the agent, and often misses its
+    """From its release to its last callback, over a serial line. The node starts after the agent, and often misses its
     first announcement."""
     file = described(tmp_path, host=DOUBLER, link=SERIAL, period=100, last=True)
     done = tide_run(file, tmp_path / "out", "--periods", "20")
@@ -333,7 +333,7 @@ def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> Non
 
 
 def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
-    """chain_client, as if it were somebody's: with a plan of its own."""
+    """chain_client as a program of the user, with its own plan."""
     (tmp_path / "message.cdr").write_bytes(bytes(4))
     (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
     board = command(
@@ -346,7 +346,7 @@ def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
 
 
 def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
-    """At the end of a line that somebody else has made; the board connects once the agent is there."""
+    """At the end of an existing line; the board connects once the agent runs."""
     (tmp_path / "message.cdr").write_bytes(bytes(4))
     (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
     with Children() as children:
@@ -357,7 +357,7 @@ def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
             words(file, tmp_path / "out", "--periods", "20"), env=environment(), stdout=subprocess.PIPE, text=True
         )
         board = [str(find_binary("chain_client")), "--plan", str(tmp_path / "plan.txt"), "--device", ends["a"]]
-        while run.poll() is None:  # as a board that is reset until it finds its agent
+        while run.poll() is None:  # like a board that is reset until it finds its agent
             client = children.start("board", [*board, "--baud", "460800"], tmp_path / "board.log")
             ended = lambda client=client: run.poll() is not None or client.process.poll() is not None  # noqa: E731
             eventually(ended, "one of them ends", None, LIMIT_S)
@@ -367,7 +367,7 @@ def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
     assert chain["samples"] >= 12  # of 20, on a busy machine
 
 
-# ---- what can go wrong: one line first, nothing left ----
+# ---- errors: one line first, no remaining processes ----
 
 
 def refused(file: Path, out: Path, *options: str) -> str:

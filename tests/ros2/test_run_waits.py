@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run with executions that are waited for in place of computed."""
+"""tide run with waiting in place of computed executions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_executions_are_waited_for_or_computed(execution: str, tmp_path: Path) -
 
 
 def slow_build(folder: Path) -> Path:
-    """The programs that there are, but for a line that is eight times slower than it is told to be."""
+    """The built programs, but with a line eight times slower than requested."""
     programs = find_binary("tide-line").parent
     (folder / "bin").mkdir(parents=True)
     for file in (*programs.parent.iterdir(), *programs.iterdir()):
@@ -87,7 +87,7 @@ def slow_build(folder: Path) -> Path:
 
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
-    """A defect is not taken for the machine: nothing that a run counts says that the line is slow."""
+    """A defect is not attributed to the machine: no counter of a run reports that the line is slow."""
     file = tmp_path / "line.toml"
     file.write_text(LINE, encoding="utf-8")
     build = slow_build(tmp_path / "build") if is_slow else None

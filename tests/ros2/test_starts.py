@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent that is killed and started anew at each step of a board's start: the board goes on, whatever step it was at,
-and hears ROS 2 and is heard."""
+"""An agent that is killed and restarted at each step of a board's start: the board continues from any step and
+exchanges messages with ROS 2."""
 
 from __future__ import annotations
 

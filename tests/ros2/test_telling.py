@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a board tells of itself over its own link, as rclpy sees it: its trace as messages, and /diagnostics; over UDP,
-over a serial line with loss, through an agent that goes away and comes back."""
+"""A board's reports on itself over its own link, as received by rclpy: its trace as messages, and /diagnostics; over
+UDP, over a serial line with loss, through an agent that ends and restarts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tide.trace.format import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, W
 DOMAIN = domain()
 LIMIT_S = 60.0
 COUNT, ECHO = 3, 5  # levels
-CONTROL = 126  # of the session itself
+CONTROL = 126  # level of the session itself
 CLOCK, CLOCK_SOURCE = 15, 65535
 PLACE = 7
-SLACK_NS = 1_000_000  # the round trip is told in microseconds, and the clock of the wall may be corrected
+SLACK_NS = 1_000_000  # the round trip is reported in microseconds, and the wall clock may be corrected
 BEST_EFFORT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 
@@ -88,8 +88,8 @@ def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> Non
     assert trace.damaged_bytes == 0
     assert set(trace.records["place"]) == {PLACE}
     assert told["lost"] == 0
-    assert sum(trace.dropped.values()) <= told["dropped"]  # nothing where the machine lets the board run in time
-    # Nothing of the trace itself, which has level 0, and nothing twice.
+    assert sum(trace.dropped.values()) <= told["dropped"]  # none if the machine lets the board run in time
+    # No record of the trace itself, which has level 0, and none twice.
     chains = trace.records[trace.records["source"] != CLOCK_SOURCE]
     levels = set(chains["priority"] >> 8)
     assert {COUNT, ECHO} <= levels <= {COUNT, ECHO, CONTROL}
@@ -100,7 +100,7 @@ def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> Non
         mine = chains[(chains["kind"] == kind) & (chains["priority"] >> 8 == COUNT)]
         assert len(mine) >= 0.6 * len(starts), kind
     assert world.has(RECEIVED, ECHO)
-    # Of an instance in their order.
+    # Records of an instance in their order.
     first = starts[len(starts) // 2]
     of_one = [one for one in chains if one["priority"] >> 8 == COUNT and one["instance"] == first]
     times = {int(one["kind"]): int(one["time_ns"]) for one in of_one}
@@ -108,7 +108,7 @@ def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> Non
 
 
 def wall_offset_ns() -> int:
-    """Of the clock of the wall to that of the board, from the reading that took least."""
+    """Offset of the wall clock to the board's, from the shortest reading."""
     readings = []
     for _ in range(100):
         before_ns = time.monotonic_ns()
@@ -130,7 +130,8 @@ def test_the_clocks_of_board_and_agent_come_with_it(world: World) -> None:
     own, agents = found[found["detail"] == 0], found[found["detail"] == 1]
     assert len(own) == len(agents)
     assert (agents["time_ns"] >= before_ns).all() and agents["time_ns"][0] <= after_ns
-    # This board's clock is that of the machine; what is told of the agent's is wrong by half of its round trip at most.
+    # This board's clock is the machine's; the reported offset to the agent's is wrong by at most half of its round
+    # trip.
     assert (agents["instance"] > 0).all()
     error_ns = abs(agents["time_ns"] - own["time_ns"] - wall_offset_ns())
     assert (error_ns <= agents["instance"].astype("int64") * 500 + SLACK_NS).all(), (error_ns, agents["instance"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types that few messages have, between a board and rclpy: wide strings, bounded strings and sequences, default values
-of fields, and a type with keys, from a .idl file. What rclpy sends comes back unchanged, and a board's new message has
-the values of one of rclpy."""
+"""Rarely used types between a board and rclpy: wide strings, bounded strings and sequences, default values of fields,
+and a type with keys, from a .idl file. Messages of rclpy are returned unchanged, and a board's new message has the same
+values as rclpy's."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The class of the type with keys, which no wheel has."""
+    """The class of the type with keys, which is in no wheel."""
     folder = tmp_path_factory.mktemp("types")
     own_types.make_package(Path(__file__).parents[1] / "compat/peers/robot_msgs", folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -54,7 +54,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def filled(reading: Any) -> list[Any]:
-    """Of each type one that differs from a new one in what is asked about here."""
+    """A message of each type that differs from a new one in the fields tested here."""
     wide = WStrings(wstring_value="weit: ÄÖ 中文", array_of_wstrings=["", "é", "x" * 40])
     wide.bounded_sequence_of_wstrings = ["kurz", "日本"]
     wide.unbounded_sequence_of_wstrings = ["a", "", "ende"]
@@ -108,7 +108,7 @@ def test_a_new_message_has_its_default_values(world: World, reading: Any) -> Non
 
 
 def test_each_message_of_a_type_with_keys_comes(world: World, reading: Any) -> None:
-    """None takes the place of an earlier one of its key: the topics of ROS 2 Jazzy have no keys."""
+    """No message replaces an earlier one with its key: the topics of ROS 2 Jazzy have no keys."""
     came = world.host.collect(reading, "/up/Reading", quality(True))
     publisher = world.host.publisher(reading, "/down/Reading", quality(True))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide watch of systems that somebody else started: a client on a pseudo terminal behind an agent, and rclpy nodes."""
+"""tide watch of systems started independently: a client on a pseudo terminal behind an agent, and rclpy nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tide.programs.patience import Patience
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = domain()
-EMPTY = second_domain()  # nodes of the tests stay in the other one as long as this process
+EMPTY = second_domain()  # nodes of the tests stay in the other one until this process ends
 LIMIT_S = 60.0
 PERIOD_MS = 50
 BAUD = 115_200
@@ -88,7 +88,7 @@ def children() -> Iterator[Children]:
 
 
 class Robot:
-    """A client on a pseudo terminal, an agent on the other end of the line, and a node that answers."""
+    """A client on a pseudo terminal, an agent at the other end of the line, and an answering node."""
 
     def __init__(self, children: Children, folder: Path) -> None:
         self.children, self.folder = children, folder
@@ -111,7 +111,7 @@ def answer(node: Host, delay_s: float = 0.0, topic: str = "/answered") -> None:
     publisher = node.publisher(String, topic, quality(True, 10))
 
     def take(message: String) -> None:
-        time.sleep(delay_s)  # clock: the latency that is watched
+        time.sleep(delay_s)  # clock: the watched latency
         with contextlib.suppress(RCLError):  # at the end of the test
             publisher.publish(message)
 
@@ -124,7 +124,7 @@ def chain(view: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp_path: Path) -> None:
-    watch = Watch(children, described(tmp_path, deadline=20_000))  # so long that no busy machine misses it
+    watch = Watch(children, described(tmp_path, deadline=20_000))  # long enough for any busy machine
     first = watch.until(lambda view: True, "a first view")
     assert (first["version"], first["event"], first["state"], first["system"]) == (2, "view", "waiting", "watched")
     assert chain(first)["state"] == "waiting" and "nothing of 'watched' is there yet" in first["notes"][0]
@@ -158,7 +158,7 @@ def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp
         back = watch.until(lambda view: chain(view)["instances"] > before + 20, "instances after the restart")
         (one,) = back["agents"]
         assert (one["state"], one["restarts"]) == ("running", 1)
-        # clock: a start from before that was matched to an end from after would be at least as long
+        # clock: a start before it matched to an end after it would give at least this latency
         assert chain(back)["greatest_ns"] < away_ns, "what came while the agent was away is no latency"
 
         watch.child.process.send_signal(signal.SIGINT)
@@ -214,7 +214,7 @@ def test_what_cannot_be_measured_is_said(children: Children, tmp_path: Path) -> 
 def test_a_type_that_this_python_does_not_know(
     children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A publisher of it is somewhere else; here nobody can make one, so the class is what is missing."""
+    """Its publisher runs elsewhere; none can be created here, as the class is missing."""
     from tide.run.messages import MessageError
     from tide.watch import topics
     from tide.watch.chains import Point

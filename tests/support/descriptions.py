@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions for tests, a line for each part: board("m"), host("h"), line("l"), chain("c", 1, ("m", 1), ("h", 2))."""
+"""Descriptions for tests, a call for each part: board("m"), host("h"), line("l"), chain("c", 1, ("m", 1), ("h", 2))."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def described(*parts: str, name: str = "s") -> str:
 def sends(
     name: str, executor: str, execution_ms: float, topic: str, type: str = "std_msgs/msg/Int32", payload_bytes: int = 4
 ) -> tuple[Any, ...]:
-    """A step for `chain` with a name of its own that publishes a message of a type."""
+    """A step for `chain` with its own name that publishes a message of a type."""
     publishes = {"topic": topic, "type": type, "payload_bytes": payload_bytes}
     return executor, execution_ms, {"name": name, "publishes": publishes}

@@ -21,7 +21,7 @@ _DIGITS = 6
 _STRING_VARIATION = 97
 _SIDE = 200
 _PROBE = 999999
-_AHEAD = 48  # messages that may be sent before the client says that it has received the first of them
+_AHEAD = 48  # messages that may be sent before the client reports the first as received
 
 
 def make_string(index: int) -> String:
@@ -65,14 +65,14 @@ _KINDS: dict[str, tuple[Any, Any]] = {
 
 @dataclass
 class Flow:
-    """One type of message, both ways."""
+    """One type of message, in both directions."""
 
     host: Host
     name: str
     received: list[int] = field(default_factory=list)
     wrong: list[int] = field(default_factory=list)
     confirmed: int = 0  # received by the client
-    is_open: bool = False  # from the client to here
+    is_open: bool = False  # open from the client to here
 
     def __post_init__(self) -> None:
         self.kind, self.make = _KINDS[self.name]
@@ -106,7 +106,7 @@ def summarise(received: list[int], count: int) -> str:
 
 
 class Exchange:
-    """A running client and the flows it was asked for."""
+    """A running client and its requested flows."""
 
     def __init__(self, host: Host, client: Child, names: list[str]) -> None:
         self.client = client
@@ -118,7 +118,8 @@ class Exchange:
     def start(self, _: float = 0.0) -> None:
         self.client.wait_event("ready", START_LIMIT_S)
         eventually(lambda: all(flow.is_matched() for flow in self.flows.values()), "matched both ways")
-        # What is sent down is repeated until the agent's readers have it. The way up is open once a message came.
+        # Messages down are repeated until the agent's readers have them. The direction up is open once a message
+        # arrived.
         probe(lambda: self.client.say("probe"), lambda: all(flow.is_open for flow in self.flows.values()), "a probe")
         self._reader.start()
         self.client.say("start")
@@ -133,7 +134,7 @@ class Exchange:
                     flow.confirmed += 1
 
     def send(self, counts: dict[str, int]) -> None:
-        """Messages down, none more than a few ahead of what the client has."""
+        """Sends messages down, only a few ahead of those that the client has."""
         sent = dict.fromkeys(counts, 0)
 
         def send_some() -> bool:
@@ -146,12 +147,12 @@ class Exchange:
         eventually(send_some, "all are sent", lambda: (self.state(), self.client.process.poll()))
 
     def state(self) -> dict[str, tuple[int, int]]:
-        """Of each flow, what the client has received and what was received here."""
+        """For each flow, the messages received by the client and those received here."""
         return {name: (flow.confirmed, len(flow.received)) for name, flow in self.flows.items()}
 
     def finish(self, limit_s: float | None = None) -> dict[str, Any]:
-        """What the client says at its end, when all that it sent has arrived here. With a limit: or nothing more has
-        come for so long, as after an agent that died with messages; the caller looks at what is missing."""
+        """The client's last report, when all its messages have arrived here. With a limit: or no message has arrived
+        for that time, as after an agent that ended with messages; the caller checks for losses."""
         patience, seen = Patience(limit_s or HANG_S), self.state()
 
         def is_over() -> bool:
@@ -171,7 +172,8 @@ class Exchange:
 def require_exchange(
     children: Children, folder: Path, domain: int, link: list[str], counts: dict[str, int]
 ) -> dict[str, Any]:
-    """So many messages of each kind both ways with a new client: all of them, in order, once. What the client says."""
+    """Exchanges this many messages of each kind in both directions with a new client: all arrive once and in order.
+    Returns the client's report."""
     arguments = [argument for name, count in counts.items() for argument in (f"--{name}", str(count))]
     with host(domain) as node:
         client = children.start("exchange", [program("exchange"), *link, *arguments], folder / "client.log")

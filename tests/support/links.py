@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a board and an agent reach each other: UDP and a serial line, without and with 1 % of loss. And the agent there,
-which a test may kill and start again."""
+"""Links between a board and an agent: UDP and a serial line, without and with 1 % of loss. Includes the agent, which a
+test may kill and restart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMIT_S = 30.0
 
 @dataclass
 class Link:
-    """Words for the two programs, and who is between them."""
+    """Arguments for the two programs, and the relay between them."""
 
     board: list[str]
     agent: list[str]
@@ -68,7 +68,7 @@ _LOOKS = 100
 
 
 def answered(ask: Callable[[], Any], is_right: Callable[[Any], bool]) -> Callable[[], bool]:
-    """A condition: a question has been answered, and right. It is asked again after some looks, as a question may die
+    """A condition: a request has been answered correctly. The request is repeated after some checks, as it may be lost
     with an agent."""
     futures: list[Any] = []
     looks = itertools.count()
@@ -100,7 +100,7 @@ class World:
         return self.agents[-1]
 
     def agent_counters(self) -> dict[str, Any]:
-        """Of the running agent."""
+        """Port of the running agent."""
         self.agents[-1].process.send_signal(signal.SIGUSR1)
         counters: dict[str, Any] = self.agents[-1].wait_json("samples_to_dds", LIMIT_S, "counted")
         return counters

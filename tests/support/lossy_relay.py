@@ -2,7 +2,7 @@
 """A UDP relay between one client and an agent that loses datagrams by a seed.
 
 Run as `python lossy_relay.py AGENT_PORT LOSS SEED`: prints its own port, relays on loopback until standard input is
-closed, then prints how many datagrams passed and were lost each way."""
+closed, then prints the numbers of passed and lost datagrams in each direction."""
 
 from __future__ import annotations
 

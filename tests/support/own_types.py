@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A package of types for rclpy, made from .idl files by the generators that ROS 2's wheels bring, and a compiler."""
+"""A package of types for rclpy, made from .idl files by the generators in ROS 2's wheels and a compiler."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _compile(sources: list[Path], folder: Path, library: Path) -> None:
 
 
 def _name_also(library: Path, name: str) -> None:
-    """ROS 2 looks for each kind of support in a library of its own, and finds what is already there by its name."""
+    """ROS 2 expects each kind of support in a separate library, and finds loaded ones by name."""
     out = library.with_name(name)
     words = ["-Wl,--no-as-needed", str(library), f"-Wl,-soname,{name}", "-o", str(out)]
     subprocess.run(["g++", "-shared", *words], check=True)

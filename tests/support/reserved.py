@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only one process of this machine may have at a time: ROS domains and fixed ports. Tests run beside each other,
-and beside those of other clones."""
+"""Resources that only one process of this machine may use at a time: ROS domains and fixed ports. Tests run in
+parallel, also with those of other clones."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from typing import IO
 
 from tide.programs.patience import Patience
 
-DOMAINS = range(1, 51)  # the second one of a process is 50 above; up to 100 none has ports that others are given
+DOMAINS = range(1, 51)  # the second one of a process is 50 above; domains up to 100 use no ephemeral ports
 
 
 def _lock(name: str, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> IO[str] | None:
     try:
         file = (Path(tempfile.gettempdir()) / f"tide-test-{name}.lock").open("w")
     except OSError:
-        return None  # another user's
+        return None  # a lock of another user
     try:
         fcntl.flock(file, how)
     except OSError:
@@ -39,7 +39,7 @@ def _reserve() -> tuple[int, IO[str]]:
         lock = _lock(f"domain-{domain}")
         if lock is not None:
             os.environ["ROS_DOMAIN_ID"] = str(domain)
-            return domain, lock  # as long as the process lives
+            return domain, lock  # until the process ends
     raise AssertionError(f"all ROS domains for tests are taken: {DOMAINS}")
 
 

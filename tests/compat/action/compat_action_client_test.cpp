@@ -189,7 +189,7 @@ TEST_F(ActionClient, FeedbackTellsOfAnAcceptanceThatWasLost) {
   ASSERT_TRUE(answer("get_result", result_bytes(4, 1), 0));
   ASSERT_TRUE(spin_until([&] { return events.back() == "1 ended 4 1"; }));
   spin_for_a_while();
-  // The feedback comes again if its acknowledgment was lost with the session.
+  // The feedback is repeated if its acknowledgment was lost with the session.
   events.erase(std::remove(events.begin() + 1, events.end(), "1 now 7"), events.end());
   EXPECT_EQ(events, (std::vector<std::string>{"1 now 7", "1 accepted 1", "1 ended 4 1"}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goals of a client whose agent dies, with what was under way. The server of ROS 2 is a model that a checker watches:
+// Goals of a client whose agent ends, losing messages in transfer. The server of ROS 2 is a model with a checker:
 // each goal is executed at most once, its request is answered once, and an accepted goal has one result.
 #include <map>
 #include <random>
@@ -125,7 +125,7 @@ class Restarts : public Actions {
     serve();
   }
 
-  // Without a server that looks.
+  // Without a server that processes requests.
   bool is_asked(const char *part, size_t count) {
     return eventually([&] {
       EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
@@ -173,12 +173,12 @@ class Restarts : public Actions {
   GoalFeedback feedback{};
   GoalResult result{};
   std::map<GoalId, Known> known;
-  std::set<GoalId> refused;  // a server says the same again when a request comes twice
+  std::set<GoalId> refused;  // a server repeats its answer to a repeated request
   std::map<GoalId, Heard> heard;
   std::function<bool()> refuses = [] { return false; };
   size_t goals_seen = 0, questions_seen = 0;
   bool requests_die = false, answers_die = false, forgetful = false;
-  bool strict = false;  // refuses an id that comes twice, as servers of rclcpp and rclpy
+  bool strict = false;  // refuses a repeated id, like servers of rclcpp and rclpy
 };
 
 TEST_F(Restarts, AnAcceptedGoalWhoseAnswerDiedIsFoundByItsResult) {
@@ -215,7 +215,7 @@ TEST_F(Restarts, AGoalWhoseMemoryHasOtherThingsNowIsRefused) {
   EXPECT_TRUE(known.empty());
 }
 
-// A slow server: the question about the goal overtakes its request, which is then sent a second time.
+// A slow server: the query about the goal overtakes its request, which is then sent a second time.
 TEST_F(Restarts, ARefusalOfTheSecondRequestIsNotBelieved) {
   strict = true;
   ASSERT_TRUE(send(0));
@@ -232,7 +232,7 @@ TEST_F(Restarts, ARefusalOfTheSecondRequestIsNotBelieved) {
   EXPECT_TRUE(heard.begin()->second.accepted);
 }
 
-// Too late to be sent again, as its memory has other things, and yet on its way.
+// Too late to be sent again, as its memory was reused, and still in transfer.
 TEST_F(Restarts, AnUnknownGoalIsAskedForOnceMoreBeforeItCountsAsRefused) {
   ASSERT_TRUE(send(0));
   ASSERT_TRUE(is_asked("send_goal", 1));
@@ -248,7 +248,7 @@ TEST_F(Restarts, AnUnknownGoalIsAskedForOnceMoreBeforeItCountsAsRefused) {
   EXPECT_EQ(asked("send_goal").size(), 1u);
 }
 
-// The canary: a server that forgets what it runs is one that runs a goal twice, and the checker says so.
+// Tests the checker: a server that forgets its goals runs a goal twice, and the checker reports it.
 TEST_F(Restarts, TheCheckerSeesAGoalThatRunsTwice) {
   forgetful = answers_die = true;
   ASSERT_TRUE(send(0));
@@ -261,7 +261,7 @@ TEST_F(Restarts, TheCheckerSeesAGoalThatRunsTwice) {
 
 TEST_F(Restarts, NoGoalIsLostOrDoubledWheneverTheAgentDies) {
   const auto seed = static_cast<unsigned>(World::current().random.next());
-  // Every step draws the same, whatever has come by then; what the server refuses is drawn apart.
+  // Every step draws the same numbers, regardless of arrivals; the server's refusals are drawn separately.
   std::mt19937 random(seed), refusing(seed + 1);
   const auto one_of = [&](unsigned count) { return random() % count == 0; };
   refuses = [&] { return refusing() % 4 == 0; };
@@ -277,7 +277,7 @@ TEST_F(Restarts, NoGoalIsLostOrDoubledWheneverTheAgentDies) {
     if (swaps_answers) answers_die = !answers_die;
     turn();
     if (ends) end_goals();
-    // What died, died with the agent.
+    // All losses are due to the agent's end.
     if ((requests_die || answers_die) && dies) {
       requests_die = answers_die = false;
       restart_agent();

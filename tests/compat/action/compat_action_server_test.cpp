@@ -40,7 +40,7 @@ class ActionServer : public Actions {
     result.result.reached = reached;
     return rclc_action_send_result(goal, state, &result);
   }
-  // State and what was reached.
+  // State and the reached value.
   std::pair<int, int32_t> ask_result(uint8_t number) {
     return result_in(call("get_result", bytes_of(goal_id(number), {})));
   }
@@ -337,7 +337,8 @@ TEST_F(ActionServer, RepliesWaitForANodeAndNothingIsLost) {
   EXPECT_TRUE(spin_until_states({{goal_id(1), GOAL_STATE_SUCCEEDED}, {goal_id(2), GOAL_STATE_SUCCEEDED}}));
 }
 
-// Each goal runs in a thread of its own, as in the public programs; some are cancelled, some are asked for early.
+// Each goal runs in its own thread, as in the public programs; some are cancelled, and some results are requested
+// early.
 TEST_F(ActionServer, GoalsEndInThreads) {
   const auto seed = static_cast<unsigned>(World::current().random.next());
   std::mt19937 random(seed);

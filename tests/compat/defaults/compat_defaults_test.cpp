@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program gets on a desktop that defines no pools of its own.
+// Pools of a program on a desktop without its own definitions.
 #include <test_interfaces/srv/blob.h>
 
 #include "../connected.h"
 
 namespace tide::compat::test::defaults_test {
 
-// The stock library has places for four of each.
+// The stock library has room for four of each.
 TEST_F(Connected, ThereAreMorePlacesThanTheStockHas) {
   constexpr size_t kPlaces = 8;
   rcl_publisher_t publishers[kPlaces]{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of ROS 2 as an agent tells it.
+// The graph of ROS 2 as reported by an agent.
 #include <example_interfaces/srv/add_two_ints.h>
 #include <rcl/graph.h>
 
@@ -182,7 +182,7 @@ TEST_F(Graph, OneThatIsTooLargeIsDroppedAndAMalformedOneIsNoReasonToFail) {
   EXPECT_TRUE(eventually([&] { return rcl_count_publishers(&node, "numbers", &count) == RCL_RET_ERROR; }));
 }
 
-// What the heap still holds: every name is released.
+// Memory still allocated: every name is released.
 struct Heap {
   static int blocks;
   static int refuse_after;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An action, parameters and a timer on three lanes, each lane a thread, while threads of the program use all of them.
+// An action, parameters and a timer on three lanes, each lane a thread, while other threads of the program also use
+// them.
 #include <test_interfaces/action/count.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lifecycle nodes: every transition of every state, and what the five services answer.
+// Lifecycle nodes: every transition of every state, and the answers of the five services.
 #include <lifecycle_msgs/msg/transition_event.h>
 #include <lifecycle_msgs/srv/change_state.h>
 #include <lifecycle_msgs/srv/get_available_states.h>
@@ -195,7 +195,7 @@ TEST_F(Lifecycle, ListsStatesAndTransitions) {
   EXPECT_EQ(std::set<std::string>(graph.begin(), graph.end()).size(), 25u);
 }
 
-// What makes the table right: the valid transitions of each state are those of the map that start there.
+// Checks the table: the valid transitions of each state are those of the map that start there.
 TEST_F(Lifecycle, TheMapIsConsistent) {
   const auto &map = machine.transition_map;
   std::set<unsigned> ids;

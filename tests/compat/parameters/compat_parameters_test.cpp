@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters: what a program does with them, and what the six services answer.
+// Parameters: their use by a program, and the answers of the six services.
 #include "parameters.h"
 
 extern "C" rcl_ret_t first_edition_start(rclc_executor_t *executor, rclc_parameter_server_t *server);
@@ -252,7 +252,7 @@ TEST_F(Parameters, ProgramsOfTheFirstEditionRun) {
   EXPECT_EQ(set({gone("count")}), Texts{"no Rejected by server"});
 }
 
-// What a program keeps in its flash.
+// Values that a program stores in its flash.
 struct Flash {
   std::map<std::string, int64_t> values;
   std::vector<std::string> saved;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of the first edition of rclc_parameter: that it compiles in C11 without a warning is the test. */
+/* A program for the first edition of rclc_parameter: the test is that it compiles in C11 without a warning. */
 #include <rclc_parameter/rclc_parameter.h>
 
 rcl_ret_t first_edition_start(rclc_executor_t *executor, rclc_parameter_server_t *server);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with parameters, and its clients, in the messages that `tide generate` makes of rcl_interfaces.
+// A program with parameters, and its clients, in the messages that `tide generate` creates from rcl_interfaces.
 #pragma once
 
 #include <rcl_interfaces/msg/parameter_event.h>
@@ -72,7 +72,7 @@ inline void fill(rcl_interfaces__msg__Parameter &parameter, const Wish &wish) {
   if (wish.type == RCLC_PARAMETER_INT) parameter.value.integer_value = static_cast<int64_t>(wish.value);
   if (wish.type == RCLC_PARAMETER_DOUBLE) parameter.value.double_value = wish.value;
   if (wish.type == 4) set_text(parameter.value.string_value, "text");
-  parameter.value.integer_array_value.size = 2;  // what belongs to other types is skipped
+  parameter.value.integer_array_value.size = 2;  // values of other types are skipped
   parameter.value.string_array_value.size = 1;
 }
 

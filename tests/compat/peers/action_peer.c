@@ -4,10 +4,10 @@
  *   action_peer (--udp PORT | --serial DEVICE --baud N) --key N [--node NAME] [--serve NAME --step-ms N --threads]
  *     [--ask NAME --goals N --order N --at-once N]
  *
- * The server refuses orders above 200, makes one number a step, tells it as feedback, and agrees to cancel even orders.
- * Each goal has a place of a timer's list, or with --threads a thread. The client sends its goals, some at once; the
- * orders count up from the given one; those of 100 and more are cancelled after their first feedback. What happens is
- * printed as lines of JSON; SIGTERM prints the counters and ends it. */
+ * The server refuses orders above 200, computes one number per step, sends it as feedback, and agrees to cancel even
+ * orders. Each goal has an entry in a timer's list, or with --threads a thread. The client sends its goals, some at
+ * once; the orders count up from the given one; those of 100 and more are cancelled after their first feedback. Events
+ * are printed as lines of JSON; SIGTERM prints the counters and ends it. */
 #include <pthread.h>
 #include <test_msgs/action/fibonacci.h>
 #include <tide/rclc_action.h>
@@ -68,7 +68,7 @@ static int32_t order_of(const rclc_action_goal_handle_t *goal) {
 }
 
 static bool end_run(run_t *run, rcl_action_goal_state_t state) {
-  const int32_t order = order_of(run->goal); /* the handle may be gone afterwards */
+  const int32_t order = order_of(run->goal); /* the handle may have ended afterwards */
   result_t response;
   memset(&response, 0, sizeof response);
   response.result.sequence.data = run->numbers;
@@ -78,7 +78,7 @@ static bool end_run(run_t *run, rcl_action_goal_state_t state) {
   return true;
 }
 
-/* One number more. True: it is over. */
+/* Computes one more number. True: finished. */
 static bool step(run_t *run) {
   if (run->goal->goal_cancelled) return end_run(run, GOAL_STATE_CANCELED);
   if (run->count >= (size_t)order_of(run->goal)) return end_run(run, GOAL_STATE_SUCCEEDED);
@@ -256,7 +256,7 @@ int main(int argc, char **argv) {
   tell_ready();
   while (!interrupted) (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(20));
   print_end(serves != NULL, asks != NULL);
-  if (threads) return 0; /* they may be running yet */
+  if (threads) return 0; /* they may still be running */
   require(rclc_executor_fini(&executor), "finishing");
   require(rclc_support_fini(&support), "goodbye");
   return 0;

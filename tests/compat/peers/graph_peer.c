@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board that looks at the ROS 2 graph, for tests against real ROS 2: graph_peer --udp PORT|--serial DEVICE (921,600
- * baud). It publishes and subscribes "numbers", asks the service "sums", and prints what it sees ten times a second. */
+/* A board that reads the ROS 2 graph, for tests against real ROS 2: graph_peer --udp PORT|--serial DEVICE (921,600
+ * baud). It publishes and subscribes "numbers", calls the service "sums", and prints the graph ten times a second. */
 #include <rcl/graph.h>
 #include <std_msgs/msg/int32.h>
 #include <std_srvs/srv/set_bool.h>

@@ -4,8 +4,8 @@
  *   parameter_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--node NAME] [--store FILE]
  *
  * "on" (bool), "count" (integer, 0 to 100 in steps of 5), "gain" (double) and "fixed" (integer, read-only); clients may
- * make others. What the program is asked is printed as lines of JSON, and "count" above 90 is refused. --store keeps
- * "gain" in a file over restarts. SIGTERM prints the counters and ends it. */
+ * create others. Requests to the program are printed as lines of JSON, and "count" above 90 is refused. --store keeps
+ * "gain" in a file across restarts. SIGTERM prints the counters and ends it. */
 #include <rclc_parameter/rclc_parameter.h>
 #include <tide/rclc_parameter.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What boards of the tests against real ROS 2 share: options, a connection with a node and an executor, steps that have
- * to succeed, an end by SIGTERM. Included once, by a program that has defined the sizes of its pools, if it has any of
- * its own.
+/* Common parts of boards in the tests against real ROS 2: options, a connection with a node and an executor, steps that
+ * must succeed, an end by SIGTERM. Included once, by a program that has first defined the sizes of its pools, if any.
  *
- *   NAME_peer (--udp PORT | --serial DEVICE [--baud N]) [--key N] [--node NAME] [options of its own] */
+ *   NAME_peer (--udp PORT | --serial DEVICE [--baud N]) [--key N] [--node NAME] [own options] */
 #ifndef TIDE_TESTS_COMPAT_PEER_H
 #define TIDE_TESTS_COMPAT_PEER_H
 
@@ -60,7 +59,7 @@ static inline void require(rcl_ret_t result, const char *step) {
   exit(1);
 }
 
-/* own: the program's options, up to one without a name; null: none. */
+/* own: the program's options, ended by one without a name; null: none. */
 static inline void read_options(int count, char **words, const peer_option_t *own) {
   const char *udp = NULL, *serial = NULL;
   int64_t baud = 921600;
@@ -92,11 +91,11 @@ static inline void read_options(int count, char **words, const peer_option_t *ow
   if (key != 0) require(rmw_uros_options_set_client_key((uint32_t)key, link), "the key");
 }
 
-/* handles: of the executor; 0: none. */
+/* handles: number of the executor's handles; 0: no executor. */
 static inline void connect_board(int count, char **words, const peer_option_t *own, const char *namespace_,
                                  size_t handles) {
   read_options(count, words, own);
-  setvbuf(stdin, NULL, _IONBF, 0); /* or poll would not see what was read ahead */
+  setvbuf(stdin, NULL, _IONBF, 0); /* otherwise poll would miss buffered input */
   require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting");
   require(rclc_node_init_default(&node, node_name, namespace_, &support), "the node");
   if (handles > 0) require(rclc_executor_init(&executor, &support.context, handles, &allocator), "the executor");
@@ -107,7 +106,7 @@ static inline void tell_ready(void) {
   fflush(stdout);
 }
 
-/* A line of the standard input, if there is one; null: none. Ends the program with the input. */
+/* A line of the standard input; null: none yet. Ends the program at the end of input. */
 static inline char *next_order(void) {
   static char line[32];
   struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

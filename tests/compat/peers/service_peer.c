@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with services, for tests against real ROS 2: test_msgs/BasicTypes, int64_value + int32_value comes back as
- * int64_value, string_value as it is, and uint64_value is the key of the one who answers.
+/* A board with services, for tests against real ROS 2: test_msgs/BasicTypes, int64_value + int32_value is returned as
+ * int64_value, string_value unchanged, and uint64_value is the key of the answering board.
  *
  *   service_peer --udp PORT --key N [--node NAME] [--serve NAME] [--ask NAME --period-ms N --bytes N --at-once N]
  *
- * A request with bool_value is answered later, by a timer. As many requests as at-once may have no reply yet; 0 is no
- * bound. What is asked and answered is printed as lines of JSON;
- * SIGTERM prints the counters and ends it. */
+ * A request with bool_value is answered later, by a timer. At most at-once requests may be without a reply; 0: no
+ * limit. Requests and replies are printed as lines of JSON; SIGTERM prints the counters and ends it. */
 #include <test_msgs/srv/basic_types.h>
 #include <tide/rclc_service.h>
 
@@ -80,7 +79,7 @@ static void ask(rcl_timer_t *timer, int64_t last_call_time) {
   if (rcl_send_request(&client, &outgoing, &number) == RCL_RET_OK) asked++;
 }
 
-/* The numbers of requests that were sent are those of the program, so that a reply tells which it should be. */
+/* Numbers of the sent requests, as counted by the program, to check a reply's number. */
 static void on_reply(const void *response, rmw_request_id_t *id) {
   replied++;
   const test_msgs__srv__BasicTypes_Response *given = response;

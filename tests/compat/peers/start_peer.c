@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A board that starts step by step, for tests against real ROS 2: start_peer (--udp PORT | --serial DEVICE (921,600
- * baud)). Before each step it prints its name and waits for a line. Then it counts on "up" and prints what it hears on
- * "down". */
+ * baud)). Before each step it prints its name and waits for a line. Then it publishes a count on "up" and prints
+ * messages from "down". */
 #include <std_msgs/msg/int32.h>
 
 #include "peer.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board that tells of itself, for tests against real ROS 2: its trace over its own link, and /diagnostics.
+/* A board that reports on itself, for tests against real ROS 2: its trace over its own link, and /diagnostics.
  *
  *   telling_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--records N] [--budget] [--unsynchronised]
  *
- * A timer of level 3 publishes a number on "count" each 20 ms, and a subscription of level 5 takes what comes on "echo"
- * and publishes it on "again". Two lanes: from level 4 on, and the others. SIGTERM prints the counters as a line of
+ * A timer of level 3 publishes a number on "count" each 20 ms, and a subscription of level 5 takes messages from "echo"
+ * and publishes them on "again". Two lanes: from level 4 on, and the others. SIGTERM prints the counters as a line of
  * JSON and ends it. */
 #include <std_msgs/msg/int32.h>
 #include <tide/rclc_diagnostics.h>

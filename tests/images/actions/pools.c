@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with one action and nothing else: what the action costs is what this image has more than int32_publisher. */
+/* A board with one action and nothing else: the cost of the action is the difference from int32_publisher. */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 0
 #define TIDE_SUBSCRIPTIONS 0

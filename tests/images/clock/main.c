@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the port promises about time, in exact virtual time (run it with -icount shift=5,sleep=off): wake-ups are never
+/* The port's promises on time, tested in exact virtual time (run it with -icount shift=5,sleep=off): wake-ups are never
  * early and at most LATE_MAXIMUM_NS late; urgent interrupts are not delayed by the runtime's critical sections; no
- * event is slept through, however close to the sleep it comes; the clock goes on over a wrap of its timer. The exit
- * code says which promise was broken. */
+ * event is missed by a sleep, however close to its beginning it occurs; the clock continues across a wrap of its timer.
+ * The exit code names the broken promise. */
 #include <stddef.h>
 
 #include "board.h"
@@ -99,8 +99,8 @@ static int check_own_interrupts(void) {
   return too_early || interrupts != before + 1u ? 7 : 0;
 }
 
-/* Interrupts from some instructions before the look at the event to some after the sleep has begun. One that is slept
- * through ends in the deadline. */
+/* Interrupts from some instructions before the check of the event to some after the beginning of the sleep. If one is
+ * missed, the wait ends at the deadline. */
 static int check_events(void) {
   sets_event = true;
   for (int i = 0; i < EVENTS; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one feature costs: a board that publishes, linked as it is (FEATURE 0) and with one feature more.
- * scripts/sizes.py prints the difference. Pools are those of tide/pools.h, with room for what is used. */
+/* Cost of one feature: a publishing board, linked without (FEATURE 0) and with one additional feature. scripts/sizes.py
+ * prints the difference. Pools are those of tide/pools.h, with room for the used objects. */
 #define FEATURE_NONE 0
 #define FEATURE_SUBSCRIPTION 1
 #define FEATURE_SERVICE 2

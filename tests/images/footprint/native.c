@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The smallest program on the runtime's own interface: a publisher, a subscription and a timer on an executor.
- * Publishes what it has heard last, plus one; ends with exit code 0 after so many messages were heard.
+ * Publishes the last received number plus one; ends with exit code 0 after a number of received messages.
  * FOOTPRINT_RELIABLE: 0 or 1.
  */
 #include <string.h>
@@ -33,7 +33,7 @@ static tide_sample_t sample;
 static uint8_t piece[32], ring[64];
 const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
 
-/* What the program is on the agent, parents first. */
+/* The program's objects on the agent, parents first. */
 static const struct entity {
   uint8_t kind;
   uint16_t parent, topic;

@@ -8,7 +8,7 @@
 #include "tide_freertos.h"
 
 void vApplicationIdleHook(void);
-/* Stays awake: where all time is virtual and the processor sleeps, QEMU 7.2 runs the tick at half its rate. */
+/* Does not sleep: in virtual time QEMU 7.2 runs the tick at half its rate while the processor sleeps. */
 void vApplicationIdleHook(void) {}
 
 #define DELAYS 400

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session, its objects and preemptive lanes, opened and closed again and again: the kernel's heap is as full after
- * each round as after the first. A publisher is removed while the window of its stream is full; how often the session
- * is polled meanwhile is printed. Beside it a task asks for the agent's answer, and the main one for its time. */
+/* A session, its objects and preemptive lanes, opened and closed repeatedly: the kernel's heap is as full after each
+ * round as after the first. A publisher is removed while the window of its stream is full; the number of polls of the
+ * session meanwhile is printed. At the same time one task pings the agent, and the main one requests its time. */
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -23,7 +23,7 @@
 #define ROUNDS 100
 #define BURST 24
 #define ASKED 5
-#define ATTEMPTS 10u /* of a session: the agent may be late */
+#define ATTEMPTS 10u /* to open a session: the agent may be late */
 
 int64_t __real_tide_session_poll(tide_session_t *session);
 int64_t __wrap_tide_session_poll(tide_session_t *session);
@@ -88,7 +88,7 @@ static void ask_side_by_side(void) {
   }
   asking = false;
   for (unsigned count = 0; count < 200u && answers < 1u; count++) vTaskDelay(10);
-  vTaskDelay(20); /* the task is gone, and the idle task has given its memory back */
+  vTaskDelay(20); /* the task has ended, and the idle task has returned its memory */
 }
 
 static void remove_with_a_full_window(rcl_node_t *node) {

@@ -6,8 +6,8 @@
  *   middle    every 3 ms, for 1 ms; takes nothing
  *   map       every 7 ms, for 3 ms, of which it has the lock for 2 ms
  *
- * steer may wait for one section of map, and never for middle besides; stop waits for nobody. The exit code says which
- * promise was broken. */
+ * steer may wait for one section of map, but not additionally for middle; stop never waits. The exit code names the
+ * broken promise. */
 #include <stddef.h>
 
 #include "board.h"
@@ -54,7 +54,7 @@ static void arm_signal(void) {
   board_alarm(0, (110000 + state % 90000u) * INT64_C(40)); /* 4.4 to 8 ms */
 }
 
-/* Each of the two in turn. */
+/* Alternates between the two. */
 void board_alarm_interrupt(void) {
   static uint32_t signals;
   if (!board_alarm_due(0)) return;
@@ -162,12 +162,12 @@ static int check_promises(void) {
   measure_print("the lock was taken, times: ", lock.takes, "\n");
   measure_print("the lock was found taken, times: ", lock.waits, "\n");
   if (wrong != 0) return wrong;
-  if (steers_after_section == 0u || stops_in_section == 0u) return 4; /* nothing was tried */
+  if (steers_after_section == 0u || stops_in_section == 0u) return 4; /* nothing was tested */
   if (middles_in_section != 0u) return 5;
   if (latest_stop_ns > LATE_NS) return 6;
   if (latest_steer_ns > SECTION_TIME + 2 * LATE_NS) return 7;
   if (lock.takes != steers + maps || lock.owner != NULL) return 8;
-  /* A kernel that shares the processor in turns between equals lets steer run beside map, which is as urgent then. */
+  /* A kernel with round-robin between equal priorities lets steer alternate with map, which is equally urgent then. */
   if (lock.waits > (tide_port_locks()->may_wait ? steers : 0u)) return 10;
   return 0;
 }

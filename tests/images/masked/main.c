@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long does the runtime mask interrupts? Publishes reliable messages and hears their echo, with 10 timers, 100 and
- * 1,000, and prints the longest critical section of each part, the registration of its timers included, and the longest
- * section that keeps out lanes only; before that the same of an executor alone, whose sections are much shorter than
- * those of a frame. Run it with -icount shift=5, where an instruction takes 32 ns. Interrupts that are more urgent than
- * the runtime are never masked (tests/images/clock). */
+/* Measures how long the runtime masks interrupts. Publishes reliable messages and receives their echo, with 10 timers,
+ * 100 and 1,000, and prints the longest critical section of each part, including the registration of its timers, and
+ * the longest section that only blocks lanes; before that the same for an executor alone, whose sections are much
+ * shorter than those for a frame. Run it with -icount shift=5, where an instruction takes 32 ns. Interrupts that are
+ * more urgent than the runtime are never masked (tests/images/clock). */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
 #define TIDE_SUBSCRIPTIONS 1
@@ -110,9 +110,9 @@ static int run_alone(size_t handles) {
   return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole runtime ---- */
 
-/* Timers up to that number, then until so many more messages were published. */
+/* Adds timers up to that number, then runs until this many more messages were published. */
 static int run(size_t handles) {
   static size_t added;
   const int32_t end = said.data + MESSAGES;

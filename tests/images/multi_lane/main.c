@@ -3,11 +3,11 @@
  *
  *   brake     an event from an interrupt; above everything
  *   control   every 5 ms, for 1 ms
- *   planner   always busy; a budget of 2 ms in every 10 ms, and what nobody else wants
+ *   planner   always busy; a budget of 2 ms in every 10 ms, and otherwise unused time
  *   logger    always busy, in pieces of 0.5 ms; above a planner without budget
  *
- * Everything that a lane promises is measured and printed; the exit code says which promise was broken. All of it runs
- * twice: the lanes can be ended and started again. */
+ * All promises of a lane are measured and printed; the exit code names the broken promise. Everything runs twice, as
+ * lanes can be ended and started again. */
 #include <stddef.h>
 
 #include "board.h"
@@ -29,8 +29,8 @@
 #define DURATION (500 * MILLISECOND)
 /* Beyond executions: entering lanes, the executor, the interrupts of the timer and of the brake. */
 #define BRAKE_LATE_MAXIMUM_NS 60000
-#define CONTROL_LATE_MAXIMUM_NS (2 * BRAKE_TIME + 250000) /* brakes come at least 1 ms after each other */
-#define LOGGER_MINIMUM_PERMILLE 450                       /* 1000 less planner, control, brakes and what lanes cost */
+#define CONTROL_LATE_MAXIMUM_NS (2 * BRAKE_TIME + 250000) /* brakes are at least 1 ms apart */
+#define LOGGER_MINIMUM_PERMILLE 450                       /* 1000 less planner, control, brakes and the cost of lanes */
 
 enum { LOGGER, PLANNER, CONTROL, BRAKE, LANES };
 enum { CALLBACKS = 4 };
@@ -51,7 +51,7 @@ static bool overlapped, inverted;
 
 static int64_t now(void) { return tide_cortex_m_platform.now_ns(NULL); }
 
-/* A lane may only begin on top of less urgent ones, and never on top of itself. */
+/* A lane may only preempt less urgent ones, and never itself. */
 static void begin(int lane) {
   static int stack[LANES];
   if (running > 0 && stack[running - 1] == lane) overlapped = true;
@@ -102,7 +102,7 @@ static void on_control(tide_timer_t *timer, int64_t since_last_call_ns) {
   tide_executor_stop(&executor);
 }
 
-/* Its own time is what it burnt, in small pieces, so that a part of a callback counts, too. */
+/* Its own time is the burnt time, in small pieces, so that a part of a callback also counts. */
 static void on_planner(tide_timer_t *timer, int64_t since_last_call_ns) {
   (void)timer;
   (void)since_last_call_ns;
@@ -166,7 +166,7 @@ static int set_up(void) {
   return tide_executor_add(&executor, &brake) == TIDE_OK ? 0 : 3;
 }
 
-/* Nothing has run, and the index of the lane is told. */
+/* No lane has run, and the index of the lane is returned. */
 static int check_refusals(void) {
   size_t refused = LANES;
   lanes[CONTROL].settings.scheduling = TIDE_SCHEDULING_DEADLINE;
@@ -199,7 +199,7 @@ static int check_promises(void) {
   if (brakes != signals || brakes < (uint32_t)(lasted_ns / (6 * MILLISECOND))) return 8;
   if (latest_brake_ns > BRAKE_LATE_MAXIMUM_NS) return 9;
   if (controls + 1u < (uint32_t)(lasted_ns / CONTROL_PERIOD) || latest_control_ns > CONTROL_LATE_MAXIMUM_NS) return 10;
-  /* A budget that is late by one callback, either way. */
+  /* A budget that is late by one callback, in either direction. */
   const int64_t share = permille(BUDGET_TIME, BUDGET_PERIOD), callback = permille(PLANNER_TIME, DURATION);
   if (taken > share + callback || taken < share - callback) return 11;
   if (planned > share + callback || planned < share - 2 * callback) return 12;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest proof that the runtime lives on a Cortex-M: a session with an agent over the UART, a timer, and a
+/* The smallest test of the runtime on a Cortex-M: a session with an agent over the UART, a timer, and a
  * reliable publisher. Ends with exit code 0 when every message was acknowledged by the agent. */
 #include <rcl/rcl.h>
 #include <rclc/executor.h>

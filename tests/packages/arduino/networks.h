@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of Arduino's libraries for networks that the library uses, declared to compile against. */
+/* The names of Arduino's network libraries that the library uses, as declarations for compiling. */
 #ifndef TIDE_TEST_ARDUINO_NETWORKS_H
 #define TIDE_TEST_ARDUINO_NETWORKS_H
 
