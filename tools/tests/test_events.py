@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import descriptions as d
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.main import app
+from tide.play.boards import BoardsPlayer
+from tide.play.server import Server
 from tide.report.verdict import State
 from tide.run.results import outcome_of
 from tide.run.robot import Recorded
@@ -48,7 +52,6 @@ def bound_ns(system: System, name: str) -> int:
         ("burst = 3", "burst = 3\njitter_ms = 1", "begins with an event, which has no jitter_ms"),
         ("period_ms = 40", "period_ms = 40\nburst = 2", "has bursts of 2, and it begins with no event"),
         ('name = "fuse"\nkind = "subscription"', 'name = "fuse"\nkind = "event"', "an event in the middle"),
-        ('kind = "event"\nexecutor = "board"', 'kind = "event"\nexecutor = "node"', "begins with an event on the host"),
         ("burst = 3", "burst = 17", "burst"),
         ("[[links]]", '[[paths]]\nname = "p"\nchains = ["estop", "imu"]\n\n[[links]]', "begins with an event"),
     ],
@@ -163,3 +166,40 @@ def test_events_that_stay_away_keep_nobody_awake() -> None:
     ids = {one.id for one in bounds_of(changed(*timers)).assumptions}
     assert "heard_at_start" in ids, "all chains keep both sides awake"
     assert "heard_at_start" not in {one.id for one in bounds_of(changed(*rare)).assumptions}
+
+
+# ---- events of the host ----
+
+
+def test_an_event_of_the_host_is_a_message_from_outside() -> None:
+    """A button that another machine publishes, a stop on the board: as a timer of the same period, but for the tick."""
+
+    def stop(kind: str, *more: str) -> str:
+        begin = ("teleop", 1, {"name": "pressed", "kind": kind})
+        parts = (d.board("m"), d.line("l", agent_ms=1, return_ms=1), d.host("teleop"), *more)
+        return d.described(*parts, d.chain("stop", 2, begin, ("m", 1)), d.chain("imu", 1, ("m", 2), ("teleop", 3)))
+
+    event, timer = (bounds_of(parse(stop(kind))).chain("stop") for kind in ("event", "timer"))
+    assert event is not None and timer is not None and event.bound_ns is not None
+    assert event.bound_ns >= (timer.bound_ns or 0)  # nothing need come, so the board may ask whether the agent is there
+    assert event.from_event_ns == event.bound_ns and timer.from_event_ns == (timer.bound_ns or 0) + 100 * MS
+    system = parse(stop("event"))
+    player = BoardsPlayer(system, "tide", 0, random.Random(3))
+    server = Server("tide-sim")
+    try:
+        played = player.of_chains(server.play(player.words(player.drawn())))
+    finally:
+        server.close()
+    assert 0 < played.worst_ns[0] <= event.bound_ns and not any(played.lost)
+
+
+def test_an_event_of_the_host_alone_has_bounds_as_a_subscription_has() -> None:
+    begin = ("h", 5, {"name": "pressed", "kind": "event"})
+    chains = (d.chain("stop", 2, begin, ("h", 1)), d.chain("other", 1, ("h", 7)))
+    found = bounds_of(parse(d.described(d.host("h"), *chains)))
+    one = found.chain("stop")
+    assert one is not None and 13 * MS <= (one.bound_ns or 0) <= 20 * MS and one.from_event_ns == one.bound_ns
+    assert "expiries" not in {premise.id for premise in found.assumptions}
+    bursts = d.described(d.host("h"), d.chain("stop", 2, begin, ("h", 1), burst=2))
+    with pytest.raises(SystemFileError, match="event on the host and has bursts of 2"):
+        parse(bursts)

@@ -755,7 +755,10 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
     late = [
         one.name
         for one in chains
-        if one.name in by_host and one.bound_ns is not None and one.bound_ns > system.chain(one.name).period_ns
+        if one.name in by_host
+        and one.bound_ns is not None
+        and one.bound_ns > system.chain(one.name).period_ns
+        and not system.timer_of(system.chain(one.name)).begins_with_event
     ]
     if late:
         text = f"a late timer of {', '.join(late)} runs once for each expiry; rclcpp and rclpy merge them"

@@ -756,6 +756,7 @@ def _batch_events(system: System, executor: ClientExecutor | None) -> list[Findi
         )
         for index, chain in enumerate(system.chains)
         if chain.begins_with_event
+        and system.where(chain.callbacks[0]) == "mcu"
         and (executor or executor_of_board(system.executor(chain.callbacks[0].executor))).startswith("batch")
     ]
 
@@ -1016,7 +1017,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
                     "period_ns": chain.period_ns,
                     "deadline_ns": deadline_ns,
                     "jitter_ns": jitter_ns if number == 0 else 0,
-                    "timer": one.timer,
+                    "timer": one.timer and not system.timer_of(chain).begins_with_event,
                     "callbacks": callbacks,
                 }
             )

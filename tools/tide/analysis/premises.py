@@ -33,7 +33,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "shortest_execution": (YOURS, "shortest execution times", "executors"),
     "digestion": (YOURS, "time to take over a frame", "boards"),
     "not_given": (YOURS, "times that the description leaves out", "boards"),
-    "events": (YOURS, "distance of events", "boards"),
+    "events": (YOURS, "distance of events", "executors"),
     "release_jitter": (YOURS, "timers on time", "executors"),
     "agent": (YOURS, "agent_ms", "boards"),
     "return": (YOURS, "return_ms", "boards"),

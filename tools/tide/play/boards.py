@@ -415,7 +415,7 @@ class BoardsPlayer:
             if chain.branches_from is None:
                 fields |= {"period_us": chain.period_ns // MICROSECOND, "phase_us": phase_ns // MICROSECOND}
                 fields["jitter_us"] = chain.jitter_ns // MICROSECOND
-                if chain.begins_with_event:
+                if chain.begins_with_event and self._system.where(callback) == "mcu":
                     fields["burst"] = chain.burst
         return _line("callback", fields)
 

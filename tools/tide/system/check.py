@@ -157,11 +157,12 @@ def _event(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
                 'remove burst, or begin with kind = "event"',
             )
         return
-    if system.where(chain.callbacks[0]) == "host":
+    if system.where(chain.callbacks[0]) == "host" and chain.burst > 1:
         yield Finding(
-            (*path, "callbacks", 0, "kind"),
-            f"chain '{chain.name}' begins with an event on the host, where nothing bounds how late it is noticed",
-            "begin with a timer, or with the event of a board",
+            (*path, "burst"),
+            f"chain '{chain.name}' begins with an event on the host and has bursts of {chain.burst}, for which there "
+            "is no bound",
+            "remove burst, and give the least distance as period_ms",
         )
     for name, value in (("offset_ms", chain.offset_ms), ("jitter_ms", chain.jitter_ms)):
         if value:
@@ -214,7 +215,7 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
             yield Finding(
                 (*path, "callbacks", position, "kind"),
                 f"chain '{chain.name}' begins with the {callback.kind} '{callback.name}', so nothing starts it",
-                "put a timer first, or an event of a board",
+                'put a timer first, or kind = "event" for an interrupt of a board or a message from outside this file',
             )
         if not first and callback.kind in ("timer", "event"):
             what = "a timer" if callback.kind == "timer" else "an event"
@@ -958,6 +959,10 @@ def not_played(system: System, given: Collection[str] | None = None) -> Iterator
         if executor.loads and given is not None and executor.name not in given:
             what = f"board '{executor.name}' has loads beside its callbacks, which tide run does not play yet"
             yield Finding(("executors", index, "loads"), what, "use tide simulate, or a program of your own")
+    for path, callback in _callbacks(system, lambda one: one.kind == "event" and one.executor not in (given or ())):
+        if system.where(callback) == "host" and not system.boards():
+            what = f"'{callback.name}' is an event on the host, which is played only beside a board yet"
+            yield Finding((*path, "kind"), what, "use tide check, or make it a timer")
     if given is None and system.boards():
         return
     for path, callback in _callbacks(system, lambda one: one.publishes_apart and one.executor not in (given or ())):

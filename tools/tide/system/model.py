@@ -194,10 +194,10 @@ class Callback(_Entry):
 
 
 class Chain(_Entry):
-    """Callbacks in data-dependency order: a timer, or an event of a board (an interrupt that triggers a guard
-    condition), then what each sends the next: a subscription takes what the one before it publishes, a service what it
-    requests, a client what the service replies. One that branches begins with the callbacks of another chain, up to the
-    one it names; its own are what follows."""
+    """Callbacks in data-dependency order: a timer, or an event (of a board an interrupt that triggers a guard
+    condition; on the host a message from outside this file, when it is there), then what each sends the next: a
+    subscription takes what the one before it publishes, a service what it requests, a client what the service replies.
+    One that branches begins with the callbacks of another chain, up to the one it names; its own are what follows."""
 
     name: Name
     priority: Annotated[
