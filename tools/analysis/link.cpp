@@ -1403,10 +1403,11 @@ class LinkModel {
       parts.control_ns = add(parts.control_ns, control.value);
       sum = sum + frames + control;
     }
-    if (several_[chain] || self.answers_first || add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain)) {
+    // A window of one stage begins later than the release.
+    const bool by_span = several_[chain] || busy;
+    if (by_span || self.answers_first || add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain)) {
       const time_ns own_ns = self.up.control * control_ns;
-      const Linear control =
-          several_[chain] ? share(own_ns, period(chain), span_ns(chain), window_ns) : constant(own_ns);
+      const Linear control = by_span ? share(own_ns, period(chain), span_ns(chain), window_ns) : constant(own_ns);
       sum = sum + control;
       parts.control_ns = add(parts.control_ns, control.value);
     }
@@ -1441,8 +1442,8 @@ class LinkModel {
     // Its own acknowledgments may stand before its answer, and those of the instance before.
     const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
     const time_ns own_ns = self.down.control * answer_ns_;
-    Linear sum = several_[chain] ? share(own_ns, period(chain), span_ns(chain), window_ns)
-                                 : constant(own_ns * (late_answer ? 2 : 1));
+    Linear sum = several_[chain] || busy ? share(own_ns, period(chain), span_ns(chain), window_ns)
+                                         : constant(own_ns * (late_answer ? 2 : 1));
     parts.control_ns = add(parts.control_ns, sum.value);
     time_ns blocking_ns = 0;
     for (const size_t other : here_) {
@@ -1594,7 +1595,7 @@ class LinkModel {
       if (other != chain) count = up ? seen(other, chain).up_frames : seen(other, chain).down_frames;
       // Its own response may be longer than what is known of it so far.
       const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
-      const bool by_window = other == chain && !several_[chain];
+      const bool by_window = other == chain && !any_several_;  // else a window may be that of one stage
       const Linear instances = by_window ? stair(window_ns, own_ns, period(chain))
                                          : constant(std::max<int64_t>(divide_up(span_ns(other), period(other)), 1));
       frames = frames + scale(instances, count);
