@@ -266,7 +266,7 @@ def test_what_executors_must_keep_is_said_in_numbers() -> None:
     )
     told = {one.id: one for one in bounds_of(system(late)).assumptions}
     assert told["depth"].values["a"] >= 3 and "a " + str(told["depth"].values["a"]) in told["depth"].text
-    assert told["expiries"].text.startswith("a timer of a that is late runs once for each expiry")
+    assert told["expiries"].text.startswith("a late timer of a runs once for each expiry")
     fast = (chain("loop", 2, 400, "mhm", (8, 8)),)
     (start,) = (one for one in bounds_of(system(*fast)).assumptions if one.id == "heard_at_start")
     answer_ns = 1_000_000_000 - start.values["silence_ns"]
@@ -274,3 +274,15 @@ def test_what_executors_must_keep_is_said_in_numbers() -> None:
     stock = bounds_of(system(*fast, chain("t", 1, 30, "m", ()), board='policy = "batch_stock"'))
     (run,) = (one for one in stock.assumptions if one.id == "timers_run")
     assert run.values == {"event_ns": 30_000_000} and "30 ms at most" in run.text
+
+
+def test_subscriptions_are_as_deep_as_instances_may_wait() -> None:
+    """A command of a node is under way for 35 ms and comes each 10: four of them may wait at the board."""
+    bounds = bounds_of(system(chain("a", 9, 10, "gm", (12,)), back=35))
+    (need,) = bounds.needs
+    assert 30 < (bound_ms(bounds, "a") or 0) <= 40
+    assert (need.sizes["subscription_depth"], need.sizes["slots"]) == (4, 4 + 2)
+    (depth,) = (one for one in bounds.assumptions if one.id == "depth")
+    assert depth.values == {"a": 4}
+    late = next(one for one in bounds.assumptions if one.id == "over_in_time")
+    assert late.values == {"a": 4} and late.text.endswith("so many may be under way: a 4")
