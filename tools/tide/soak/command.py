@@ -83,7 +83,7 @@ def soak(
 
     each = max(3, int(minutes * 60_000 / PERIOD_MS))
     link = ("--baud", str(baud)) if attach is None else ("--serial", str(attach), "--baud", str(baud))
-    found_domain = ros_domain(domain)
+    found_domain, bounds = ros_domain(domain), limits(baud)
     console = Console(emoji=False)
     columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), TimeRemainingColumn())
     try:
@@ -97,7 +97,7 @@ def soak(
 
                 found, trial = try_long(task, unplug, lambda count: progress.update(bar, completed=count), say)
             where = f"{attach or image}, {baud} Bd"
-            text, faults = page(board, where, found, trial, limits(baud))
+            text, faults = page(board, where, found, trial, bounds)
             (place / _PAGE).write_text(text, encoding="utf-8")
     except (RunError, MissingBinaryError) as error:
         typer.echo(str(error), err=True)
