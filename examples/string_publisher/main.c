@@ -62,6 +62,10 @@ int main(void) {
   CHECK(rclc_executor_add_timer(&executor, &timer));
   CHECK(rclc_executor_add_subscription(&executor, &subscription, &incoming, subscription_callback, ON_NEW_DATA));
   for (;;) {
-    CHECK(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100)));
+    /* An error, too, when a reply is longer than incoming_text. The next one may fit. */
+    if (rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100)) != RCL_RET_OK) {
+      fprintf(stderr, "%s\n", rcl_get_error_string().str);
+      rcl_reset_error();
+    }
   }
 }
