@@ -78,7 +78,7 @@ class BuildPrograms(build_py):
         for folder, pattern in (("bin", "*"), ("lib", "*.so")):
             (target / folder).mkdir(parents=True)
             for file in sorted((build / folder).glob(pattern)):
-                if file.is_file() and not file.name.endswith("_test"):
+                if file.is_file() and not file.name.endswith(("_test", "_tests")):
                     copy = shutil.copy2(file, target / folder / file.name)
                     subprocess.run(["strip", copy], check=True)
 

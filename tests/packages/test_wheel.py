@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from projects import ROOT, copy_tree, run
 
+from tide_test_support import judged
+
 RELEASE = ROOT / "build/release"
 
 
@@ -90,7 +92,7 @@ def test_generate_and_footprint(environment: Path, tmp_path: Path) -> None:
 
 def test_run_plays_the_real_parts(environment: Path, tmp_path: Path) -> None:
     told = tide(environment, tmp_path, "run", str(example(environment)), "--executor", "tide", "--periods", "4")
-    assert told.returncode in (0, 1), told.stdout + told.stderr  # 1: a busy machine misses a deadline
+    judged(told, tmp_path / "results/three_chains")
     assert "brake" in told.stdout, told.stdout + told.stderr
 
 
