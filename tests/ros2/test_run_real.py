@@ -88,7 +88,7 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
     data_frames = [frame for frame in frames if frame["direction"] == "a-to-b" and frame["bytes"] >= 119]
     assert len(data_frames) >= 9 * 3
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert all(f'id="{chart}"' in page for chart in ("latency", "timeline", "parts0", "parts1"))
+    assert page.count("<svg") >= 4, "latencies, the timeline, parts of two runs"
     for folder in ("batch_stock", "tide", "tide-preemptive"):
         flows = flows_of(tmp_path / folder)
         for one in recorded(tmp_path, folder):
