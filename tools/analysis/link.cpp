@@ -74,7 +74,7 @@ time_ns answer_frame_ns(const Line &line) {
 
 time_ns question_frame_ns(const Line &line) { return frame_ns(line, kQuestionBytes); }
 
-// ---- what is impossible ----
+// ---- checks of a description ----
 
 namespace {
 
@@ -82,7 +82,7 @@ constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // a quarter of an hou
 constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as on the host
 constexpr size_t kMostChains = 1000;
 constexpr int64_t kMostPayloadBytes = 1'000'000;
-constexpr int64_t kMostFragments = 15;  // of one message: all of it may be under way, and one frame more
+constexpr int64_t kMostFragments = 15;  // of one message: all may be in transit, plus one more frame
 
 class Checker {
  public:
@@ -218,8 +218,8 @@ class Checker {
                        [](const LinkCallback &one) { return one.place == kOnClient; });
   }
 
-  // The wire and the executor cannot tell equal levels apart by importance; the baseline does not look at them. Who
-  // shares a level says so.
+  // Wire and executor cannot order chains of equal level; the batch baseline ignores levels. Chains that share a level
+  // declare it.
   void levels() {
     std::map<int64_t, const LinkChain *> owners;
     std::set<std::string> names;
@@ -241,21 +241,21 @@ class Checker {
 
 std::vector<std::string> check(const LinkSystem &system) { return Checker(system).run(); }
 
-// ---- the model that the bounds are solved on ----
-// A chain's `visit` of the client is what it executes there between two waits for the line. Loads are of one instance.
-// All demands are functions of a window that begins with the release; the least window that they fit into, and the
-// jitter of the release before it, is the bound. `responses_` count from the nominal expiry.
+// ---- the model on which bounds are computed ----
+// A chain's `visit` of the client is its execution there between two waits for the line. Loads are those of one
+// instance. All demands are functions of a window that begins with the release; the bound is the least window that
+// holds them plus the release jitter. `responses_` count from the nominal expiry.
 
 namespace {
 
-// What one chain asks of one direction of the line.
+// Demand of one chain on one direction of the line.
 struct Traffic {
   int64_t messages = 0, frames = 0;
   int64_t control = 0;   // ACKNACKs and HEARTBEATs
   int64_t receipts = 0;  // of these the ACKNACKs that follow a message of the other direction at once
-  int64_t asks = 0;      // of these the HEARTBEATs; as many of the other direction are their answers
+  int64_t asks = 0;      // of these the HEARTBEATs; the other direction has as many answers to them
   time_ns total_ns = 0, unit_ns = 0, least_ns = 0;
-  time_ns plain_ns = 0;  // of total_ns what is left if no byte is escaped
+  time_ns plain_ns = 0;  // total_ns if no byte is escaped
 };
 
 struct Load {
@@ -264,39 +264,39 @@ struct Load {
   time_ns unit_ns = 0;                // longest piece that is not preempted
   time_ns visit_ns = 0;               // longest visit
   time_ns first_ns = 0, last_ns = 0;  // the visits of a pair
-  time_ns taking_ns = 0;              // of the frames before the last visit
+  time_ns taking_ns = 0;              // processing of the frames before the last visit
   bool pair = false;                  // starts and ends on the client, elsewhere in between
-  time_ns tail_line_ns = 0;           // of the message of its last callback, behind whose end the response is over
+  time_ns tail_line_ns = 0;           // of its last callback's message, which follows the end of the response
   Traffic up, down;
   std::vector<time_ns> hosts_ns;             // by host executor
-  std::vector<bool> visits_host;             // the same; a callback that takes no time has to wait for a lane, too
+  std::vector<bool> visits_host;             // the same; even a callback without execution time waits for a lane
   time_ns host_ns = 0, host_least_ns = 0;    // the way through the agent and the chain's own host callbacks
-  time_ns up_wait_ns = 0, down_wait_ns = 0;  // of an ACKNACK, until it has crossed
+  time_ns up_wait_ns = 0, down_wait_ns = 0;  // wait of an ACKNACK and its transmission
   time_ns taking_most_ns = 0;                // from the arrival of an answer until it is taken
   time_ns answer_ns = 0;                     // from the end of a message to its acknowledgment
   time_ns receipt_ns = 0;                    // from the arrival of an answer to its acknowledgment
-  time_ns settling_ns = 0;                   // from the end of an instance until its ACKNACKs and HEARTBEATs are over
-  bool answers_first = false;                // ACKNACKs of an instance may stand before a later message of its own
-  time_ns hold_ns = 0;                       // how long it may keep the line to itself
+  time_ns settling_ns = 0;                   // from the end of an instance to the end of its ACKNACKs and HEARTBEATs
+  bool answers_first = false;                // ACKNACKs of an instance may precede a later message of its own
+  time_ns hold_ns = 0;                       // longest time for which it may hold the line
   time_ns interrupts_ns = 0;
   time_ns losses_ns = 0;
   time_ns new_data_ns = 0;  // batch: stored samples wait for the next event
-  time_ns before_ns = 0;    // from the release until an answer has come, at least
-  time_ns behind_ns = 0;    // from taking the last answer until the end, at least
+  time_ns before_ns = 0;    // shortest time from the release to the arrival of an answer
+  time_ns behind_ns = 0;    // shortest time from taking the last answer to the end
   time_ns remote_least_ns() const { return up.least_ns + host_least_ns + down.least_ns; }
 };
 
-// What chains have in common counts once (docs/analysis/joins.md, "What ways share"): a callback, by its number and 0;
-// what it sends to the agent, by its number, kSends and the message; or a message on its way down and what takes it
-// over, by the numbers of both ends and the message.
+// Elements shared by chains count once (docs/analysis/joins.md, "What ways share"): a callback, by its number and 0;
+// its message to the agent, by its number, kSends and the message; or a message towards the board and its receiver, by
+// the numbers of both ends and the message.
 using SharedKey = std::array<int64_t, 3>;
 constexpr int64_t kSends = std::numeric_limits<int64_t>::min();
 
-// Of a chain's load what does not count for another one, as it is counted elsewhere.
+// The part of a chain's load that does not count for another chain, as it is counted elsewhere.
 struct Cut {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0, up_plain_ns = 0, down_plain_ns = 0;
   int64_t up_frames = 0, down_frames = 0;
-  std::vector<bool> callbacks;  // those that others count
+  std::vector<bool> callbacks;  // callbacks that other chains count
 };
 
 // A callback, or a message on its way, in the order of a chain. At each of them its instances are served one after the
@@ -319,7 +319,7 @@ struct Seen {
   int64_t up_control = 0, down_control = 0, up_asks = 0, down_asks = 0;
 };
 
-// Beyond it nothing has a bound.
+// No bound exceeds this.
 constexpr time_ns kLongestWaitNs = 1'000'000'000'000;
 
 // Executions of a chain in a window, when an instance executes `load_ns` within `span_ns` of its release.
@@ -337,15 +337,16 @@ Linear share(time_ns load_ns, time_ns period_ns, time_ns span_ns, time_ns window
 }
 
 constexpr time_ns kMillisecondNs = 1'000'000;
-constexpr time_ns kLongestDelayNs = 2000 * kMillisecondNs;  // of a measured HEARTBEAT
-constexpr time_ns kLongestEventNs = 1000 * kMillisecondNs;  // until a batch executor looks again
-constexpr int64_t kAgentSilences = 30;                      // of the client: so long the agent waits until it asks
+constexpr time_ns kLongestDelayNs = 2000 * kMillisecondNs;  // of a measured HEARTBEAT delay
+constexpr time_ns kLongestEventNs = 1000 * kMillisecondNs;  // until a batch executor checks again
+constexpr int64_t kAgentSilences = 30;                      // silence of the agent before a probe, in silences of the
+                                                            // client
 
 time_ns first_step_ns(const Questions &questions) {
   return questions.delay_ns < 0 ? questions.floor_ns : questions.delay_ns;
 }
 
-// HEARTBEATs about one frame that waits so long for its acknowledgment.
+// Number of HEARTBEATs for one frame that waits this long for its acknowledgment.
 int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
   const time_ns wait_ns = std::min(pending_ns, kLongestWaitNs);
   const bool measured = questions.delay_ns < 0;
@@ -360,9 +361,8 @@ int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
   return at_ns <= wait_ns ? count + 1 + (wait_ns - at_ns) / step_ns : count;
 }
 
-// HEARTBEATs of one stream that leave within so long, whatever waits meanwhile. One is outstanding at most, and the
-// next comes a period after it, unless its delay has begun anew in between. beginnings: how often that can be; -1:
-// unknown.
+// Number of HEARTBEATs of one stream in a window, whatever waits. At most one is outstanding, and the next follows
+// after a period unless the delay was restarted in between. beginnings: maximum number of restarts; -1: unknown.
 int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, time_ns window_ns) {
   const time_ns first_ns = first_step_ns(questions);
   const time_ns apart_ns = std::min(first_ns, questions.period_ns);
@@ -375,14 +375,14 @@ int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, tim
   return std::min(by_distance, add(multiply(beginnings, sooner), window_ns / questions.period_ns + 1));
 }
 
-// Until a side asks that has not heard of what was lost, the first time or again.
+// Longest time until a side sends a HEARTBEAT for a lost frame, the first time or again.
 time_ns silence_ns(const Questions &questions) {
   return std::max(questions.delay_ns < 0 ? kLongestDelayNs : questions.delay_ns, questions.period_ns);
 }
 
-// ---- what chains of one timer have in common ----
+// ---- elements shared by chains of one timer ----
 
-// What a chain has in common with others, in its order: its callbacks, and each message with what takes it over.
+// Elements that a chain may share, in order: its callbacks, and each message with its receiver.
 std::vector<SharedKey> ordered_keys(const LinkChain &chain) {
   std::vector<SharedKey> keys;
   const LinkCallback *before = nullptr;
@@ -405,7 +405,7 @@ constexpr int kMostPasses = 2000, kExactPasses = 40;
 constexpr int64_t kMostInstances = 100;  // of one chain: under way, or one behind the other without a gap
 constexpr int kMostSteps = 200'000;
 
-// To the microsecond, rounded up; what is shorter than that to the nanosecond.
+// Rounded up to the microsecond; shorter times to the nanosecond.
 std::string milliseconds(time_ns time) {
   if (time > 1000 && time < kNeverNs) time = divide_up(time, 1000) * 1000;
   std::string text = std::to_string(time / 1'000'000);
@@ -427,7 +427,7 @@ class LinkModel {
         several_(size(), false),
         remotes_(size(), 0),
         loads_(size()) {
-    // What is more urgent comes first: then one walk knows most of what the next would.
+    // More urgent chains come first, so that one pass provides most values for the next.
     for (size_t chain = 0; chain < size(); chain++) order_.push_back(chain);
     std::stable_sort(order_.begin(), order_.end(), [this](size_t left, size_t right) {
       return system_.chains[left].priority > system_.chains[right].priority;
@@ -500,31 +500,31 @@ class LinkModel {
     Linear up, down, host, remote;
     LinkParts parts;
   };
-  // What a response counts to: what its last callback sends has left, or that callback has ended.
+  // End of a response: when its last callback's message was sent, or when that callback has ended.
   enum class Until { sent, ended };
   struct Spacing {
     time_ns apart_ns = 0, longest_ns = 0;
   };
   struct Once {
     Linear sum;
-    time_ns again_ns = 0;   // what one instance more would add, were it there with both visits
-    time_ns latest_ns = 0;  // the longest way over the line of any
+    time_ns again_ns = 0;   // additional demand if one instance interfered with both visits
+    time_ns latest_ns = 0;  // the longest way over the line of any chain
   };
 
   size_t size() const { return system_.chains.size(); }
-  // Bounded elsewhere: it is about on the host only.
+  // Bounded elsewhere: it exists only on the host.
   bool is_foreign(size_t chain) const { return system_.chains[chain].response_ns.has_value(); }
   bool is_batch() const { return system_.client.policy == ClientPolicy::batch; }
   bool goes_first(size_t other, size_t chain) const {
     return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority ||
                               shares_level(other, chain));
   }
-  // What is as urgent goes first or comes behind: both have the same streams, and order of arrival decides.
+  // Equally urgent chains share their streams, and the order of arrival decides which goes first.
   bool shares_level(size_t other, size_t chain) const {
     return other != chain && system_.chains[other].shares_level && system_.chains[chain].shares_level &&
            system_.chains[other].priority == system_.chains[chain].priority;
   }
-  // Those that share the level of this chain, without it.
+  // The other chains that share this chain's level.
   std::vector<size_t> sharers(size_t chain) const {
     std::vector<size_t> found;
     for (const size_t other : here_) {
@@ -559,7 +559,7 @@ class LinkModel {
     std::vector<double> hosts;  // by executor of those that the chain visits, of each of its lanes
   };
 
-  // ---- what one instance of each chain asks of the client, the line and the host ----
+  // ---- demand of one instance of each chain on the client, the line and the host ----
 
   void cross(Load &load, Direction direction, const LinkCallback &from) const {
     const Message sent = message(system_.line, direction, from.payload_bytes);
@@ -573,7 +573,7 @@ class LinkModel {
     traffic.plain_ns += sent.plain_ns + sent.frames * gap_ns;
   }
 
-  // One walk along the chain.
+  // Sums the load along the chain.
   Load visit_load(const LinkChain &chain) const {
     const Client &client = system_.client;
     const Line &line = system_.line;
@@ -584,8 +584,7 @@ class LinkModel {
       const LinkCallback &callback = chain.callbacks[index];
       const bool has_next = index + 1 < chain.callbacks.size();
       const bool here = callback.place == kOnClient;
-      // One that takes no time waits for its turn all the same, and a window is long enough for it only if it is
-      // served.
+      // A callback without execution time also waits for a lane, and the window must be long enough for its start.
       const bool is_alone = !here && system_.hosts[static_cast<size_t>(callback.place)].own_cores;
       const time_ns execution_ns = std::max<time_ns>(callback.execution_ns, is_alone ? 0 : 1);
       const time_ns least_ns =
@@ -703,7 +702,7 @@ class LinkModel {
            });
   }
 
-  // Of the load of a chain what these keys name.
+  // The part of a chain's load that these keys name.
   Cut cut_of(size_t chain, const std::set<SharedKey> &elsewhere) const {
     Cut cut;
     cut.callbacks.resize(system_.chains[chain].callbacks.size());
@@ -749,7 +748,7 @@ class LinkModel {
         goes_on_[chain] = goes_on_[chain] || (alike && (!begins_alike(chain, other) || other < chain));
       }
     }
-    // Who counts it for everybody else is the first that does not end on the way of another one.
+    // An element counts for other chains on the first way that no other way continues.
     for (const bool goes_on : {false, true}) {
       for (size_t chain = 0; chain < size(); chain++) {
         if (goes_on_[chain] != goes_on) continue;
@@ -768,7 +767,7 @@ class LinkModel {
       if (keys[chain].empty()) continue;
       const std::set<SharedKey> others = counted_by_others(chain);
       outside_[chain] = cut_of(chain, others);
-      // Behind a join it is over when the way by the last input is.
+      // After a join it ends when the way through the last input does.
       std::set<size_t> late;
       for (const SharedKey &key : keys[chain]) {
         const auto own = std::find(keys[chain].begin(), keys[chain].end(), key);
@@ -787,8 +786,8 @@ class LinkModel {
     }
   }
 
-  // Its frames that others count bring no questions and acknowledgments of their own. A chain that goes on from the end
-  // of this one has all of that to come; what is left of its instance before is acknowledgments and frames without one.
+  // Frames counted by others cause no separate HEARTBEATs and acknowledgments. A chain that continues this one has not
+  // executed yet; only acknowledgments and unacknowledged frames of its preceding instance remain.
   Seen seen(size_t other, size_t chain) const {
     const Load &load = loads_[other];
     const Cut &cut = cut_for(other, chain);
@@ -807,7 +806,7 @@ class LinkModel {
     return seen;
   }
 
-  // By exclusive group; with an empty name what is in none.
+  // Executions by exclusive group; empty name: callbacks in no group.
   std::map<std::string, time_ns> seen_on_host(size_t other, size_t chain, size_t place) const {
     std::map<std::string, time_ns> found;
     if (!may_meet(other, chain) && begins_alike(other, chain)) return found;
@@ -821,7 +820,7 @@ class LinkModel {
     return found;
   }
 
-  // From the nominal expiry until all that others are charged for is over.
+  // From the nominal expiry to the end of everything charged to others.
   time_ns latest_ns(size_t chain) const {
     time_ns latest_ns = responses_[chain];
     for (const size_t other : as_late_[chain]) latest_ns = std::max(latest_ns, responses_[other]);
@@ -865,13 +864,13 @@ class LinkModel {
     return sum;
   }
 
-  // What the last callback sends leaves after the response, before that of the next instance at the latest.
+  // The last callback's message is sent after the response, at the latest before that of the next instance.
   time_ns tail_ns(size_t chain) const {
     const LinkCallback &last = system_.chains[chain].callbacks.back();
     return last.place == kOnClient && last.payload_bytes > 0 ? period(chain) : 0;
   }
 
-  // From the release of an instance until nothing of it is under way any more.
+  // From the release of an instance until no frame of it is pending.
   time_ns span_ns(size_t chain) const { return add(add(latest_ns(chain), loads_[chain].settling_ns), tail_ns(chain)); }
 
   void count_interrupts(Load &load) const {
@@ -887,9 +886,9 @@ class LinkModel {
     return longest_ns;
   }
 
-  // How often the delay of an instance's HEARTBEATs begins: when a frame has left, and, if it is measured, when some of
-  // those that are out are acknowledged. Where a message has been acknowledged before the next one leaves, the latter
-  // happens once less a message than it has frames.
+  // How often the delay of an instance's HEARTBEATs restarts: when a frame was sent and, with a measured delay, when
+  // some outstanding frames are acknowledged. If each message is acknowledged before the next one is sent, the latter
+  // happens frames − 1 times a message.
   int64_t beginnings(size_t chain, const Traffic &sent) const {
     const Protocol &protocol = system_.protocol;
     if (is_batch() || system_.chains[chain].shares_level || several_[chain]) return -1;
@@ -981,7 +980,7 @@ class LinkModel {
         next_ns = add(next_ns, share_of(add(sent_ns, multiply(control, frame_ns))));
         const int64_t asked = asks_within(other, direction, window_ns);
         next_ns = add(next_ns, std::min(share_of(multiply(asks, frame_ns)), multiply(asked, frame_ns)));
-        // An answer waits for one of them at most; the next question finds that one.
+        // At most one answer waits; the next HEARTBEAT finds it.
         const int64_t asked_back =
             asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.acknowledges_ns()));
         next_ns = add(next_ns, std::min(share_of(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
@@ -991,7 +990,7 @@ class LinkModel {
     return std::min(next_ns, kLongestWaitNs);
   }
 
-  // From the arrival of an answer until its callback begins, at most.
+  // Longest time from the arrival of an answer to the start of its callback.
   time_ns taking_ns(size_t chain) const {
     const Load &self = loads_[chain];
     const time_ns late_ns = std::max<time_ns>(about_ns(chain) - self.before_ns - self.behind_ns, 0);
@@ -1009,16 +1008,16 @@ class LinkModel {
     return std::min(next_ns, late_ns);
   }
 
-  // Instances whose lost frames keep one of this chain waiting, itself among them. On a stream that others use a
-  // message waits for those in front, of which there is one instance of each other chain at most; and a lost one behind
-  // may put off the question about it, again of one instance each (docs/analysis/services.md).
+  // Number of instances whose lost frames may delay one of this chain, including itself. On a shared stream a message
+  // waits for those ahead, of at most one instance of each other chain; and a lost one behind it may postpone its
+  // HEARTBEAT, again of one instance each (docs/analysis/services.md).
   int64_t lossy_instances(size_t chain) const {
     if (is_batch()) return static_cast<int64_t>(size());
     const auto others = static_cast<int64_t>(sharers(chain).size());
     return 1 + 2 * others * (loads_[chain].up.messages + loads_[chain].down.messages);
   }
 
-  // How often one instance asks and is asked whether something has arrived, from what is known so far.
+  // Counts the HEARTBEATs of one instance in both directions, from the values known so far.
   void count_questions(size_t chain) {
     const Protocol &protocol = system_.protocol;
     const LinkChain &self = system_.chains[chain];
@@ -1034,9 +1033,9 @@ class LinkModel {
     const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
                                        self.downlink_reliable ? silence_ns(protocol.agent) : 0);
     const int64_t lost = protocol.losses * lossy_instances(chain);
-    // A question, its answer and what was lost again, in whatever direction; before them what the chain itself asks and
-    // answers. What is more urgent is in front of them, too; the demand of a response has that already, where the chain
-    // itself waits for that direction.
+    // A HEARTBEAT, its answer and the lost frame again, in any direction, after the chain's own HEARTBEATs and answers.
+    // More urgent frames precede them, too; the demand of a response already includes those if the chain itself waits
+    // for that direction.
     time_ns up_unit_ns = load.up.unit_ns, down_unit_ns = load.down.unit_ns;
     for (const size_t other : sharers(chain)) {
       up_unit_ns = std::max(up_unit_ns, loads_[other].up.unit_ns);
@@ -1068,11 +1067,10 @@ class LinkModel {
     };
     time_ns settling_ns = 0;
     if (self.uplink_reliable && up.messages > 0) {
-      // What is sent again may be held back; the message arrives before the response is over, whatever holds it.
+      // Repeated frames may be held back; the message arrives before the response ends in any case.
       const time_ns held_ns = protocol.hold && lost > 0 ? late_ns : 0;
       load.answer_ns = add(add(way_ns, asking_ns), add(repair_ns, held_ns));
-      // Nothing less urgent stands before the question then but an answer that has begun; what is more urgent keeps
-      // the line for itself.
+      // Then only an answer that has begun may delay the HEARTBEAT; more urgent frames hold the line themselves.
       load.hold_ns = add(way_ns + (asked ? delay_ns + 2 * control_ns : 0), repair_ns);
       up.asks = count(protocol.client, up, load.answer_ns);
       up.control += up.asks;
@@ -1083,7 +1081,7 @@ class LinkModel {
     if (self.downlink_reliable && down.messages > 0) {
       load.taking_most_ns = taking_ns(chain);
       const time_ns known_ns = add(add(up_wait_ns, agent_ns), repair_ns);
-      // A batch may take the first of several frames before it has the last one, from which its time counts.
+      // A batch may take the first of several frames before the last one, from which its time counts, has arrived.
       load.receipt_ns = add(is_batch() ? late_ns : load.taking_most_ns, known_ns);
       down.asks = count(protocol.agent, down, add(load.taking_most_ns, known_ns));
       down.control += down.asks;
@@ -1097,7 +1095,7 @@ class LinkModel {
     count_interrupts(load);
   }
 
-  // Waiting for an answer takes longer the more is asked, so this is a fixed point of its own.
+  // More HEARTBEATs make waiting longer, which causes more HEARTBEATs, so this is a separate fixed point.
   void count_control() {
     const bool reliable = std::any_of(system_.chains.begin(), system_.chains.end(), [](const LinkChain &chain) {
       return chain.uplink_reliable || chain.downlink_reliable;
@@ -1123,10 +1121,10 @@ class LinkModel {
     Load &load = loads_[chain];
     const bool holds = system_.protocol.hold && self.uplink_reliable && !is_batch();
     load.hold_ns = add(load.up.total_ns, holds ? multiply(load.up.messages, load.hold_ns) : 0);
-    // Its stream is not acknowledged while it waits for its window, either.
+    // Waiting for the window also delays the acknowledgment of its stream.
     if (holds && responses_[chain] != kNeverNs)
       load.hold_ns = add(load.hold_ns, window_wait(chain, Direction::up, load.up.messages, responses_[chain]).value);
-    // While such a publish waits nothing else runs.
+    // Such a publish blocks all other callbacks.
     time_ns waiting_ns = 0;
     if (waits_for_line(self) || waits_for_answer(self)) {
       waiting_ns = load.up.total_ns;
@@ -1135,13 +1133,13 @@ class LinkModel {
     if (waits_for_answer(self)) waiting_ns = add(waiting_ns, multiply(load.up.messages, load.answer_ns));
     load.client_ns = add(load.client_ns, waiting_ns);
     load.visit_ns = add(load.visit_ns, waiting_ns);
-    // Samples are stored outside a wait only while a publish waits for its acknowledgment.
+    // Samples are stored outside a wait of the executor only while a publish waits for its acknowledgment.
     const bool stored = std::any_of(system_.chains.begin(), system_.chains.end(),
                                     [this](const LinkChain &other) { return waits_for_answer(other); });
     if (stored && client.waits_for_new_data) {
       time_ns event_ns = kLongestEventNs;
       for (const size_t other : here_) {
-        // A timer of a host wakes nobody here.
+        // A host's timer does not wake the board.
         if (system_.chains[other].callbacks.front().place != kOnClient) continue;
         event_ns = std::min(event_ns, add(period(other), jitter(other)));
       }
@@ -1157,7 +1155,7 @@ class LinkModel {
         load.up.total_ns += system_.protocol.losses * load.up.unit_ns;
         load.down.total_ns += system_.protocol.losses * load.down.unit_ns;
       }
-      // Responses have become longer, so there is more of it than before.
+      // Longer responses only increase the control traffic.
       for (const auto &[fresh, before] : {std::pair{&load.up, &loads_[chain].up}, {&load.down, &loads_[chain].down}}) {
         fresh->control = before->control;
         fresh->asks = before->asks;
@@ -1179,13 +1177,13 @@ class LinkModel {
     find_downlink_waits();
   }
 
-  // Each side hears something often enough, so that nobody asks whether the other side is there.
+  // True if each side receives messages often enough that neither sends probes.
   bool is_alive_anyway() const {
     const Protocol &protocol = system_.protocol;
     if (protocol.silence_ns == 0) return true;
     bool client_hears = false, agent_hears = false;
     for (size_t chain = 0; chain < size(); chain++) {
-      if (system_.chains[chain].sporadic) continue;  // it may stay away
+      if (system_.chains[chain].sporadic) continue;  // its events may never occur
       const Load &load = loads_[chain];
       const time_ns apart_ns = add(period(chain), responses_[chain]);
       const bool acknowledges = load.down.messages > 0 && system_.chains[chain].downlink_reliable;
@@ -1196,8 +1194,8 @@ class LinkModel {
     return client_hears && agent_hears;
   }
 
-  // How many questions, and how many answers to them, a window has a part in: they are half a silence apart. An answer
-  // may come as late as the agent is, and a batch digests it after all that is ready.
+  // Number of probes, and of answers, in a window: they are half a silence apart. An answer may be delayed by the
+  // agent, and a batch processes it after all ready callbacks.
   Linear signs_of_life(time_ns window_ns) const {
     const time_ns silence_ns = system_.protocol.silence_ns;
     time_ns late_ns = system_.line.acknowledges_ns();
@@ -1208,8 +1206,8 @@ class LinkModel {
 
   // ---- waiting for the line, and when there is none (docs/analysis/link.md, "The line keeps up") ----
 
-  // Instances of each chain that can have frames in one stretch during which a direction of the line is never idle;
-  // empty if no end of such a stretch is found.
+  // Instances of each chain that can have frames in one busy interval of a direction; empty if no end of the interval
+  // is found.
   std::vector<int64_t> busy_instances(Direction direction) const {
     std::vector<int64_t> instances(size(), 0);
     time_ns length_ns = 0;
@@ -1233,8 +1231,8 @@ class LinkModel {
     return {};
   }
 
-  // One processor makes all messages, one callback after the other, and nobody keeps the line to himself: how far apart
-  // they come at least, and how long they are at most. Apart by 0: as near as they like.
+  // One processor makes all messages, one callback after the other, and no chain holds the line: their least distance
+  // and greatest length. Distance 0: arbitrary.
   Spacing message_spacing() const {
     const Client &client = system_.client;
     if (client.policy == ClientPolicy::lanes || client.processors > 1) return {};
@@ -1247,7 +1245,7 @@ class LinkModel {
       if (is_batch() && loads_[chain].up.control > 0) return {};
       for (const LinkCallback &callback : self.callbacks) {
         if (callback.place != kOnClient || callback.payload_bytes == 0) continue;
-        if (callback.message > 0) return {};  // it makes several at once
+        if (callback.message > 0) return {};  // it sends several messages at once
         const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
         spacing.apart_ns = std::min(spacing.apart_ns, callback.least_ns + costs_ns);
         spacing.longest_ns = std::max(spacing.longest_ns, sent.total_ns + sent.frames * gap_ns_);
@@ -1256,9 +1254,8 @@ class LinkModel {
     return spacing;
   }
 
-  // What a message finds waiting is never more than the ACKNACKs and HEARTBEATs of the stretch in which the line has
-  // been busy, and what each message before was longer than their distance; of the ACKNACKs the one for the answer to
-  // the message that was made last is still to come.
+  // A message waits at most for the ACKNACKs and HEARTBEATs of the busy interval, plus the excess of each preceding
+  // message's length over the distance; without the ACKNACK for the answer to the last message, which comes later.
   time_ns uplink_wait(size_t chain, const Spacing &spacing, const std::vector<int64_t> &instances) const {
     const time_ns control_ns = answer_ns_ + gap_ns_;
     const Load &self = loads_[chain];
@@ -1282,7 +1279,7 @@ class LinkModel {
     const time_ns rest_ns = all_ns - std::min(all_ns, spared_ns);
     if (self.pair && all_ns <= spacing.apart_ns && rest_ns <= soonest_ns) all_ns = rest_ns;
     if (all_ns == 0) return 0;
-    // Were the next message made before this one has left, the argument would not hold.
+    // The argument requires that this message is sent before the next one is made.
     const time_ns until_last_ns = add(all_ns, self.up.frames > self.up.messages ? self.up.total_ns : 0);
     return until_last_ns < spacing.apart_ns ? multiply(self.up.messages, all_ns) : kNeverNs;
   }
@@ -1297,21 +1294,21 @@ class LinkModel {
     }
   }
 
-  // The least time between the ends of two messages on the line to the agent, where each brings one answer and what
-  // follows it at once; 0: they may be as near as they like.
+  // The least time between the ends of two messages to the agent, if each causes one answer and its direct
+  // consequences; 0: arbitrary.
   time_ns answers_apart_ns() const {
     time_ns apart_ns = kNeverNs;
     for (size_t chain = 0; chain < size(); chain++) {
       const Load &load = loads_[chain];
       const bool begins_here = system_.chains[chain].callbacks.front().place == kOnClient;
-      // One that takes no time there waits for its turn all the same.
+      // A callback without execution time also waits there.
       bool on_shared_host = false;
       for (size_t place = 0; place < system_.hosts.size(); place++)
         on_shared_host = on_shared_host || (load.visits_host[place] && !system_.hosts[place].own_cores);
       if (load.up.messages == 0 && load.down.messages == 0 && !on_shared_host) continue;
       if (!begins_here || load.up.messages > 1 || load.up.frames > load.up.messages) return 0;
       if (load.down.messages > (load.pair ? 1 : 0)) return 0;
-      // Of chains that begin with one message it may bring the answers of all.
+      // A message shared by several chains may cause the answers of all.
       if (system_.chains[chain].shares_level) return 0;
       if (load.up.messages == 0) return on_shared_host ? 0 : apart_ns;
       apart_ns = std::min(apart_ns, load.up.least_ns);
@@ -1319,8 +1316,8 @@ class LinkModel {
     return apart_ns;
   }
 
-  // Every answer follows a message that came over the line. When those are farther apart than the host, the answer and
-  // the receipt for it take, then each has host and line for itself but for HEARTBEATs and the answers to these.
+  // Every answer follows a message that came over the line. If messages are farther apart than the times of host,
+  // answer and its receipt, each has host and line to itself, except for HEARTBEATs and their answers.
   void find_downlink_waits() {
     down_waits_.assign(size(), kNeverNs);
     hosts_keep_up_ = false;
@@ -1344,10 +1341,10 @@ class LinkModel {
 
   // ---- demands ----
 
-  // messages: of its own that it waits for.
+  // messages: number of its own messages for which it waits.
   Linear uplink(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const {
     parts.line_interference_ns.assign(size(), 0);
-    // While somebody's publish waits nothing else runs, and it waits behind the frames of those whose publish does not.
+    // A waiting publish blocks all other callbacks, and it waits behind frames of publishes that do not wait.
     const bool somebody_waits = std::any_of(system_.chains.begin(), system_.chains.end(),
                                             [this](const LinkChain &other) { return waits_for_answer(other); });
     if (messages == 0 && !somebody_waits) return {};
@@ -1366,7 +1363,7 @@ class LinkModel {
     return lesser(general, constant(wait_ns), window_ns);
   }
 
-  // Questions whether the other side is there, where nothing else says so.
+  // Liveness probes, unless other messages replace them.
   Linear signs_of_life(time_ns window_ns, Direction direction) const {
     const time_ns frame_ns = question_frame_ns(system_.line) + (direction == Direction::up ? gap_ns_ : 0);
     return scale(signs_of_life(window_ns), frame_ns);
@@ -1390,7 +1387,7 @@ class LinkModel {
       Linear frames;
       if (waited) {
         frames = {};
-      } else if (load.hold_ns > load.up.total_ns) {  // also for what others have counted, unless all of it is theirs
+      } else if (load.hold_ns > load.up.total_ns) {  // also for frames counted by others, unless they count all of it
         frames = share(goes_on_[other] ? 0 : load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
       } else if (!may_meet(other, chain) || several_[other]) {
         frames = within(other, chain, kUp, part.up_ns, window_ns, busy);
@@ -1439,7 +1436,7 @@ class LinkModel {
   Linear downlink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts,
                            bool busy = false) const {
     const Load &self = loads_[chain];
-    // Its own acknowledgments may stand before its answer, and those of the instance before.
+    // Its own acknowledgments may precede its answer, and so may those of the preceding instance.
     const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
     const time_ns own_ns = self.down.control * answer_ns_;
     Linear sum = several_[chain] || busy ? share(own_ns, period(chain), span_ns(chain), window_ns)
@@ -1478,7 +1475,7 @@ class LinkModel {
   Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts, bool busy = false) const {
     Linear sum;
     parts.client_interference_ns.assign(size(), 0);
-    if (loads_[chain].visits == 0) return sum;  // it never waits there
+    if (loads_[chain].visits == 0) return sum;  // it never waits on the client
     for (const size_t other : here_) {
       if (!goes_first(other, chain)) continue;
       const time_ns load_ns = seen(other, chain).client_ns;
@@ -1505,8 +1502,8 @@ class LinkModel {
       sum = sum + share(interrupts_ns, period(other), span_ns(other), window_ns);
     }
     if (alive_) return sum;
-    // Signs of life are digested as the least urgent of all (client_blocking). In a batch they are in any order, and a
-    // publish that waits may have to wait for them.
+    // Answers to probes are processed as the least urgent frames (client_blocking). In a batch they come in any order,
+    // and a waiting publish may wait for them.
     time_ns each_ns = gap_ns_;
     if (is_batch()) each_ns += system_.client.process_ns;
     if (is_batch() && system_.client.send != Send::asynchronous)
@@ -1514,7 +1511,7 @@ class LinkModel {
     return sum + scale(signs_of_life(window_ns), each_ns);
   }
   // While a callback waits all lanes of its executor run others, or its group is busy (docs/analysis/link.md, "Lanes of
-  // the host"). Of a group, and of a chain, one callback runs at a time: in a wait neither does more than it is long.
+  // the host"). A group, and a chain, runs one callback at a time, so in a wait neither executes longer than the wait.
   Linear lanes_wait(size_t chain, size_t place, time_ns window_ns) const {
     std::set<std::string> own;
     for (const LinkCallback &callback : system_.chains[chain].callbacks) {
@@ -1540,7 +1537,7 @@ class LinkModel {
     time_ns excluded_ns = 0;
     for (const auto &[group, executed_ns] : of_group) {
       if (own.count(group) > 0) excluded_ns = add(excluded_ns, executed_ns);
-      // Where all of its callbacks are in it, what else keeps it waiting is without that group.
+      // If all of the chain's callbacks are in the group, the group is not counted among the other units.
       if (own.count(group) == 0 || own.size() > 1) units.push_back(executed_ns);
     }
     std::sort(units.rbegin(), units.rend());
@@ -1584,7 +1581,7 @@ class LinkModel {
     return reliable && !is_foreign(other) && (other == chain || is_batch() || shares_level(other, chain));
   }
 
-  // Frames of its stream, its own among them, that are without an acknowledgment when one of its messages is published.
+  // Unacknowledged frames of its stream, including its own, when one of its messages is published.
   Linear unacknowledged(size_t chain, Direction direction, time_ns window_ns) const {
     Linear frames;
     for (const size_t other : here_) {
@@ -1593,7 +1590,7 @@ class LinkModel {
       if (traffic.frames == 0 || !in_one_stream(other, chain, direction)) continue;
       int64_t count = traffic.frames;
       if (other != chain) count = up ? seen(other, chain).up_frames : seen(other, chain).down_frames;
-      // Its own response may be longer than what is known of it so far.
+      // Its own response may still grow in this iteration.
       const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
       const bool by_window = other == chain && !any_several_;  // else a window may be that of one stage
       const Linear instances = by_window ? stair(window_ns, own_ns, period(chain))
@@ -1603,13 +1600,13 @@ class LinkModel {
     return frames;
   }
 
-  // How long so many of its messages wait for their window. Of the frames that are in front without an acknowledgment
-  // the first so many as a window holds are there already; each time that as many more are to leave, the last one
-  // before them must be acknowledged, and may then find that a less urgent frame has begun.
+  // Longest time for which this many of its messages wait for their window. Of the unacknowledged frames ahead, one
+  // window is already sent; each further window must wait for the last acknowledgment of the previous one, and a less
+  // urgent frame may have begun by then.
   Linear window_wait(size_t chain, Direction direction, int64_t messages, time_ns window_ns) const {
     const bool up = direction == Direction::up;
     if (messages == 0 || !in_one_stream(chain, chain, direction)) return {};
-    if (up && waits_for_answer(system_.chains[chain])) return {};  // it is alone in the window, and a message fits
+    if (up && waits_for_answer(system_.chains[chain])) return {};  // it is alone in the window, and one message fits
     const Linear frames = unacknowledged(chain, direction, window_ns);
     const int64_t full = divide_up(frames.value, system_.protocol.window) - 1;
     if (full <= 0) return {0, 0, frames.until_ns};
@@ -1632,7 +1629,7 @@ class LinkModel {
     });
   }
 
-  // Of a chain that has a bound.
+  // For a chain that has a bound.
   StreamUse use_of(size_t chain, Direction direction) const {
     const bool up = direction == Direction::up;
     const Traffic &traffic = up ? loads_[chain].up : loads_[chain].down;
@@ -1646,7 +1643,7 @@ class LinkModel {
 
   time_ns client_blocking(size_t chain) const {
     if (is_batch()) return 0;
-    // A lane that digests a sign of life may have callbacks of its own.
+    // The lane that processes an answer to a probe may also run callbacks.
     time_ns longest_ns = alive_ ? 0 : system_.client.process_ns;
     if (system_.client.policy == ClientPolicy::lanes) return longest_ns;
     for (const size_t other : here_) {
@@ -1656,8 +1653,7 @@ class LinkModel {
   }
 
   // The longest critical section of a less urgent chain whose lock has this chain or a more urgent one among its
-  // takers. There is one at most once a visit: nobody less urgent begins another while this one waits
-  // (docs/analysis/locks.md).
+  // takers. At most one a visit: no less urgent chain begins another while this one waits (docs/analysis/locks.md).
   time_ns lock_blocking(size_t chain) const {
     if (system_.client.policy != ClientPolicy::lanes || loads_[chain].visits == 0) return 0;
     std::map<std::string, int64_t> ceilings;
@@ -1681,14 +1677,14 @@ class LinkModel {
     return longest_ns;
   }
 
-  // No busy stretch of the client is long enough to hold both visits of one instance of a more urgent chain: between
-  // the two of the pair that lies innermost, every other instance has one visit at most.
+  // True if no busy interval of the client can hold both visits of one instance of a more urgent chain: between the two
+  // visits of the innermost pair, every other instance has at most one.
   bool pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const {
     const Load &self = loads_[chain];
     const bool preemptive = system_.client.policy == ClientPolicy::lanes;
     for (size_t pair = 0; pair < size(); pair++) {
       if (!goes_first(pair, chain) || !loads_[pair].pair) continue;
-      // Of its own visits only what may lie between two others that both delay it.
+      // Only the part of its own visits that may lie between two interfering visits.
       time_ns between_ns = more_ns + (preemptive ? self.client_ns : self.taking_ns);
       for (const size_t other : here_) {
         if (other == pair || !goes_first(other, chain) || goes_on_[other]) continue;
@@ -1707,7 +1703,7 @@ class LinkModel {
     const Load &self = loads_[chain];
     const LinkChain &described = system_.chains[chain];
     const bool waited = waits_for_line(described) || waits_for_answer(described);
-    // A publish that waits ends with what it sends.
+    // A waiting publish ends with the transmission of its message.
     const bool without_tail = until == Until::ended && self.tail_line_ns > 0 && !waited;
     const int64_t messages = self.up.messages - (without_tail ? 1 : 0);
     const bool crosses = messages > 0 || self.down.messages > 0;
@@ -1719,7 +1715,7 @@ class LinkModel {
     const Linear down = downlink(chain, window_ns, parts);
     const Linear host_wait = host(chain, window_ns);
     const time_ns blocking_ns = client_blocking(chain);
-    // A publish that waits has put the frame on the line already, and may hear of it later than the answer comes.
+    // A waiting publish has already sent the frame, and its acknowledgment may arrive after the answer.
     const time_ns line_ns =
         self.down.total_ns + (waited ? 0 : self.up.total_ns - (without_tail ? self.tail_line_ns : 0));
     const time_ns losses_ns = without_tail && !crosses ? 0 : self.losses_ns;
@@ -1753,16 +1749,16 @@ class LinkModel {
       result.cases = {generic};
       return result;
     }
-    // The client is busy with this chain or more urgent ones all the way: the line does not count.
+    // Case 1: the client is busy with this chain or more urgent ones throughout: the line does not count.
     const Linear executed = constant(self.client_ns) + interrupt + client;
     const Linear busy = executed + constant(blocking_ns);
     if (!pairs_are_apart(chain, window_ns, interrupt.value)) {
       result.cases = {lesser(busy, generic, window_ns), generic};
       return result;
     }
-    // It is not: each instance of a more urgent chain is in the way once ...
+    // Case 2: it is not, and each instance of a more urgent chain interferes once ...
     const Once once = visits_once(chain, window_ns);
-    // ... or some of them twice, and then the answer of the first of these was there soon after it had been in the way.
+    // ... or some interfere twice, and then the first one's answer arrived soon after its first interference.
     const Linear way = constant(self.first_ns) + result.remote;
     const Linear latest = constant(once.latest_ns);
     const bool preemptive = system_.client.policy == ClientPolicy::lanes;
@@ -1773,7 +1769,7 @@ class LinkModel {
     const bool alone = below < size() && pairs_are_apart(chain, window_ns, interrupt.value + loads_[below].visit_ns);
     Linear blocked = constant(parts.client_blocking_ns);
     if (alone) {
-      // Of one instance only its frames' digestion comes before both of our visits; unless both of its visits do, see
+      // One instance can block both visits only with the processing of its frames; or with both of its visits, see
       // below.
       const Load &load = loads_[below];
       blocked = {load.unit_ns + load.taking_ns, 0, stair(window_ns, responses_[below], period(below)).until_ns};
@@ -1782,7 +1778,7 @@ class LinkModel {
     const Linear idle = constant(self.last_ns) + interrupt + blocked;
     result.cases = {busy, lesser(idle + way + once.sum, generic, window_ns), lesser(idle + twice, generic, window_ns)};
     if (alone) {
-      // Both visits of that one instance are in the way, the second as soon as its answer is there.
+      // Both visits of that instance interfere, the second as soon as its answer has arrived.
       const Linear both = constant(loads_[below].client_ns);
       const Linear late = constant(self.last_ns + remotes_[below]) + interrupt + once.sum;
       result.cases.push_back(lesser(executed + both, generic, window_ns));
@@ -1791,7 +1787,7 @@ class LinkModel {
     return result;
   }
 
-  // Each instance of a more urgent chain in the way with one of its visits.
+  // Each instance of a more urgent chain interferes with one of its visits.
   Once visits_once(size_t chain, time_ns window_ns) const {
     Once once;
     for (const size_t other : here_) {
@@ -1807,8 +1803,8 @@ class LinkModel {
     return once;
   }
 
-  // The only less urgent chain of a cooperative executor, when no more than one instance of it is about and no sign of
-  // life; else size().
+  // The only less urgent chain of a cooperative executor, if at most one instance of it and no probe is in the window;
+  // else size().
   size_t only_less_urgent(size_t chain, time_ns window_ns) const {
     size_t found = size();
     if (system_.client.policy != ClientPolicy::tide || !alive_) return found;
@@ -2089,7 +2085,7 @@ class LinkModel {
     return kNeverNs;
   }
 
-  // Of a chain that depends on one which is late already, that is the reason.
+  // A chain that depends on a late one has that one as its root.
   void fail(size_t chain, time_ns reached_ns) {
     roots_[chain] = chain;
     for (const size_t other : dependences(chain)) {
@@ -2118,7 +2114,7 @@ class LinkModel {
     return window_ns;
   }
 
-  // Of a chain that has a bound: until its last callback has ended, whatever that sends.
+  // For a chain that has a bound: response to the end of its last callback, without that callback's message.
   time_ns end_ns(size_t chain) const {
     if (several_[chain]) return std::min(beyond_period_ns(chain, Until::ended), responses_[chain]);
     if (loads_[chain].tail_line_ns == 0) return responses_[chain];
@@ -2139,7 +2135,7 @@ class LinkModel {
     return any_several_ && alone(chain).empty() ? by_stages_ns(chain, until) : kNeverNs;
   }
 
-  // ---- what a bound is made of, and what it takes for granted ----
+  // ---- parts and assumptions of a bound ----
 
   // Shares of what this chain and all that go before it ask for, whoever waits for what: of the directions that it
   // uses, with escapes as described and without any, of the client, and of each executor of the host that it visits.
@@ -2184,7 +2180,7 @@ class LinkModel {
     return shares;
   }
 
-  // The most urgent chain, this one or one that goes before it, at which more is asked than there is time.
+  // The most urgent chain, this one or one that goes before it, at which the load exceeds the capacity.
   std::optional<size_t> overloaded(size_t chain) const {
     for (const size_t other : order_) {
       if (other != chain && !goes_first(other, chain)) continue;
@@ -2208,7 +2204,7 @@ class LinkModel {
       result.reason = "it needs a bound of chain '" + system_.chains[root].name + "', which has none: " + result.reason;
   }
 
-  // What is asked of the line or of the client, if that is more than there is; else empty.
+  // The overload of the line or the client as a sentence; empty: none.
   std::string overload(size_t chain) const {
     const Shares shares = asked(chain);
     const auto percent = [](double share) {
@@ -2281,7 +2277,7 @@ class LinkModel {
            (shared ? "make its messages shorter or raise mtu_bytes" : "lengthen its period or lower mtu_bytes");
   }
 
-  // Of a chain that has no bound by itself: more is asked than there is time, the repair of losses, the sum of all.
+  // Why a chain has no bound by itself: overload, the repair of losses, or the sum of all parts.
   std::string reason(size_t chain) const {
     if (!control_counted_)
       return "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable "
@@ -2329,7 +2325,7 @@ class LinkModel {
       parts.line_interference_ns.assign(size(), 0);
       parts.client_blocking_ns = client_blocking(chain);
     }
-    // What the sum of all parts counts twice is taken from the interference, that of the least urgent chain first.
+    // Double counting in the sum of parts is subtracted from the interference, the least urgent chain first.
     time_ns surplus_ns = parts.total_ns() - response_ns;
     if (surplus_ns < 0) parts.client_blocking_ns -= std::exchange(surplus_ns, 0);  // both visits of a less urgent chain
     std::vector<size_t> order(size());
@@ -2417,7 +2413,7 @@ class LinkModel {
     list.push_back({"pools", "pools never run full", {{"window", system_.protocol.window}}});
     list.push_back({"line_alone", "nobody else uses the line", {}});
     if (alive_ && system_.protocol.silence_ns > 0) {
-      // Something must have come back within the silence, so the first release is earlier by what its answer takes.
+      // A message must have returned within the silence, so the first release must be earlier by its answer's time.
       const time_ns silence_ns = system_.protocol.silence_ns;
       size_t soonest = size();
       for (size_t chain = 0; chain < size(); chain++) {
@@ -2449,10 +2445,10 @@ class LinkModel {
   const LinkSystem &system_;
   const int most_passes_;
   std::vector<size_t> order_;       // most urgent first
-  std::vector<size_t> here_;        // that may delay others on the client and its line; in a batch all of them
+  std::vector<size_t> here_;        // chains that may delay others on the client and its line; in a batch all
   std::vector<time_ns> responses_;  // from the nominal expiry; kNeverNs: late
-  std::vector<size_t> roots_;       // of those that are late, the chain that was late first
-  std::vector<time_ns> reached_;    // and what was found of it then
+  std::vector<size_t> roots_;       // for late chains: the chain that was late first
+  std::vector<time_ns> reached_;    // and its response then
   std::vector<LinkParts> reached_parts_;
   std::vector<std::string> why_;  // of those of which several instances are under way
   std::vector<bool> several_;     // an instance may be under way when the next one is released
@@ -2472,7 +2468,7 @@ class LinkModel {
   std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;
   bool windows_suffice_ = true;   // no stream ever has to wait for an acknowledgment
-  bool control_counted_ = false;  // else loads_ lack some of what is asked, and nothing has a bound
+  bool control_counted_ = false;  // false: loads_ are incomplete, and nothing has a bound
 };
 
 }  // namespace

@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-// The model that every analysis reads: exact time, executors with their lanes, the chains of callbacks that run on
-// them, and how much processor time the lanes can and must give.
+// SPDX-License-Identifier: Apache-2.0 The model of every analysis: exact time, executors with their lanes, the chains
+// of callbacks on them, and the least and greatest processor supply of lanes.
 //
-// A Description is what a reader or a generator fills in. System::build() checks it and makes the immutable System from
-// it; what is impossible or incomplete is answered with errors that name the entry.
+// A reader or a generator fills in a Description. System::build() checks it and makes the immutable System; impossible
+// or incomplete descriptions give errors that name the entry.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +35,7 @@ inline time_ns multiply(time_ns left, time_ns right) {
 inline time_ns divide_up(time_ns dividend, time_ns divisor) { return (dividend + divisor - 1) / divisor; }
 
 // ---- functions of a window ----
-// A function of the window length, seen from one point: its value there, its slope, and how far both hold.
+// A function of the window length, at one point: its value there, its slope, and how far both are valid.
 //
 // Demand and supply are piecewise linear. Knowing the piece lets the solver go from corner to corner, where stepping
 // from one candidate to the next would advance a nanosecond at a time when demand grows as fast as supply.
@@ -55,7 +54,7 @@ inline Linear operator-(const Linear &left, const Linear &right) {
   return {left.value - right.value, left.slope - right.slope, std::min(left.until_ns, right.until_ns)};
 }
 
-// The product of two functions is only needed where both stand still, or one is a number.
+// Products are only needed if both functions are constant, or one is a number.
 inline Linear scale(const Linear &function, time_ns factor) {
   return {multiply(function.value, factor), multiply(function.slope, factor), function.until_ns};
 }
@@ -82,14 +81,14 @@ inline Linear stair(time_ns window_ns, time_ns offset_ns, time_ns period_ns) {
 
 // ---- executors and chains ----
 
-// Which ready callback a free lane takes. any_order: nothing is known but that it takes one. ready_set: one of a cached
-// set in which each callback has one place, but for timers, which are added as they expire (TIDE_POLICY_READYSET; the
-// model of Casini et al. 2019 and Blass et al. 2021). wait_set: the same, and timers are cached, too (rclcpp of Jazzy
+// Which ready callback a free lane takes. any_order: an arbitrary one. ready_set: one of a cached set that contains
+// each callback once, except timers, which are added as they expire (TIDE_POLICY_READYSET; the
+// model of Casini et al. 2019 and Blass et al. 2021). wait_set: the same with cached timers (rclcpp of Jazzy
 // on one thread). priority: always the most important one.
 enum class Policy { any_order, ready_set, wait_set, priority };
 
-// Whether what is proved of executors of one policy holds for an executor of another. A timer that is cached runs no
-// more often than one that is not.
+// Whether a bound proved for one policy holds for an executor of another. A cached timer runs at most as often as a
+// live one.
 constexpr bool holds_for(Policy proved, Policy executor) {
   return proved == executor || proved == Policy::any_order ||
          (proved == Policy::ready_set && executor == Policy::wait_set);
@@ -99,7 +98,7 @@ constexpr bool holds_for(Policy proved, Policy executor) {
 const char *name_of(Policy policy);
 std::optional<Policy> policy_of(std::string_view name);
 
-// A thread of an executor: budget_ns of processor time in every period_ns. Equal values mean a core of its own.
+// A thread of an executor: budget_ns of processor time in every period_ns. Equal values mean a dedicated core.
 struct Lane {
   time_ns budget_ns = 1;
   time_ns period_ns = 1;
@@ -107,8 +106,8 @@ struct Lane {
   bool operator==(const Lane &) const = default;
 };
 
-// The most that a time in a model may be (eleven days), and the most callbacks a chain may have. Together they keep
-// every sum of the model below kNeverNs.
+// Largest time in a model (eleven days), and most callbacks of a chain. Together they keep every sum of the model below
+// kNeverNs.
 inline constexpr time_ns kLongestTimeNs = 1'000'000'000'000'000;
 inline constexpr size_t kMostCallbacks = 1000;
 inline constexpr size_t kMostLanes = 1024;
@@ -121,7 +120,7 @@ struct Callback {
   std::string name;
   time_ns execution_ns = 0;  // worst case, at least 1
   int group = kReentrant;    // index of its mutually exclusive group in the executor
-  int64_t priority = 0;      // its own, in place of what its chain gives it; 0: none. Larger is more important
+  int64_t priority = 0;      // its own, overriding its chain's; 0: none. Larger is more important
   time_ns least_ns = 0;      // shortest execution
 };
 
@@ -150,7 +149,7 @@ struct Member {
 
 class Executor {
  public:
-  // Trusts its arguments: System::build() and the generator check or make them.
+  // Does not check its arguments: System::build() and the generator do.
   Executor(std::string name, Policy policy, std::vector<Lane> lanes, std::vector<Chain> chains,
            std::vector<std::string> groups = {});
 
@@ -160,11 +159,11 @@ class Executor {
   const std::vector<Chain> &chains() const { return chains_; }
   const std::vector<std::string> &groups() const { return groups_; }
   const std::vector<std::vector<Member>> &members() const { return members_; }  // of each group
-  bool dedicated() const { return dedicated_; }                                 // every lane is
-  bool has_groups() const { return has_groups_; }                               // with at least one member
-  bool own_priorities() const { return own_priorities_; }                       // of all callbacks
+  bool dedicated() const { return dedicated_; }                                 // every lane has a dedicated core
+  bool has_groups() const { return has_groups_; }                               // groups with at least one member
+  bool own_priorities() const { return own_priorities_; }                       // all callbacks have their own priority
 
-  // Chains from the most to the least important, and the place of each chain in that order.
+  // Chains from the most to the least important, and the index of each chain in that order.
   const std::vector<size_t> &order() const { return order_; }
   size_t rank(size_t chain) const { return rank_[chain]; }
   bool above(size_t left, size_t right) const { return rank_[left] < rank_[right]; }
@@ -218,12 +217,11 @@ struct GroupEntry {
   std::string executor;
 };
 
-// A chain that passes through several executors: each segment is a chain of its own, and between two of them lies a
-// propagation delay.
+// A chain over several executors: each segment is a separate chain, with a propagation delay between two of them.
 struct PathEntry {
   std::string name;
   std::vector<std::string> segments;
-  std::vector<time_ns> delays_ns;  // one fewer than segments
+  std::vector<time_ns> delays_ns;  // one less than segments
   time_ns deadline_ns = 0;
 };
 
@@ -272,26 +270,26 @@ struct Built {
 Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, time_ns deadline_ns, int64_t priority);
 
 // ---- supply ----
-// How much processor time a lane, or all lanes of an executor together, can and must give within a window.
+// Least and greatest processor time of a lane, or of all lanes of an executor together, in a window.
 
 // The least supply of a lane in any window of this length (Shin and Lee).
 time_ns least_supply_ns(const Lane &lane, time_ns window_ns);
 // The most supply of a lane in any window of this length.
 time_ns most_supply_ns(const Lane &lane, time_ns window_ns);
-// The shortest window that is certain to give this much.
+// The shortest window that is guaranteed to supply this much.
 time_ns window_for_ns(const Lane &lane, time_ns supply_ns);
 
-// All lanes of an executor. Keeps a reference to them.
+// Supply of all lanes of an executor. Keeps a reference to them.
 class Supply {
  public:
   explicit Supply(const std::vector<Lane> &lanes);
 
   time_ns lanes() const { return static_cast<time_ns>(lanes_.size()); }
   bool dedicated() const { return dedicated_; }
-  // The sum of the least supplies: valid for lanes that do not know of each other.
+  // The sum of the least supplies: valid for independent lanes.
   Linear least(time_ns window_ns) const;
   time_ns window_for_ns(time_ns supply_ns) const;
-  // The same for the worst single lane: what a callback that has started may have to wait.
+  // The same for the worst single lane: the longest time that a started callback needs.
   time_ns worst_window_for_ns(time_ns supply_ns) const;
   // The most supply of all lanes that can pass while one of them executes a callback of this length: the lane that
   // holds it may be out of budget while the others are not.

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The analysis as a module of Python (tools/tide/analysis/native.pyi is its manual): descriptions in, results out that
-// nobody can change. The interpreter is free for other threads while bounds are computed.
+// SPDX-License-Identifier: Apache-2.0 The analysis as a module of Python (tools/tide/analysis/native.pyi is its
+// manual): descriptions in, immutable results out. Other Python threads run while bounds are computed.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -22,8 +21,8 @@ namespace tide::analysis {
 namespace {
 
 // ---- reading ----
-// A document is a dictionary with the members of Description (model.h) or LinkSystem (link.h); what is absent has the
-// value that stands there. An executor has `threads` on cores of their own or `lanes`; a callback of a link is on the
+// A document is a dictionary with the members of Description (model.h) or LinkSystem (link.h); absent members have the
+// defaults there. An executor has `threads` on dedicated cores, or `lanes`; a callback of a link is on the
 // client unless its `executor` names a host.
 
 [[noreturn]] void refuse(const std::vector<std::string> &errors) {
@@ -32,7 +31,7 @@ namespace {
   throw std::invalid_argument(text);
 }
 
-// Takes the members of one dictionary; what nobody took is an error, and each error names the entry.
+// Reads the members of one dictionary; an unread member is an error, and each error names the entry.
 class Fields {
  public:
   Fields(nb::handle entry, std::string where, std::vector<std::string> &errors)
@@ -112,7 +111,7 @@ class Fields {
     handle(inner);
   }
 
-  // kind: of an entry; errors name it inside this one, unless this one is the whole document.
+  // kind: of an entry; errors name it within this one, unless this is the whole document.
   template <class Handle>
   void each(const char *name, const std::string &kind, Handle handle) {
     const nb::object value = member(name);
@@ -334,7 +333,7 @@ LinkSystem link_system_of(const nb::dict &document) {
 
 // ---- bounding ----
 
-using Share = std::pair<std::string, time_ns>;  // a chain or a reason, and what it accounts for
+using Share = std::pair<std::string, time_ns>;  // a chain or a reason, and its share
 
 struct NamedBreakdown {
   Breakdown parts;
@@ -381,7 +380,7 @@ struct LinkChainAnswer {
   time_ns reached_ns = 0, limit_ns = 0;
   time_ns lateness_ns = 0;
   StreamUse up, down;
-  // The name of a part and its time; whose it is, if anybody's. reached_parts: of the root, without a bound.
+  // Name and time of a part, and its chain, if any. reached_parts: parts of the root, if there is no bound.
   std::vector<std::pair<Share, std::string>> parts, reached_parts;
   std::vector<std::string> depends_on;
 };
@@ -534,8 +533,8 @@ struct Judge {
   int64_t met = 0;
 };
 
-// only_safe: the four safe analyses, and whether a set is schedulable at all; else each as published, as safe and as
-// tight as it can be.
+// only_safe: the four safe analyses, and whether a set is schedulable at all; else each analysis as published, safe and
+// tight.
 std::vector<Judge> judges_of(bool only_safe) {
   Options verdict, refined, tight;
   verdict.only_verdict = true;
@@ -626,7 +625,7 @@ nb::tuple parts_of(const std::vector<std::pair<Share, std::string>> &parts) {
   return nb::tuple(list);
 }
 
-// Shares of the window as the demand is divided, and what the last callback needs behind it.
+// Parts of the window's demand, and the rest of the last callback.
 nb::tuple window_parts_of(const ChainAnswer &answer) {
   if (!answer.breakdown) return nb::make_tuple();
   __extension__ typedef __int128 Wide;
@@ -744,7 +743,7 @@ void bind_results(nb::module_ &module) {
 
 NB_MODULE(native, module) {
   using namespace tide::analysis;
-  nb::set_leak_warnings(false);  // results may live as long as the interpreter, which then frees none of them
+  nb::set_leak_warnings(false);  // results may live until the interpreter ends, which then does not free them
   bind_results(module);
   module.def(
       "bound_executors",

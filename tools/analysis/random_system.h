@@ -65,15 +65,15 @@ class RandomSystem {
     return {"crowded", policy, std::move(lanes), std::move(chains), {"one", "two"}};
   }
 
-  // Two frequent chains, a long one of short callbacks and a less important one of long callbacks: what blocks again
-  // and again.
+  // Two frequent chains, a long one of short callbacks and a less important one of long callbacks: which block
+  // repeatedly.
   Executor blocking_family() {
     std::vector<Chain> chains;
     for (int index = 0; index < 2; ++index) {
       const time_ns period = within(8, 9);
       chains.push_back(make_chain({within(3, 4)}, period, period, 4 - index));
     }
-    // One draw in a statement: a seed is the same system whatever order a compiler evaluates arguments in.
+    // One draw in each statement, so that a seed gives the same system whatever a compiler's order of evaluation.
     const time_ns middle_ns = within(1, 2);
     const auto middle_count = static_cast<size_t>(within(2, 8));
     const time_ns low_ns = within(2, 6);
@@ -86,7 +86,7 @@ class RandomSystem {
   // Releases that keep to period and jitter, executions within the worst case, budgets anywhere in their periods.
   Scenario scenario(const Executor &executor, time_ns end) {
     Scenario scenario;
-    const bool heavy = chance(50);  // all as often and as long as they may
+    const bool heavy = chance(50);  // all as frequent and as long as allowed
     for (const Chain &chain : executor.chains()) {
       scenario.releases.emplace_back();
       const bool dense = heavy || chance(60);
@@ -108,7 +108,7 @@ class RandomSystem {
     return scenario;
   }
 
-  // One change that keeps to what the executor's chains may do.
+  // One change within the limits of the executor's chains.
   void change(Scenario &scenario, const Executor &executor) {
     const auto chain = static_cast<size_t>(within(0, static_cast<time_ns>(scenario.releases.size()) - 1));
     std::vector<Release> &releases = scenario.releases[chain];
@@ -134,7 +134,7 @@ class RandomSystem {
   }
 
  private:
-  // Later by as much, the first of these and all behind it; no nearer to each other than before.
+  // Delays the first of these and all later releases, without reducing any distance.
   static void delay(std::vector<Release> &releases, size_t first, time_ns by) {
     for (size_t index = first; index < releases.size(); ++index) releases[index].at_ns += by;
   }

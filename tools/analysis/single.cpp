@@ -11,11 +11,11 @@ namespace tide::analysis {
 namespace {
 
 // ---- busy windows ----
-// Of an executor with one thread, in which it always has something to do.
+// Intervals in which an executor with one thread is never idle.
 
-// How far bounds are looked for: where demand and supply grow alike there is none.
+// Limit of the search: if demand and supply grow at the same rate there is no bound.
 constexpr int kMostWindowSteps = 100'000;
-// Of a chain in one busy window, so that all chains are bounded in a second.
+// Limit for a chain in one busy window, so that all chains take at most a second.
 constexpr time_ns kMostInstances = 5'000;
 time_ns longest_window_ns(const Executor &executor) {
   time_ns longest_ns = 0, sum_ns = 0;
@@ -31,7 +31,7 @@ time_ns arrivals(const Chain &chain, time_ns window_ns) {
   return window_ns <= 0 ? 0 : divide_up(add(window_ns, chain.jitter_ns), chain.period_ns);
 }
 
-// The least window from `window_ns` on that is certain to supply the demand in it; the demand never falls.
+// The least window from `window_ns` on that is guaranteed to supply its demand; the demand is non-decreasing.
 template <class Demand>
 std::optional<time_ns> supplied_window(const Supply &supply, time_ns most_ns, Demand demand, time_ns window_ns = 1) {
   for (int step = 0; step < kMostWindowSteps && window_ns <= most_ns; ++step) {
@@ -45,7 +45,7 @@ std::optional<time_ns> supplied_window(const Supply &supply, time_ns most_ns, De
 // ---- as published ----
 // docs/analysis/single_thread.md has the sources.
 
-// What all chains but one, or all chains, may execute in a window.
+// Demand of all chains, or all but one, in a window.
 time_ns requested_ns(const Executor &executor, time_ns window_ns, size_t but) {
   time_ns sum_ns = 0;
   for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
@@ -55,9 +55,9 @@ time_ns requested_ns(const Executor &executor, time_ns window_ns, size_t but) {
   return sum_ns;
 }
 
-// A callback in the words of the round-robin-aware analysis.
+// A callback in the terms of the round-robin-aware analysis.
 struct Polled {
-  time_ns period_ns = 0, jitter_ns = 0;  // of its activations
+  time_ns period_ns = 0, jitter_ns = 0;  // period and jitter of its activations
   time_ns execution_ns = 0;
   time_ns response_ns = 0;
   bool timer = false;
@@ -86,7 +86,7 @@ class RoundRobin {
   }
 
  private:
-  // The response of each callback by itself; an activation is as late as the response of the one before it.
+  // The response of each callback by itself; an activation is late by the response of the preceding callback.
   bool settle() {
     for (int round = 0; round < kMostRounds; ++round) {
       carry_jitter();
@@ -111,7 +111,7 @@ class RoundRobin {
     }
   }
 
-  // Of the callbacks first to last - 1 in a row.
+  // Response of the successive callbacks first to last - 1.
   std::optional<time_ns> response(size_t first, size_t last) const {
     time_ns points = 0;
     for (size_t callback = first; callback < last; ++callback)
@@ -138,7 +138,7 @@ class RoundRobin {
   Supply supply_;
   time_ns most_ns_;
   std::vector<Polled> callbacks_;
-  std::vector<size_t> first_;  // callback of each chain, and one behind the last
+  std::vector<size_t> first_;  // callback of each chain, plus one past the last
 };
 
 // Casini, Blass, Luetkebohle, Brandenburg 2019, Lemma 8: a chain on one executor.
@@ -165,7 +165,7 @@ std::optional<time_ns> casini_lemma8(const Executor &executor, size_t index) {
     });
     if (!found_ns) return std::nullopt;
     worst_ns = std::max(worst_ns, *found_ns - offset_ns);
-    offset_ns = arrivals(chain, offset_ns + 1) * chain.period_ns - chain.jitter_ns;  // where the next may be released
+    offset_ns = arrivals(chain, offset_ns + 1) * chain.period_ns - chain.jitter_ns;  // offset of the next release
   }
   return worst_ns;
 }
@@ -201,8 +201,8 @@ std::optional<time_ns> picas_theorem1(const Executor &executor, size_t index) {
   return add(*response_ns, chain.period_ns);
 }
 
-// In a busy window nothing is pending at its begin, so what comes in at a callback in it comes from activations of its
-// chain in it: the curve of the chain, without the response times of the callbacks before it (their Definition 4).
+// At the start of a busy window nothing is pending, so activations of a callback in it come from releases of its chain
+// in it: the chain's arrival curve, without the response times of preceding callbacks (their Definition 4).
 struct Activated {
   const Chain *chain = nullptr;
   time_ns execution_ns = 0;
@@ -247,7 +247,8 @@ class BusyWindowAware {
     return false;
   }
 
-  // Of the callbacks first to last - 1 in a row, over all offsets at which the last of them may be activated.
+  // Response of the successive callbacks first to last - 1, over all offsets at which the last of them may be
+  // activated.
   std::optional<time_ns> response(size_t first, size_t last) const {
     time_ns points = 0;
     for (size_t callback = first; callback < last; ++callback)
@@ -268,14 +269,14 @@ class BusyWindowAware {
       });
       if (!started_ns) return std::nullopt;
       const time_ns ended_ns = supply_.window_for_ns(add(supply_.least(*started_ns).value - 1, end.execution_ns));
-      // Where a chain's own activation is in the window is not known; of one callback it is the offset.
+      // The position of a chain's own activation in the window is unknown; for a single callback it is the offset.
       worst_ns = std::max(worst_ns, last - first == 1 ? ended_ns - offset_ns : ended_ns);
     }
     return worst_ns;
   }
 
-  // Their Definition 5: what is activated in the window, and not more often than once for each activation before the
-  // offset, each polling point behind it and the rest of the set.
+  // Their Definition 5: activations in the window, at most one for each activation before the offset, each polling
+  // point after it and the rest of the set.
   time_ns others_ns(size_t but, time_ns window_ns, time_ns offset_ns, time_ns points) const {
     time_ns sum_ns = 0;
     for (size_t other = 0; other < callbacks_.size(); ++other) {
@@ -289,10 +290,10 @@ class BusyWindowAware {
     return sum_ns;
   }
 
-  // Where one of the numbers of activations changes.
+  // Offsets at which a number of activations changes.
   std::vector<time_ns> offsets(const Chain &own, time_ns until_ns) const {
     std::vector<time_ns> all{0};
-    if (until_ns > 1) all.push_back(1);  // what is activated at the begin of the window is before it
+    if (until_ns > 1) all.push_back(1);  // activations at the start of the window precede it
     for (const Chain &chain : executor_.chains()) {
       for (time_ns at_ns = chain.period_ns - chain.jitter_ns; at_ns < until_ns; at_ns += chain.period_ns) {
         if (at_ns < 0) continue;
@@ -311,23 +312,23 @@ class BusyWindowAware {
   Supply supply_;
   time_ns most_ns_;
   std::vector<Activated> callbacks_;
-  std::vector<size_t> first_;  // callback of each chain, and one behind the last
+  std::vector<size_t> first_;  // callback of each chain, plus one past the last
 };
 
-// The same, Theorem 3: besides, what is activated in a busy window is counted from its begin, where nothing is pending.
+// The same, Theorem 3: additionally counts activations from the start of a busy window, where nothing is pending.
 std::optional<time_ns> blass_theorem3(const Executor &executor, size_t chain) {
   return BusyWindowAware(executor).bound(chain);
 }
 
 // ---- safe bounds ----
 
-// A bound and what it is made of. The breakdown's window ends when the last callback starts.
+// A bound and its parts. The breakdown's window ends when the last callback starts.
 struct Found {
   time_ns bound_ns = 0;
   Breakdown parts;
 };
 
-// What may still be looked at: shares of chains. Where nothing is left there is no bound.
+// Remaining effort, in shares of chains. Without any left there is no bound.
 struct Effort {
   int64_t left = std::numeric_limits<int64_t>::max();
   bool spend(const Executor &executor) {
@@ -336,7 +337,7 @@ struct Effort {
   }
 };
 
-// The least window from `from_ns` on whose supply exceeds the demand; no lesser one may do.
+// The least window from `from_ns` on whose supply exceeds the demand; no smaller one may suffice.
 template <class Demand>
 std::optional<time_ns> least_window(const Executor &executor, Effort &effort, time_ns most_ns, Demand demand,
                                     time_ns from_ns = 1) {
@@ -344,12 +345,12 @@ std::optional<time_ns> least_window(const Executor &executor, Effort &effort, ti
   return supplied_window(Supply(executor.lanes()), most_ns, more, from_ns);
 }
 
-// Once the last callback has started nothing else runs, so the lane needs to give what went before and the callback.
+// Once the last callback has started nothing else runs, so the lane must supply the preceding work and the callback.
 time_ns end_ns(const Executor &executor, const Chain &chain, time_ns before_ns) {
   return Supply(executor.lanes()).window_for_ns(add(before_ns, chain.last_ns));
 }
 
-// A breakdown of a bound, of which the last callback takes what it executes.
+// Breaks a bound down into parts; the last callback accounts for its execution.
 Found found(const Executor &executor, size_t index, time_ns bound_ns, Breakdown parts) {
   const Chain &chain = executor.chains()[index];
   parts.finish_ns = std::min(chain.last_ns, bound_ns);
@@ -359,8 +360,8 @@ Found found(const Executor &executor, size_t index, time_ns bound_ns, Breakdown 
   return {bound_ns, std::move(parts)};
 }
 
-// The worst instance of a busy window. goes_first: what others may execute in it, and their shares if they are asked
-// for; own: what the chain itself executes in a window until the last callback of instance `number` starts.
+// The worst instance of a busy window. goes_first: demand of others in it, and their shares on request; own: demand of
+// the chain itself in a window until the last callback of instance `number` starts.
 template <class GoesFirst, class Own>
 std::optional<Found> worst_instance(const Executor &executor, size_t index, Effort &effort, GoesFirst goes_first,
                                     Own own, time_ns blocking_ns = 0) {
@@ -382,7 +383,7 @@ std::optional<Found> worst_instance(const Executor &executor, size_t index, Effo
     };
     const auto started_ns = least_window(executor, effort, add(most_ns, *length_ns), before, from_ns);
     if (!started_ns) return std::nullopt;
-    from_ns = *started_ns;  // of the next instance it is no less
+    from_ns = *started_ns;  // a lower limit for the next instance
     const time_ns late_ns = std::max<time_ns>(0, number * chain.period_ns - chain.jitter_ns);
     const time_ns response_ns = end_ns(executor, chain, before(*started_ns)) - late_ns;
     if (response_ns <= worst_ns) continue;
@@ -399,7 +400,7 @@ std::optional<Found> worst_instance(const Executor &executor, size_t index, Effo
   return found(executor, index, worst_ns, std::move(parts));
 }
 
-// What the chains that `counts` execute of what is released in a window.
+// Executions of the chains selected by `counts` that are released in a window.
 template <class Counts>
 time_ns released_ns(const Executor &executor, time_ns window_ns, std::vector<time_ns> *shares_ns, Counts counts) {
   time_ns sum_ns = 0;
@@ -413,8 +414,8 @@ time_ns released_ns(const Executor &executor, time_ns window_ns, std::vector<tim
   return sum_ns;
 }
 
-// Whatever the order: everything that is released in the busy window may go first, of later own instances all but the
-// last callback, which takes the instances in order.
+// Whatever the order: everything released in the busy window may go first, including later own instances without their
+// last callback, which runs the instances in order.
 std::optional<Found> any_order_found(const Executor &executor, size_t index, Effort &effort) {
   const Chain &chain = executor.chains()[index];
   return worst_instance(
@@ -428,7 +429,7 @@ std::optional<Found> any_order_found(const Executor &executor, size_t index, Eff
       });
 }
 
-// More important chains, and one less important callback that has begun.
+// More important chains, and one less important callback that has started.
 std::optional<Found> by_priority_found(const Executor &executor, size_t index, Effort &effort) {
   time_ns blocking_ns = 0;
   for (size_t other = 0; other < executor.chains().size(); ++other) {
@@ -445,9 +446,9 @@ std::optional<Found> by_priority_found(const Executor &executor, size_t index, E
       blocking_ns);
 }
 
-// A set runs each callback once, but where they are live the timers, which run as often as they are released. What
-// becomes ready is in the next set, so that a chain of n callbacks is over after the rest of one set and n more, and an
-// instance of another comes no further than a callback in each of them.
+// A set runs each callback once; live timers run as often as they are released. A callback that becomes ready is in the
+// next set. So a chain of n callbacks ends after the rest of one set and n more, and an instance of another chain
+// advances by at most one callback in each.
 class ReadySets {
  public:
   ReadySets(const Executor &executor, Effort &effort, bool live_timers)
@@ -469,7 +470,7 @@ class ReadySets {
       for (size_t other = 0; other < executor_.chains().size(); ++other) {
         if (other == index) continue;
         time_ns instances = instances_[other];
-        // Those that are pending at the begin came in no earlier than their own bound before it.
+        // Instances pending at the start were released at most their own bound earlier.
         if (plain_ns[other])
           instances = std::min(instances, arrivals(executor_.chains()[other], add(window_ns, *plain_ns[other])));
         const time_ns share_ns = in_sets_ns(other, sets(chain), instances, rows);
@@ -497,8 +498,8 @@ class ReadySets {
     return live_timers_ && chain.timer ? chain.callbacks.front().execution_ns : 0;
   }
 
-  // For a number of sets: the most that so many callbacks in a row of each chain execute, without a live timer, and
-  // what all chains execute.
+  // For a number of sets: greatest execution of that many successive callbacks of each chain, without a live timer, and
+  // of all chains.
   struct Rows {
     std::vector<time_ns> longest_ns;
     time_ns all_ns = 0;
@@ -515,7 +516,7 @@ class ReadySets {
     return rows;
   }
 
-  // With all instances of a busy window.
+  // The bound that counts all instances of a busy window.
   std::optional<time_ns> plain(size_t index) {
     const Chain &chain = executor_.chains()[index];
     const Rows &rows = rows_of(sets(chain));
@@ -531,12 +532,12 @@ class ReadySets {
                                                    multiply(instances, rows.longest_ns[index])));
   }
 
-  // Each instance must find none of its own before it.
+  // Valid only if no earlier instance of the chain is pending.
   static std::optional<time_ns> within_period(const Chain &chain, time_ns response_ns) {
     return add(response_ns, chain.jitter_ns) > chain.period_ns ? std::nullopt : std::optional(response_ns);
   }
 
-  // The most that so many callbacks in a row execute, of those from the first on.
+  // Greatest execution of `count` successive callbacks, from `first` on.
   static time_ns longest_row_ns(const Chain &chain, time_ns count, size_t first) {
     const std::vector<Callback> &callbacks = chain.callbacks;
     time_ns row_ns = 0, longest_ns = 0;
@@ -572,7 +573,7 @@ std::optional<time_ns> bound_of(const Executor &executor, size_t index) {
   return found ? std::optional(found->bound_ns) : std::nullopt;
 }
 
-// No bound of one thread depends on another chain being in time.
+// Bounds of one thread do not depend on other chains' punctuality.
 ChainResult chain_result(const Executor &executor, size_t index, const std::optional<Found> &found,
                          const SingleThreadAnalysis &analysis) {
   ChainResult chain;
@@ -590,7 +591,7 @@ ChainResult chain_result(const Executor &executor, size_t index, const std::opti
 
 using enum Policy;
 using enum Variant;
-// A safe bound and what finds its parts.
+// A safe bound and the function that finds its parts.
 struct Safe {
   std::string_view name;
   std::optional<Found> (*find)(const Executor &executor, size_t chain, Effort &effort);
@@ -627,7 +628,7 @@ std::optional<Found> find_bound(const SingleThreadAnalysis &analysis, const Exec
   if (!bound_ns) return std::nullopt;
   Breakdown parts;
   parts.interference_ns.assign(executor.chains().size(), 0);
-  parts.finish_ns = *bound_ns;  // of what is published there is only the whole
+  parts.finish_ns = *bound_ns;  // published bounds have no parts
   return Found{*bound_ns, std::move(parts)};
 }
 

@@ -26,9 +26,9 @@ namespace {
 // ---- callbacks with priorities of their own ----
 // Executors whose callbacks have priorities that do not come from their chains (Callback::priority).
 //
-// Each chain is bounded in an order of its own: whatever is not below all of its callbacks may go first. What is below
-// all of them can only have begun before it, so a chain that has such callbacks and others stands there as two, each
-// with its own execution and the whole chain's deadline: either half executes within the response of the chain.
+// Each chain is bounded in its own order: a callback that is not below all of its callbacks may go first. Callbacks
+// below all of them can only have started before. So a chain with both kinds is split in two, each with its own
+// execution and the whole chain's deadline: either half executes within the response of the chain.
 
 constexpr int64_t kBeside = int64_t{1} << 40, kAbove = int64_t{1} << 41;
 
@@ -38,11 +38,11 @@ int64_t lowest(const Chain &chain) {
   return least;
 }
 
-// An executor as one of its chains sees it. Chains and callbacks have no names there.
+// An executor in the order of one of its chains, without names of chains and callbacks.
 struct View {
   Executor executor;
-  std::vector<size_t> origin;  // of each of its chains
-  size_t subject = 0;          // the chain that sees
+  std::vector<size_t> origin;  // index in the executor of each of its chains
+  size_t subject = 0;          // the chain whose order it is
 };
 
 View view_of(const Executor &executor, size_t subject) {
@@ -80,7 +80,7 @@ std::vector<View> own_order_views(const Executor &executor) {
   return views;
 }
 
-// What an instance of `other` may execute before `chain`.
+// Execution of an instance of `other` that may go before `chain`.
 time_ns before_ns(const Executor &executor, size_t other, size_t chain) {
   const Chain &entry = executor.chains()[other];
   if (other == chain || executor.policy() != Policy::priority) return entry.execution_ns;
@@ -94,21 +94,21 @@ time_ns before_ns(const Executor &executor, size_t other, size_t chain) {
 // ---- one executor ----
 // Bounds of one executor that hold whether or not its deadlines are met, and why a chain has none.
 //
-// A bound takes for granted how late the other chains may be. That may be any value, their deadlines or another one, as
-// long as the bounds that follow from it keep to it: then there is no first moment in which one of them is broken.
-// Where deadlines do not do, the least such values are looked for from below.
+// A bound assumes how late the other chains may be. Any value is valid, deadlines or others, if the resulting bounds
+// stay within it: then there is no first moment at which one of them is broken. If deadlines fail, the least such
+// values are searched from below.
 
 constexpr int kMostRaises = 400;
-constexpr int kExactPasses = 24;  // after them values are raised a little further, which keeps the passes few
+constexpr int kExactPasses = 24;  // afterwards values are raised a little more, to limit the passes
 
 time_ns longest_response_ns(time_ns deadline_ns, time_ns period_ns) {
   return multiply(kMostTimesLate, std::max(deadline_ns, period_ns));
 }
 
-// The bounds of an executor, for release jitters that only grow.
+// The bounds of an executor, for non-decreasing release jitters.
 class Confirmed {
  public:
-  // number: of the executor in its system. work: what may still be spent; counted down.
+  // number: index of the executor in its system. work: remaining effort; counted down.
   Confirmed(const Executor &executor, size_t number, const Options &options, int64_t &work)
       : executor_(executor),
         number_(number),
@@ -130,13 +130,13 @@ class Confirmed {
     find_overload();
   }
 
-  // Nothing is known of the releases of a chain any more. Takes effect with the next find().
+  // The releases of a chain are no longer known. Takes effect with the next find().
   void lose(size_t chain, const Shortfall &why) {
     if (unordered_) unordered_->lose(chain, why);
     if (is_lost(chain)) return;
     lost_[chain] = 1;
     lose_from(chain,
-              why);  // others may have bounds beside one that has none, but not beside one of which nothing is known
+              why);  // others may have bounds beside a chain without a bound, but not beside one with unknown releases
   }
 
   void find(const std::vector<time_ns> &jitter_ns) {
@@ -154,7 +154,7 @@ class Confirmed {
     }
     for (int pass = 0; from_below_; ++pass) {
       const Executor presumed = released.with_deadlines(allowed_ns_);
-      if (pass == kMostRaises) work_ = 0;  // there is no end to it
+      if (pass == kMostRaises) work_ = 0;  // it does not converge
       result_ = views_.empty() ? analysed(presumed, true) : analysed_views(jitter_ns);
       if (raise(pass >= kExactPasses)) continue;
       if (options_.refine && views_.empty()) {
@@ -168,12 +168,12 @@ class Confirmed {
 
   bool is_lost(size_t chain) const { return lost_[chain] != 0; }
 
-  // `sound` and `response_ns` of a chain come and go together; met and guaranteed are those of its deadline.
+  // A chain has `sound` exactly if it has `response_ns`; met and guaranteed refer to its deadline.
   const Result &result() const { return result_; }
-  const std::optional<Shortfall> &why(size_t chain) const { return why_[chain]; }  // it has no bound
+  const std::optional<Shortfall> &why(size_t chain) const { return why_[chain]; }  // reason of a chain without a bound
 
  private:
-  // In the long run only what goes before a chain takes time from it.
+  // In the long run only more important chains take time from a chain.
   void find_overload() {
     using Share = long double;
     Share given = 0;
@@ -193,7 +193,7 @@ class Confirmed {
     }
   }
 
-  // What goes after a chain of which nothing is known has no bound either.
+  // Chains below one with unknown releases have no bound either.
   void lose_from(size_t chain, const Shortfall &why, bool alone = false) {
     for (size_t other = 0; other < why_.size(); ++other) {
       if (why_[other] || before_ns(executor_, chain, other) <= 0) continue;
@@ -208,7 +208,7 @@ class Confirmed {
     return late;
   }
 
-  // presume: what deadlines say of the others is going to be confirmed.
+  // presume: the deadlines of the others will be confirmed later.
   Result analysed(const Executor &executor, bool presume) {
     Options options = options_;
     options.most_work = std::max<int64_t>(work_, 0);
@@ -220,7 +220,7 @@ class Confirmed {
     return sharpened(alone_, std::move(result));
   }
 
-  // Each chain in its own order, with what the others are taken to do.
+  // Analyses each chain in its own order, with the assumed responses of the others.
   Result analysed_views(const std::vector<time_ns> &jitter_ns) {
     Result result;
     result.analysis = &fitting_analysis(executor_);
@@ -310,7 +310,7 @@ class Confirmed {
     return why;
   }
 
-  // True: values were raised, or a chain was lost, and bounds have to be found anew.
+  // True: values were raised, or a chain was lost, and bounds must be computed again.
   bool raise(bool further) {
     bool changed = false;
     for (const size_t chain : executor_.order()) {
@@ -329,7 +329,7 @@ class Confirmed {
     return changed;
   }
 
-  // Each alive chain keeps to what it is taken to do.
+  // True if each live chain stays within its assumed response.
   bool confirmed(const Result &result) const {
     for (size_t chain = 0; chain < why_.size(); ++chain) {
       if (!why_[chain] && !result.chains[chain].sound) return false;
@@ -337,7 +337,7 @@ class Confirmed {
     return true;
   }
 
-  // Deadlines are those of the description again.
+  // Restores the deadlines of the description.
   void conclude() {
     std::optional<Shortfall> first;
     for (const size_t chain : executor_.order()) {
@@ -362,12 +362,12 @@ class Confirmed {
   int64_t &work_;
   Result result_;
   std::vector<char> lost_;
-  std::vector<ChainResult> alone_;  // those that need no other chain to be in time
-  std::vector<View> views_;         // where callbacks have priorities of their own
+  std::vector<ChainResult> alone_;  // results that do not depend on other chains' punctuality
+  std::vector<View> views_;         // if callbacks have their own priorities
   std::unique_ptr<Executor> unordered_executor_;
-  std::unique_ptr<Confirmed> unordered_;  // the same in any order
+  std::unique_ptr<Confirmed> unordered_;  // the same for any order
   std::vector<std::optional<Shortfall>> why_;
-  std::vector<time_ns> allowed_ns_;  // how late each chain is taken to be, when deadlines do not do
+  std::vector<time_ns> allowed_ns_;  // assumed lateness of each chain, if deadlines fail
   bool from_below_ = false;
 };
 
@@ -402,7 +402,7 @@ class Composition {
   const std::optional<Shortfall> &why(const Place &place) const { return executors_[place.executor].why(place.chain); }
   time_ns &jitter_ns(const Place &place) { return jitter_ns_[place.executor][place.chain]; }
 
-  // Whether a segment is released later than was supposed, or nobody knows how late. A segment's jitter is what lies
+  // True if a segment is released later than assumed, or with unknown lateness. A segment's jitter is what lies
   // between its latest release and its earliest, which is that of a path whose callbacks all take their shortest time.
   bool carry_jitter(bool further) {
     bool changed = false;
@@ -418,7 +418,7 @@ class Composition {
           changed = true;
           continue;
         }
-        // Also of one that has no bound: how late it is released is in the bounds of others.
+        // Also for a chain without a bound, as its release affects others' bounds.
         late_ns = add(late_ns, add(*at(before).response_ns, path.delays_ns[segment - 1]));
         time_ns &known_ns = jitter_ns(place);
         if (late_ns - early_ns <= known_ns) {
@@ -439,7 +439,7 @@ class Composition {
 
   void lose(const Place &place, const Shortfall &why) { executors_[place.executor].lose(place.chain, why); }
 
-  // What waits for another executor may still be released later than is known.
+  // Chains that depend on another executor may be released later than computed so far.
   void give_up() {
     for (const Path &path : system_.paths()) {
       const Place &first = path.segments.front();
@@ -451,7 +451,7 @@ class Composition {
                        longest_response_ns(path.deadline_ns, period_ns)});
       }
     }
-    work_ = std::max<int64_t>(work_, kMostWork / 10);  // for what is left
+    work_ = std::max<int64_t>(work_, kMostWork / 10);  // for the remaining executors
   }
 
   SystemResult conclude() {

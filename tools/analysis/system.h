@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// All executors of a system, and the paths that lead through several of them; every analysis of one executor beside the
-// others.
+// SPDX-License-Identifier: Apache-2.0 All executors of a system, and the paths that lead through several of them;
+// comparison of all analyses for one executor.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +11,22 @@
 
 namespace tide::analysis {
 
-// No bound is looked for beyond so many times the longer of deadline and period.
+// Bounds are searched up to this multiple of the longer of deadline and period.
 inline constexpr time_ns kMostTimesLate = 10;
 
 // What fails first.
 struct Shortfall {
-  // overload: more is asked of the executor than its lanes give. too_long: nothing below the limit is enough.
-  // unsettled: a chain is released later and later, beyond the limit. effort: it was given up.
+  // overload: the demand exceeds the executor's supply. too_long: no window below the limit suffices. unsettled: a
+  // chain's release grows beyond the limit. effort: the search was given up.
   enum class Kind { overload, too_long, unsettled, effort };
   Kind kind = Kind::too_long;
-  size_t executor = 0, chain = 0;        // of overload the least important chain that is counted
-  time_ns reached_ns = 0, limit_ns = 0;  // but for overload
+  size_t executor = 0, chain = 0;        // for overload the least important chain counted
+  time_ns reached_ns = 0, limit_ns = 0;  // except for overload
   int64_t asked_permille = 0;            // of one core, for overload; rounded up
   int64_t given_permille = 0;            // rounded down
-  std::string_view part{};               // the largest one of what was reached; empty: none is known
+  std::string_view part{};               // largest part of the value reached; empty: unknown
   time_ns part_ns = 0;
-  std::optional<size_t> part_chain{};  // whose it is
+  std::optional<size_t> part_chain{};  // chain of that part
 };
 const char *name_of(Shortfall::Kind kind);
 
@@ -37,7 +36,7 @@ struct PathResult {
   bool met = false;
   bool guaranteed = false;
   std::vector<std::optional<time_ns>> segments_ns;
-  std::vector<time_ns> jitter_ns;  // with which each segment is released
+  std::vector<time_ns> jitter_ns;  // release jitter of each segment
   std::optional<Shortfall> why;    // there is no bound
 };
 
@@ -45,17 +44,16 @@ struct SystemResult {
   std::vector<Result> executors;  // in the order of the system; bounds hold whether or not deadlines are met
   std::vector<std::vector<std::optional<Shortfall>>> why;  // by executor and chain: why there is no bound
   std::vector<PathResult> paths;
-  bool settled = true;      // false: of some segment nobody knows how late it may be released
+  bool settled = true;      // false: the release of some segment is unknown
   bool guaranteed = false;  // every chain and every path is
 };
 
-// Applies to each executor its fitting safe analysis. A segment is released when the one before it ends, so its jitter
-// is all the time that may have passed until then; as bounds depend on jitter and jitter on bounds, this is repeated
-// from no jitter upwards until nothing changes, the path is later than makes sense (kMostTimesLate), or too much has
-// been looked at: a second at most.
+// Applies to each executor its fitting safe analysis. A segment is released when the preceding one ends, which
+// determines its jitter. Bounds depend on jitter and jitter on bounds, so this is iterated from no jitter upwards until
+// nothing changes, the path is too late (kMostTimesLate), or the effort is exhausted (a second at most).
 SystemResult analyse_system(const System &system, const Options &options = {});
 
-// The same of one executor by itself. work: shares of chains that may be looked at.
+// The same for one executor alone. work: remaining shares of chains.
 Result analyse_executor(const Executor &executor, const Options &options, int64_t work);
 
 struct Compared {
@@ -63,8 +61,8 @@ struct Compared {
   Result result;
 };
 
-// Published ones included, by theorem, then those for one thread. The executor is taken for itself: what comes in from
-// others is in its jitters.
+// Includes published analyses, by theorem, then those for one thread. The executor is analysed alone: influences of
+// others are in its jitters.
 std::vector<Compared> compare(const Executor &executor, const Options &options = {});
 
 }  // namespace tide::analysis

@@ -17,13 +17,13 @@ void note_share(const Situation &situation, size_t chain, time_ns share_ns) {
   if (situation.shares_ns != nullptr) (*situation.shares_ns)[chain] = share_ns;
 }
 
-// As long as the window leaves for waiting, once for each instance that can be under way.
+// Waiting time in the window, once for each instance that can be active.
 Linear room(const Situation &situation, time_ns copies, time_ns window_ns) {
   const Chain &self = situation.self();
   return scale({window_ns - (self.execution_ns - self.last_ns), 1, kNeverNs}, copies);
 }
 
-// Instances of a chain that can be under way at a time.
+// Number of instances of a chain that can be active at a time.
 time_ns under_way(const Situation &situation, size_t chain) {
   const Chain &entry = situation.executor.chains()[chain];
   return std::max<time_ns>(1, divide_up(situation.slack_ns[chain] + entry.execution_ns, entry.period_ns));
@@ -35,7 +35,7 @@ Linear share_of(const Situation &situation, size_t chain, Workload workload, tim
   return lesser(whole, room(situation, under_way(situation, chain), window_ns), window_ns);
 }
 
-// What the executor can supply without use for the chain while a callback of this length holds a group.
+// Supply that the chain cannot use while a callback of this length holds a group.
 time_ns holding_ns(const Situation &situation, time_ns execution_ns) {
   return situation.supply.passing_ns(execution_ns);
 }
@@ -61,19 +61,19 @@ Linear pool(const Situation &situation, time_ns size, time_ns window_ns, Copies 
 Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, time_ns window_ns) {
   return pool(situation, size, window_ns, [&](size_t blocker) {
     const Chain &chain = situation.executor.chains()[blocker];
-    // A chain that may be late can have any number of instances under way.
+    // A chain that may be late can have any number of active instances.
     if (situation.trusted[blocker] == 0) return constant(size);
     if (deadlines == Deadlines::constrained) return constant(1);
-    // What blocks at one stage runs at one moment, each copy in an instance of its own. (Worked examples count all that
-    // touch the window.)
+    // All callbacks that block a stage run at the same moment, each copy in a separate instance. (Worked examples count
+    // all instances that touch the window.)
     if (!situation.options.whole_instances) return constant(under_way(situation, blocker));
     return stair(window_ns, situation.slack_ns[blocker] + chain.execution_ns, chain.period_ns);
   });
 }
 
-// Of the callback under analysis only those instances go first that were released before and are still under way at the
-// release of this one: as many however short the window. (The window's count less one misses them where the window is
-// shorter than the callback; where it is longer it counts more, and worked examples count whole instances so.)
+// Instances of the callback under analysis go first only if they were released earlier and are still active at this
+// one's release, independent of the window's length. (The window's count less one misses them if the window is shorter
+// than the callback; for a longer window it counts more, and worked examples count whole instances this way.)
 Linear itself_before(const Situation &situation, const Linear &in_window) {
   const Chain &self = situation.self();
   const time_ns before = divide_up(situation.slack_ns[situation.chain] + self.execution_ns, self.period_ns) - 1;
@@ -90,8 +90,8 @@ time_ns series_ns(time_ns first_ns, time_ns step_ns, time_ns count) {
   return sum_ns > kNeverNs ? kNeverNs : static_cast<time_ns>(sum_ns);
 }
 
-// What the instances before the one under analysis may still have to execute at its release: each is over within its
-// allowed response, so that the one k periods earlier has that much time less k periods.
+// Remaining execution of earlier instances at the release of the one under analysis: each ends within its allowed
+// response, so the one k periods earlier has that time less k periods.
 time_ns left_of_earlier_ns(const Chain &chain, time_ns slack_ns) {
   const time_ns allowed_ns = slack_ns + chain.execution_ns;
   const time_ns earlier = divide_up(allowed_ns, chain.period_ns) - 1;
@@ -100,7 +100,7 @@ time_ns left_of_earlier_ns(const Chain &chain, time_ns slack_ns) {
              series_ns(allowed_ns - (whole + 1) * chain.period_ns, chain.period_ns, earlier - whole));
 }
 
-// What the instances after it execute: the first can be released a period later, or as much sooner as it was late.
+// Executions of later instances: the first can be released a period later, or earlier by this one's lateness.
 Linear later_workload(const Chain &chain, time_ns window_ns) {
   const time_ns from_ns = chain.period_ns - chain.jitter_ns;
   if (window_ns < from_ns) return {0, 0, from_ns};
@@ -113,7 +113,7 @@ Linear later_workload(const Chain &chain, time_ns window_ns) {
           begun - over, window_ns + next_ns - length_ns};
 }
 
-// Instances of the chain under analysis before and after the one under analysis that may use its groups in a window.
+// Number of earlier and later instances of the chain under analysis that may use its groups in a window.
 Linear other_instances(const Situation &situation, time_ns window_ns) {
   const Chain &self = situation.self();
   const time_ns before = divide_up(situation.slack_ns[situation.chain] + self.execution_ns, self.period_ns) - 1;
@@ -141,12 +141,12 @@ Linear whole_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   return scale(stair(window_ns, slack_ns, chain.period_ns), chain.execution_ns);
 }
 
-// Not more than either of the above: instances that overlap in time cannot each fill the same part of the window.
+// At most the minimum of the above: overlapping instances cannot each fill the same part of the window.
 Linear sharp_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   const time_ns length_ns = window_ns + slack_ns;
   const time_ns count = length_ns / chain.period_ns;
   const time_ns rest_ns = length_ns % chain.period_ns;
-  const time_ns always = chain.execution_ns / chain.period_ns;  // instances that overlap at any time
+  const time_ns always = chain.execution_ns / chain.period_ns;  // number of instances that always overlap
   const time_ns part_ns = chain.execution_ns % chain.period_ns;
   const time_ns value_ns = add(multiply(count, chain.execution_ns), multiply(always, rest_ns));
   if (part_ns == 0) return {value_ns, always, kNeverNs};
@@ -216,17 +216,17 @@ Linear groups_published(const Situation &situation, Policy policy, Deadlines dea
 
 struct GroupTerms {
   Linear demand;
-  Linear stages;  // how often the chain may have to wait anew
+  Linear stages;  // number of further stages at which the chain may wait
 };
 
-// Also what a chain with a timer needs when there is no group: instances of one timer exclude each other.
+// Also used for a chain with a timer and no group, as instances of one timer exclude each other.
 GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines deadlines, time_ns window_ns) {
   GroupTerms terms;
   const Executor &executor = situation.executor;
   const auto charge = [&](const Member &member, bool itself) {
     const Chain &chain = executor.chains()[member.chain];
     const time_ns execution_ns = chain.callbacks[member.callback].execution_ns;
-    // The other callbacks of an instance may take next to no time, so it may reach this one that much earlier.
+    // The other callbacks of an instance may take almost no time, so it may reach this one that much earlier.
     const time_ns offset_ns = situation.slack_ns[member.chain] + chain.execution_ns - execution_ns;
     Linear count = stair(window_ns, offset_ns, chain.period_ns);
     if (itself) {
@@ -256,7 +256,7 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
       }
       charge(member, own && member.callback == number);
     }
-    // What took the group before took it a unit ago at least, and on a core of its own has executed that.
+    // A callback that already holds the group took it at least a unit ago, and on a dedicated core has executed for it.
     if (less_important_ns <= (situation.supply.dedicated() ? 1 : 0)) continue;
     // One of them may hold the group already, even while other lanes are idle.
     const time_ns held_ns = situation.supply.dedicated() ? multiply(situation.supply.lanes(), less_important_ns - 1)
@@ -274,7 +274,7 @@ Linear blocking_published(const Situation &situation, Deadlines deadlines, time_
   });
 }
 
-// more_important: executions that can take the lane which a callback of the chain has just left.
+// more_important: executions that can take the lane just freed by a callback of the chain.
 Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Linear &more_important,
                      const Linear &group_stages, time_ns window_ns) {
   const time_ns lanes = situation.supply.lanes();
@@ -384,21 +384,20 @@ const Analysis &fitting_analysis(const Executor &executor) {
       fitting = &analysis;
     }
   }
-  return *fitting;  // the registry has one for every combination
+  return *fitting;  // exists for every combination
 }
 
 // ---- the least window, and a pass over all chains ----
 
 namespace {
 
-// A system that moves the solver ahead so slowly gets no bound, which is always safe.
+// If the solver needs more steps there is no bound, which is always safe.
 constexpr int kMostSteps = 2'000'000;
 
-// The bound is the least window whose supply exceeds its demand. Below a solution both are straight up to the nearer
-// corner, so the next candidate is where they cross or the first window behind that corner. Where the demand never
-// falls, the window that supplies the present demand is another lower bound of the solution.
-// work: counts down; none is left: no bound. last_ns: the window that was looked at last; next_ns: the
-// one that it asks for.
+// The bound is the least window whose supply exceeds its demand. Below a solution both are linear up to the nearer
+// corner, so the next candidate is their intersection or the first window past that corner. If the demand never falls,
+// the window that supplies the present demand is another lower bound of the solution.
+// work: counted down; at 0 there is no bound. last_ns: the last window tried; next_ns: its demand's window.
 std::optional<time_ns> least_window(const Supply &supply, const Situation &situation, const Analysis &analysis,
                                     time_ns limit_ns, int64_t &work, time_ns &last_ns, time_ns &next_ns) {
   const Chain &self = situation.self();
@@ -416,9 +415,9 @@ std::optional<time_ns> least_window(const Supply &supply, const Situation &situa
     if (given.slope > demand.slope) {
       next_ns = std::min(next_ns, window_ns + gap_ns / (given.slope - demand.slope) + 1);
     }
-    // Here alone may the demand fall: of whole instances the part of the one under analysis is subtracted, which grows
-    // up to its execution time. The plain iteration is kept there, as published figures come from it; it may pass over
-    // windows that would do.
+    // Only here may the demand fall: with whole instances the part of the one under analysis is subtracted, which grows
+    // up to its execution time. The plain iteration is used in this case, as in published figures; it may skip
+    // sufficient windows.
     const bool may_fall = situation.options.whole_instances && analysis.variant == Variant::safe &&
                           analysis.deadlines == Deadlines::arbitrary && window_ns < self.execution_ns;
     if (may_fall) next_ns = 0;
@@ -485,12 +484,12 @@ class Run {
 
   time_ns slack_ns(size_t index, time_ns response_ns) const {
     const Chain &chain = executor_.chains()[index];
-    // The publication counts no jitter.
+    // The publication ignores jitter.
     return std::max<time_ns>(0, (safe() ? chain.jitter_ns : 0) + response_ns - chain.execution_ns);
   }
 
-  // What the bounds take for granted of the chains until it is confirmed: that they meet their deadlines; or more, that
-  // they are over before the next release, which is worth a try, as bounds are far lower where it comes true.
+  // Assumptions until confirmed: chains meet their deadlines; or, stronger, end before their next release, which is
+  // tried because bounds are far lower if it is true.
   void assume(bool within_periods) {
     assumes_periods_ = within_periods;
     assumed_ns_.clear();
@@ -538,8 +537,8 @@ class Run {
     });
   }
 
-  // Whenever it waits all lanes are busy: no group, and no earlier instance of its own that excludes it, keeps it from
-  // a lane that is free.
+  // True if it waits only while all lanes are busy, never for a group or for an earlier instance of its own that
+  // excludes it.
   bool waits_for_lanes_only(size_t index) const {
     const Chain &chain = executor_.chains()[index];
     bool excludes_itself = chain.timer;
@@ -574,14 +573,14 @@ class Run {
       break_down(result.breakdown);
     }
     result.met = window_ns && *result.response_ns <= assumed_ns_[index];
-    // The constrained theorems need each instance to be over before the next one can be released.
+    // The constrained theorems require that each instance ends before the next one can be released.
     if (safe() && analysis_.deadlines == Deadlines::constrained && result.met) {
       result.met = add(*result.response_ns, chain.jitter_ns) <= chain.period_ns;
     }
     if (late_ != nullptr && (*late_)[index] != 0) result.met = false;
   }
 
-  // With what is known at this moment, as that is what the window was found with.
+  // Uses the present values, with which the window was found.
   void break_down(Breakdown &breakdown) {
     breakdown.interference_ns.assign(chains_.size(), 0);
     situation_.shares_ns = &breakdown.interference_ns;
@@ -610,7 +609,7 @@ class Run {
         return false;
       }
       more_important_met = more_important_met && chains_[index].met;
-      // What is below a chain depends on it, so its bound may serve at once.
+      // Less important chains depend on it, so its bound may be used at once.
       if (options_.refine && by_priority() && more_important_met) {
         situation_.slack_ns[index] = slack_ns(index, *chains_[index].response_ns);
       }
@@ -686,7 +685,7 @@ class Run {
   const Executor &executor_;
   const Options &options_;
   const std::vector<char> *late_;
-  int64_t work_;  // that is left
+  int64_t work_;  // remaining
   Supply supply_;
   Situation situation_;
   std::vector<ChainResult> chains_;
@@ -696,7 +695,7 @@ class Run {
   std::vector<time_ns> refined_slack_ns_;
   time_ns limit_ns_ = 0;
   bool all_met_ = false;
-  bool stopped_ = false;  // a verdict was asked for and is known
+  bool stopped_ = false;  // only a verdict was requested, and it is known
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every analysis has one signature and an entry in the registry; analyse() applies one to an executor.
 //
-// An analysis states what may keep the lanes of the executor busy, or away from the chain, in a window that starts with
-// the release of the chain and ends when its last callback gets its first unit of time. The solver finds the least
-// window in which the supply exceeds that demand; what remains of the last callback is added (docs/analysis).
+// An analysis gives the demand that may keep the executor's lanes busy or unavailable in a window from the release of
+// the chain until its last callback gets its first unit of time. The solver finds the least window whose supply exceeds
+// that demand; the rest of the last callback is added (docs/analysis).
 #pragma once
 
 #include <cstdint>
@@ -29,19 +29,18 @@ struct Options {
   int refine_passes = 16;
   // Lets less important chains block at most as long as they execute at all. Needs them to meet their deadlines.
   bool joint = false;
-  // Lanes on cores of their own, a chain that shares no group, safe: others keep the chain waiting only while all lanes
-  // are busy with them at the same time, and none of them can be busy for longer than that.
+  // For lanes on dedicated cores, a chain without a shared group, safe: the chain waits only while all lanes are busy
+  // with others, and none of these can be busy for longer than that.
   bool cap_running = false;
-  // On executors with one thread and no groups, lowers bounds by looking at busy windows (single_thread.h).
+  // On executors with one thread and no groups, lowers bounds by busy windows (single_thread.h).
   bool sharpen = false;
   // Counts whole instances of other chains, as the published theorems for arbitrary deadlines do.
   bool whole_instances = false;
-  // Windows are looked for at least this far; 0: as far as deadlines suggest.
+  // Minimum range of the search for windows; 0: determined by deadlines.
   time_ns search_ns = 0;
-  // Shares of chains that may be looked at before it is given up, which leaves chains without a bound.
+  // Effort in shares of chains, after which the search is given up and chains have no bound.
   int64_t most_work = std::numeric_limits<int64_t>::max();
-  // The caller confirms what deadlines say of the chains: none of them is distrusted for being late but those of
-  // `late`.
+  // The caller will confirm the chains' deadlines: only those in `late` are distrusted.
   bool presume = false;
   // The one chain that is bounded; by default all are.
   size_t only = std::numeric_limits<size_t>::max();
@@ -49,25 +48,25 @@ struct Options {
   bool only_verdict = false;
 };
 
-// One chain under analysis, and what is known of the others.
+// One chain under analysis, and the known values of the others.
 struct Situation {
   const Executor &executor;
   const Supply &supply;
   const Options &options;
-  std::vector<time_ns> slack_ns;              // how late within its allowed response each chain may still execute
+  std::vector<time_ns> slack_ns;              // slack of each chain within its allowed response
   std::vector<char> trusted;                  // chains that are known to meet their deadlines
   size_t chain = 0;                           // the one under analysis
-  time_ns precedence_ns = 0;                  // what its variant charges for preceding callbacks
+  time_ns precedence_ns = 0;                  // charge of the variant for preceding callbacks
   std::vector<size_t> blockers;               // less important chains, those with the longest callback first
   bool caps = false;                          // options.cap_running applies to the chain under analysis
-  std::vector<time_ns> *shares_ns = nullptr;  // if asked for: the interference by chain
+  std::vector<time_ns> *shares_ns = nullptr;  // if requested: the interference by chain
 
   const Chain &self() const { return executor.chains()[chain]; }
 };
 
 // The demand in units of executor supply.
 struct Terms {
-  Linear precedence;    // while callbacks of the chain itself run, other lanes are of no use to it
+  Linear precedence;    // while callbacks of the chain itself run, it cannot use other lanes
   Linear interference;  // executions of other chains that may go first
   Linear own;           // other instances of the same chain
   Linear blocking;      // less important callbacks that have started and cannot be preempted
@@ -80,10 +79,10 @@ using Demand = Terms (*)(const Situation &situation, time_ns window_ns);
 struct Analysis {
   std::string_view name;
   std::string_view title;
-  Policy policy = Policy::any_order;  // of the executors that it is proved for
+  Policy policy = Policy::any_order;  // policy of the executors for which it is proved
   Deadlines deadlines = Deadlines::constrained;
   Variant variant = Variant::safe;
-  bool groups = false;  // knows mutually exclusive groups
+  bool groups = false;  // covers mutually exclusive groups
   Demand demand = nullptr;
 };
 
@@ -108,19 +107,19 @@ struct Breakdown {
   time_ns groups_ns = 0;
   std::vector<time_ns> interference_ns;  // by chain
   time_ns demand_ns = 0;                 // the sum of all above
-  time_ns window_ns = 0;                 // the least in which the supply exceeds the demand
-  time_ns finish_ns = 0;                 // for the rest of the last callback; with the window it is the bound
+  time_ns window_ns = 0;                 // the least window whose supply exceeds the demand
+  time_ns finish_ns = 0;                 // time for the rest of the last callback; bound = window + this
 };
 
 struct ChainResult {
   std::optional<time_ns> response_ns;  // none: the analysis finds no bound
   bool met = false;                    // the bound is within the deadline
   bool guaranteed = false;             // met, safe, and everything it depends on is met too
-  bool sound = false;                  // the bound holds, be the deadline met or not
-  std::string_view analysis;           // that the bound comes from
+  bool sound = false;                  // the bound holds whether or not the deadline is met
+  std::string_view analysis;           // the analysis that gave the bound
   Policy proved_for = Policy::any_order;
-  time_ns reached_ns = 0;  // without a bound: it would be no less
-  Breakdown breakdown;     // without a bound: of the window that was looked at last
+  time_ns reached_ns = 0;  // without a bound: a lower limit
+  Breakdown breakdown;     // without a bound: of the last window tried
   std::vector<Dependence> depends_on;
 };
 
@@ -128,11 +127,11 @@ struct Result {
   const Analysis *analysis = nullptr;
   std::string error;  // why the analysis does not apply; then there are no chains
   std::vector<ChainResult> chains;
-  bool met = false;  // all chains are
-  int64_t work = 0;  // shares of chains that were looked at
+  bool met = false;  // all chains are met
+  int64_t work = 0;  // effort used, in shares of chains
 };
 
-// late, if given: chains of which nothing is known but their order, so that they meet no deadline.
+// late, if given: chains of which only the order is known, so that they meet no deadline.
 Result analyse(const Analysis &analysis, const Executor &executor, const Options &options = {},
                const std::vector<char> *late = nullptr);
 

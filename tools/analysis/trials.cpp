@@ -12,19 +12,19 @@ namespace tide::analysis {
 
 namespace {
 
-constexpr int kMostPoints = 20'000;  // until uniformity gives way to an answer
-constexpr int kMostRescales = 200;   // of one point, whose digits do not last for ever
+constexpr int kMostPoints = 20'000;  // points drawn before uniformity is given up
+constexpr int kMostRescales = 200;   // of one point, as its precision is limited
 
 class Rescale {
  public:
   Rescale(double sum, const std::vector<double> &limits) : sum_(sum), limits_(limits), box_(limits.size()) {}
 
-  // Scales the point until it keeps to the limits; false: it must be drawn anew.
+  // Scales the point until it satisfies the limits; false: it must be drawn again.
   bool settle(std::vector<double> &point, bool uniformly) {
     std::fill(box_.begin(), box_.end(), sum_);
     for (int round = 0; round < kMostRescales; ++round) {
       if (within(point)) return true;
-      double exceeded = 0;  // the violated limits
+      double exceeded = 0;  // sum of the violated limits
       for (size_t part = 0; part < point.size(); ++part) {
         if (point[part] > limits_[part]) exceeded += limits_[part];
       }
@@ -68,7 +68,7 @@ class Rescale {
   std::vector<double> box_;  // the point is uniform in the simplex below these
 };
 
-// A part that may only be nothing takes no part.
+// A part with limit 0 is excluded.
 std::vector<double> flat_dirichlet(Random &random, double sum, const std::vector<double> &limits) {
   const auto parts =
       static_cast<size_t>(std::count_if(limits.begin(), limits.end(), [](double limit) { return limit > 0; }));
@@ -106,7 +106,7 @@ std::vector<double> uunifast(Random &random, size_t parts, double sum) {
 std::vector<double> dirichlet_rescale(Random &random, double sum, const std::vector<double> &limits) {
   const double room = std::accumulate(limits.begin(), limits.end(), 0.0);
   if (sum >= room) return limits;
-  // What the parts leave of their limits is uniform, too, if they are; the smaller of the two sums violates less.
+  // If the parts are uniform, so are the remainders to their limits; the smaller of the two sums violates fewer limits.
   const bool mirrored = room - sum < sum;
   const double drawn_sum = mirrored ? room - sum : sum;
   Rescale rescale(drawn_sum, limits);
@@ -140,7 +140,7 @@ std::vector<double> utilisations_of(const Recipe &recipe, Random &random) {
   return dirichlet_rescale(random, recipe.utilisation, most);
 }
 
-// Their sum is rounded once: ten callbacks of a chain that is to execute for its period would exceed it otherwise.
+// The sum is rounded once: otherwise ten callbacks of a chain that executes for its whole period would exceed it.
 std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double total_ns) {
   std::vector<time_ns> executions_ns;
   const auto count = static_cast<time_ns>(recipe.callbacks);
@@ -158,7 +158,7 @@ std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double 
   return executions_ns;
 }
 
-// The order in which chains are important, the most important first.
+// The chains in order of importance, most important first.
 std::vector<size_t> importance(const Recipe &recipe, Random &random, const std::vector<time_ns> &periods_ns) {
   std::vector<size_t> order(periods_ns.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -195,22 +195,22 @@ namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-// A callback of a chain with the instances that wait at it, first in first out. An instance waits at one callback at a
-// time, so the queues are lists through the instances.
+// A callback of a chain with its FIFO queue of waiting instances. An instance waits at one callback at a time, so the
+// queues are linked lists of instances.
 struct Station {
   size_t chain = 0;
   size_t callback = 0;
   time_ns execution_ns = 0;
   int group = kReentrant;
   bool timer = false;  // never runs twice at the same time
-  bool last = false;   // of its chain
+  bool last = false;   // the last callback of its chain
   int running = 0;
   size_t head = kNone;
   size_t tail = kNone;
 };
 
 struct Instance {
-  size_t number = 0;  // in its chain
+  size_t number = 0;  // index in its chain
   size_t next = kNone;
 };
 
@@ -301,7 +301,7 @@ class Machine {
     ++waiting_;
   }
 
-  // A timer that is not cached gets its place in the ready set at once, and goes before what is no timer.
+  // A live timer enters the ready set at once, before all callbacks that are not timers.
   void admit_timer(size_t station) {
     const bool live = executor_.policy() == Policy::ready_set && stations_[station].timer;
     if (!live || stations_[station].head == kNone || std::count(ready_.begin(), ready_.end(), station) != 0) return;
@@ -319,7 +319,7 @@ class Machine {
     }
   }
 
-  // Whether the lane is supplied now, and until when that stays so.
+  // Whether the lane is supplied now, and until when this holds.
   std::pair<bool, time_ns> edge(size_t lane, time_ns now_ns) {
     if (lane >= scenario_.lanes.size() || scenario_.lanes[lane].empty()) return {true, kNeverNs};
     const Slots &slots = scenario_.lanes[lane];
@@ -336,7 +336,7 @@ class Machine {
     return at.group == kReentrant || held_[static_cast<size_t>(at.group)] == 0;
   }
 
-  // The first eligible callback of the cached set; if there is none, the set is collected anew, once.
+  // The first eligible callback of the cached set; if there is none, the set is refilled once.
   size_t take_of_ready_set() {
     for (const bool fresh : {false, true}) {
       if (fresh) {
@@ -427,14 +427,14 @@ class Machine {
   std::vector<Station> stations_;  // chain by chain, in order
   std::vector<size_t> first_station_, first_instance_;
   std::vector<Instance> instances_;
-  std::vector<size_t> order_;  // of stations, as the executor looks at them
+  std::vector<size_t> order_;  // of stations, in the executor's order
   std::vector<size_t> place_;  // of each station in that order
   std::vector<size_t> ready_;  // the cached set of the default executor
   size_t waiting_ = 0;
   std::vector<Running> lanes_;
-  std::vector<size_t> slots_;     // of each lane, the one that is going on or next
+  std::vector<size_t> slots_;     // current or next slot of each lane
   std::vector<int> held_;         // running members of each group
-  std::vector<size_t> released_;  // instances of each chain
+  std::vector<size_t> released_;  // released instances of each chain
   Schedule schedule_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bounds are tried on: random chain sets for studies of schedulability, and the exact schedule of an executor.
+// Tests of bounds: random chain sets for schedulability studies, and the exact schedule of an executor.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ class Random {
 std::vector<double> uunifast(Random &random, size_t parts, double sum);
 
 // Griffin, Bate and Davis 2020 (Dirichlet-Rescale): no part above its own limit. A point of the simplex that violates
-// limits lies in a smaller simplex, the one of what exceeds them, and is scaled up from there to the whole one.
+// limits lies in the smaller simplex beyond these limits, and is scaled up from it to the whole one.
 //
-// Scaled again and again without care, as first published, the points are not uniform: what came from a cut-off simplex
-// fills only a part of the whole one (its authors have withdrawn it for that). Here the box that the present point is
-// uniform in is carried along, and when it no longer covers the limits a new point is drawn; so what is returned is
-// uniform. Where that keeps failing (dozens of parts near half of their limits), points are scaled regardless.
+// Scaled repeatedly as first published, the points are not uniform: those from a truncated simplex fill only a part of
+// the whole one (its authors have withdrawn it for that). Here the box in which the present point is uniform is
+// tracked, and when it no longer covers the limits a new point is drawn, so the result is uniform. If that keeps
+// failing (dozens of parts near half of their limits), points are scaled regardless.
 // The limits must have at least the sum; a limit of 0 gives 0.
 std::vector<double> dirichlet_rescale(Random &random, double sum, const std::vector<double> &limits);
 
@@ -62,14 +62,14 @@ struct Recipe {
 Executor generate(const Recipe &recipe, uint64_t seed);
 
 // ---- schedules ----
-// The exact schedule of an executor, from event to event: what a bound must never be below.
+// The exact schedule of an executor, event by event: no bound may be below it.
 //
-// It knows nothing of the analyses. An executor of which no order is known takes callbacks from cached sets, too. All
-// completions and releases of an instant are seen before a lane takes a callback.
+// It is independent of the analyses. An executor without a known order also takes callbacks from cached sets. All
+// completions and releases of an instant are processed before a lane takes a callback.
 
 struct Release {
   time_ns at_ns = 0;
-  std::vector<time_ns> execution_ns;  // of each callback; empty: all take their worst case
+  std::vector<time_ns> execution_ns;  // execution of each callback; empty: all take their worst case
 };
 
 // When a lane is supplied: [from, to), in order. Empty: always.
@@ -78,7 +78,7 @@ using Slots = std::vector<std::pair<time_ns, time_ns>>;
 struct Scenario {
   std::vector<std::vector<Release>> releases;  // of each chain, in order of time
   std::vector<Slots> lanes;                    // fewer than the lanes of the executor: the others always run
-  // The order in which the default executor looks at the callbacks of its ready set: chains in this order, each with
+  // The order of the default executor's ready set: chains in this order, each with
   // its callbacks in order, timers before all others. Empty: as in the executor.
   std::vector<size_t> registration;
 };
@@ -89,7 +89,7 @@ struct Schedule {
   time_ns worst_ns(size_t chain) const;
 };
 
-// Runs until everything that was released is over, or the lanes are supplied no more.
+// Runs until all released instances have ended, or the supply of the lanes ends.
 Schedule run_schedule(const Executor &executor, const Scenario &scenario);
 
 }  // namespace tide::analysis

@@ -10,7 +10,7 @@
 namespace tide::line {
 
 // The end of a cable that a program opens: a pseudo terminal in raw mode. Its terminal side is held open here, too, so
-// that the program may close and open it at will without a hang-up.
+// that the program may close and reopen it without a hang-up.
 class End {
  public:
   End() = default;
@@ -31,14 +31,14 @@ class End {
 };
 
 struct Lateness {
-  uint64_t wakeups = 0;  // that had something to deliver
-  int64_t total_ns = 0;  // of the first byte of each
+  uint64_t wakeups = 0;  // wake-ups that delivered bytes
+  int64_t total_ns = 0;  // lateness of the first byte of each, summed
   int64_t maximum_ns = 0;
 };
 
 class Cable {
  public:
-  // What run() is told by signals.
+  // Requests to run(), set by signals.
   struct Requests {
     volatile sig_atomic_t stop = 0, report = 0, toggle_cut = 0;
   };
@@ -73,7 +73,7 @@ class Cable {
   Wire a_to_b_, b_to_a_;
   End a_, b_;
   Lateness late_to_a_, late_to_b_;
-  uint64_t overrun_a_ = 0, overrun_b_ = 0;  // bytes that the reader left lying until the kernel had no more room
+  uint64_t overrun_a_ = 0, overrun_b_ = 0;  // bytes lost because the reader left the kernel's buffer full
 };
 
 int64_t now_ns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tide-line: the command. Options in, one line of JSON out, then the cable until a signal.
+// tide-line: the command. Parses options, prints one line of JSON, then runs the cable until a signal.
 #include <getopt.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -127,14 +127,14 @@ void apply(Fault fault, const char *name, const char *text, Settings &settings, 
       break;
     case Fault::kCutAfter:
       settings.cut_from_ns = nanoseconds(value);
-      break;  // from the start, which is added later
+      break;  // relative to the start, which is added later
     case Fault::kCutFor:
       cut_for_s = value;
       break;
   }
 }
 
-// True when the name is that of a fault.
+// True if the option is a fault.
 bool take_fault(const std::string &name, const char *text, Options &options) {
   for (const FaultName &known : kFaults) {
     const std::string base = known.name;
@@ -204,11 +204,11 @@ Options parse(int count, char **words) {
   const int64_t start_ns = tide::line::now_ns();
   place_cut(options.a_to_b, options.cut_for_s[0], start_ns);
   place_cut(options.b_to_a, options.cut_for_s[1], start_ns);
-  options.b_to_a.seed = ~options.b_to_a.seed;  // the directions draw their own faults
+  options.b_to_a.seed = ~options.b_to_a.seed;  // so that the directions draw independent faults
   return options;
 }
 
-// As exact as this machine allows; every part of it may be refused.
+// Makes timing as exact as this machine allows; every step may be refused.
 void become_punctual(int priority) {
   prctl(PR_SET_TIMERSLACK, 1ul);
   if (priority == 0) return;
@@ -230,7 +230,7 @@ void on_signal(int signal) {
   }
 }
 
-// Signals come only while the cable sleeps, so none is missed between a look at the requests and the sleep.
+// Signals come only while the cable sleeps, so none is missed between a check of the requests and the sleep.
 sigset_t catch_signals() {
   struct sigaction action {};
   action.sa_handler = on_signal;

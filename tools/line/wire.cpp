@@ -48,7 +48,7 @@ void Wire::begin_frame() {
   escaped_ = false;
 }
 
-// Only with first_loss. What has been read of a header that is lost has passed already.
+// Only with first_loss. Bytes of a lost header that were already read have passed.
 void Wire::read_header(uint8_t byte, int64_t departure_ns) {
   if (dropping_frame_ || header_bytes_ == header_.size()) return;
   if (byte == kEscape) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One direction of a serial cable as a model without I/O: bytes and time in, bytes and deadlines out.
 //
-// A byte that arrives while the wire is busy waits; it has passed one byte time after the byte before it has, so
+// A byte that arrives while the wire is busy waits; it passes one byte time after the preceding byte, so
 //   departure(i) = max(departure(i - 1), arrival(i)) + byte time
 // in exact integers: rounding never adds up, and no byte is ever early. Faults are drawn from the seed byte by byte and
 // frame by frame, independent of time, so the same bytes meet the same faults in every run.
@@ -22,24 +22,25 @@ inline constexpr int64_t kForever = INT64_MAX;
 inline constexpr uint32_t kFirstLossBytes = 64;
 inline constexpr int64_t kSameDraw_ns = 200'000'000;
 
-// Probabilities are 0 to 1. A frame is what begins with a flag (0x7E) and ends before the next one.
+// Probabilities are 0 to 1. A frame begins with a flag (0x7E) and ends before the next one.
 struct Faults {
   double byte_loss = 0;      // a byte vanishes
-  double bit_flip = 0;       // one bit of a byte is turned
+  double bit_flip = 0;       // one bit of a byte is flipped
   double frame_loss = 0;     // everything from a flag to the next vanishes
   double noise = 0;          // a random byte appears before a flag
-  int64_t max_delay_ns = 0;  // each frame comes up to this much later; the order stays
-  // XRCE in serial framing, as the PoDS paper's lossy line: a reliable message of kFirstLossBytes or more breaks off
-  // behind its header the first time it is sent, and never again. One draw counts for all that begin within
-  // kSameDraw_ns: the messages that several chains send together share their fate.
+  int64_t max_delay_ns = 0;  // each frame is delayed by up to this much; the order stays
+  // XRCE in serial framing, as the PoDS paper's lossy line: a reliable message of kFirstLossBytes or more is truncated
+  // after its header the first time it is sent, and never again. One draw counts for all that begin within
+  // kSameDraw_ns, so that messages sent together by several chains are lost together.
   double first_loss = 0;
 };
 
 struct Settings {
   uint32_t baud = 115200;
   uint32_t bits_a_byte = 10;  // 8N1: a start bit, eight data bits, a stop bit
-  size_t queue_bytes = 4096;  // what the sender's driver holds; a full queue pushes back
-  size_t trigger_bytes = 8;   // the receiver is told after so many bytes, at the end of a frame, or of all there is
+  size_t queue_bytes = 4096;  // capacity of the sender's driver; a full queue blocks the sender
+  size_t trigger_bytes = 8;   // the receiver is notified after this many bytes, at the end of a frame, or when no more
+                              // bytes follow
   int64_t cut_from_ns = kForever;  // bytes that pass in [from, until) vanish
   int64_t cut_until_ns = kForever;
   uint64_t seed = 1;
@@ -47,11 +48,11 @@ struct Settings {
 };
 
 struct Counters {
-  uint64_t bytes = 0;      // that entered
-  uint64_t delivered = 0;  // that came out, noise included
+  uint64_t bytes = 0;      // bytes that entered
+  uint64_t delivered = 0;  // bytes that came out, including noise
   uint64_t frames = 0;     // flags that entered
   uint64_t frames_dropped = 0;
-  uint64_t bytes_dropped = 0;  // by byte loss and frame loss
+  uint64_t bytes_dropped = 0;  // bytes dropped by byte loss and frame loss
   uint64_t bits_flipped = 0;
   uint64_t noise_bytes = 0;
   uint64_t bytes_cut = 0;
@@ -77,12 +78,12 @@ class Wire {
   size_t room() const;
   // The sender hands over bytes at this time; at most room().
   void accept(std::span<const uint8_t> bytes, int64_t now_ns);
-  // When deliver should be called next; kForever when nothing is under way. As a UART with a receive FIFO, it lets
-  // some bytes come together, but never makes the end of a frame wait.
+  // When deliver should be called next; kForever if no bytes are pending. Like a UART with a receive FIFO, it groups
+  // some bytes, but never delays the end of a frame.
   int64_t next_ns() const;
   // Bytes that have passed by now, at most into.size(). Returns how many.
   size_t deliver(int64_t now_ns, std::span<uint8_t> into);
-  // Unplug the cable and plug it in again; beside the window of the settings.
+  // Unplug the cable and plug it in again; in addition to the window of the settings.
   void set_cut(bool cut) { cut_ = cut; }
   bool is_cut() const { return cut_; }
 
@@ -110,7 +111,7 @@ class Wire {
   std::deque<Item> items_;
   std::mt19937_64 byte_random_, frame_random_;
   int64_t busy_since_ns_ = 0;  // the wire has been busy without a break since then
-  int64_t bytes_since_ = 0;    // and has carried so many bytes
+  int64_t bytes_since_ = 0;    // bytes carried since then
   int64_t free_at_ns_ = INT64_MIN;
   int64_t last_passed_ns_ = INT64_MIN;
   int64_t frame_delay_ns_ = 0;
@@ -119,7 +120,7 @@ class Wire {
       header_{};  // of the frame, without escapes: flag, addresses, length, session, stream, sequence
   size_t header_bytes_ = 0;
   bool escaped_ = false;
-  std::array<uint16_t, 256> next_new_{};  // by stream: the sequence number that was never sent
+  std::array<uint16_t, 256> next_new_{};  // by stream: the first sequence number never sent
   int64_t drawn_at_ns_ = INT64_MIN;
   bool drawn_ = false;
   bool noise_due_ = false;
