@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Chains between a microcontroller and ROS 2 executors over one serial line: input
-// and results of the analysis of the link.
+// SPDX-License-Identifier: Apache-2.0
+// Chains between a microcontroller and ROS 2 executors over one serial line: input and results of the analysis of the
+// link.
 //
 // A chain begins with a timer; every further callback becomes ready by the preceding one's message.
 // A message between the two sides crosses the line once; one between two callbacks of the client goes to the agent and

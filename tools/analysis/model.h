@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The model of every analysis: exact time, executors with their lanes, the chains
-// of callbacks on them, and the least and greatest processor supply of lanes.
+// SPDX-License-Identifier: Apache-2.0
+// The model of every analysis: exact time, executors with their lanes, the chains of callbacks on them, and the least
+// and greatest processor supply of lanes.
 //
 // A reader or a generator fills in a Description. System::build() checks it and makes the immutable System; impossible
 // or incomplete descriptions give errors that name the entry.

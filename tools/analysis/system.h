@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 All executors of a system, and the paths that lead through several of them;
-// comparison of all analyses for one executor.
+// SPDX-License-Identifier: Apache-2.0
+// All executors of a system, and the paths that lead through several of them; comparison of all analyses for one
+// executor.
 #pragma once
 
 #include <cstdint>
