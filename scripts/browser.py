@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at pages in Chromium: 400 and 1,280 pixels wide, on white and on black.
+"""Checks pages in Chromium: 400 and 1,280 pixels wide, on white and on black.
 
-scripts/browser.py PAGE...      tells a page that is wider than its window, raises an error or draws no chart; status 1
-scripts/browser.py --pictures FOLDER PAGE...      keeps a picture of each, too"""
+scripts/browser.py PAGE...      reports pages that are wider than their window, raise an error or draw no chart; status
+1 scripts/browser.py --pictures FOLDER PAGE...      also keeps a picture of each"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pathlib import Path
 WIDTHS = (400, 1280)
 SCHEMES = {"white": "1", "black": "0"}  # preferredColorScheme of Blink
 _LONGEST_S = 120
-# The page stands in a frame of the wanted width: a window of the browser is not as narrow as a telephone's.
+# The page is in a frame of the given width, as a window of the browser cannot be as narrow as a telephone's.
 _FRAME = """<!doctype html><body style="margin:0">
 <iframe width="{width}" height="6000" style="border:0"></iframe><pre></pre>
 <script>

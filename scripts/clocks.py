@@ -76,7 +76,7 @@ def _is_full(mark: ast.expr) -> bool:
 
 
 def _is_passed(value: ast.expr) -> bool:
-    """Whether it is a time that passed: by its name, or a clock."""
+    """Whether it is an elapsed time, by its name, or a clock."""
     for one in ast.walk(value):
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
             owner = one.func.value
@@ -88,7 +88,7 @@ def _is_passed(value: ast.expr) -> bool:
 
 
 def of_python(text: str) -> tuple[list[Finding], set[int]]:
-    """What was found, and the lines that run in make test-all only."""
+    """The findings, and the lines that run only in make test-all."""
     tree = ast.parse(text)
     visitor = _Python()
     visitor.visit(tree)
@@ -122,7 +122,7 @@ def _full_files(names: list[str]) -> set[str]:
 
 
 def _is_full_cpp(name: str, full: set[str]) -> bool:
-    """Of a program, or a part of it: NAME_test_PART.cpp."""
+    """File of a program, or of a part of it: NAME_test_PART.cpp."""
     stem = Path(name).stem
     return str(Path(name).parent) in full or stem in full or stem.partition("_test_")[0] + "_test" in full
 

@@ -66,7 +66,7 @@ def generate_messages(target: Path) -> None:
 
 
 def arduino(out: Path, messages: Path) -> Path:
-    """One library for Arduino and PlatformIO; the folder is made anew."""
+    """One library for Arduino and PlatformIO; the folder is created again."""
     library = out / "arduino" / NAME
     shutil.rmtree(library, ignore_errors=True)
     source = library / "src"
@@ -106,7 +106,7 @@ def arduino(out: Path, messages: Path) -> Path:
     return library
 
 
-# ---- build systems that know folders: include, src, port, messages ----
+# ---- build systems with folders: include, src, port, messages ----
 
 
 def copy_messages(messages: Path, target: Path) -> None:
@@ -114,7 +114,7 @@ def copy_messages(messages: Path, target: Path) -> None:
 
 
 def new_package(folder: Path, messages: Path, ports: tuple[str, ...], inside: str = "") -> Path:
-    """A folder made anew, with the runtime (below `inside`), these ports of it and the messages."""
+    """Creates the folder again, with the runtime (below `inside`), these ports of it and the messages."""
     shutil.rmtree(folder, ignore_errors=True)
     runtime = folder / inside
     for name in ("include", "src"):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a link holds of messages that come faster than they can be dealt with: in order for each client, bounded, lost
-// only where loss is allowed, and nobody waits behind somebody else's flood.
+// A link's backlog of messages that arrive faster than they are processed: in order for each client, bounded, lost only
+// where loss is allowed, and no client waits behind another one's flood.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -39,7 +39,7 @@ struct Delivered {
   }
 };
 
-// Messages that take different times, of endpoints with and without a session.
+// Messages with different processing times, from endpoints with and without a session.
 struct Timed {
   Time now = 0;
   std::map<Endpoint, Time> cost_ns, spent_ns;
@@ -157,7 +157,7 @@ TEST(Backlog, StrangersShareASmallPartAndASessionWaitsForFew) {
   EXPECT_GE(timed.now - timed.spent_ns[kGood], timed.now * 8 / 100) << "strangers are not shut out";
   EXPECT_GT(timed.backlog.dropped(), 0u);
   for (Endpoint endpoint = 1; endpoint <= kStrangers; endpoint++) EXPECT_GT(timed.spent_ns[endpoint], 0) << endpoint;
-  // Who comes anew waits for the turns of the others once.
+  // A new endpoint waits once for the turns of the others.
   const Time before = timed.now;
   timed.cost_ns[kStrangers + 1] = 100'000;
   timed.backlog.push(kStrangers + 1, message_of(0, 1, 8));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DDS that takes no sample for a while: the client's stream waits, in order and without loss, but not for ever.
+// DDS accepts no sample for a while: the client's stream waits, in order and without loss, but not endlessly.
 #include <gtest/gtest.h>
 
 #include "client_messages.h"
@@ -15,14 +15,14 @@ class Backpressure : public testing::Test {
     client.create_all();
     driver.sent.clear();
   }
-  // First octets of what reached DDS.
+  // First octets of samples that reached DDS.
   Octets written() const {
     Octets firsts;
     for (const Written &sample : driver.middleware.written) firsts.push_back(sample.payload[0]);
     return firsts;
   }
   void pass(Time duration) { driver.run_until(driver.now() + duration); }
-  // What the last ACKNACK says: the first message that is not acknowledged.
+  // The first unacknowledged message, by the last ACKNACK.
   int acknowledged() {
     const Octets body = client.last(TIDE_XRCE_ACKNACK);
     return body.empty() ? -1 : body[0] | body[1] << 8;
@@ -40,7 +40,7 @@ TEST_F(Backpressure, TheStreamWaitsAndGoesOn) {
   for (uint8_t number = 2; number <= 6; number++) client.write(0x0015, {number});
   pass(50 * kMillisecond);
   EXPECT_EQ(written(), (Octets{1}));
-  EXPECT_LE(acknowledged(), before);  // nothing of what waits
+  EXPECT_LE(acknowledged(), before);  // no waiting message
   driver.middleware.full = false;
   pass(5 * kMillisecond);
   EXPECT_EQ(written(), (Octets{1, 2, 3, 4, 5, 6}));
@@ -139,7 +139,7 @@ TEST_F(Backpressure, ANewSessionForgetsWhatWaits) {
   EXPECT_EQ(written(), (Octets{1}));
 }
 
-// A client that had sessions before, with an agent that is gone: its writers are new, and DDS finds their readers late.
+// A client with earlier sessions in an ended agent: its writers are new, and DDS finds their readers late.
 class AfterRestart : public Backpressure {
  protected:
   void SetUp() override {
@@ -168,7 +168,7 @@ TEST_F(AfterRestart, KeptSamplesWaitForAReader) {
   EXPECT_EQ(written(), (Octets{1, 2, 3, 4}));
 }
 
-// A reader that was found and does not know the writer yet gets no more of it than DDS repeats.
+// A discovered reader that does not know the writer yet gets only the samples that DDS repeats.
 TEST_F(AfterRestart, KeptSamplesWaitForAReaderThatKnowsTheWriter) {
   driver.middleware.unread = false;
   driver.middleware.unacknowledged = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities that DDS takes its time to make: their stream waits for them, and nothing else does.
+// Entities that DDS creates slowly: only their stream waits for them.
 #include <gtest/gtest.h>
 
 #include "client_messages.h"
@@ -121,7 +121,7 @@ TEST(Creation, EndsWithItsParentItsSessionAndItsClient) {
   EXPECT_EQ(session.begin(), kNoAnswer);
   ASSERT_EQ(session.client.connect(), 0);
   EXPECT_EQ(session.driver.middleware.writers, 1);
-  session.finish(Made::State::kMade);  // of what nobody waits for
+  session.finish(Made::State::kMade);  // for an entity that no stream awaits
   session.driver.middleware.later = false;
   EXPECT_EQ(session.client.create_xml(kSecondWriter, 0x0013, kWriterXml), 0);
 
@@ -135,7 +135,7 @@ TEST(Creation, EndsWithItsParentItsSessionAndItsClient) {
 TEST(Creation, IsWaitedForWithoutLookingAgainAndAgain) {
   World world;
   world.client.acknowledge(0x80);
-  world.driver.run_until(kSecond);  // what is sent again has been
+  world.driver.run_until(kSecond);  // repetitions have been sent
   EXPECT_EQ(world.begin(), kNoAnswer);
   EXPECT_GT(world.driver.deadline(), world.driver.now() + kSecond / 20);
 }
@@ -227,7 +227,7 @@ TEST(Renaming, WhatIsWrongIsNamed) {
   EXPECT_EQ(names.add("/scan:=/back"), "'/scan' is remapped twice");
 }
 
-// Two boards of one image at two places: each has its names, also those that are said by the topic's object.
+// Two boards with one image at two endpoints: each has its names, including those given by the topic's object.
 TEST(Renaming, EachClientHasItsOwn) {
   std::map<Endpoint, Renaming> names;
   names[1].space = "/robot1";

@@ -178,7 +178,7 @@ TEST_F(Data, AReliableSampleLeavesInFragments) {
   EXPECT_EQ(whole.size(), 4u + 4u + 3000u);
 }
 
-// Nothing is acknowledged: what DDS holds stays there, what was taken is bounded, and statuses still find room.
+// Without acknowledgments, samples stay in DDS, the number of taken ones is bounded, and statuses still find room.
 TEST_F(Data, AReliableReaderWaitsInDds) {
   client.read(0x0016, 0x80);
   for (int burst = 0; burst < 50; burst++) offer(10, 300);
@@ -216,7 +216,7 @@ class KeepLast : public Data {
   void acknowledge_all() {
     for (int round = 0; round < 20; round++) client.acknowledge(0x80);
   }
-  // First octets of what came.
+  // First octets of received samples.
   Octets received() {
     Octets result;
     for (const Octets &data : client.all(TIDE_XRCE_DATA)) result.push_back(data.at(4));
@@ -229,7 +229,8 @@ class KeepLast : public Data {
   }
 };
 
-// What waits in a node cannot give way to what is newer. So a sample is given to the output when it can leave at once.
+// A sample waiting in a node cannot be replaced by a newer one. So a sample is passed to the output only when it can be
+// sent at once.
 TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   begin(1);
   client.read(kReader, 0x80);
@@ -249,7 +250,7 @@ TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   EXPECT_LE(came.size(), 3u) << "2 was to be next, 18 and 19 are a burst";
 }
 
-// Sixteen are under way, and the acknowledgments for more are dealt with after what came before them.
+// Sixteen are in transfer, and further acknowledgments are processed after earlier messages.
 TEST_F(KeepLast, WhatComesTogetherIsNotCutToTheDepth) {
   begin(1);
   client.read(kReader, 0x80);
@@ -292,7 +293,7 @@ TEST_F(KeepLast, ABurstIsBounded) {
   EXPECT_GE(driver.agent.counters().samples_skipped, 400 - limits.in_flight_reliable);
 }
 
-// The samples that were under way come again in the next session, and only those behind them give way.
+// Samples in transfer are repeated in the next session, and only later ones are replaced.
 TEST_F(KeepLast, WhatWasUnderWayIsNotCut) {
   begin(1);
   client.read(kReader, 0x80);
@@ -310,7 +311,7 @@ TEST_F(KeepLast, WhatWasUnderWayIsNotCut) {
   EXPECT_EQ(came, expected);
 }
 
-// A line that takes nothing for a while: urgent data pass what waits.
+// A line that is blocked for a while: urgent data overtake waiting data.
 TEST(Priority, TheMoreUrgentStreamLeavesFirst) {
   Driver driver;
   ReadyClient client(driver, 1, 0x11);
@@ -538,7 +539,7 @@ TEST_F(Asking, RepliesToWhoIsGoneAreGivenUp) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{}));
 }
 
-// DDS takes nothing for a moment, when its lock is taken on a busy machine or its history is full.
+// DDS accepts nothing for a moment if its lock is taken on a busy machine or its history is full.
 TEST_F(Asking, WhatDdsRefusesIsOfferedAgainInOrder) {
   driver.middleware.served = true;
   driver.middleware.full = true;
@@ -551,7 +552,7 @@ TEST_F(Asking, WhatDdsRefusesIsOfferedAgainInOrder) {
   EXPECT_EQ(driver.agent.counters().requests_unserved + driver.agent.counters().replies_unreachable, 0u);
 }
 
-// Whether a server has found both ends may change without news of DDS.
+// Discovery of both ends by a server may change without an event of DDS.
 TEST_F(Asking, AServerIsLookedForAgain) {
   client.write(0x0017, {1});
   driver.middleware.served = true;
@@ -559,7 +560,7 @@ TEST_F(Asking, AServerIsLookedForAgain) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{1}));
 }
 
-// A change that comes while the reader is not asked for is not missed later.
+// A change that arrives while the reader is not requested is not missed later.
 TEST_F(Asking, AWakeBeforeTheRequestIsNotLost) {
   client.read(0x0017, 0x00, 0);
   driver.middleware.sources[0]->wake();
@@ -569,7 +570,7 @@ TEST_F(Asking, AWakeBeforeTheRequestIsNotLost) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{1}));
 }
 
-// A board that starts anew uses the ids of its former life; one that has only reconnected waits for its replies.
+// A restarted board reuses its former ids; a board that only reconnected waits for its replies.
 TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   serve();
   client.write(0x0017, {1});
@@ -579,7 +580,7 @@ TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   answer(1);
   EXPECT_EQ(reconnected.all(TIDE_XRCE_DATA).size(), 1u);
   reconnected.write(0x0017, {2});
-  driver.run_until(driver.now() + 20 * kSecond);  // until no copy of the first session's beginning can come
+  driver.run_until(driver.now() + 20 * kSecond);  // until no copy of the first session's beginning can arrive
   driver.sent.clear();
   TideClient anew(driver, 1, 0x11, 0x81);
   ASSERT_EQ(anew.connect(), 0);
@@ -590,8 +591,8 @@ TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   EXPECT_EQ(driver.agent.counters().replies_unmatched, 1u);
 }
 
-// A reply on its way when the session ends comes in the next one, as its request did not end; a request for a server
-// of the board does not, as the server may have worked already.
+// A reply in transfer when the session ends arrives in the next one, as its request did not end; a request for a server
+// of the board does not, as the server may already have processed it.
 TEST_F(Asking, RepliesUnderWayGoOnAndRequestsDoNot) {
   serve();
   client.read(0x0018, 0x80);
@@ -668,12 +669,12 @@ TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
   }
 }
 
-// A header announces at most 65535 octets; stock clients announce more as 0, which is to the end, or modulo 65536. Of
-// the latter the client hears, nothing of the sample reaches DDS, and the stream goes on.
+// A header announces at most 65535 octets; stock clients announce more as 0, which is to the end, or modulo 65536. The
+// latter is reported to the client, the sample does not reach DDS, and the stream continues.
 TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   struct Case {
     size_t payload_bytes;
-    int announced_more;  // than is there
+    int announced_more;  // announced octets beyond the actual ones
     bool good;
   };
   const std::vector<Case> cases = {{1, 0, true},      {65531, 0, true},    {65532, 0, true},   {65533, 0, false},
@@ -704,7 +705,7 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   }
 }
 
-// Announced as 0: to the end. It also survives waiting for DDS, whatever else is kept.
+// Announced as 0: to the end. It also remains while waiting for DDS, regardless of other stored messages.
 TEST(Streams, ASampleLongerThanAHeaderCanSayIsTakenUpToItsLimit) {
   Options options;
   options.limits.sample_bytes = 300'000;
@@ -740,7 +741,7 @@ TEST(Streams, ReassemblyIsBounded) {
   client.write(0x0015, {1});
   EXPECT_EQ(driver.middleware.written.size(), 1u);
   EXPECT_EQ(driver.agent.counters().fragments_dropped, 2u);
-  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, from_hex("07010a000100001500"));  // what came before is forgotten
+  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, from_hex("07010a000100001500"));  // earlier fragments are dropped
   client.submit(0x80, TIDE_XRCE_FRAGMENT, 3, from_hex("0102030405"));
   ASSERT_EQ(driver.middleware.written.size(), 2u);
   EXPECT_EQ(driver.middleware.written[1].payload, from_hex("000102030405"));
@@ -776,7 +777,7 @@ TEST(Streams, EarlyMessagesAreBounded) {
   client.send(0x81, 0x80, 6, TIDE_XRCE_WRITE_DATA, 1, body);
   EXPECT_EQ(driver.middleware.written.size(), 3u);
   const Octets acknack = client.last(TIDE_XRCE_ACKNACK);
-  EXPECT_EQ(acknack[0] | acknack[1] << 8, 9);  // the others are asked for again
+  EXPECT_EQ(acknack[0] | acknack[1] << 8, 9);  // the others are requested again
   EXPECT_EQ(acknack[3], 0x07);
   for (uint16_t sequence = 8; sequence < 40; sequence++) {  // their memory is free again, every time
     client.send(0x81, 0x80, sequence ^ 1u, TIDE_XRCE_WRITE_DATA, 1, body);
@@ -784,7 +785,7 @@ TEST(Streams, EarlyMessagesAreBounded) {
   EXPECT_EQ(driver.agent.counters().held_dropped, 3u);
 }
 
-// ---- many chains: each level has streams of its own, both ways and in both modes ----
+// ---- many chains: each level has its own streams, in both directions and modes ----
 
 constexpr uint8_t kChains = 50;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /diagnostics of the agent: what a reader finds in it, levels that do not flicker, and arrays that stay small.
+// /diagnostics of the agent: its contents, levels that do not flicker, and arrays that stay small.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -297,7 +297,7 @@ TEST(Diagnostics, TimesOfServicesAreThoseBetweenRequestAndReply) {
   EXPECT_EQ(told.at("asks s_Request"), "2 replies, last 3000 us, greatest 4000 us");
   EXPECT_EQ(told.at("serves s_Request"), "1 replies, last 2000 us, greatest 2000 us");
   served(1, 1'000'000);
-  client.write(0x0018, Octets(24, 9));  // of a request that was never there
+  client.write(0x0018, Octets(24, 9));  // for a request that never existed
   EXPECT_EQ(values().at("serves s_Request"), "2 replies, last 1000 us, greatest 2000 us");
 }
 
@@ -312,7 +312,7 @@ TEST(Diagnostics, AThousandClientsHaveRoomInTurnsAndThoseWithFaultsFirst) {
   TestClient &bad = clients[500];
   std::set<std::string> seen;
   for (int period = 0; period < 20; period++) {
-    bad.write(0x0015, {1});  // an object that is not there
+    bad.write(0x0015, {1});  // an object that does not exist
     driver.middleware.written.clear();
     driver.run_until(driver.now() + kSecond);
     ASSERT_EQ(driver.middleware.written.size(), 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random and damaged messages from many endpoints, while one well-behaved client works: nothing breaks, nothing grows
+// Random and damaged messages from many endpoints, while one well-behaved client works: the agent does not fail or grow
 // without bound, and that client gets every answer and every sample at once.
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class Mutator {
     }
   }
 
-  // Each endpoint plays a recorded client, so that sessions and entities come about, and errs now and then.
+  // Each endpoint replays a recorded client, so that sessions and entities are created, with occasional errors.
   Octets next(size_t endpoint) {
     const unsigned kind = number() % 8;
     if (kind == 0) return noise();
@@ -134,7 +134,7 @@ void disturb(unsigned seed) {
     driver.sent.clear();
   }
   EXPECT_GE(driver.agent.counters().messages_in, static_cast<uint64_t>(kMessages) + writes);
-  EXPECT_GT(driver.agent.counters().clients_created, 1u);  // some got in, and did their worst there
+  EXPECT_GT(driver.agent.counters().clients_created, 1u);  // some were admitted and sent hostile messages
   EXPECT_GT(driver.agent.counters().entities_created, 1000u);
   EXPECT_GT(driver.agent.counters().samples_to_client, writes + 100);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's links over real sockets and terminals: what the core chooses leaves in that order, and what a link may
-// hold back of it has a bound; idle connections, unfinished messages, missing devices. One thread plays the agent and
-// its clients; on the serial line time is virtual.
+// The agent's links over real sockets and terminals: messages are sent in the order chosen by the core, and a link
+// buffers a bounded amount; idle connections, unfinished messages, missing devices. One thread runs the agent and its
+// clients; on the serial line time is virtual.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Served {
       more = link->flush(now);
     }
   }
-  // Until nothing happens for a while of wall time.
+  // Runs until no event occurs for a while of wall time.
   void run(Time now, Time while_ns = 0) {
     for (bool more = true; more;) {
       pump(now);
@@ -215,7 +215,7 @@ TEST(TcpLink, APeerThatReadsLateGetsEverythingAndTheUrgentEarly) {
   const std::vector<Octets> got = robot.client.all(TIDE_XRCE_DATA);
   ASSERT_EQ(got.size(), kBacklog + 1);
   const auto place = std::find_if(got.begin(), got.end(), [](const Octets &body) { return body.size() == 5; });
-  EXPECT_LT(place - got.begin(), 800) << "of " << kBacklog;  // what the kernel holds of both sides, and ours
+  EXPECT_LT(place - got.begin(), 800) << "of " << kBacklog;  // buffers of the kernel on both sides, and ours
   EXPECT_EQ(served.link->counters().frames_out, served.agent.counters().messages_out);
 }
 
@@ -234,7 +234,7 @@ struct Terminal {
   std::string path;
 };
 
-// A client on the other end of the line; what comes there gets the time at which the agent handed it over.
+// A client on the other end of the line; received bytes get the time at which the agent passed them on.
 class SerialClient {
  public:
   SerialClient() : client(driver, 1, 0x5E) {
@@ -249,7 +249,7 @@ class SerialClient {
       const uint64_t expected = bytes_in + static_cast<uint64_t>(length);
       const Time limit = monotonic_ns() + 10 * kSecond;
       ASSERT_EQ(write(terminal_.master, frame.data(), static_cast<size_t>(length)), length);
-      // The kernel passes the bytes on from a thread of its own, and wakes the poller after they are there.
+      // The kernel passes the bytes on from its own thread, and then wakes the poller.
       while (bytes_in < expected && monotonic_ns() < limit) served.run(now, kSecond / 1000);
       ASSERT_EQ(bytes_in, expected) << "the terminal keeps what it was given";
       const size_t before = driver.sent.size();
@@ -305,7 +305,7 @@ class SerialClient {
 };
 
 // The line is never idle: samples of two less urgent readers wait, those of one in fragments. A sample of the urgent
-// reader comes at a random time; nothing less urgent starts after it, so it waits for the frame on the wire at most.
+// reader arrives at a random time; nothing less urgent starts after it, so it waits at most for the frame on the wire.
 void saturate(unsigned seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   constexpr uint8_t kBestEffort = TIDE_STREAM_BEST_EFFORT(1), kReliable = TIDE_STREAM_RELIABLE(2);
@@ -346,7 +346,7 @@ TEST(Saturated, LineLetsTheUrgentReaderPassAfterOneQuantum) {
   for (const unsigned seed : {1u, 2u, 3u}) saturate(seed);
 }
 
-// ---- peers that mean harm or are not there; time is virtual ----
+// ---- hostile or missing peers; time is virtual ----
 
 class TcpServer : public Served {
  public:
@@ -396,7 +396,7 @@ class Connection {
     if (poll(&wait, 1, 0) == 1) count_ = recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT);
     return count_ > 0;
   }
-  // Whether the agent lets a client with this key in.
+  // Whether the agent admits a client with this key.
   bool opens_session(uint32_t key) {
     Octets message = from_hex("18008000000000011000585243450100010f0a0b0c0d8100fc01");
     for (unsigned octet = 0; octet < 4; octet++) message[18 + octet] = static_cast<uint8_t>(key >> (24 - 8 * octet));
@@ -420,7 +420,7 @@ TEST(HostileTcp, IdleConnectionsAndHalfMessagesAreClosed) {
   client.number = 4;
   EXPECT_TRUE(client.opens_session(0x0A0B0C0D));
   server.now += 5 * kSecond - 1;
-  half.say({0x00});  // an octet now and then does not help
+  half.say({0x00});  // occasional octets do not help
   server.run();
   EXPECT_TRUE(idle.is_open() && length.is_open() && half.is_open());
   EXPECT_LE(server.link->deadline(), server.now + 1);
@@ -428,7 +428,7 @@ TEST(HostileTcp, IdleConnectionsAndHalfMessagesAreClosed) {
   server.run();
   EXPECT_FALSE(idle.is_open() || length.is_open() || half.is_open());
   EXPECT_TRUE(server.agent.has_client(4));
-  client.say({0x20});  // a client with a session does not get longer for a message
+  client.say({0x20});  // a client with a session does not get more time for a message
   server.now += 5 * kSecond;
   server.run();
   EXPECT_EQ(server.link->counters().connections_timed_out, 4u);
@@ -447,7 +447,7 @@ TEST(HostileTcp, IdleConnectionsDoNotKeepAClientOut) {
   EXPECT_EQ(server.lines.size(), 1u) << server.lines.back();
 }
 
-// Sessions that nobody uses give way to one that comes, as its connection is one of the few more than clients.
+// Unused sessions are replaced by a new one, as there are only a few more connections than clients.
 TEST(HostileTcp, HalfOpenSessionsDoNotKeepAClientOut) {
   TcpServer server({.connections = 10, .per_address = 10});
   std::vector<std::unique_ptr<Connection>> half_open;
@@ -497,7 +497,7 @@ TEST(HostileTcp, ARestartedClientIsInAtOnceAndAThiefIsNot) {
 
 // ---- discovery ----
 
-// A route of its own for the group leaves the kernel without an address that the question came to.
+// With a separate route for the group, the kernel has no address to which the request was sent.
 TEST(Discovery, NobodyIsToldToConnectTo0000) {
   sockaddr_in from{};
   from.sin_family = AF_INET;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of DDS that leave together: whoever takes the joined message apart, by the rules of RTPS, finds what the
-// messages said one by one. And what waits leaves in order, whichever thread sends.
+// DDS messages that are sent together: a receiver of the joined message finds, by the rules of RTPS, the contents of
+// the single messages. Waiting messages are sent in order, whichever thread sends.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -34,7 +34,7 @@ Octets header_of(uint8_t participant) {
   return header;
 }
 
-// Some submessages in the orders that are allowed, with a trailer or without.
+// Submessages in allowed orders, with a trailer or without.
 Octets random_message(Random &random, bool trailer) {
   Octets message = header_of(7);
   static uint8_t serial = 0;
@@ -62,7 +62,7 @@ struct Said {
   bool operator==(const Said &) const = default;
 };
 
-// A receiver (RTPS 2.2, section 8.3.4): what is said of destination and time holds until something else is said.
+// A receiver (RTPS 2.2, section 8.3.4): destination and time apply until they are set again.
 std::vector<Said> take_apart(const Octets &message, size_t &trailers) {
   std::vector<Said> result;
   Octets destination(12, 0), time;
@@ -244,7 +244,7 @@ TEST(Outbox, AParticipantThatEndsIsForgotten) {
   EXPECT_TRUE(fixture.sender.sent.empty());
 }
 
-// ---- what is read from messages that arrive ----
+// ---- contents of received messages ----
 
 using Guid = Contacts::Guid;
 using Entity = Contacts::Entity;
@@ -329,7 +329,7 @@ TEST(Contacts, AnyOctetsMayCome) {
   }
 }
 
-// ---- who has found whom ----
+// ---- discovered participants ----
 
 TEST(Peers, APeerIsMetOnceItHasFoundUs) {
   using eprosima::fastdds::dds::InstanceHandle_t;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recording, with this agent in the place of the recorded one: the client's messages at their times, the samples
-// that DDS delivered at theirs. What the agent sends is compared with what the recorded agent sent:
+// Replays every recording with this agent instead of the recorded one: the client's messages and DDS's samples at their
+// times. The agent's messages are compared with the recorded ones:
 //
 //   STATUS_AGENT, STATUS, DATA, FRAGMENT, INFO,   byte for byte, in order, on each stream
 //   TIMESTAMP_REPLY, GET_INFO
 //   ACKNACK                                       byte for byte, in order
-//   retransmissions                               what was asked for is sent again, byte for byte as the first time
+//   retransmissions                               requested messages are sent again, byte for byte as the first time
 //   serial lines                                  the frames too, with escapes and CRC
-//   HEARTBEAT, order between ACKNACK and others   not compared: the protocol leaves them free
+//   HEARTBEAT, order between ACKNACK and others   not compared: the protocol does not fix them
 //
-// What else differs, and why, is in the table of deviations; every file is covered.
+// Other differences and their reasons are in the table of deviations; every file is covered.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,7 +77,7 @@ Parsed parse(const Octets &bytes) {
   return parsed;
 }
 
-// One side's messages, sorted into what can be compared.
+// One side's messages, sorted for the comparison.
 struct Digest {
   std::vector<std::string> control;
   std::vector<std::string> acknacks;
@@ -148,7 +148,7 @@ class Replay {
     return value;
   }
 
-  // A recorded agent that was killed: client messages from `cut` on found nobody until `resume`.
+  // A recorded agent that was killed: client messages from `cut` on were lost until `resume`.
   std::pair<size_t, size_t> find_restart() const {
     const size_t count = recording_.messages.size();
     bool known = false;
@@ -203,7 +203,7 @@ class Replay {
     requests_[static_cast<uint16_t>(bytes[8] << 8 | bytes[9])] = ++request_count_;
   }
 
-  // The recorded agent sends: when it is a sample, DDS delivered that a moment before.
+  // The recorded agent sends: a sample was delivered by DDS a moment before.
   void expect(size_t place) {
     const Message &message = recording_.messages[place];
     expected_.add(file_, message.bytes);

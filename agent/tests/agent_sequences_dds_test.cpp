@@ -28,7 +28,7 @@ uint64_t environment(const char *name, uint64_t otherwise) {
 
 TEST(Sequences, OfTheRealDdsDisturbNobody) {
   const auto real = make_fast_dds({});
-  uint64_t created = 0, refused = 0;  // of one seed they depend on how long the DDS takes
+  uint64_t created = 0, refused = 0;  // for one seed they depend on the speed of DDS
   const uint64_t first = environment("TIDE_SEED", 1);
   const uint64_t count = environment("TIDE_SEEDS", std::getenv("TIDE_SEED") == nullptr ? 12 : 1);
   for (uint64_t seed = first; seed < first + count; seed++) {
@@ -48,7 +48,7 @@ TEST(Sequences, OfTheRealDdsDisturbNobody) {
 
 // ---- readers and writers ----
 
-// Whether it was made in the end.
+// Whether it was finally created.
 bool settled(Made &made) {
   const auto done = std::make_shared<std::binary_semaphore>(0);
   made.await([done] { done->release(); });
@@ -58,7 +58,7 @@ bool settled(Made &made) {
 
 template <typename Condition>
 void await(Condition condition) {
-  while (!condition()) std::this_thread::yield();  // what never happens ends with the limit of the whole run
+  while (!condition()) std::this_thread::yield();  // without the event, the limit of the whole run ends it
 }
 
 class Matched : public testing::Test {
@@ -81,7 +81,7 @@ class Matched : public testing::Test {
   std::unique_ptr<Participant> participant;
 };
 
-// The agent's thread cannot read before it has written all that came from its clients.
+// The agent's thread cannot read before it has written all messages of its clients.
 TEST_F(Matched, AReaderKeepsWhatIsWrittenBeforeItIsAsked) {
   const Topic topic{"rt/turn", "T"};
   for (const uint32_t depth : {1u, 10u}) {
@@ -169,7 +169,7 @@ TEST_F(Matched, ARequesterIsServedOnceTheServerKnowsIt) {
 }
 
 // Fast DDS ends the process for a port beyond 65535.
-// Numbers, and with them ports, come back: a client that is restarted for ever does not use them up.
+// Numbers, and with them ports, are reused: a repeatedly restarted client does not exhaust them.
 TEST(Domains, ParticipantsThatComeAndGoUseUpNoPorts) {
   DdsOptions options;
   options.shared_participants = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions, entities, limits and signs of life.
+// Sessions, entities, limits and probes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ TEST(Session, LimitsClientsAndThoseThatWorkStay) {
   }
   EXPECT_EQ(driver.agent.counters().clients_lost, 0u);
   EXPECT_EQ(lines.size(), 1u);
-  EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // known ones come back
+  EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // known ones reconnect
   EXPECT_EQ(TestClient(driver, 2, 2).remove(TIDE_XRCE_OBJECT_CLIENT), 0);
   EXPECT_EQ(TestClient(driver, 4, 4).connect(), 0);
 }
@@ -100,7 +100,7 @@ TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
   client.create_xml(0x0035, 0x0993, writer_xml("t"));
   client.create_xml(0x0045, 0x0013, "<dds><data_writer>");
   client.create_xml(0x0055, 0x0013, "<dds><data_writer><topic><name>rt/\n0</name></topic></data_writer></dds>");
-  client.create_xml(0x0011, 0, "");  // a client that reconnects does so, and has what it wants
+  client.create_xml(0x0011, 0, "");  // a reconnecting client does so, and gets its entities
   driver.middleware.refuse = true;
   client.create_xml(0x0065, 0x0013, writer_xml("t"));
   const std::string start = "client 00000011 at endpoint 1 is refused a ";
@@ -132,7 +132,7 @@ TEST(Session, MemoryToSendInIsTakenWhenSomethingIsSent) {
   EXPECT_EQ(driver.agent.output_count(), 0u) << "a session that begins anew";
 }
 
-// Its readers stay with a board of tide, so all that it says in its next session may be a READ_DATA.
+// A board of tide keeps its readers, so its only message in the next session may be a READ_DATA.
 TEST(Session, TheFirstThingThatIsAskedInTheNextSessionIsAnswered) {
   Driver driver;
   TideClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
@@ -180,7 +180,7 @@ TEST(Session, AnotherSessionOfTheSameKeyStartsAnew) {
   EXPECT_EQ(driver.middleware.participants, 0);
 }
 
-// The firmware that was flashed has a publisher in place of a publisher and a subscription.
+// The new firmware has a publisher instead of a publisher and a subscription.
 TEST(Session, WhatAFormerProgramHadGoesOnceTheNewOneHasMadeItsOwn) {
   for (const uint16_t vendor : {uint16_t{TIDE_XRCE_VENDOR}, uint16_t{0x010F}}) {
     Driver driver;
@@ -190,7 +190,7 @@ TEST(Session, WhatAFormerProgramHadGoesOnceTheNewOneHasMadeItsOwn) {
     client.create_all();
     EXPECT_EQ(driver.middleware.sources.size(), 1u);
     driver.run_until(driver.now() + kSecond);
-    EXPECT_EQ(client.connect(), 0);  // the same id: it has started anew
+    EXPECT_EQ(client.connect(), 0);  // the same id: it has restarted
     driver.run_until(driver.now() + 10 * kSecond);
     EXPECT_EQ(driver.middleware.sources.size(), 1u) << "it has made nothing";
     EXPECT_GE(client.create_xml(0x0011, 0, TestClient::kParticipant, TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE), 0);
@@ -234,7 +234,7 @@ TEST(Session, ATopicWhoseTypeChangedIsReplacedOnTheFirstStart) {
   }
 }
 
-// A client of ours counts its sessions, so that nothing late is taken for the present one.
+// A tide client counts its sessions, so that late messages are not taken for the present one's.
 TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
   Driver driver;
   TideClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
@@ -257,7 +257,8 @@ TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
   EXPECT_EQ(driver.sent.front().bytes[2], 0);
 }
 
-// What a board has not acknowledged when it begins its next session goes again, in order, and what it has does not.
+// Messages unacknowledged at the beginning of a board's next session are sent again, in order; acknowledged ones are
+// not.
 TEST(Session, TheNextSessionBeginsWithWhatWasNotAcknowledged) {
   for (unsigned seed = 1; seed <= 200; seed++) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -327,13 +328,13 @@ TEST(Session, LateCopiesOfACreateClientDoNotTouchTheSession) {
   client.create_all();
   driver.run_until(driver.now() + 200'000'000);
   EXPECT_EQ(copy.connect(), 0);
-  client.write(0x0015, {1, 2, 3, 4});  // goes on with its numbers
+  client.write(0x0015, {1, 2, 3, 4});  // continues its numbering
   EXPECT_EQ(driver.agent.counters().samples_to_dds, 1u);
   EXPECT_EQ(next.connect(), 0);
   driver.sent.clear();
   EXPECT_EQ(copy.connect(), -1);
   EXPECT_EQ(next.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
-  // A device that restarts counts from the beginning, and is let in when copies have died out.
+  // A restarted device counts from the beginning, and is admitted when no copies can exist any more.
   driver.run_until(driver.now() + 4'000'000'000);
   EXPECT_EQ(copy.connect(), 0);
   EXPECT_EQ(copy.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
@@ -370,7 +371,7 @@ TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
   EXPECT_EQ(driver.agent.client_count(), 0u);
 }
 
-// DDS may announce something of an entity and then refuse it, and the client may leave before the agent looks.
+// DDS may report an event of an entity and then refuse it, and the client may leave before the agent checks.
 TEST(Session, NewsOfAnEntityThatNeverCameAboutAreIgnored) {
   const std::vector<std::tuple<uint16_t, uint16_t, const char *>> kinds = {{0x0026, 0x0014, TestClient::kReader},
                                                                            {0x0017, 0x0011, TestClient::kRequester},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may have which session: takeover, lists of who is let in, limits, and what the user hears of all that.
+// Ownership of sessions: takeover, lists of admitted clients, limits, and notices for the user.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -50,9 +50,9 @@ TEST(Takeover, TwoProgramsWithOneKeyOnAHostAreReported) {
   EXPECT_NE(told.front().find("give each client a key of its own"), std::string::npos) << told.front();
 }
 
-// ---- who reads and never says a word ----
+// ---- silent readers ----
 
-// One sample of 400 octets every 10 ms for a client that said what it wants to read and then no word.
+// One sample of 400 octets every 10 ms for a client that requested data and then stayed silent.
 class Silent : public testing::TestWithParam<uint8_t> {
  protected:
   void start(bool may_be_forged, Time timeout_ns) {
@@ -66,7 +66,7 @@ class Silent : public testing::TestWithParam<uint8_t> {
     client->create_all();
     client->read(0x0016, GetParam());
   }
-  // Octets that leave for it meanwhile.
+  // Octets sent to it meanwhile.
   size_t run(Time duration_ns, const std::function<void()> &each_second = {}) {
     size_t octets = 0;
     driver->sent.clear();
@@ -110,7 +110,7 @@ TEST_P(Silent, WhoIsSlowToReadIsAskedAndGoesOn) {
   EXPECT_TRUE(told.empty());
 }
 
-// On a serial line and over TCP who asks is there; and without a timeout the user wants it so.
+// On a serial line and over TCP the client exists; without a timeout the user permits it.
 TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
   if (GetParam() >= 0x80) {  // the window waits for acknowledgments
     start(false, 30 * kSecond);
@@ -127,7 +127,7 @@ TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
 
 INSTANTIATE_TEST_SUITE_P(Streams, Silent, testing::Values(uint8_t{0x01}, uint8_t{0x80}));
 
-// Whoever only reads is not silent either: it answers when it is asked.
+// A client that only reads is not silent: it answers probes.
 TEST(Takeover, TheOwnerIsAskedBeforeItLosesItsSession) {
   Driver driver(hosts_of_ten());
   ReadyClient owner(driver, 10, 0x11);
@@ -163,7 +163,7 @@ TEST(Takeover, AnOwnerThatMovedIsInAfterFiveSeconds) {
   }
 }
 
-// A program that was started again has another port, or another connection, on the same host.
+// A restarted program has another port, or another connection, on the same host.
 TEST(Takeover, AnOwnerThatWasStartedAgainIsInAtOnce) {
   Driver driver(hosts_of_ten());
   ReadyClient before(driver, 10, 0x11);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent records of its clients' messages: each once, with the frame that it came or went with.
+// An agent's records of its clients' messages: each once, with its incoming or outgoing frame.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that makes and deletes what DDS takes long for.
+// The thread that creates and deletes entities that take DDS long.
 #include "dds/worker.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace tide::agent::test::agent_worker_test {
 
 using Lane = Worker::Lane;
 
-// Holds the worker until it is let go.
+// Holds the worker until it is released.
 struct Gate {
   explicit Gate(Worker &worker) {
     worker.add(std::make_shared<Lane>(), [opened = promise.get_future().share()] { opened.wait(); });

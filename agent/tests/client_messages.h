@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client sends, by the project's own codec.
+// Messages of a client, by the project's own codec.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ inline std::string writer_xml(const std::string &topic) {
   return "<dds><data_writer><topic><name>" + topic + "</name></topic></data_writer></dds>";
 }
 
-// Options of an agent whose lines for the user are kept; events: of clients, too.
+// Options of an agent whose lines for the user are stored; events: including those of clients.
 inline Options telling(std::vector<std::string> &lines, bool events = false) {
   Options options;
   options.tells_events = events;
@@ -85,7 +85,7 @@ class TestClient {
     }
   }
 
-  // As if so many messages of the stream had been lost.
+  // As if this many messages of the stream had been lost.
   void skip(uint8_t stream, uint16_t count) { sequences_[stream] = static_cast<uint16_t>(sequences_[stream] + count); }
 
   int create(uint16_t object, tide_xrce_object_t description, uint8_t flags = 0, uint8_t stream = 0x80) {
@@ -147,7 +147,7 @@ class TestClient {
     submit(stream, TIDE_XRCE_WRITE_DATA, flags, body);
   }
 
-  // Acknowledge what has come on this stream.
+  // Acknowledges received messages of this stream.
   void acknowledge(uint8_t stream) {
     uint16_t next = 0;
     for (const Sent &message : driver_.sent) {
@@ -162,7 +162,7 @@ class TestClient {
     submit(0, TIDE_XRCE_ACKNACK, 1, body);
   }
 
-  // Body of the last submessage of this kind that came to this endpoint; empty: none.
+  // Body of the last submessage of this kind for this endpoint; empty: none.
   Octets last(uint8_t id) const {
     Octets body;
     for (const Octets &candidate : all(id)) body = candidate;
@@ -179,7 +179,7 @@ class TestClient {
     }
     return bodies;
   }
-  // Of the STATUS that answers the request, or -1.
+  // The result in the STATUS that answers the request, or -1.
   int status(uint16_t request) const {
     int result = -1;
     for (const Octets &body : all(TIDE_XRCE_STATUS)) {

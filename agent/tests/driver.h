@@ -22,7 +22,7 @@ class Driver {
  public:
   explicit Driver(Options options = {}, Time start_ns = 0) : now_(start_ns), agent(middleware, std::move(options)) {}
 
-  // Let time pass; timers go off at their times.
+  // Lets time pass; timers expire at their times.
   void run_until(Time t_ns) {
     for (pump(); deadline_ < t_ns; pump()) now_ = std::max(now_, deadline_);
     now_ = t_ns;
@@ -34,7 +34,7 @@ class Driver {
       forward(endpoint, bytes);
       return;
     }
-    // An exact allocation: reading beyond the end of a message is seen by the sanitizer.
+    // An exact allocation: the sanitizer detects reads beyond the end of a message.
     const std::unique_ptr<uint8_t[]> exact(new uint8_t[bytes.size()]);
     std::copy(bytes.begin(), bytes.end(), exact.get());
     agent.input(endpoint, {exact.get(), bytes.size()}, now_);
@@ -68,7 +68,7 @@ class Driver {
   std::vector<Sent> sent;
   std::function<void(Endpoint, const Octets &)> forward;  // set: messages go there instead, and the answers into sent
   bool keep = true;
-  bool pumps = true;  // false: the agent looks after its clients when pump is called, not after each message
+  bool pumps = true;  // false: the agent serves its clients when pump is called, not after each message
   uint64_t frames = 0;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A middleware whose samples come from the test and whose writes the test can look at.
+// A middleware whose samples come from the test and whose writes the test can inspect.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Written {
 
 class FakeMiddleware;
 
-// What DDS takes its time for.
+// Slow operations of DDS.
 struct FakeMaking {
   Made::State state = Made::State::kMade;
   Wake wake;
@@ -68,7 +68,7 @@ class FakeMiddleware : public Middleware {
   std::vector<int> domains;
   int participants = 0, writers = 0;
   uint64_t requests = 0;
-  // Ends what is under way.
+  // Ends pending operations.
   void finish(Made::State state) {
     for (const auto &one : std::exchange(making, {})) {
       one->state = state;
@@ -79,12 +79,12 @@ class FakeMiddleware : public Middleware {
   bool later = false;  // participants and writers are made when finish is called
   std::vector<std::shared_ptr<FakeMaking>> making;
   bool refuse = false;                   // to create anything
-  bool wake_and_refuse = false;          // to create what reads, after news of it
-  bool full = false;                     // writers take nothing
+  bool wake_and_refuse = false;          // to create readers, after an event of them
+  bool full = false;                     // writers accept nothing
   bool unread = false;                   // writers have no reader
-  bool unacknowledged = false;           // readers that were found do not know their writers
+  bool unacknowledged = false;           // discovered readers do not know their writers
   bool served = true;                    // requesters have a server
-  std::set<SampleIdentity> unreachable;  // askers that DDS does not know (yet)
+  std::set<SampleIdentity> unreachable;  // clients that DDS does not know (yet)
   std::function<void(const Written &)> on_written;
   std::function<void()> on_source;  // one was made
 
@@ -209,7 +209,7 @@ class FakeParticipant : public FakeMade<Participant> {
   }
 
  private:
-  // As DDS, which matches the one half of a service before it refuses the other.
+  // Like DDS, which matches one half of a service before it refuses the other.
   bool refuses(const Wake &wake) const {
     if (middleware_.wake_and_refuse) wake();
     return middleware_.refuse || middleware_.wake_and_refuse;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many XRCE clients over UDP in one process, each with a socket, a session, a node, a publisher and a subscription of
-// its own. They speak plain XRCE, so that they cost little. Executes commands from its input and prints lines of JSON:
+// Many XRCE clients over UDP in one process, each with its own socket, session, node, publisher and subscription. They
+// use plain XRCE to cost little. Executes commands from its input and prints lines of JSON:
 //
 //   (at the start)         all clients open a session and create their entities at once; prints "ready"
 //   publish RATE SECONDS   so many messages a second, clients in turns; RATE 0: as many as are acknowledged;
@@ -182,7 +182,7 @@ class Client {
       take(bytes.data(), static_cast<size_t>(length));
   }
 
-  // Repeats what has had no answer for long.
+  // Repeats requests without an answer for long.
   void tend(Time now) {
     if (!question_.empty() && now - question_ns_ > kRepeat) {
       send(question_);
@@ -192,7 +192,7 @@ class Client {
     if (unacknowledged_.empty() || now - sent_ns_ < repeat_ns_) return;
     for (const auto &[sequence, message] : unacknowledged_) send(message);
     sent_ns_ = now;
-    repeat_ns_ = std::min(2 * repeat_ns_, 2 * kSecond);  // a thousand that repeat in vain are a load of their own
+    repeat_ns_ = std::min(2 * repeat_ns_, 2 * kSecond);  // a thousand repeating clients are a load themselves
     repeated++;
   }
 
@@ -477,7 +477,7 @@ class Fleet {
           count++;
         } else {
           tries--;
-          if (rate != 0) held++;  // the time of this message goes by
+          if (rate != 0) held++;  // this message misses its time
         }
       }
       const Time due_ns = rate == 0 ? end : start + static_cast<Time>(static_cast<double>(count + held) / rate * 1e9);

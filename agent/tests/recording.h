@@ -80,7 +80,7 @@ class Recording {
     message.t_ns = std::stoll(value(line, "t_ns"));
     message.from_client = value(line, "dir") == "client_to_agent";
     message.dropped = value(line, "dropped") == "true";
-    // What the agent sent counts, even where the line damaged it; what the client sent counts as it arrived.
+    // Messages of the agent count as sent, even if the line damaged them; messages of the client count as received.
     const std::string original = value(line, "original_hex");
     const Octets bytes = from_hex(!message.from_client && !original.empty() ? original : value(line, "hex"));
     if (value(line, "transport") == "tcp") {

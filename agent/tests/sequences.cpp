@@ -13,8 +13,8 @@ namespace tide::agent::test {
 namespace {
 
 constexpr Time kMillisecond = 1'000'000;
-constexpr std::chrono::seconds kPatience{60};  // of wall time: a busy machine keeps threads of DDS waiting
-constexpr Time kWaited = 1'000'000;            // that passes for the agent meanwhile, a look
+constexpr std::chrono::seconds kPatience{60};  // of wall time: a busy machine delays threads of DDS
+constexpr Time kWaited = 1'000'000;            // agent time that passes for each check meanwhile
 constexpr Endpoint kWriterPlace = 101, kReaderPlace = 102;
 constexpr uint32_t kWriterKey = 0x600D0001, kReaderKey = 0x600D0002;
 constexpr size_t kClients = 6, kEntities = 24;
@@ -42,14 +42,15 @@ constexpr std::array<Time, 16> kJumps = {0,
                                          200 * kMillisecond,
                                          1'000 * kMillisecond,
                                          2'500 * kMillisecond};
-constexpr Time kExchangePeriod = 2'000 * kMillisecond;  // with the longest jump less than what makes a client silent
+constexpr Time kExchangePeriod = 2'000 * kMillisecond;  // with the longest jump, less than the time after which a
+                                                        // client is silent
 
 template <typename List>
 const auto &one_of(const List &list, Choices &choices) {
   return list[choices(static_cast<uint32_t>(list.size()))];
 }
 
-// Mostly names that are let in.
+// Mostly names that are admitted.
 const std::string &topic_name(Choices &choices) { return kTopics[choices(choices.one_in(8) ? 9 : 6)]; }
 const std::string &type_name(Choices &choices) { return kTypes[choices(choices.one_in(8) ? 4 : 3)]; }
 
@@ -172,16 +173,16 @@ Sequences::Sequences(Middleware &middleware, int domain)
   set_up_good();
 }
 
-// ---- the good clients ----
+// ---- the regular clients ----
 
-// DDS makes things, and hands samples over, in threads of its own.
+// DDS creates entities, and passes samples on, in its own threads.
 template <typename Condition>
 bool Sequences::comes(Condition condition) {
   const auto clock = [] { return std::chrono::steady_clock::now(); };
   const auto start = clock();
   while (!condition() && clock() - start < kPatience) {
     news_->wait();
-    now_ += kWaited;  // what DDS refused is offered again after a while
+    now_ += kWaited;  // refused samples are offered to DDS again after a while
     pump(nullptr);
   }
   return condition();
@@ -228,7 +229,7 @@ void Sequences::set_up_good() {
   pump(nullptr);
 }
 
-// A sample from one to the other; both give a sign of life.
+// A sample from one to the other; both send a ping.
 void Sequences::exchange() {
   number_++;
   std::vector<uint8_t> sample = ids(writer_.next_request(), 0x0015);
@@ -258,7 +259,7 @@ void Sequences::exchange() {
   exchanged_ns_ = now_;
 }
 
-// A frame to one of the good clients.
+// A frame to one of the regular clients.
 void Sequences::take(Endpoint endpoint, Bytes frame) {
   tide_xrce_header_t header;
   const int header_bytes = tide_xrce_get_header(frame.data(), frame.size(), &header);
@@ -295,7 +296,7 @@ void Sequences::take(Endpoint endpoint, Bytes frame) {
   TIDE_MUST(more == 0);
 }
 
-// ---- the others ----
+// ---- the other clients ----
 
 void Sequences::pump(Choices *choices) {
   for (bool more = true; more;) {
@@ -308,7 +309,7 @@ void Sequences::pump(Choices *choices) {
       tide_frame_parts_t frame;
       while (agent_.next(endpoint, now_, frame)) {
         const std::vector<uint8_t> bytes = bytes_of(frame);
-        // Of the others some frames never come to their end.
+        // Some frames of the others are never completed.
         if (choices == nullptr || endpoint > 100 || !choices->one_in(16)) agent_.sent(endpoint, now_);
         take(endpoint, bytes);
         more = true;

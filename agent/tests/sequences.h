@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of well-formed operations that fail half-way: several clients create, delete and create again the whole zoo
-// of entities, with shared topics and conflicting types, requesters and repliers; they restart, reset, stop in the
-// middle of fragments, steal each other's keys, and leave. The agent is polled when it happens to be, and time jumps.
-// Beside them two good clients exchange samples, none of which may be lost, doubled or late. Every choice comes from
-// one source, octets of a fuzzer or a seed, so a run can be repeated. What must hold aborts the process when it does
-// not.
+// Sequences of well-formed operations that fail half-way: several clients create, delete and recreate all kinds of
+// entities, with shared topics and conflicting types, requesters and repliers; they restart, reset, stop in the middle
+// of fragments, steal each other's keys, and leave. The agent is polled at random times, and time jumps. Meanwhile two
+// regular clients exchange samples, none of which may be lost, doubled or late. All choices come from one source,
+// octets of a fuzzer or a seed, so a run can be repeated. A violated condition aborts the process.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +21,7 @@
 
 namespace tide::agent::test {
 
-// Whatever ends the process from now on is told with this number, which repeats it.
+// From now on an end of the process is reported with this number, which repeats the run.
 void announce_seed(uint64_t seed);
 
 #define TIDE_MUST(condition)                                                          \
@@ -106,7 +105,7 @@ class Talker {
     message_.insert(message_.end(), body.begin(), body.end());
   }
   void send(Endpoint from, Time now) {
-    // An exact allocation: reading beyond the end of a message is seen by the sanitizer.
+    // An exact allocation: the sanitizer detects reads beyond the end of a message.
     const std::unique_ptr<uint8_t[]> exact(new uint8_t[message_.size()]);
     std::copy(message_.begin(), message_.end(), exact.get());
     agent_.input(from, {exact.get(), message_.size()}, now);
@@ -134,11 +133,11 @@ class Talker {
   std::vector<uint8_t> message_;
 };
 
-// Of the agent's thread, by threads of DDS.
+// Wake-ups of the agent's thread, by threads of DDS.
 class News {
  public:
   void bring();
-  // Until there is some, or for a millisecond.
+  // Waits for a wake-up, or for a millisecond.
   void wait();
 
  private:
@@ -149,13 +148,13 @@ class News {
 
 class Sequences {
  public:
-  // domain: of all participants that are meant to work.
+  // domain: domain of all participants that must work.
   Sequences(Middleware &middleware, int domain);
   // One sequence of at most `operations`.
   void run(Choices &choices, uint32_t operations);
-  // All of the others leave.
+  // All other clients leave.
   void clear(Choices &choices);
-  // One sample between the good clients, and a sign of life of both; run does it too.
+  // One sample between the regular clients, and a ping of both; run also does it.
   void exchange();
 
   std::function<void()> before_poll;  // unset: nothing
@@ -182,7 +181,7 @@ class Sequences {
   Time now_ = 1'000'000'000, exchanged_ns_ = 0;
   std::vector<Talker> actors_;
   Talker writer_, reader_;
-  uint32_t number_ = 0, received_ = 0;  // of samples of the good writer
+  uint32_t number_ = 0, received_ = 0;  // of samples of the regular writer
   uint16_t acknowledged_ = 0;           // by the agent, of its stream
   bool session_opened_ = false, informed_ = false;
   int status_ = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link of one's own in four functions: here UDP by the sockets of this machine, on a board whatever moves bytes. A
+/* A custom link in four functions: here UDP by the sockets of this machine, on a board any means to transfer bytes. A
  * counter, once a second, on "custom_counter". Plain micro-ROS: nothing here is tide's. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -49,14 +49,14 @@ static size_t line_write(struct uxrCustomTransport *transport, const uint8_t *by
   return sent < 0 ? 0u : (size_t)sent;
 }
 
-/* Sleeps while it waits: on a kernel the thread that calls this is above all others. */
+/* Sleeps while it waits: on a kernel the calling thread has the highest priority. */
 static size_t line_read(struct uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms,
                         uint8_t *error) {
   *error = 0u;
   struct pollfd readable = {.fd = line_of(transport)->socket, .events = POLLIN};
   if (poll(&readable, 1, timeout_ms) <= 0) return 0u;
   const ssize_t got = recv(readable.fd, bytes, count, 0);
-  return got < 0 ? 0u : (size_t)got; /* nobody listens: as silent as a line */
+  return got < 0 ? 0u : (size_t)got; /* no receiver: silent like a line */
 }
 
 static rcl_publisher_t publisher;

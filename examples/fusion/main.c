@@ -5,7 +5,7 @@
  * lane busy, and the other one goes on with the sensors. Twice a second the estimate leaves for ROS 2 on "pose": x the
  * angle, y the way, z how many samples it is made of.
  *
- * `overlapped` and `copied` count what must not happen. */
+ * `overlapped` and `copied` count violations of these rules. */
 #include <geometry_msgs/msg/vector3.h>
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
@@ -56,7 +56,8 @@ static const rosidl_message_type_support_t *vector_type(void) {
 /* The message is written where the subscription reads it. */
 static void publish(const sensor_t *sensor, double value) {
   void *loan;
-  if (rcl_borrow_loaned_message(&sensor->publisher, vector_type(), &loan) != RCL_RET_OK) return; /* it is counted */
+  if (rcl_borrow_loaned_message(&sensor->publisher, vector_type(), &loan) != RCL_RET_OK)
+    return; /* the failure is counted */
   *(geometry_msgs__msg__Vector3 *)loan = (geometry_msgs__msg__Vector3){.x = value};
   (void)rcl_publish_loaned_message(&sensor->publisher, loan, NULL);
 }

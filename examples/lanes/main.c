@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fast timer beside a slow callback, each on a lane of its own: the brake reads its sensor every 10 ms while the map
+/* A fast timer and a slow callback, each on its own lane: the brake reads its sensor every 10 ms while the map
  * computes for 200 ms at a time. Publishes std_msgs/Int32 on "brake_late_us": by how much the timer was late at worst
  * since the last one. Try it with one lane (lanes 1) to see what the second one is for.
  *

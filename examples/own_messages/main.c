@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A type of one's own, robot_msgs/Wheels: sent twice a second on "wheels", and read back through the agent. The
+/* A custom type, robot_msgs/Wheels: sent twice a second on "wheels", and read back through the agent. The
  * memory of its strings is static: __Storage and __bind are tide's, the rest is plain micro-ROS. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>

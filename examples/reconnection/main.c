@@ -24,7 +24,7 @@ static rcl_publisher_t publisher;
 static std_msgs__msg__Int32 message;
 static unsigned refused;
 
-/* A message that is refused keeps its number: the next try sends it. */
+/* A refused message keeps its number: the next try sends it. */
 static void on_timer(rcl_timer_t *timer, int64_t last_call_time) {
   RCLC_UNUSED(last_call_time);
   if (timer == NULL) return;

@@ -25,7 +25,7 @@ from tide_ros import Chain, PriorityExecutor
 
 
 def compute(milliseconds: float) -> None:
-    """Work that gives up the interpreter's lock, as numpy, OpenCV and the like do."""
+    """Work that releases the interpreter's lock, as in numpy or OpenCV."""
     block = bytes(1 << 16)
     end = time.thread_time() + milliseconds / 1e3
     while time.thread_time() < end:
@@ -105,7 +105,7 @@ def main() -> None:
         else:
             print(f"{name}: never finished")
     robot.destroy_node()
-    rclpy.try_shutdown()  # an interrupt has done it already
+    rclpy.try_shutdown()  # an interrupt may already have done it
 
 
 if __name__ == "__main__":

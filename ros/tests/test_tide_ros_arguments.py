@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users of rclpy write at first: each mistake is one line that says what to write instead."""
+"""Typical first mistakes of rclpy users: each gives one line with the correction."""
 
 from __future__ import annotations
 

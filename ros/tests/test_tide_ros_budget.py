@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budgets of tide_ros lanes: what a lane uses at its priority, whatever it would like to use."""
+"""Budgets of tide_ros lanes: time that a lane uses at its priority, for any demand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def burn(duration_s: float) -> None:
 
 
 def needs_real_time(use: Callable[[], None]) -> None:
-    """Run it, or see that it is refused in words where this user may not have real-time priorities."""
+    """Runs it, or checks the message if this user may not use real-time priorities."""
     if may_use_fifo():
         use()
     else:

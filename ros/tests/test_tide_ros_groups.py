@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: what callback groups allow and what they do not keep from running."""
+"""tide_ros: callbacks that groups allow, and those that they must not block."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_a_mutually_exclusive_group_runs_one_callback_at_a_time():
 
 
 def test_what_waited_for_its_group_is_waited_for_again():
-    """One lane runs the callback while the other one waits for everything else. What comes after the message that had
-    to wait wakes it, too: no period looks at everything here."""
+    """One lane runs the callback while the other one waits for everything else. Events after the message that had to
+    wait also wake it: no periodic check is used here."""
     with graph() as g:
         node, go_on, calls = g.node(), threading.Event(), []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: lanes: where they run and how they are scheduled."""
+"""tide_ros: processors and scheduling of lanes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains in words: what they match, what they miss, and what is said of words that are not understood."""
+"""Chains as text: matches, names without a match, and messages for invalid words."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: nodes and entities that come and go while it spins."""
+"""tide_ros: nodes and entities that are created and removed while it spins."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_future_that_is_done_just_before_the_wait_ends_the_spin():
                 future.set_result(None)
 
         executor._update = complete
-        executor.spin_until_future_complete(future)  # comes back, though nothing else happens
+        executor.spin_until_future_complete(future)  # returns without any other event
         assert future.done()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: which callback is next: the rule of the chains, and that it holds whatever happens meanwhile."""
+"""tide_ros: the next callback by the rule of the chains, under any other events."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_unmatched_names_what_no_node_has():
 
 
 class Stage:
-    """One lane that is held while things of every kind become ready."""
+    """One lane that is blocked while entities of every kind become ready."""
 
     def __init__(self, g: Graph) -> None:
         self.g, self.node, self.order = g, g.node(), []

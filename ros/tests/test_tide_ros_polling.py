@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Polling with a timeout of 0, or one that is over before a lane is awake: what is ready is done, as with one lane."""
+"""Polling with a timeout of 0, or one that ends before a lane is awake: ready callbacks run, as with one lane."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def test_polls_for_a_future_come_to_its_end(lanes: int | list[Lane]):
                 polls += 1
             eventually(task.done, "the task that a poll began is done")
             assert task.result() == 7
-            poll(Future(), 0)  # one that nobody completes: it returns
+            poll(Future(), 0)  # a future that is never completed: it returns
 
 
 def test_a_poll_waits_for_no_callback():
-    """All lanes are busy: nobody can look, and the poll does not wait for them."""
+    """All lanes are busy: none can check, and the poll does not wait for them."""
     with graph() as g:
         node, inside, release = g.node(), threading.Semaphore(0), threading.Event()
 
@@ -100,7 +100,7 @@ def test_a_poll_waits_for_no_callback():
 
 
 def test_polls_beside_a_thread_that_spins():
-    """Its lanes wait for something without an end, and do not know of the poll."""
+    """Its lanes wait without a limit, and do not know of the poll."""
     with graph() as g:
         node = g.node()
         node.create_timer(3600.0, nothing)

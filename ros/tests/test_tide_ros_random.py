@@ -22,7 +22,7 @@ STEPS = 120
 
 
 class Checker:
-    """No two callbacks of an exclusive group at once; nobody touches the wait set while it is waited for."""
+    """No two callbacks of an exclusive group at once; no thread changes the wait set during a wait."""
 
     def __init__(self, executor: PriorityExecutor, generator: random.Random) -> None:
         self.executor, self.generator = executor, generator

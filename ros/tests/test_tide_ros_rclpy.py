@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros beside rclpy's own executors on the same graph: what is delivered, services, actions."""
+"""Compares tide_ros with rclpy's own executors on the same graph: deliveries, services, actions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXECUTORS: dict[str, Callable[[Context], Any]] = {
 
 
 def delivered(make: Callable[[Context], Any]) -> Counter[tuple[str, int]]:
-    """Who was called with what: a timer feeds two chains; services, a guard condition, coroutines and tasks hang on."""
+    """Calls with their arguments: a timer feeds two chains, with services, a guard condition, coroutines and tasks."""
     calls: list[tuple[str, int]] = []
     guarded: list[int] = []
     with graph() as g:

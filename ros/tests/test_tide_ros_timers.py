@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: timers: never early, on the clock they were given, and as they are set."""
+"""tide_ros: timers: never early, on the given clock, and with their settings."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the guide as a site: `make docs`. Pages lie in the repository; the reference is made from headers and help.
+"""Build the guide as a site: `make docs`. Pages are in the repository; the reference is generated from headers and
+help.
 
     .venv/bin/python scripts/guide/build.py [--out FOLDER]
 
-A link to a file that is not there, a page that the menu does not name and a wrong anchor are errors. The site fetches
-nothing from a network. A browser reads it from its folder; only search wants a server, as browsers keep scripts of
-files apart: python3 -m http.server -b 127.0.0.1 -d build/site"""
+Links to missing files, pages missing in the menu and wrong anchors are errors. The site fetches nothing from a network.
+A browser can open it from its folder; only search needs a server, as browsers isolate scripts of local files: python3
+-m http.server -b 127.0.0.1 -d build/site"""
 
 from __future__ import annotations
 
@@ -39,11 +40,11 @@ micro-ROS that it includes anyway.
 
 
 class GuideError(Exception):
-    """Why there is no site."""
+    """The reason why the site could not be built."""
 
 
 def menu() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Parts, and of each the titles with the path of a page in the repository, or of one that is made."""
+    """Parts, each with titles and the path of a page in the repository or of a generated one."""
     table = tomli.loads((ROOT / "docs/guide/menu.toml").read_text(encoding="utf-8"))
     return [(part["title"], [(page["title"], page["file"]) for page in part["pages"]]) for part in table["parts"]]
 
@@ -66,7 +67,7 @@ def made_pages() -> dict[str, str]:
 
 
 def place_of(file: str) -> str:
-    """Of a page or picture of the repository in the site."""
+    """Path in the site of a page or picture of the repository."""
     place = file.removeprefix("docs/").lower() if file.startswith("docs/") else file.lower()
     return re.sub(r"readme\.md$", "index.md", place)
 
@@ -96,7 +97,7 @@ def stage(folder: Path) -> None:
 
 
 def _origins() -> dict[str, str]:
-    """Files of which a page is made: a link to the file leads to the page."""
+    """Files from which a page is generated: a link to the file leads to the page."""
     of_headers = {str(file.relative_to(ROOT)): f"reference/c/{file.stem}.md" for file in public_headers()}
     return of_headers | {"docs/guide/errors.toml": "reference/errors.md"}
 
@@ -121,7 +122,7 @@ def configuration(pages: Path, out: Path) -> str:
 
 
 def build(out: Path) -> None:
-    """Into a folder beside it first: a site that could not be built leaves the old one."""
+    """Builds in a neighbouring folder first, so that a failed build keeps the old site."""
     work = ROOT / "build/guide"
     shutil.rmtree(work, ignore_errors=True)
     stage(work / "pages")
@@ -134,7 +135,7 @@ def build(out: Path) -> None:
     )
     if made.returncode != 0:
         raise GuideError(f"the site could not be built:\n{made.stdout}{made.stderr}")
-    (work / "site/404.html").unlink()  # of a server; it looks for pictures at the server's root
+    (work / "site/404.html").unlink()  # only for servers; it refers to pictures at the server's root
     shutil.rmtree(out, ignore_errors=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(str(work / "site"), out)

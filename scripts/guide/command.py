@@ -59,7 +59,7 @@ def _entry(words: str, command: Any) -> list[str]:
 
 
 def _program(name: str, words: str, command: Any) -> list[str]:
-    """A command that becomes a program, whose help it is."""
+    """A command that is replaced by a program, whose help is used."""
     from tide.programs.binaries import find_binary
 
     told = subprocess.run([str(find_binary(name)), "--help"], capture_output=True, text=True, check=True).stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error code with what it means and what to do: from tide/status.h, tide/lock.h and docs/guide/errors.toml."""
+"""Every error code with its meaning and remedy: from tide/status.h, tide/lock.h and docs/guide/errors.toml."""
 
 from __future__ import annotations
 

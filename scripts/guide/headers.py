@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reference of the C interface from its headers: what stands before a declaration, and the declaration."""
+"""A reference of the C interface from its headers: the comment before a declaration, and the declaration."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _end_of(text: str, start: int) -> int:
         at += 1
         if depth == 0 and (text[at - 1] == ";" or closes):
             break
-    rest = re.match(r"[ \t]*/\*.*?\*/", text[at:], re.S)  # what is said on the same line
+    rest = re.match(r"[ \t]*/\*.*?\*/", text[at:], re.S)  # a comment on the same line
     return at + rest.end() if rest else at
 
 
@@ -79,7 +79,7 @@ def _name_of(code: str) -> str | None:
 
 
 def read(header: Path) -> tuple[str, list[Declaration]]:
-    """What the header says of itself, and its declarations."""
+    """The header's own description, and its declarations."""
     text = _CPLUSPLUS.sub("", header.read_text(encoding="utf-8"))
     blocks = [block for block in _blocks(text) if not _GUARD.match(block) and "SPDX-License" not in block]
     intro, comment = "", ""
@@ -114,7 +114,7 @@ def _shortened(code: str) -> str:
 
 
 def prose(comment: str) -> str:
-    """A comment as text of the site: nothing in it is markup, and lines that stand apart are code."""
+    """A comment as text of the site: it contains no markup, and indented lines are code."""
     lines, code = [], False
     for line in comment.splitlines():
         indented = line.startswith("  ")
@@ -142,6 +142,6 @@ def _is_type(declaration: Declaration) -> bool:
 
 
 def _entry(group: list[Declaration]) -> list[str]:
-    """What stands below one comment belongs to it."""
+    """Declarations below one comment belong to it."""
     code = "\n".join(each.code for each in group)
     return [f"## {group[0].name}", "", "```c", code, "```", "", prose(group[0].comment), ""]

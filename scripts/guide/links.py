@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of a page, as they are in the repository, made right for its place in the site."""
+"""Converts the links of a page from the repository to its place in the site."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BrokenLinkError(Exception):
 def rewritten(text: str, page: str, places: Mapping[str, str], root: Path) -> str:
     """page: path in the repository. places: of every page and picture of the site, from its path in the repository.
 
-    What is not in the site, as a source file, stays as its name."""
+    Links to files outside the site, such as source files, become plain names."""
     lines, fenced = [], False
     for number, line in enumerate(text.splitlines(), 1):
         if _FENCE.match(line):

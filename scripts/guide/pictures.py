@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of docs/guide/chains.md that show who has the processor, from a schedule by priority.
+"""The pictures of docs/guide/chains.md that show the use of the processor, from a schedule by priority.
 
 .venv/bin/python scripts/guide/pictures.py      writes docs/guide/lanes.svg and docs/guide/budget.svg"""
 
@@ -17,7 +17,7 @@ WIDTH, LEFT, ROW, GAP = 640, 118, 30, 12
 
 @dataclass(frozen=True)
 class Work:
-    """A callback that is released at a time and executes for so long, in ms."""
+    """A callback with its release and execution time, in ms."""
 
     name: str
     release: float
@@ -38,7 +38,8 @@ class Piece:
 
 
 def schedule(works: Sequence[Work], end: float, step: float = 0.5) -> list[Piece]:
-    """Who has the processor: the highest priority, and who does not preempt waits until the other has ended."""
+    """The use of the processor: the highest priority runs, and a callback that does not preempt waits until the other
+    has ended."""
     left = [work.execution for work in works]
     used = dict.fromkeys(range(len(works)), 0.0)
     pieces: list[Piece] = []
@@ -79,7 +80,7 @@ class Row:
 
 
 def draw(title: str, rows: Sequence[Row], end: float, ticks: Iterable[float]) -> str:
-    """One line a row: what executes, and an arrow where it was released."""
+    """One row per line: its executions, and an arrow at each release."""
     scale = (WIDTH - LEFT - 20) / end
     height = 30 + len(rows) * (ROW + GAP) + 32
     base = 30 + len(rows) * (ROW + GAP)

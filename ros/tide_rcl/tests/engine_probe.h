@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the engine share.
+// Common parts of the engine's tests.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ inline std::shared_ptr<Probe> probe(std::function<void()> function,
 
 using tide::test::eventually;
 
-// Spins in a thread of its own until the end of the scope.
+// Spins in a separate thread until the end of the scope.
 class Spinning {
  public:
   explicit Spinning(Engine &engine) : engine_(engine), thread_([&engine] { engine.spin(); }) {

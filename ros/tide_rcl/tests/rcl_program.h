@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node of plain rcl with topics of std_msgs/Int64 and services of std_srvs/SetBool. Names hold the number of the
-// process, so that programs beside this one hear nothing of it.
+// process, so that other programs do not receive its messages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace tide_rcl {
 class Program {
  public:
   Program() {
-    // Messages are lent, which rcl does not do unless it is told to; and nothing leaves this machine.
+    // Messages are lent, which rcl does only on request; and all traffic stays on this machine.
     (void)setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1);
     (void)setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", 1);
     rcl_init_options_t options = rcl_get_zero_initialized_init_options();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The expiry of an action server's goals, which only a timer within rcl tells: no goal is kept for ever.
+// The expiry of an action server's goals, which only a timer within rcl reports: no goal is kept endlessly.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace tide_rcl_actions_test {
 
 constexpr std::int64_t kSecondNs = 1000000000;
 
-// A server and, as rclcpp_action has it, one lock for all that is done with it.
+// A server with one lock for all uses, as in rclcpp_action.
 class Server {
  public:
   Server(Program &program, RclClock &clock, std::int64_t result_timeout_ns) : node_(program.node) {
@@ -56,7 +56,7 @@ class Server {
     check(rcl_action_notify_goal_done(server_.get()), "rcl_action_notify_goal_done");
   }
 
-  // As rclcpp_action does it where a wait set finds the timer ready.
+  // Like rclcpp_action when a wait set finds the timer ready.
   void expire() {
     const std::lock_guard<std::mutex> lock(mutex_);
     rcl_action_goal_info_t expired[1];
@@ -144,7 +144,7 @@ TEST(Actions, GoalsThatEndOnOtherThreadsAreForgotten) {
   }
 }
 
-// Nobody tells that the server's clock has jumped: it is the node's, whose lock is not ours.
+// A jump of the server's clock is not reported: it is the node's clock, whose lock is not ours.
 TEST(Actions, ExpireBySimulatedTime) {
   Program program;
   RclClock clock(RCL_ROS_TIME);

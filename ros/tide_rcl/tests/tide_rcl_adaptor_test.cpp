@@ -21,7 +21,7 @@ extern "C" const char *__tsan_default_suppressions() { return "race:libfastcdr.s
 namespace tide_rcl {
 namespace tide_rcl_adaptor_test {
 
-// What arrived, from whatever lane.
+// Received values, from any lane.
 class Received {
  public:
   void note(std::int64_t value) {

@@ -113,8 +113,8 @@ TEST(Engine, SpinOnceWaitsForOneAndForNoLonger) {
   notifier.join();
 }
 
-// ThreadSanitizer sees whether the two lanes keep out of each other's way: mostly at once, so it is done five times. It
-// remembers a read that is not one of thousands.
+// ThreadSanitizer checks that the two lanes exclude each other; five repetitions, as it usually detects a race in the
+// first ones. It records a read only if it is not one of thousands.
 TEST(Engine, ARunAsksForItsStartWhileAnotherLaneBeginsTheNext) {
   Engine engine(lanes_of({0, 0}));
   std::atomic<int> runs{0};
@@ -285,7 +285,7 @@ TEST(Engine, AnExceptionEndsTheSpinThatThrowsItAndTheEngineGoesOn) {
 TEST(Engine, CancelEndsEverySpinAndIsForgottenAfterwards) {
   for (const auto &options : {EngineOptions{}, lanes_of({0, 0, 4})}) {
     Engine engine(options);
-    engine.cancel();  // when nothing spins: means nothing
+    engine.cancel();  // without a spin: no effect
     int runs = 0;
     const auto one = probe([&] { runs++; });
     engine.add(one, 0);

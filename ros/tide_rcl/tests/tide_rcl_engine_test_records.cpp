@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine writes about its runs: the trace and the measured times.
+// The engine's records of its runs: the trace and the measured times.
 #include <gtest/gtest.h>
 #include <time.h>
 #include <unistd.h>
@@ -147,7 +147,7 @@ TEST_F(Files, MeasurementsByNameAreWrittenWhenTheEngineEnds) {
       do {
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
       } while (time.tv_nsec % 2000000 < 1000000);
-      std::this_thread::sleep_for(milliseconds(30));  // clock: what must not count as execution
+      std::this_thread::sleep_for(milliseconds(30));  // clock: time that must not count as execution
     });
     const auto nameless = probe([] {});
     const auto idle = probe([] {});

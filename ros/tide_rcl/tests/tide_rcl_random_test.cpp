@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random histories of add, remove, notify, priorities, cancel, exceptions and spins. One thread alone has to do exactly
-// what a model of a few lines says; with lanes and other threads nothing may be lost, run twice, or overlap in a group.
-// TIDE_SEED replays one history, TIDE_HISTORIES says how many there are.
+// Random histories of add, remove, notify, priorities, cancel, exceptions and spins. A single thread must behave
+// exactly like a model of a few lines; with lanes and other threads no run may be lost, repeated, or overlap in a
+// group. TIDE_SEED replays one history, TIDE_HISTORIES sets their number.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -61,7 +61,7 @@ class History {
 
   unsigned below(unsigned limit) { return static_cast<unsigned>(random_() % limit); }
 
-  // One lane, several of one band, or several bands: a thread alone does the same with each.
+  // One lane, several of one band, or several bands: a single thread behaves the same with each.
   EngineOptions options() {
     switch (below(3)) {
       case 0:
@@ -210,7 +210,7 @@ struct Shared {
   std::shared_ptr<Probe> probe;
   std::atomic<std::uint64_t> notified{0}, ran{0};
   bool removed = true;          // of who adds and removes
-  std::atomic<bool> out{true};  // and no run of it is under way
+  std::atomic<bool> out{true};  // and no run of it is active
   std::atomic<int> inside{0};
 };
 
@@ -286,7 +286,7 @@ class Crowd {
     }
   }
 
-  // The second half comes and goes.
+  // The second half is added and removed.
   void change() {
     Shared &shared = *shared_[shared_.size() / 2 + random_() % (shared_.size() / 2)];
     switch (random_() % 4) {
@@ -294,7 +294,7 @@ class Crowd {
         if (shared.removed) break;
         (void)engine_.remove(shared.probe);
         shared.removed = true;
-        // A run that was chosen already may not have come as far as the callback: the engine holds it until it is over.
+        // An already chosen run may not have reached the callback: the engine holds it until it has ended.
         shared.out = eventually([&] { return shared.probe.use_count() == 1; });
         break;
       case 1:

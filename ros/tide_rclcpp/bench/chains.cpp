@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains as timers and subscriptions of rclcpp on the executor of your choice, over the middleware: from the time at
-// which a chain's timer was due to the end of its last callback. The words are those of
+// Chains as timers and subscriptions of rclcpp on a chosen executor, over the middleware: measures from the time at
+// which a chain's timer was due to the end of its last callback. The arguments are those of
 // sim/workloads/host_chains/plan.h; lab/bench/rclcpp_executors.py makes them from a system.toml.
 #include <time.h>
 
@@ -82,7 +82,7 @@ class Chains {
     return topic;
   }
 
-  // What it shares with a chain before it is there.
+  // Its part common with an earlier chain exists already.
   void add_chain(const chain_plan_t &chain) {
     latencies_.push_back(std::make_unique<Latencies>());
     latencies_.back()->chain = chain.name;
@@ -150,7 +150,7 @@ class Chains {
     };
   }
 
-  // Runs with the last of the messages of one expiry.
+  // Runs with the last message of one expiry.
   static Run joined(std::size_t count, const Run &run) {
     struct Waiting {
       std::mutex mutex;

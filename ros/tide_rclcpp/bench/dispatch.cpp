@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs so many callbacks of so many timers, one of which is due every 2 ms, and ends. Two runs under
+// Runs a number of callbacks of a number of timers, one of which is due every 2 ms, and ends. Two runs under
 // valgrind --tool=callgrind (or perf stat) that differ in the number of callbacks give the instructions of one.
 // Usage: dispatch EXECUTOR TIMERS CALLBACKS
 #include <cstdio>
@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "Usage: dispatch EXECUTOR TIMERS CALLBACKS\n");
     return 2;
   }
-  tide_posix_set_wake_up_lead(0);  // it looks at the clock for what is left of a wait: time, not work
+  tide_posix_set_wake_up_lead(0);  // polling the clock at the end of a wait would add instructions
   rclcpp::init(argc, argv);
   const int count = std::atoi(argv[2]), wanted = std::atoi(argv[3]);
   const auto node = std::make_shared<rclcpp::Node>(

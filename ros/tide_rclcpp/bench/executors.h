@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executors by name: tide, tide-default, single, static, multi, picas, events; cbg, rclcpp's executor of callback
-// groups by events, where rclcpp has it or there is the package cm_executors. With -each behind the name each callback
-// has a group of its own, otherwise all have one that is reentrant.
+// groups by events, where rclcpp has it or there is the package cm_executors. With the suffix -each every callback has
+// its own group, otherwise all have a common reentrant one.
 #pragma once
 
 #include <pthread.h>
@@ -75,7 +75,7 @@ inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &called
                               "': tide, tide-default, single, static, multi, picas, events or cbg (if it is there)");
 }
 
-// More urgent than the threads of the executor, so that it comes to its end under any load.
+// More urgent than the threads of the executor, so that it ends under any load.
 inline void end_after(int seconds, rclcpp::Executor &executor) {
   sched_param urgency{};
   int policy = SCHED_OTHER;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What priorities alone make of rclcpp's MultiThreadedExecutor: before each choice it waits anew, as PiCAS does, and
-// takes the timer or subscription with the highest priority that its wait set knows.
+// rclcpp's MultiThreadedExecutor with priorities only: before each choice it waits again, like PiCAS, and takes the
+// timer or subscription with the highest priority in its wait set.
 #pragma once
 
 #include <map>

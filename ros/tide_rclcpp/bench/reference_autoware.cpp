@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public Autoware reference system of the real-time working group on the executor of your choice. Its nodes, their
-// work and the figures that they print are its own: this gives them an executor, and tells ours what is urgent, the hot
+// The public Autoware reference system of the real-time working group on a chosen executor. Nodes, their work and the
+// printed figures are those of the system: this program gives them an executor, and sets priorities for ours, the hot
 // path from the lidars to the collision estimator first, then the behaviour planner.
 //   tide: chains on lanes that all take everything. tide-bands: two lanes, one for the hot path and the planner with
 //   SCHED_FIFO where it is permitted, one for the rest. prioritized: one SingleThreadedExecutor each for front, rear,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that come and go while the executor spins: each receives what one publisher sends to it, over the middleware,
-// reliably, calls a timer and a service of the host, answers a client that comes with it, and goes again. Ends with 1
-// when a message is lost, an answer is not taken, a node is kept alive, the process has two file descriptors more than
-// after the first fifth of the time, or what is allocated grows steadily. Fast DDS keeps the state of each endpoint
-// that it ever matched, in a pool that doubles: so what counts is the growth of the middle tenth of the time, and the
-// whole has a wide limit of its own. Usage: soak MINUTES [EXECUTOR]
+// Nodes are created and removed while the executor spins: each receives messages of one publisher, reliably over the
+// middleware, uses a timer, calls a service of the host, answers its own client, and is removed. Ends with 1 if a
+// message is lost, an answer is not taken, a node is kept alive, the process has two file descriptors more than after
+// the first fifth of the time, or allocated memory grows steadily. Fast DDS keeps the state of each endpoint that it
+// ever matched, in a pool that doubles: so the growth in the middle tenth of the time counts, and the whole has a
+// separate wide limit. Usage: soak MINUTES [EXECUTOR]
 #include <dirent.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -66,8 +66,8 @@ bool within(std::chrono::seconds limit, Condition &&holds) {
 
 int unanswered = 0;
 
-// Calls the parameter service of another node; the client goes again. False: nobody took an answer that had come. Where
-// none has come, the call was lost below the executor: rclcpp's own has as many. These are counted.
+// Calls the parameter service of another node; then the client is removed. False: a received answer was not taken.
+// Without an answer, the call was lost below the executor, as also happens with rclcpp's own; such calls are counted.
 bool call(rclcpp::Node &caller, const std::string &called, const rclcpp::CallbackGroup::SharedPtr &group) {
   const auto client = caller.create_client<Call>("/" + called + "/list_parameters", rclcpp::ServicesQoS(), group);
   if (!client->wait_for_service(std::chrono::seconds(30))) return false;
@@ -87,7 +87,7 @@ bool call(rclcpp::Node &caller, const std::string &called, const rclcpp::Callbac
   return !there;
 }
 
-// False: something was lost or kept.
+// False: a message was lost or an object kept.
 bool visit(rclcpp::Executor &executor, rclcpp::Node &host, int number) {
   const std::string topic = "/soak/topic_" + std::to_string(number % 8);
   auto guest = std::make_shared<rclcpp::Node>("guest_" + std::to_string(number % 64),
@@ -121,7 +121,7 @@ bool visit(rclcpp::Executor &executor, rclcpp::Node &host, int number) {
   return good && gone;
 }
 
-// Median of the growths from part to part. The first one, in which all begins, is left out.
+// Median of the growths from part to part. The first one, with the start, is omitted.
 double middle_growth(const std::vector<double> &least_mb) {
   std::vector<double> growths_mb;
   for (std::size_t part = 2; part < least_mb.size(); part++) growths_mb.push_back(least_mb[part] - least_mb[part - 1]);
@@ -171,7 +171,7 @@ int main(int argc, char **argv) {
       guests, resident_end_mb, files_end, bad, unanswered);
   std::printf("growth of what is allocated, the middle of %d parts of the time: %.3f MB\n", kParts, growth_mb);
   rclcpp::shutdown();
-  const bool is_counted = allocated_mb() > 0;  // not by the allocator of a sanitizer, which keeps what is freed, too
+  const bool is_counted = allocated_mb() > 0;  // not with a sanitizer's allocator, which also keeps freed memory
   const bool steady = !is_counted || (growth_mb < kGrowthOfPartMb &&
                                       resident_end_mb < resident_begin_mb + kGrowthMb + kGrowthOfGuestMb * guests);
   return bad == 0 && steady && files_end <= files + 2 ? 0 : 1;

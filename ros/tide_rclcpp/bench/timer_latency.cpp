@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// rclcpp's timer as `tide lab timers` measures it: one node, one wall timer, rclcpp's single-threaded executor. Says
-// `ready`, waits for a line, measures, and writes two int64 for each callback: the clock, read as the first thing in
-// the callback, minus the expiry on the timer's grid; and what the callback is told, actual minus expected call.
-// SIGTERM and SIGINT end it early, with what was measured. Usage: timer_latency --repetitions N --timeout-ns N --policy
+// rclcpp's timer for `tide lab timers`: one node, one wall timer, rclcpp's single-threaded executor. Prints `ready`,
+// waits for a line, measures, and writes two int64 for each callback: the clock at the start of the callback minus the
+// expiry on the timer's grid; and the reported value, actual minus expected call. SIGTERM and SIGINT end it early and
+// keep the measurements. Usage: timer_latency --repetitions N --timeout-ns N --policy
 // normal|fifo|rr|deadline --priority N [--cpu N] --out FILE; with deadline the scheduling is given from outside.
 #include <pthread.h>
 #include <sched.h>
@@ -32,7 +32,7 @@ std::int64_t now_ns() {
   return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-// The grid is that of the first expected call; calls that are told another one are counted.
+// The grid is that of the first expected call; calls with another expected time are counted.
 class Measurement {
  public:
   Measurement(std::size_t repetitions, std::int64_t period_ns) : samples_(repetitions), period_ns_(period_ns) {}
@@ -113,7 +113,7 @@ int measure(const std::map<std::string, std::string> &words, const sigset_t &sig
   }
   measurement.print();
   (void)std::fflush(stdout);
-  std::_Exit(EXIT_SUCCESS);  // the file is complete; what rclcpp's threads still do is of no interest
+  std::_Exit(EXIT_SUCCESS);  // the file is complete; rclcpp's threads are not needed any more
 }
 
 }  // namespace

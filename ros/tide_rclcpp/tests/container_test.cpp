@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// component_container as a process of its own: components are loaded, run and go again, and so do who asks for it.
-// TIDE_ROUNDS says how often; then the container's memory is printed, after a fifth of the rounds and at the end.
+// component_container in a separate process: components are loaded, run and are unloaded, with short-lived clients.
+// TIDE_ROUNDS sets the number of rounds; the container's memory is then printed, after a fifth of the rounds and at the
+// end.
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -44,7 +45,7 @@ class ContainerProcess {
     if (process_ > 0) (void)end(SIGKILL);
   }
 
-  // The status as waitpid has it.
+  // The status as from waitpid.
   int end(int signal) {
     int status = -1;
     (void)kill(process_, signal);
@@ -66,7 +67,7 @@ class ContainerProcess {
 
 class Containers : public Program {
  protected:
-  // The client lives for one call.
+  // The client exists for one call.
   template <typename Service>
   typename Service::Response::SharedPtr call(const std::string &name,
                                              const typename Service::Request::SharedPtr &request) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor with nodes of rclcpp and the real middleware: what rclcpp's own tests of executors do not look at.
+// The executor with nodes of rclcpp and the real middleware: cases not covered by rclcpp's own tests of executors.
 #include <stdexcept>
 
 #include "program.h"
@@ -33,7 +33,7 @@ TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
     publisher->publish(message(1));
     publisher->publish(message(2));
   }
-  for (const auto &publisher : publishers) {  // all messages are there before the first may run
+  for (const auto &publisher : publishers) {  // all messages have arrived before the first may run
     ASSERT_TRUE(publisher->wait_for_all_acked(seconds(20)));
   }
   executor.spin_all(seconds(1));
@@ -237,7 +237,7 @@ TEST_F(Executors, NodesComeAndGoWhileItSpins) {
   }
 }
 
-// Of some that add a node at the same time, none goes by a list of groups that is older than what another has seen.
+// If several threads add a node at the same time, none uses a list of groups older than one that another has seen.
 TEST_F(Executors, NodesAddedAtTheSameTimeAllStay) {
   Executor executor;
   std::vector<std::shared_ptr<rclcpp::Node>> nodes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that lets go of a timer while its clock jumps.
+// A program that releases a timer while its clock jumps.
 #include <cstdlib>
 #include <future>
 
@@ -31,14 +31,14 @@ class HeldTimer : public rclcpp::TimerBase {
   Gate &gate_;
 };
 
-// As rclcpp does when /clock comes: the callbacks of a jump run with the clock's lock held.
+// Like rclcpp on a /clock message: the callbacks of a jump run with the clock's lock held.
 void set_time(rclcpp::Clock &clock, std::chrono::nanoseconds time) {
   const std::lock_guard<std::mutex> lock(clock.get_clock_mutex());
   ASSERT_EQ(rcl_set_ros_time_override(clock.get_clock_handle(), time.count()), RCL_RET_OK);
 }
 
-// The jump waits for the call of a timer that the program has let go of. What ends the timer takes the clock's lock: a
-// jump that had the last of the timer would wait for itself.
+// The jump waits for the call of a timer that the program has released. Ending the timer takes the clock's lock: a jump
+// with the last reference to the timer would wait for itself.
 TEST_F(Jumps, AJumpNeverEndsATimer) {
   for (int round = 0; round < 10; round++) {
     const auto clock = std::make_shared<rclcpp::Clock>(RCL_ROS_TIME);
@@ -65,7 +65,7 @@ TEST_F(Jumps, AJumpNeverEndsATimer) {
     gate.opened.set_value();
     if (!eventually([&] { return jumped.load(); })) {
       std::fprintf(stderr, "round %d: the clock's jump does not end\n", round);
-      std::_Exit(1);  // nothing of this program can end any more
+      std::_Exit(1);  // this program cannot end normally any more
     }
     jump.join();
   }

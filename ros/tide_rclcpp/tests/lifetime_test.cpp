@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes, goes or ends at a bad moment: in a callback, while one runs on another lane, with requests under way.
+// Creation, removal and ends at bad moments: in a callback, during one on another lane, with pending requests.
 #include <future>
 #include <stdexcept>
 
@@ -10,7 +10,7 @@ namespace {
 
 class Lifetimes : public Program {};
 
-// Where callbacks wait until the test lets them go on.
+// A point at which callbacks wait until the test lets them continue.
 class Gate {
  public:
   void pass() {
@@ -25,7 +25,7 @@ class Gate {
   std::atomic<bool> open_{false};
 };
 
-// Ticks in an executor, so that it is seen to go on.
+// Ticks in an executor, to show that it continues.
 class Ticking {
  public:
   explicit Ticking(Executor &executor) : node_(std::make_shared<rclcpp::Node>("ticking", space())) {
@@ -68,7 +68,7 @@ TEST_F(Lifetimes, ANodeThatEndsWhileItsCallbackRunsOnAnotherLane) {
   }
 }
 
-// Messages for a subscription whose end is under way, and an update that finds it gone.
+// Messages for a subscription that is being removed, and an update that finds it removed.
 TEST_F(Lifetimes, SubscriptionsThatEndUnderAFloodOfMessages) {
   Executor executor(with({"a from 0", "b from 0"}));
   const Ticking ticking(executor);
@@ -163,7 +163,7 @@ TEST_F(Lifetimes, AnExceptionWaitsForTheOtherRunOfAReentrantCallback) {
     ended = true;
   });
   ASSERT_TRUE(eventually([&] { return runs == 2; }));
-  std::this_thread::sleep_for(milliseconds(20));  // clock: no event tells that nothing begins
+  std::this_thread::sleep_for(milliseconds(20));  // clock: no event shows that no callback begins
   EXPECT_FALSE(ended) << "the first run is not over";
   EXPECT_EQ(runs, 2) << "and no other begins";
   gate->open();

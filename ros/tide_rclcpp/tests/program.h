@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes for the tests, with messages and services that come with rclcpp itself.
+// Nodes for the tests, with messages and services included in rclcpp.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using std::chrono::seconds;
 using Message = rosgraph_msgs::msg::Clock;
 using Call = rcl_interfaces::srv::ListParameters;
 
-// Names hold the number of the process, so that programs beside this one hear nothing of it.
+// Names hold the number of the process, so that other programs do not receive its messages.
 inline std::string space() { return "/tide_" + std::to_string(getpid()); }
 
 class Program : public ::testing::Test {
@@ -54,7 +54,7 @@ template <typename Condition>
 bool eventually(Condition &&holds) {
   for (int tries = 0; tries < 20000; tries++) {
     if (holds()) return true;
-    std::this_thread::sleep_for(milliseconds(1));  // clock: the test's helper that waits
+    std::this_thread::sleep_for(milliseconds(1));  // clock: the test's waiting helper
   }
   return holds();
 }

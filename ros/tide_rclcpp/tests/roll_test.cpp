@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roll of what is in an executor, by itself.
+// The roll of an executor's entities, tested alone.
 #include "roll.h"
 
 #include "program.h"
@@ -9,7 +9,7 @@ namespace {
 
 class Rolls : public Program {};
 
-// Of two updates at the same time the second never goes by groups that are older than the first's.
+// Of two simultaneous updates, the second never uses groups older than the first's.
 TEST_F(Rolls, NoUpdateGoesByOlderGroups) {
   const auto node = make_node("late");
   tide_rcl::Engine engine(tide_rcl::EngineOptions{});

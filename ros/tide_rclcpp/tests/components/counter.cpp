@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A component that counts to itself over the middleware, and tells others how far it came.
+// A component that sends itself a count over the middleware, and publishes the progress.
 #include <atomic>
 
 #include "rclcpp/rclcpp.hpp"
@@ -8,8 +8,8 @@
 
 namespace tide_rclcpp {
 
-// Its parameter `number` is in nanosec of what it tells on `counted`; sec is the count. Only the first message is sent
-// again, as discovery may lose it: the count stands still when another is lost.
+// Its messages on `counted` contain the parameter `number` in nanosec and the count in sec. Only the first message is
+// repeated, as discovery may lose it: the count stops if another one is lost.
 class Counter : public rclcpp::Node {
   using Message = rosgraph_msgs::msg::Clock;
 

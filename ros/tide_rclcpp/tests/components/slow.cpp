@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A component that is in its callback nearly always, and ends the process if it has to end meanwhile.
+// A component that is nearly always in its callback, and ends the process if it is destroyed during it.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
