@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A description as a graph for tide-sim (sim/board/plan.h), which plays it on the shipped session, daemon, executor and
-agent core in virtual time: what may vary from run to run, and the plan of one run."""
+agent core in virtual time: the values that may vary from run to run, and the plan of one run."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tide.system.servers import servers_of
 PROGRAM = "tide-sim"
 MICROSECOND = 1000
 _MILLISECOND = 1_000_000
-# Periods of the slowest chain are played: its first instance, at the latest one period behind the start, and
-# two more each have their whole busy window among all others.
+# Periods of the slowest chain are played: its first instance, at most one period after the start, and two more, each
+# with its whole busy window among all others.
 SLOWEST = 4
-MOST_INSTANCES = 20_000  # of all chains together, for which a run is made shorter, though not below two of the slowest
-LEAST_BYTES = 8  # to which messages are shortened
-FRAME_BYTES = 64  # more than headers, HEARTBEAT and acknowledgment of a frame
+MOST_INSTANCES = 20_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
+LEAST_BYTES = 8  # size to which messages are shortened
+FRAME_BYTES = 64  # exceeds headers, HEARTBEAT and acknowledgment of a frame
 _Value = TypeVar("_Value")
-_UDP_BAUD = 1_000_000_000  # of a line that stands for a network, whose delays are the agent's
+_UDP_BAUD = 1_000_000_000  # for a line that represents a network, whose delays are added to the agent's
 
 
 def horizon_ns(system: System) -> int:
-    """How long chains are released in a run."""
+    """Time in which chains are released in a run."""
     periods_ns = [chain.period_ns for chain in system.chains]
     longest_ns = max(periods_ns)
     each_ns = MOST_INSTANCES / sum(1 / one for one in periods_ns)
@@ -44,18 +44,18 @@ def horizon_ns(system: System) -> int:
 
 
 class UnplayableError(Exception):
-    """The simulated program cannot be this board; the text says why."""
+    """The simulated program cannot be this board; the text is the reason."""
 
 
 def require_no_losses_of_events(system: System, losses: int) -> None:
-    """The simulator knows by the time to which instance a frame belongs."""
+    """True if the simulator knows a frame's instance by its time."""
     if losses and any(chain.begins_with_event for chain in system.chains):
         raise UnplayableError("losses are played in chains that begin with timers only")
 
 
 @dataclass(frozen=True)
 class BoardsRun:
-    """All that may differ between two runs of a description."""
+    """All values that may differ between two runs of a description."""
 
     phases_ns: tuple[int, ...]
     executions_ns: tuple[tuple[int, ...], ...]  # by chain and callback
@@ -71,7 +71,7 @@ def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value
 
 
 def pool_words(need: Need) -> dict[str, object]:
-    """What the bounds suppose of the pools of a board, and nothing more."""
+    """Pools of a board exactly as assumed by the bounds."""
     sizes = need.sizes
     return {
         "nodes": max(sizes["small_nodes"], 2),
@@ -85,8 +85,8 @@ def pool_words(need: Need) -> dict[str, object]:
 
 
 class BoardsPlayer:
-    """Of one executor, that of all boards or `described`. The source of chance is the caller's. needs: those of its
-    bounds, if they are known already."""
+    """A player for one executor, used by all boards, or `described`. The caller provides the random source. needs:
+    those of its bounds, if already known."""
 
     def __init__(
         self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
@@ -132,7 +132,8 @@ class BoardsPlayer:
             self._marks_ns += [times_ns[0], times_ns[0] + times_ns[-1], sum(times_ns)]
 
     def _connected(self) -> dict[int, list[Callback]]:
-        """By what is sent who takes it: chains that it starts beside its own, then the callback behind the sender."""
+        """Receivers by publication: chains that it starts in addition to its own, then the callback after the
+        sender."""
         found: dict[int, list[Callback]] = {}
         for chain in self._chains:
             for before in self._system.inputs(chain):
@@ -143,7 +144,8 @@ class BoardsPlayer:
         return found
 
     def _path_of(self, name: str, callbacks: Sequence[Callback], section: Section | None = None) -> str:
-        """What is measured. section: at whose end it leaves a board, which it has done when its message is at ROS 2."""
+        """A measured path. section: the part at whose end the chain leaves a board, complete when its message is at ROS
+        2."""
         fields = {"name": name, "callbacks": ",".join(self._names[id(one)] for one in callbacks)}
         if section is not None and self._system.where(section.last) == "mcu":
             whole = section.chain.callbacks
@@ -156,7 +158,7 @@ class BoardsPlayer:
         return whole[: 1 + next(n for n, one in enumerate(whole) if one is section.last)]
 
     def _message_of(self, callback: Callback, after: Callback | None = None) -> str:
-        """Of several the one that this takes; None: the first."""
+        """The publication that this callback takes, if there are several; None: the first."""
         sent = callback.sends_to(after)
         place = next((place for place, one in enumerate(callback.publishes) if one is sent), 0)
         return f"{self._names[id(callback)]}m{place or ''}"
@@ -173,7 +175,7 @@ class BoardsPlayer:
         return link
 
     def _exact(self, place: int) -> bool:
-        """Of a chain that crosses lines of which one has exact sizes."""
+        """True for a chain that crosses lines, one of which has exact sizes."""
         boards = {one.executor for one in self._chains[place].callbacks}
         return any(
             isinstance(link, Line) and link.exact_sizes
@@ -196,7 +198,7 @@ class BoardsPlayer:
         )
 
     def changed(self, run: BoardsRun) -> BoardsRun:
-        """One thing is different."""
+        """A run with one changed value."""
         source = self._random
         if source.random() < 0.1:
             return replace(run, agent_ns=self._spans("agent_ms"), return_ns=self._spans("return_ms"))
@@ -250,7 +252,7 @@ class BoardsPlayer:
         return tuple(self._random.choice(((0, one), (one, one), (one, one), (0, 0))) for one in all_ns)
 
     def recording(self, words: str) -> str:
-        """The same run, with the times of its instances."""
+        """Plays the same run again and returns the times of its instances."""
         return f"record=true;{words}"
 
     def of_chains(self, played: Played) -> Played:
@@ -258,17 +260,18 @@ class BoardsPlayer:
         return replace(played, worst_ns=played.worst_ns[:count], ended=played.ended[:count], lost=played.lost[:count])
 
     def instances(self, played: Played) -> list[list[Instance]]:
-        """Those that ended, of a recorded run, by chain."""
+        """The completed instances of a recorded run, by chain."""
         recorded = played.recorded[: len(self._chains)]
         return [[Instance(*one) for one in chain if one[2] >= 0] for chain in recorded]
 
     def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
-        """Of chains that leave a board for another one: the worst until then, how many did, and how many did not."""
+        """For chains that leave a board for another one: the longest time until then, and how many instances did and
+        did not."""
         found = zip(played.worst_ns, played.ended, played.lost, strict=True)
         return dict(zip(self._until, itertools.islice(found, len(self._chains), None), strict=True))
 
     def steps(self, played: Played) -> Iterator[tuple[str, int, str, str, int, int, int]]:
-        """Of a recorded run: chain, instance, place, what it does there, its start and end, and its release."""
+        """Intervals of a recorded run: chain, instance, place, action, start and end, and release."""
         names = list(self._names.values())
         runs = {name: {one[1]: one[2:] for one in times} for name, times in zip(names, played.runs, strict=True)}
         crossed = {
@@ -317,7 +320,8 @@ class BoardsPlayer:
         return ";".join((*settings, *boards, *self._graph(run), *self._paths, *self._until.values()))
 
     def _way_ns(self) -> int:
-        """Of the last instance, whose way may be longer than all periods: its delays and all executions meanwhile."""
+        """Time for the last instance, which may take longer than all periods: its delays and all executions
+        meanwhile."""
         links_ms = sum(((link.agent_ms or 0) + (link.return_ms or 0) for link in self._links), Decimal(0))
         sent = max(len(chain.callbacks) for chain in self._chains)
         every = [one for chain in self._chains for one in chain.callbacks]
@@ -326,7 +330,7 @@ class BoardsPlayer:
         return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms)
 
     def _transit(self, link: Line | UdpLink) -> int:
-        """All that is sent, one after the other: a chain without a bound may ask more of the line than it can carry."""
+        """Time to send everything sequentially: a chain without a bound may exceed the capacity of the line."""
         baud = link.rate if isinstance(link, Line) else _UDP_BAUD
         octets, played_ns = 0, horizon_ns(self._system)
         for chain in self._chains:
@@ -438,7 +442,7 @@ class BoardsPlayer:
             fields["carry"] = "request"
         elif callback.replies:
             fields |= {"carry": "reply", "request": self._message_of(chain.callbacks[position - 1])}
-        # How long it is under way between executors of the host: as long as it may, or no time.
+        # Its transfer time between executors of the host: the maximum, or zero.
         hops_us = [self._system.hop_ns(callback, one) // MICROSECOND for one in receivers]
         if any(hops_us) and run.seed % 4:
             fields["hops_us"] = ",".join(map(str, hops_us))
@@ -449,7 +453,7 @@ class BoardsPlayer:
         return list(self._names_of_sent.values())
 
     def _reliability(self, chain: Chain, sent: Publication | Request | Reply) -> str:
-        """As the publication says, else as a chain that takes it, which is its callback's where none does."""
+        """By the publication, otherwise by the chain that takes it, or by its callback's chain if none does."""
         own = sent.reliability if isinstance(sent, Publication) else None
         return own or next((one.reliability for one in self._taken.get(id(sent), ())), chain.reliability)
 
@@ -462,11 +466,11 @@ class BoardsPlayer:
         )
 
     def _holds(self, timer: Chain) -> bool:
-        """One of the chains of a timer does, which have one level."""
+        """True if one of the timer's chains does, as they have one level."""
         return any(one.hold for one in self._chains if self._system.timer_of(one) is timer)
 
     def _server_of(self, callback: Callback) -> int:
-        """The number of the one that it is, with others, and that does not overlap itself; 0: none."""
+        """The number of the server to which it belongs with others, and which does not overlap itself; 0: none."""
         return self._servers.get(id(callback), 0)
 
 
@@ -483,7 +487,7 @@ def _what(sender: Callback) -> str:
 
 
 def _servers(system: System) -> dict[int, int]:
-    """By callback of the host its number: of a service that several chains ask, and of an exclusive group."""
+    """Server numbers by callback of the host: for services called by several chains, and for exclusive groups."""
     shared = servers_of(system).values()
     found = {id(one): n for n, several in enumerate(shared, 1) for one in several if _is_alone(system, one)}
     groups = [one.name for one in system.groups if one.kind == "exclusive"]

@@ -28,10 +28,10 @@ Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
-NODE_DEPTH = 10  # of the subscriptions of nodes.py
+NODE_DEPTH = 10  # depth of the subscriptions of nodes.py
 _PADDING = 4  # DDS fills a message up to a multiple of it
-_NAMED = 3  # of threads
-_CLOCK_NS = 500_000  # between a frame and a question after it: how exact the log of the line is
+_NAMED = 3  # number of named threads
+_CLOCK_NS = 500_000  # between a frame and a query after it: precision of the line's log
 Verdict = tuple[Word, str, float | None]  # verdict, the counter, its margin
 
 
@@ -40,7 +40,7 @@ def _milliseconds(value_ns: float) -> str:
 
 
 def _share(value: float, limit: float) -> float | None:
-    """What is left of the limit; none where there is no limit to leave something of."""
+    """Remaining share of the limit; none without a limit."""
     return round(1 - value / limit, 4) if limit > 0 else None
 
 
@@ -56,7 +56,7 @@ _BY_EXECUTOR = {
 
 
 class _Judge:
-    """at: the executors that are asked about; None: all of them, and the machine."""
+    """at: the executors in question; None: all of them, and the machine."""
 
     def __init__(self, system: System, bounds: Bounds, run: Run) -> None:
         self.system, self.bounds, self.run, self.seen = system, bounds, run, run.evidence
@@ -119,7 +119,7 @@ class _Judge:
         return way(assumption.values) if way else (UNSEEN, "this run has no counter for it", None)
 
     def chains_of(self, assumption: Assumption, word: Word, where: frozenset[str] | None) -> list[str] | None:
-        """Those that rest on what happens on these executors, or on instances that were late; None: all chains."""
+        """Chains whose bounds depend on events on these executors, or on late instances; None: all chains."""
         if word == BROKEN and (raised := self.raised(assumption.id)) is not None:
             return raised
         late = self.seen.get("in_time", {}).get("over" if word == BROKEN else "unseen", [])
@@ -135,7 +135,7 @@ class _Judge:
         return None if len(found) == len(self.reaches) else found
 
     def raised(self, premise: str) -> list[str] | None:
-        """Chains whose bounds the times that were seen raise, or take away; None: it is no time of the description."""
+        """Chains whose bounds are raised or removed by the observed times; None: not a time of the description."""
         told = _TIMES[premise](self) if premise in _TIMES else self.system
         if told == self.system:
             return None
@@ -152,7 +152,7 @@ class _Judge:
         return found
 
     def with_executions(self) -> System:
-        """As long, or as short, as they were seen to be."""
+        """The description with the observed longest or shortest times."""
         known = self.seen.get("executions", {})
 
         def changed(chain: Chain, one: Callback) -> Callback:
@@ -190,7 +190,7 @@ class _Judge:
         return self.system.model_copy(update={"chains": chains})
 
     def by_others(self, assumption: Assumption, answers: Iterable[list[Answer]]) -> Answer:
-        """What is 0 because the description gives none is answered where it is used."""
+        """A value of 0 for lack of a description is answered where it is used."""
         ids = {_ANSWERED_BY[name] for name in assumption.values if name in _ANSWERED_BY}
         places = places_of(self.system, assumption.id, assumption.places)
         chains = self.chains_of(assumption, UNSEEN, places)
@@ -216,7 +216,7 @@ class _Judge:
         ]
 
     def not_measured(self) -> Verdict | None:
-        """Where a callback was not: what others took is no answer for it."""
+        """If a callback was not observed, the times of others are not an answer for it."""
         every = self.measured()
         missing = [f"{chain.name}/{callback.name}" for chain, callback, times in every if not times]
         if not missing:
@@ -334,7 +334,7 @@ class _Judge:
         )
 
     def count(self, part: str, name: str) -> int:
-        """Of the boards that are asked about, where each has told its own, or of all."""
+        """Counters of the boards in question, if each has reported its own, or of all boards."""
         counters = self.run.counters.get(part, {})
         own = [one[part] for board, one in self.boards().items() if board in self.at and part in one]
         return sum(int(one.get(name, 0)) for one in own or [counters] if isinstance(one, dict))
@@ -381,7 +381,7 @@ class _Judge:
         return verdict, text + self.line_was_late(), None
 
     def line_late_ns(self) -> int:
-        """How late an emulated line was at most: its log has the times at which bytes should have passed."""
+        """Greatest delay of an emulated line: its log has the times at which bytes should have passed."""
         ways = [line[way] for line in self.lines() for way in ("a_to_b", "b_to_a") if way in line]
         woken_ns = max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
         return max(woken_ns, int(self.seen.get("line_behind_ns", 0)))
@@ -391,12 +391,12 @@ class _Judge:
         return [board.name for board in boards if isinstance(self.system.link_of_board(board), Line)]
 
     def lines(self) -> list[dict[str, Any]]:
-        """What the emulated lines of the boards that are asked about counted."""
+        """Counters of the emulated lines of the boards in question."""
         own = [self.run.counters.get("lines", {}).get(name) for name in self.serial_boards()]
         return [one for one in own if isinstance(one, dict)]
 
     def of_lines(self) -> list[dict[str, Any]] | None:
-        """What the logs of these boards' lines say: of the only line, or of each; None: one kept no log."""
+        """Results from the logs of these boards' lines: of the only line, or of each; None: one line has no log."""
         if "frames" in self.seen:
             return [self.seen]
         known = self.seen.get("lines", {})
@@ -516,7 +516,7 @@ class _Judge:
         return _within(max(values.values()), NODE_DEPTH, f"nodes of a run keep {NODE_DEPTH} messages")
 
     def over_in_time(self, several: dict[str, int]) -> Verdict:
-        """several: of chains that may be longer than their periods, by so many of these."""
+        """several: chains that may be longer than their periods, with the number of periods."""
         seen = self.seen.get("in_time")
         if seen is None:
             return UNSEEN, "instances were not recorded", None
@@ -607,13 +607,13 @@ def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
 
 
 def described_label(system: System) -> str:
-    """The label of the run of the executor that the description has."""
+    """The label of the run with the description's executor."""
     executor, _, send = described_executor(system).partition("_")
     return {"lanes": "tide-preemptive", "batch": f"batch, {send or 'asynchronous'}"}.get(executor, executor)
 
 
 def with_bounds(system: System, results: Results, losses: int = 0) -> tuple[Results, list[Observation]]:
-    """The results with all that their bounds say, and both side by side. Raises as `bounded_runs` does."""
+    """The results combined with their bounds. Raises as `bounded_runs` does."""
     data = json.loads(results.to_json())
     known = {(run["executor"], run["send"]): bounds for run, bounds in bounded_runs(system, data, losses, True)}
     runs = [

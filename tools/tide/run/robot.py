@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a description on real parts: every board and host executor that the user does not give is played, the
+"""One run of a description on real parts: every board and host executor without a program of the user is played, the
 others are started or awaited; one agent serves all lines. Everything ends with the run."""
 
 from __future__ import annotations
@@ -51,24 +51,24 @@ from tide.system.variants import PlanError
 from tide.trace.folders import AGENT_TRACE, TRACES, TracedGiven, is_record, read_record, write_traces
 
 START_LIMIT_S = 30.0
-SETTLE_S = 0.3  # both sides of a DDS match learn of it on their own
+SETTLE_S = 0.3  # both sides of a DDS match detect it independently
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40
 _SETTLE_NS = 500_000_000
 _GRACE_S = 1.0
 _LOOK_S = 0.2
 _SERVERS_CHECK_S = 0.1
-_SERVERS_OF_OTHERS_S = 5.0  # DDS tells again what was lost after three
+_SERVERS_OF_OTHERS_S = 5.0  # DDS repeats lost announcements after three
 _REPEATED_S = 3.5
 _END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many seconds to end
 _RECORDER_LIMIT_S = 60.0
 _RECORD = "recorded"  # folder of `tide trace record` until the end of the run
 _FRAMES = "frames.jsonl"
-Report = Callable[[str], None]  # what is being done
+Report = Callable[[str], None]  # current action
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is the same for all runs of one command."""
+    """Common settings of all runs of one command."""
 
     periods: int
     seed: int
@@ -139,8 +139,8 @@ def last_json(child: Child) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Places:
-    """Processors: of the boards that are played, in turn, and of everything else. The threads of their links are there,
-    too, because what they write is passed on by a thread of the kernel near them (kept_off)."""
+    """Processors for the played boards, assigned in turn, and for everything else. The latter also runs the threads of
+    their links, because a kernel thread near them passes on their output (kept_off)."""
 
     boards: tuple[int, ...]
     others: frozenset[int]
@@ -192,7 +192,7 @@ class Robot:
         self.players: dict[str, Child] = {}
 
     def _has_line(self, board: Executor) -> bool:
-        """It is emulated here."""
+        """True if it is emulated here."""
         return isinstance(self.links[board.name], Line) and not (board.image or board.attach)
 
     # ---- the run ----
@@ -302,7 +302,7 @@ class Robot:
         return str(ends["b"])
 
     def _start_recorder(self, children: Children) -> Child:
-        """`tide trace record` listens to what boards of the user publish of themselves."""
+        """`tide trace record` subscribes to the traces published by boards of the user."""
         shutil.rmtree(self.out / _RECORD, ignore_errors=True)
         command = [sys.executable, "-m", "tide.main", "trace", "record", "--out", str(self.out / _RECORD)]
         command += ["--domain", str(self.settings.domain)]
@@ -491,7 +491,7 @@ class Robot:
             runs[told["index"]] = (event["start_ns"], event["end_ns"], event["cpu_ns"])
 
     def _count(self, recorded: Recorded) -> None:
-        """After the end of the agent and the lines, which tell last."""
+        """Called after the end of the agent and the lines, which report last."""
         if self.agent is not None:
             recorded.counters["agent"] = last_json(self.agent)
         recorded.counters["lines"] = {name: last_json(line) for name, line in self.lines.items()}
@@ -499,7 +499,7 @@ class Robot:
         if len(boards) != sum(not is_given(one) for one in self.boards):
             raise RunError("a board that was played did not tell its counters at its end; look into its log")
         if len(boards) < len(self.boards):
-            return  # what the user's programs lost is not known
+            return  # losses of the user's programs are unknown
         for part in ("transmitter", "receiver", "session"):
             every = [one[part] for one in boards.values()]
             recorded.counters[part] = {key: sum(one[key] for one in every) for key in every[0]} if every else {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run saw of each chain: its instances by their numbers where all of it was played, else the way from the first
-to the last of its points that was seen, matched by time; reaction time and data age of paths; and which instances the
-bounds speak of."""
+"""A run's observations of each chain: its instances by their numbers if all of it was played, otherwise the path from
+the first to the last observed point, matched by time; reaction time and data age of paths; and the instances to which
+the bounds apply."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tide.system.model import Callback, Chain, Publication, System
 
 @dataclass(frozen=True)
 class Leg:
-    """A part of a chain's way. limit_ns: what the description says it takes at most; None: it does not say."""
+    """A part of a chain's path. limit_ns: its longest time by the description; None: not described."""
 
     chain: str
     what: str
@@ -33,7 +33,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Section:
-    """A chain until it leaves a board; number: of those that it leaves, from 0."""
+    """A chain until it leaves a board; number: index among the boards that it leaves, from 0."""
 
     chain: str
     number: int
@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Rate:
-    """Messages of a topic that a program of the user makes."""
+    """Messages of a topic published by a program of the user."""
 
     topic: str
     count: int
@@ -54,8 +54,8 @@ class Rate:
 
 @dataclass
 class Seen:
-    """part: what is measured in place of the whole chain; empty: the whole. unseen: why no latency of it can be. doubt:
-    why instances may be missing that nobody counted (tide.report.verdict). latencies_ns: in order of time."""
+    """part: measured part instead of the whole chain; empty: the whole. unseen: reason why no latency is observable.
+    doubt: reason why uncounted instances may be missing (tide.report.verdict). latencies_ns: in order of time."""
 
     chain: str
     part: str = ""
@@ -78,7 +78,7 @@ def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
     return every
 
 
-# ---- chains that are played from end to end ----
+# ---- chains played from end to end ----
 
 
 def owner_of(system: System, chain: Chain, callback: Callback) -> str:
@@ -115,7 +115,7 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
 
 
 def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[str, int | None, int, int]]]:
-    """Of each board that is played its runs, for `tide.run.evidence.board_starts`."""
+    """The runs of each played board, for `tide.run.evidence.board_starts`."""
     found: dict[str, list[tuple[str, int | None, int, int]]] = {}
     for chain in system.chains:
         for callback in chain.callbacks:
@@ -129,7 +129,7 @@ def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[s
 
 
 def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, has_begun: bool) -> bool:
-    """Its timer had no chance to run. Of a lost instance a board may tell nothing but that."""
+    """Its timer could not run. A board may report nothing else of a lost instance."""
     first = system.path(chain)[0]
     if system.where(first) == "host":
         return not has_begun
@@ -153,7 +153,7 @@ def _legs(
 
 
 def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Iterable[int]) -> list[Section]:
-    """Until it leaves each board but the last one, that what of it ran before."""
+    """The chain until it leaves each board except the last one, if its earlier part ran."""
     if is_on_host(system) or len(system.boards()) < 2 or chain.branches_from is not None:
         return []
     runs = [recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in system.path(chain)]
@@ -173,7 +173,7 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
 
 @dataclass(frozen=True)
 class _Point:
-    """missed: when the observer missed messages of it, and how many (by their publisher's numbers)."""
+    """missed: times and numbers of messages missed by the observer (by their publisher's numbers)."""
 
     name: str
     times_ns: list[int]
@@ -188,7 +188,8 @@ _RELEASE = "its release"
 
 
 def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
-    """Of all instances that began: one whose end nobody saw would else leave its answer to an earlier one."""
+    """Uses all begun instances: otherwise the answer of one without an observed end would be assigned to an earlier
+    one."""
     first = system.path(chain)[0]
     owner = owner_of(system, chain, first)
     unfinished = {index for name, index in recorded.unfinished if name == owner}
@@ -227,7 +228,8 @@ def _before(point: _Point, at_ns: int) -> int | None:
 
 
 def _ways(points: list[_Point]) -> list[list[int]]:
-    """Back from each time of the last point, by the latest before it; of those that begin alike the longest."""
+    """Goes back from each time of the last point to the latest earlier ones; keeps the longest of those with the same
+    beginning."""
     ways: dict[int, list[int]] = {}
     for at_ns in points[-1].times_ns:
         way: list[int] = [at_ns]
@@ -251,7 +253,7 @@ def _rate(topic: str, recorded: Recorded) -> Rate:
 def _account(
     system: System, chain: Chain, recorded: Recorded, periods: int, ways: list[list[int]], seen: Seen
 ) -> list[list[int]]:
-    """Of each release that counts the longest way; one from which none leads is lost."""
+    """The longest path from each counted release; a release without a path is lost."""
     counted = range(WARM_UP_INSTANCES, instances_of(system, chain, periods))
     planned = {release_ns_of(system, chain, recorded, index) for index in counted}
     longest = {way[0]: way for way in ways if way[0] in planned}
@@ -295,8 +297,8 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
 def _count(
     system: System, chain: Chain, recorded: Recorded, points: list[_Point], ways: list[list[int]], seen: Seen
 ) -> set[int]:
-    """The starts that count. Of instances that nobody numbers, those that are missing: against the described rate, and
-    ends against starts. What the observer missed is its own fault, and no board's."""
+    """The starts that count. For unnumbered instances also the missing ones: compared with the described rate, and ends
+    with starts. Messages missed by the observer are not attributed to a board."""
     timer = system.timer_of(chain)
     first, last = points[0], points[-1]
     until_ns = recorded.end_ns
@@ -322,13 +324,13 @@ def _count(
             answers = bisect_left(last.times_ns, until_ns) - bisect_left(
                 last.times_ns, counted[0] if counted else until_ns
             )
-            if answers > len(counted) + first.missed_count + 1:  # one may be of the start before these
+            if answers > len(counted) + first.missed_count + 1:  # one answer may belong to the preceding start
                 extra = f"{last.name} came {answers} times for {len(counted)} of {first.name}: not each is an answer"
                 seen.doubt = seen.doubt or extra
     return kept
 
 
-_BEFORE_DISCOVERY = 3  # messages that the agent passed on before DDS had brought the observer to their publisher
+_BEFORE_DISCOVERY = 3  # messages passed on by the agent before DDS had matched the observer with their publisher
 
 
 def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> None:
@@ -343,7 +345,7 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
         for _, before, sent, after in topics_of(system)
     ]
     if any(topic not in recorded.topics for topic, *_ in links):
-        return  # the agent has counted messages that nobody looked for
+        return  # the agent has counted messages that were not expected
 
     def count(topics: set[str]) -> int:
         return sum(len(recorded.topics[one]) + sum(n for _, n in recorded.missed.get(one, [])) for one in topics)
@@ -370,7 +372,7 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
 
 @dataclass(frozen=True)
 class SeenPath:
-    """what: reaction or age. most_ns: null: none was seen. bound_ns: null: there is none."""
+    """what: reaction or age. most_ns: null: none was observed. bound_ns: null: no bound."""
 
     path: str
     what: str
@@ -398,7 +400,7 @@ def paths_of(system: System, recorded: Recorded, periods: int) -> list[SeenPath]
 
 
 def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -> list[Instance]:
-    """Those of the warm-up among them, which is only there for latencies."""
+    """Including those of the warm-up, which matters only for latencies."""
     path = system.path(chain)
     first, last = (recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in (path[0], path[-1]))
     return [
@@ -418,7 +420,7 @@ def with_bounds(seen: Sequence[SeenPath], bounds: Bounds | None) -> list[SeenPat
     return found
 
 
-# ---- instances that nothing disturbed ----
+# ---- undisturbed instances ----
 #
 # Which instances of a run bounds speak of. A bound takes for granted that processors are there, and that callbacks,
 # agent and DDS take no longer than described. Where a run saw that broken, it says nothing of the instances that were
@@ -492,12 +494,12 @@ def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
     longest_ns = max((one.until_ns - one.from_ns for one in every), default=0)
 
     def between(from_ns: int, until_ns: int) -> list[int]:
-        """Instances that were under way at a time of these."""
+        """Instances active at one of these times."""
         first, last = bisect_right(starts, from_ns - longest_ns - 1), bisect_right(starts, until_ns)
         return [number for number in order[first:last] if every[number].until_ns >= from_ns]
 
     def met(number: int, from_ns: int) -> list[tuple[int, int]]:
-        """Others that it met from then on, where both go, each with since when."""
+        """Other instances that it met from then on at a common place, each with the time of meeting."""
         own = every[number]
         return [
             (max(from_ns, every[other].from_ns), other)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a system.toml. Everything that is wrong is reported at once, one line each: `file:line: what; what to do`."""
+"""Read a system.toml. All errors are reported at once, one line each: `file:line: what; what to do`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tide.system.model import System
 from tide.system.sizes import check_types, with_sizes
 
 MOST_BYTES = 512 * 2**20
-MOST_LINES = 20  # of problems; nobody reads more at once
+MOST_LINES = 20  # most problems reported at once
 
 
 class SystemFileError(UsageError):
-    """A description that cannot be used; `lines` says why, one line a problem, in the order of the file."""
+    """A description that cannot be used; `lines` has one line for each problem, in the order of the file."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__("\n".join(lines))
@@ -63,7 +63,7 @@ def parse(text: str, name: str = "system.toml") -> System:
 
 
 def _number(text: str) -> Decimal:
-    """Exact, and 2e6 is told as 2000000."""
+    """The exact number; 2e6 is written as 2000000."""
     number = Decimal(text)
     is_short = number.is_finite() and -30 < number.adjusted() < 30
     return Decimal(format(number, "f")) if is_short else number
@@ -84,14 +84,14 @@ def _read(text: str, name: str) -> System:
 
 
 def require_played(file: str | FilePath, system: System, given: Collection[str] | None = None) -> None:
-    """SystemFileError for what is described and cannot be played. given: executors that are programs of the user, in a
-    run; None: in the simulator."""
+    """Raises SystemFileError if a part of the description cannot be played. given: executors in a run that are programs
+    of the user; None: the simulator plays."""
     if problems := [(one.path, one.what, one.remedy) for one in not_played(system, given)]:
         raise SystemFileError(problem_lines(file, problems))
 
 
 def problem_lines(file: str | FilePath, problems: list[tuple[Path, str, str]]) -> list[str]:
-    """Problems that a command found later, in the form of those that load finds."""
+    """Formats problems found later by a command like those found by load."""
     lines = locate(FilePath(file).read_text(encoding="utf-8"))
     return _report(str(file), lines, problems).lines
 
@@ -106,7 +106,7 @@ def _report(name: str, lines: dict[Path, int], problems: list[tuple[Path, str, s
 
 
 def _line_of(path: Path, lines: dict[Path, int]) -> int:
-    """The line of the path, or of the nearest thing around it."""
+    """The line of the path, or of the nearest enclosing entry."""
     while path not in lines:
         path = path[:-1]
     return lines[path]
@@ -134,7 +134,7 @@ def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
 
 
 def _misspelt(details: list[ErrorDetails], data: Any) -> set[Path]:
-    """Keys that are missing where a key like it is unknown: one mistake, which the unknown one tells."""
+    """Missing keys with a similar unknown key: one mistake, reported for the unknown key."""
     paths: dict[str, list[Path]] = {"missing": [], "extra_forbidden": []}
     for one in details:
         paths.setdefault(one["type"], []).append(_real_path(one["loc"], data))
@@ -151,7 +151,7 @@ def _near(key: str, known: list[str]) -> str | None:
 
 
 def _is_echo(details: ErrorDetails) -> bool:
-    """A list counts as too short when its entries are wrong; those have been reported themselves."""
+    """A list is reported as too short if its entries are invalid; these are reported themselves."""
     return details["type"] == "too_short" and bool(details["input"])
 
 
@@ -194,7 +194,7 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
 
 
 def _written(path: Path) -> str:
-    """How a key is begun: a table of the file has a line of its own."""
+    """Pattern of the beginning of a key: a table has its own line in the file."""
     key = str(path[-1])
     if len(path) > 1:
         return f"[[chains.{key}]]" if path[0] == "chains" and key == "callbacks" else f"{key} = ..."

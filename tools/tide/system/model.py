@@ -464,13 +464,14 @@ class System(_Entry):
         return next(chain for chain in self.chains if chain.name == name)
 
     def timer_of(self, chain: Chain) -> Chain:
-        """The chain whose timer starts it: itself, or the one at the root of its branches."""
+        """The chain whose timer starts this one: itself, or the root of its branches."""
         while chain.branches_from is not None:
             chain = self.chain(chain.branches_from[0])
         return chain
 
     def path(self, chain: Chain) -> tuple[Callback, ...]:
-        """All callbacks from the timer to the end of the chain, those of the chains it branches from among them."""
+        """All callbacks from the timer to the end of the chain, including those of the chains from which it
+        branches."""
         if chain.branches_from is None:
             return chain.callbacks
         other = self.chain(chain.branches_from[0])
@@ -479,7 +480,7 @@ class System(_Entry):
         return (*before[: len(before) - behind], *chain.callbacks)
 
     def ways(self, chain: Chain) -> tuple[tuple[Callback, ...], ...]:
-        """As `path`, over each of the messages that it joins."""
+        """Like `path`, one for each message that it joins."""
         if chain.branches_from is None:
             return (chain.callbacks,)
         found = []
@@ -490,7 +491,7 @@ class System(_Entry):
         return tuple(found)
 
     def hop_ns(self, before: Callback | None, callback: Callback) -> int:
-        """Of a message between two executors of the host; 0: it is none."""
+        """Delay of a message between two executors of the host; 0 for other messages."""
         if before is None or before.executor == callback.executor:
             return 0
         if self.where(before) != "host" or self.where(callback) != "host":
@@ -499,14 +500,14 @@ class System(_Entry):
         return callback.propagation_ns if own else nanoseconds(self.system.propagation_ms)
 
     def inputs(self, chain: Chain) -> tuple[Callback, ...]:
-        """Whose messages start its first callback: one, or all that it joins. None: a timer."""
+        """The publishers of the messages that start its first callback: one, or all that it joins. None: a timer."""
         named = () if chain.branches_from is None else (chain.branches_from, *chain.joins)
         return tuple(
             next(one for one in self.chain(name).callbacks if one.name == callback) for name, callback in named
         )
 
     def taken(self) -> dict[int, list[Chain]]:
-        """By the identity of a publication the chains that it starts, or goes on in."""
+        """The chains that a publication starts or continues, by the identity of the publication."""
         found: dict[int, list[Chain]] = {}
         for chain in self.chains:
             pairs = [(one, chain.callbacks[0]) for one in self.inputs(chain)]

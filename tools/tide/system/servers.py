@@ -1,37 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that several chains ask (docs/analysis/services.md): one callback, which takes one request at a time in order
-of arrival, whoever asks. On the host bounds take each place that it has in a chain as a callback of one exclusive
-group, on an executor that takes what is ready in whatever order. On a board the chains that ask have one level
-(tide.system.levels). And executors that share one board."""
+"""Servers called by several chains (docs/analysis/services.md): one callback, which takes one request at a time in
+order of arrival, regardless of the client. On the host, bounds treat each of its places in a chain as a callback of one
+exclusive group, on an executor that takes ready callbacks in any order. On a board the calling chains have one level
+(tide.system.levels). Also handles executors that share one board."""
 
 from __future__ import annotations
 
 from tide.system.model import Callback, Group, System
 from tide.system.places import Executor
 
-_MARK = ":"  # no name of the user has it
+_MARK = ":"  # not allowed in names of users
 
 
 def servers_of(system: System) -> dict[str, list[Callback]]:
-    """Of each service that several chains ask, its callback in each of them."""
+    """For each service called by several chains, its callback in each of them."""
     found: dict[str, list[Callback]] = {}
     for chain in system.chains:
         for callback in chain.callbacks:
             if callback.replies is None:
                 continue
             known = found.setdefault(callback.replies.service.lstrip("/"), [])
-            if all(one is not callback for one in known):  # chains of a join share those before it
+            if all(one is not callback for one in known):  # chains of a join share the callbacks before it
                 known.append(callback)
     return {name: callbacks for name, callbacks in found.items() if len(callbacks) > 1}
 
 
 def serving_several(system: System) -> set[str]:
-    """Executors with such a server."""
+    """Executors with a server called by several chains."""
     return {callbacks[0].executor for callbacks in servers_of(system).values()}
 
 
 def with_servers(system: System) -> System:
-    """Where such a server of the host has no group, its places have one of their own. The same where there is none."""
+    """Adds an exclusive group for the places of each such host server without a group. Without such a server, the
+    system is unchanged."""
     alone = {
         name: several
         for name, several in servers_of(system).items()
@@ -56,7 +57,7 @@ def with_servers(system: System) -> System:
 
 
 def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
-    """By the first executor of a board the names of all, where it has several."""
+    """For each board with several executors: the names of all, by the first one."""
     boards: dict[str, list[str]] = {}
     for one in system.executors:
         if one.board is not None:
@@ -65,8 +66,8 @@ def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
 
 
 def on_one_core(system: System) -> System:
-    """The same with all callbacks of a board on its first executor: what there is to wait for on one core is less than
-    on one for all (docs/analysis/boards.md, Several cores). The others stay in their places, as hosts of nothing."""
+    """The system with all callbacks of a board on its first executor: callbacks wait less on several cores than on one
+    for all (docs/analysis/boards.md, Several cores). The other executors remain, without callbacks."""
     cores = cores_of_boards(system)
     if not cores:
         return system
@@ -101,5 +102,5 @@ def on_one_core(system: System) -> System:
 
 
 def service_of_group(group: str) -> str:
-    """Of a group that `with_servers` has made, of which the file has no entry; empty: of any other."""
+    """The service of a group added by `with_servers`, which has no entry in the file; empty for other groups."""
     return group.partition(_MARK)[2]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain as it can be seen from beside it: the topics that it publishes on its path, and the times between them.
-Nothing grows with the time that it is watched."""
+"""A chain as observed from outside: the topics that it publishes on its path, and the times between them. Memory does
+not grow with the time of watching."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def absolute(topic: str) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A publication. on_board: the agent writes it, when the message has come over the link."""
+    """A publication. on_board: the agent writes it, when the message has arrived over the link."""
 
     topic: str
     type: str
@@ -31,15 +31,15 @@ class Point:
 
     @property
     def words(self) -> str:
-        """When it is seen, for people."""
+        """A readable description of the time of observation."""
         return f"{self.topic} at the agent" if self.on_board else self.topic
 
 
 @dataclass(frozen=True)
 class ChainPoints:
-    """points: in the order of the chain; unseen: of its other publications, why each is not among them. services: that
-    a board asks or serves in it, of which its agent tells; asked: of these, what a board asks. by_events: an event
-    begins the chain, so nobody knows how many are due."""
+    """points: in the order of the chain; unseen: its other publications, with the reason for each. services: those that
+    a board calls or serves in it, as reported by its agent; asked: those that a board calls. by_events: an event begins
+    the chain, so the number due is unknown."""
 
     chain: Chain
     period_ns: int
@@ -51,12 +51,13 @@ class ChainPoints:
 
     @property
     def has_way(self) -> bool:
-        """Whether a latency can be seen: from the first to the last point."""
+        """Whether a latency is observable, from the first to the last point."""
         return len(self.points) >= 2
 
 
 def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> list[ChainPoints]:
-    """Of each chain, most urgent first; largest_bytes: of messages that are still received; only: names, none: all."""
+    """One for each chain, most urgent first; largest_bytes: largest messages still received; only: names of chains,
+    none: all."""
     where = {executor.name: executor.where for executor in system.executors}
     found = []
     for chain in system.by_urgency():
@@ -90,22 +91,22 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
 
 # ---- times ----
 
-WINDOW = 1000  # latencies of which the percentile is
+WINDOW = 1000  # latencies used for the percentile
 _STEP_NS = 1_000_000_000
-_KEPT = 1024  # times of a topic that an instance may go back to
+_KEPT = 1024  # stored times of a topic, to which an instance may refer
 
 
 @dataclass
 class TopicTimes:
-    """When messages of a topic were published, on the clock of who publishes it."""
+    """When messages of a topic were published, on the clock of the publisher."""
 
     count: int = 0
-    missed: int = 0  # messages that this watch did not get: by the numbers of their publisher
+    missed: int = 0  # messages missed by this watch, by the numbers of their publisher
     last_ns: int | None = None
     longest_gap_ns: int = 0
     recent: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
     holes: set[int] = field(default_factory=set)  # times of messages after which some were missed
-    fresh: list[int] = field(default_factory=list)  # since the last settle
+    fresh: list[int] = field(default_factory=list)  # times since the last settle
     _number: int | None = None
 
     def take(self, at_ns: int, number: int | None) -> None:
@@ -113,7 +114,7 @@ class TopicTimes:
             if self._number is not None and number > self._number + 1:
                 self.missed += number - self._number - 1
             if self._number is not None and number != self._number + 1 and self.last_ns is not None:
-                self.holes.add(self.last_ns)  # or another publisher, which begins with 1
+                self.holes.add(self.last_ns)  # or a new publisher, whose numbers begin with 1
             self._number = number
         if self.last_ns is not None:
             self.longest_gap_ns = max(self.longest_gap_ns, at_ns - self.last_ns)
@@ -122,7 +123,7 @@ class TopicTimes:
         self.fresh.append(at_ns)
 
     def settle(self) -> list[int]:
-        """What came since, in order; it is there for instances that come later."""
+        """Returns the times since the last call, in order; they remain for later instances."""
         if not self.fresh:
             return []
         came = sorted(self.fresh)
@@ -138,7 +139,7 @@ class TopicTimes:
         return came
 
     def restart(self) -> None:
-        """Its publisher is another one, or gone: numbers begin anew, and what was between is no gap of it."""
+        """Its publisher has changed or ended: numbers start again, and the interruption does not count as a gap."""
         if self.last_ns is not None:
             self.holes.add(self.last_ns)
         self._number = None
@@ -146,8 +147,8 @@ class TopicTimes:
 
 
 def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: int) -> list[int] | None:
-    """From a time of the last point back by the latest before it. None: there is none, or this watch may have missed
-    the one that it began with."""
+    """From a time of the last point back to the latest earlier one. None: there is none, or this watch may have missed
+    the beginning."""
     way = [at_ns]
     for point, missed_after in zip(reversed(times), reversed(holes), strict=True):
         place = bisect_right(point, way[0])
@@ -158,7 +159,7 @@ def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: i
 
 
 class Window:
-    """The last values, and those of them at a place in the order."""
+    """The last values, with access by rank."""
 
     def __init__(self, length: int = WINDOW) -> None:
         self._values: deque[int] = deque()
@@ -172,24 +173,24 @@ class Window:
         insort(self._ordered, value)
 
     def percentile(self, percent: int) -> int | None:
-        """Of so many percent none is longer."""
+        """The latency that the given percentage does not exceed."""
         count = len(self._ordered)
         return self._ordered[-(-percent * count // 100) - 1] if count else None
 
 
 @dataclass
 class Answers:
-    """Starts of a chain that no end answers within its deadline, at least so many: each end answers the first start
-    that still waits (as tide.report.verdict.unanswered, step by step)."""
+    """Starts of a chain without an end within its deadline, as a lower limit: each end belongs to the first waiting
+    start (as tide.report.verdict.unanswered, step by step)."""
 
     deadline_ns: int
     count: int = 0
     _starts: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
-    _known_ns: int = 0  # the newest start of the steps before: what was published until then has come
+    _known_ns: int = 0  # the newest start of earlier steps: everything published until then has arrived
 
     def take(self, starts: Sequence[int], ends: Sequence[int]) -> None:
-        """What came in one step, of both in order of time."""
+        """Processes the starts and ends of one step in order of time."""
         if starts and starts[0] < self._known_ns - _STEP_NS:  # the clock was set back
             self.restart()
         self._starts = [*self._starts, *starts][-_KEPT:]
@@ -214,8 +215,8 @@ class Answers:
 
 @dataclass
 class Latencies:
-    """From the first to the last point of a chain. Instances are matched by time, and each beginning counts once: of an
-    instance that takes longer than its period the watch sees less, never more."""
+    """From the first to the last point of a chain. Instances are matched by time, and each beginning counts once: for
+    an instance longer than its period the watch shows a shorter time, never a longer one."""
 
     topics: list[TopicTimes]
     deadline_ns: int
@@ -226,14 +227,14 @@ class Latencies:
     greatest_ns: int | None = None
     misses: int = 0
     above: int = 0
-    legs_ns: list[int] = field(default_factory=list)  # the greatest between two points each
+    legs_ns: list[int] = field(default_factory=list)  # the greatest time between each two points
     window: Window = field(default_factory=Window)
     _waiting: list[int] = field(default_factory=list)
     _begun_ns: int | None = None
 
     def match(self, came: list[int]) -> None:
-        """An end finds its way when each topic before it has gone on: only then it is known that this watch missed
-        nothing in between. So it is counted up to a period after it came."""
+        """An end is matched when each earlier topic has continued: only then is it known that this watch missed no
+        message in between. So it is counted up to a period after its arrival."""
         self._waiting = sorted(self._waiting + came)
         known_ns = min((topic.recent[-1] if topic.recent else 0 for topic in self.topics[:-1]), default=0)
         if self._waiting and self._waiting[0] < known_ns:

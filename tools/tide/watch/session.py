@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system that is watched: its topics, what its agents report, and what both say of its chains."""
+"""A watched system: its topics, the reports of its agents, and the state of its chains derived from both."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tide.watch.screen import VERSION, AgentRow, ChainRow, ClientRow, LegRow, Li
 from tide.watch.topics import Topics, WatchedTopic, quality, taken
 
 _REFRESH_S = 1.0
-_SETTLE_S = 1.0  # DDS takes a moment to bring together a subscription and its publisher
-_LATELY_S = 10.0  # a warning stays so long
+_SETTLE_S = 1.0  # DDS needs a moment to match a subscription with its publisher
+_LATELY_S = 10.0  # duration of a warning
 _SILENT_PERIODS, _SILENT_LEAST_S = 5, 2.0
-_TOLD_LATE_S = 3.0  # agents tell each second, if they say nothing else
+_TOLD_LATE_S = 3.0  # agents report every second by default
 _DIAGNOSTICS = "/diagnostics"
 _DIAGNOSTICS_DEPTH = 100
 
@@ -44,7 +44,7 @@ class Settings:
 
 
 class _Lately:
-    """Whether a count has grown in the last seconds."""
+    """Whether a count has increased in the last seconds."""
 
     def __init__(self) -> None:
         self._count, self._grown_s = 0, -_LATELY_S
@@ -75,7 +75,8 @@ class _Watched:
         self._counted, self._counted_s = 0, 0.0
 
     def clock(self, trusted: bool) -> str:
-        """Of its times: one machine's, trusted, or why they cannot be compared; empty: there is nothing yet."""
+        """State of its times: from one machine, trusted, or the reason why they cannot be compared; empty: no times
+        yet."""
         present = [one.machines for one in self.topics if one.publishers]
         if not present or not self.points.has_way:
             return ""
@@ -86,7 +87,7 @@ class _Watched:
         return "one machine" if len(frozenset().union(*present)) == 1 else "several machines"
 
     def count(self, came: Mapping[str, list[int]], trusted: bool, now_s: float) -> None:
-        """What came in a step. Answers count once both ends have been subscribed for a while."""
+        """Processes the messages of a step. Answers count once both ends have been subscribed for a while."""
         end = self.points.points[-1].topic if self.points.has_way else ""
         if not end or self.no_latency(trusted):
             return
@@ -100,12 +101,12 @@ class _Watched:
 
     @property
     def unanswered(self) -> int:
-        """Without the ends that this watch itself missed."""
+        """The number without ends missed by this watch itself."""
         return max(0, self.answers.count - self.topics[-1].times.missed) if self.topics else 0
 
     @property
     def not_started(self) -> int:
-        """Of the last seconds; where the watch missed some, or events begin the chain, nobody knows."""
+        """Number in the last seconds; unknown if the watch missed some, or if events begin the chain."""
         first = self.topics[0] if self.topics else None
         if first is None or first.publishers != 1 or not first.times.recent or self.points.by_events:
             return 0
@@ -116,7 +117,7 @@ class _Watched:
         return not_published(times, self.points.period_ns, times[0], times[-1])
 
     def verdict(self, now_s: float) -> Verdict | None:
-        """Of the last seconds; None: nothing was measured."""
+        """Value of the last seconds; None: no measurement."""
         latencies, lost = self.latencies, self.unanswered
         not_started = self.not_started
         if not latencies.count and not lost and not not_started:
@@ -131,7 +132,7 @@ class _Watched:
         )
 
     def no_latency(self, trusted: bool) -> str:
-        """Why times of its topics say nothing of an instance; empty: they do."""
+        """Reason why times of its topics do not show an instance; empty: they do."""
         if not self.points.has_way:
             return f"only {self.points.points[0].words} can be seen: no latency"
         several = next((one for one in self.topics if one.publishers > 1), None)
@@ -141,7 +142,7 @@ class _Watched:
         return f"its topics are from {clock}: see --trust-clocks" if clock.endswith("machines") else ""
 
     def rate(self, now_s: float) -> float | None:
-        """Messages of its last topic a second, since the last call."""
+        """Rate of its last topic per second, since the last call."""
         if not self.topics:
             return None
         count, seconds = self.topics[-1].times.count, now_s - self._counted_s
@@ -170,7 +171,7 @@ class _Watched:
 
 
 def lately(late: int, unanswered: int, not_started: int, above: bool, measured: Latencies, part: str) -> Verdict:
-    """The rule, for a part of a chain that is watched from beside it: none of the premises can be seen."""
+    """The verdict for a part of a chain that is watched from outside: none of the premises is observable."""
     bound_ns = measured.bound_ns
     worst_ns = bound_ns + 1 if above and bound_ns is not None else 0
     seen = Observation(max(1, measured.count), late, unanswered, not_started, worst_ns)
@@ -208,7 +209,7 @@ class Session:
         self._topics.close()
 
     def step(self) -> None:
-        """A few times a second."""
+        """Call it a few times a second."""
         now_s = time.monotonic()
         if now_s - self._refreshed_s >= _REFRESH_S:
             self._refreshed_s = now_s
@@ -227,7 +228,7 @@ class Session:
     # ---- bounds ----
 
     def _find_bounds(self) -> None:
-        """They take a second for a thousand chains, which the first view does not wait for."""
+        """They take a second for a thousand chains; the first view does not wait for them."""
         try:
             bounds = bounds_of(self.system)
         except (NoBoundError, AnalysisError, MissingBinaryError) as error:
@@ -371,7 +372,7 @@ def _service_row(told: ServiceTold) -> ServiceRow:
 
 
 def described_link(system: System, name: str, all_names: list[str]) -> str:
-    """What the description calls a link of an agent; empty: that cannot be said."""
+    """The description's name of an agent's link; empty: unknown."""
     kind, _, rest = name.partition(" ")
     if kind == "udp":
         found = {one.name for one in system.links if isinstance(one, UdpLink) and rest.endswith(f":{one.port}")}
@@ -432,7 +433,7 @@ _NUMBER = {"ok": DiagnosticStatus.OK, "warning": DiagnosticStatus.WARN, "error":
 
 
 def level_of(row: ChainRow) -> str:
-    """A chain that nobody has begun is no fault."""
+    """A chain that has not begun is not an error."""
     if row.verdict == State.NOT_MET or row.state in ("silent", "gone"):
         return "error"
     return "warning" if row.verdict == State.VOID or row.state == "refused" else "ok"
