@@ -66,16 +66,20 @@ static inline void tide_chip_init(void) { STM32_SYSTICK_PRIORITY = TIDE_INTERRUP
 static inline uint32_t tide_chip_ticks(void) { return STM32_TIM2_CNT; }
 
 /* SysTick at an eighth of the core's clock: 21 ticks a microsecond, 0.8 s at most. With LOAD at 0 it stops at the end
- * of the round that is under way. */
+ * of the round under way, once it has loaded: after a tick, or, in an emulator in real time, when a thread of that runs
+ * again, which is not worth waiting for: the interrupt stops it, too. */
 static inline void tide_chip_arm(uint32_t left_ns) {
   uint32_t ticks = left_ns / 1000u * 21u + left_ns % 1000u * 21u / 1000u + 2u;
   if (ticks > STM32_SYSTICK_MAXIMUM) ticks = STM32_SYSTICK_MAXIMUM;
   STM32_SYSTICK_CTRL = 0;
   STM32_SYSTICK_LOAD = ticks;
   STM32_SYSTICK_VAL = 0;
-  STM32_SYSTICK_CTRL = 3u;                  /* on, with interrupt */
-  while (STM32_SYSTICK_VAL == 0u) continue; /* a tick: until it has loaded */
-  STM32_SYSTICK_LOAD = 0;
+  STM32_SYSTICK_CTRL = 3u; /* on, with interrupt */
+  for (uint32_t tries = 16; tries > 0u; tries--) {
+    if (STM32_SYSTICK_VAL == 0u) continue;
+    STM32_SYSTICK_LOAD = 0;
+    break;
+  }
 }
 
 static inline void tide_chip_disarm(void) { STM32_SYSTICK_CTRL = 0; }
