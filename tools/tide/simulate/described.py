@@ -302,7 +302,7 @@ def print_outcome(outcome: Outcome, numbers: Origins, console: Console) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for one in outcome.seen:
-        table.add_row(*one.cells(by_board), end_section=by_board and one.until is None)
+        table.add_row(*one.cells(by_board))
     print_whole(console, table)
     if outcome.paths:
         print_whole(console, _paths_table(outcome))
