@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/attacks.py: good clients lose nothing beside an attack, and another is let in. Rates are the bench's."""
+"""lab/bench/attacks.py: regular clients lose nothing during an attack, and another one is admitted. Rates are left to
+the bench."""
 
 from __future__ import annotations
 

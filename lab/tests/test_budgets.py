@@ -13,7 +13,7 @@ from tide_lab.reproduce.budget_executor import play
 
 DOMAIN = domain()
 PINGS = 200
-DEPTH = 10  # of the topics: so many pings may wait at the end
+DEPTH = 10  # depth of the topics: most pings waiting at the end
 WRONG = 0.1  # of the pings; Linux takes 5 % from real-time threads, and other programs some more
 
 
@@ -24,6 +24,6 @@ def test_each_lane_gets_its_share(budget: int, reliable: bool) -> None:
     high, low = data["lanes"]
     assert high["answers"] == pytest.approx(PINGS * budget / 100, abs=WRONG * PINGS), data
     assert low["answers"] == pytest.approx(PINGS * (95 - budget) / 100, abs=WRONG * PINGS), data
-    for lane in data["lanes"]:  # KEEP_LAST overwrites what a lane that is overloaded has no time for, reliable or not
+    for lane in data["lanes"]:  # KEEP_LAST overwrites pings for which an overloaded lane has no time, reliable or not
         assert 0 <= lane["pings"] - lane["replies"] - lane["overwritten"] <= DEPTH + 1, data
         assert lane["answers"] <= lane["replies"], data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide lab hunt: what it prints and keeps, the same again, and a failure with the command that replays it."""
+"""tide lab hunt: its output and files, repeatability, and a failure with the command that replays it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_short_campaign(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_printed_with_what_replays_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hunter that finds something, as none of ours should."""
+    """A hunter that reports a failure."""
     failure = {"seed": 41, "schedule": 0, "chain": 1, "form": "tight", "bound": 7, "observed": 9, "system": "chain 1\n"}
     told = {
         "systems": 60,

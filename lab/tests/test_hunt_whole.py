@@ -51,7 +51,7 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-# ---- what is drawn ----
+# ---- drawn descriptions ----
 
 
 def test_descriptions_have_all_that_one_may_say() -> None:
@@ -95,7 +95,7 @@ def test_the_same_seed_is_the_same_hunt(servers: Servers) -> None:
         assert twice[0] != hunt_block(one, 16, 15, Trial(2, 3), servers).to_json()
 
 
-# ---- what is found ----
+# ---- failures ----
 
 
 @pytest.mark.parametrize("name", [one.name for one in FAMILIES])
@@ -104,7 +104,7 @@ def test_nothing_exceeds_a_bound(name: str, servers: Servers) -> None:
     tally = hunt_block(name, SEED, count, Trial(2, 4), servers)
     for failure in tally.failures:
         pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide lab hunt {name}\n{failure}")
-    least = 1 if family(name).wide else 4  # of those few have bounds
+    least = 1 if family(name).wide else 4  # few of those have bounds
     assert tally.observations > least * count, "the descriptions prove nothing"
     assert min(tally.histogram) < 1.5, "no run comes near its bound"
 
@@ -115,7 +115,7 @@ def test_a_broken_lowering_is_caught(twin: Twin, servers: Servers) -> None:
 
 
 def test_a_find_says_how_it_was_played(servers: Servers) -> None:
-    """The line that is kept shows the same again, without the hunt."""
+    """The stored line reproduces the failure without the hunt."""
     for name in ("groups forgotten", "agent_ms forgotten"):
         (twin,) = [one for one in twins() if one.name == name]
         seed = catch(twin, 50, Trial(3, 8), servers).after
@@ -138,15 +138,15 @@ def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: st
 
 
 def test_boards_that_delay_each_other_while_they_are_set_up_begin_together(servers: Servers) -> None:
-    """Here one is late when the others come at their times, which was taken for a plan that makes no sense."""
+    """Here one board is late when the others begin at their times, which was reported as an invalid plan."""
     told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4), servers).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "lab/tests/data/hunt").glob("*.toml")), ids=lambda file: file.stem)
 def test_what_was_found_once_exceeds_nothing(file: Path) -> None:
-    """Each file is a find of `check-board-shapes`, with the run that exceeded a bound, or broke a rule: the simulated
-    host took the newest message of a subscription first."""
+    """Each file is a failure found by `check-board-shapes`, with the run that exceeded a bound, or broke a rule: the
+    simulated host took the newest message of a subscription first."""
     text = file.read_text(encoding="utf-8")
     executor, words = (line.partition(": ")[2] for line in text.splitlines()[:2])
     server = Server("tide-sim")
@@ -227,7 +227,7 @@ for line in sys.stdin:
     ]
 
 
-# `tide` with small blocks; one Ctrl-C comes when the third of them has been kept.
+# `tide` with small blocks; one Ctrl-C arrives when the third of them has been stored.
 _CUT = """
 import os, runpy, signal
 from tide_lab.hunt import campaign
@@ -268,7 +268,7 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_board_has_the_lanes_of_the_executor_that_is_bounded() -> None:
-    """Not those of the description: a bound of one lane says nothing of preemptive ones."""
+    """Not those of the description: a bound for one lane does not hold for preemptive ones."""
     system = load(ROOT / "examples/three_chains/system.toml")
     for executor, lanes in (("tide", 1), ("lanes", 2), ("batch", 1)):
         player = BoardsPlayer(system, executor, 0, random.Random(1))
@@ -348,7 +348,7 @@ def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> No
     server.close()
 
 
-# ---- what it has found ----
+# ---- earlier failures ----
 
 SHARED_NODE = """
 [system]
@@ -386,12 +386,12 @@ callbacks = [
     found = [bounds_of(parse(text.replace("EXECUTION", one))).chain("quick") for one in ("0", "0.001")]
     nothing_ns, little_ns = (bound.bound_ns for bound in found if bound is not None and bound.bound_ns is not None)
     assert nothing_ns > 50_000_000
-    assert nothing_ns == little_ns - 999  # whoever takes nothing counts as one nanosecond
+    assert nothing_ns == little_ns - 999  # a callback of zero time counts as one nanosecond
 
 
 def test_a_chain_without_a_bound_is_released_late_to_others_too() -> None:
-    """check-several 301678: what waits behind 51.5 ms on one executor comes in a heap to the next one, whether or not
-    its own bound there is too long to be one."""
+    """check-several 301678: instances delayed by 51.5 ms on one executor reach the next one together, whether or not
+    they have a bound there."""
 
     def chain(name: str, period_ms: int, *steps: tuple[str, float]) -> str:
         text = f'[[chains]]\nname = "{name}"\npriority = {len(name)}\nperiod_ms = {period_ms}\n'
@@ -408,7 +408,7 @@ def test_a_chain_without_a_bound_is_released_late_to_others_too() -> None:
     bounds = bounds_of(parse(text), "any_order")
     found = {one.name: one.bound_ns for one in bounds.chains}
     assert found["often"] is None
-    late_ns = 51_600_000  # so that 7 of its instances may come within 13.9 ms and what they take
+    late_ns = 51_600_000  # so that 7 of its instances may arrive within 13.9 ms and their execution
     assert found["seldom"] is not None
     assert found["seldom"] >= 13_900_000 + 94_300_000 + (late_ns + 13_900_000) // 10_000_000 * 300_000
 
@@ -433,5 +433,5 @@ callbacks = [{{ name = "only", kind = "timer", executor = "{executor}", executio
 """
     bounds = {one.name: one.bound_ns for one in bounds_of(parse(text)).chains}
     assert bounds["none"] == 860_001
-    assert bounds["long"] == 860_001  # of chains that meet no board nothing takes less than a nanosecond
+    assert bounds["long"] == 860_001  # callbacks of chains without a board take at least a nanosecond
     assert bounds["second"] == 1

@@ -26,8 +26,8 @@ FREERTOS = [core for core in BUILDS if built(core, FORMS[0])]
 PINGS, WORK_MS = 200, 10
 CALLBACK_NS = WORK_MS * 1_000_000
 ALLOWED = 0.03  # of the budget, and one callback at the end of the run
-DEPTH = 10  # of the topics: so many pings may wait at the end
-OVERHEAD = 0.1  # of the processor: the line's interrupts, most of which a DMA would not need, and publishing
+DEPTH = 10  # depth of the topics: most pings waiting at the end
+OVERHEAD = 0.1  # share of the processor: the line's interrupts, mostly unnecessary with a DMA, and publishing
 
 
 def reproduce(case: str, folder: Path) -> list[dict[str, Any]]:
@@ -75,7 +75,8 @@ def test_chains_on_freertos_are_as_fast_as_without_a_system(
 
 
 def judge(data: dict[str, Any], *budgets: int) -> None:
-    """No lane takes more than its budget, and no ping is unaccounted for; each has all of it if it always had work."""
+    """No lane takes more than its budget, and every ping is accounted for; a lane that always had work gets its whole
+    budget."""
     for lane in data["lanes"]:
         assert 0 <= lane["pings"] - lane["replies"] - lane["overwritten"] <= DEPTH + 1, data
         assert 0.9 * lane["replies"] <= lane["answers"] <= lane["replies"], data
@@ -98,7 +99,7 @@ def test_each_lane_gets_its_share(budget: int, reliable: bool) -> None:
     high, low = data["lanes"]
     share_ns = data["duration_ns"] * budget / 100
     assert high["replies"] * CALLBACK_NS >= (1 - OVERHEAD) * share_ns - CALLBACK_NS, data
-    # Nothing of what the other one leaves is lost: in one queue with it the low topic would starve.
+    # None of the other lane's unused time is lost: in a common queue the low topic would starve.
     left_ns = data["duration_ns"] - (high["used_ns"] + high["low_ns"])
     served_ns = low["replies"] * CALLBACK_NS
     assert served_ns >= left_ns - OVERHEAD * data["duration_ns"] - CALLBACK_NS, data

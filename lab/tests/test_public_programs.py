@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of public programs tells what compiles, by which rules, and what links."""
+"""The table of public programs shows which programs compile, by which rules, and which link."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/rclcpp_executors.py: what it reads from the programs' output and makes of it."""
+"""lab/bench/rclcpp_executors.py: reading of the programs' output, and the results."""
 
 from __future__ import annotations
 

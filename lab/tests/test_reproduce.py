@@ -387,18 +387,18 @@ def native_point(case: str, system: str, x: int, samples: int, out: Path) -> dic
 
 
 def test_native_reliable_point_on_real_parts(tmp_path: Path) -> None:
-    """Every first transmission is lost: the answer needs the repetition, and comes."""
+    """Every first transmission is lost: the answer needs the repetition, and arrives."""
     rows = native_point("pods-reliable", "tide", 0, 4, tmp_path)
     assert [rows[metric]["samples"] for metric in METRICS] == [4] * 4
     assert rows["mean_ms"]["published"] == TABLE_1["tide"]["mean_ms"][0]
-    # Two frames of 115 bytes, an answer and two executions: nobody is faster. The upper end depends on the machine.
+    # Two frames of 115 bytes, an answer and two executions: no run is faster. The upper end depends on the machine.
     assert 2 * 10 + 2 * 9.5 + 2 < rows["min_ms"]["measured"] <= rows["max_ms"]["measured"]
     line = json.loads((tmp_path / "tide_0/client_line.log").read_text(encoding="utf-8").splitlines()[-1])
     assert line["a_to_b"]["frames_dropped"] >= 3 * 4
 
 
 def test_native_systems_are_those_of_the_paper() -> None:
-    """What each case fixes and varies, and how a reliable sender asks and holds."""
+    """Fixed and varied values of each case, and the HEARTBEATs and holding of a reliable sender."""
     for name, x in (("pods-chains", 5), ("pods-size", 300), ("pods-execution", 40), ("pods-reliable", 20)):
         for system in ("batch", "tide", "limit"):
             found = system_of(CASES[name], system, x)
@@ -415,7 +415,7 @@ def test_native_systems_are_those_of_the_paper() -> None:
 
 
 def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command around the points, which stand-ins take the place of."""
+    """The command, with stand-ins in place of the points."""
     ran = []
 
     def point(case: Any, system: str, x: int, samples: int, seed: int, *_: object) -> list[Row]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments with multi-threaded executors: what is run, what it shows, and what is refused."""
+"""The experiments with multi-threaded executors: runs, results, and refused arguments."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_the_program_runs_on_threads_of_this_machine() -> None:
     for policy in ("readyset", "tide"):
         data = call("native", host_words(system, policy, 0.45))  # type: ignore[arg-type]
         assert data["on"] == "native" and data["policy"] == policy
-        # Whatever the machine does meanwhile: all that was released came to its end, and took its time at least.
+        # Under any load of the machine, all released instances completed, and took at least their time.
         for chain, least_ms in zip(data["chains"], (6, 14, 35, 126), strict=True):
             assert chain["lost"] == 0 and chain["released"] + chain["skipped"] >= 1
             assert chain["released"] == len(chain["responses_ns"])

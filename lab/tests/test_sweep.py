@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide lab sweep: the same numbers wherever and however often blocks run; what stands on disk; what is refused."""
+"""tide lab sweep: the same numbers regardless of where and how often blocks run; files; refused arguments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_results_are_the_same_again_and_in_three_forms(tmp_path: Path) -> None:
     assert len(table) == 2 * 12
     assert all(row["sets"] == 300 and row["low"] <= row["share"] <= row["high"] for row in table)
     share = {(row["value"], row["analysis"]): row["share"] for row in table}
-    # Less load, priorities and what was published are all more optimistic.
+    # Less load, priorities and the published analyses are all more optimistic.
     assert share[0.4, "theorem2-safe"] >= share[0.8, "theorem2-safe"] > share[0.8, "theorem1-safe"]
     assert share[0.8, "theorem2-published"] >= share[0.8, "theorem2-safe"]
     data = json.loads((tmp_path / "first/results.json").read_text(encoding="utf-8"))

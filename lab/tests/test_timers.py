@@ -76,7 +76,7 @@ def log(folder: Path, name: str) -> list[int]:
 
 
 def without_right() -> list[str]:
-    """A prefix that takes the right to real-time scheduling from what follows."""
+    """A prefix that removes the permission for real-time scheduling from the following command."""
     if not may_use_fifo():
         return []
     drop = [shutil.which("setpriv") or "setpriv", "--bounding-set", "-sys_nice,-sys_resource"]
@@ -227,7 +227,7 @@ def consistent(folder: Path) -> dict[str, Any]:
 
 
 def test_a_run_beside_cyclictest_and_timers_of_ros_under_load(tmp_path: Path) -> None:
-    """rclcpp's has the words of rclpy's, which stands in for it where there is none."""
+    """rclcpp's program takes the arguments of rclpy's, which replaces it if rclcpp is missing."""
     program = tmp_path / "timer_latency"
     program.write_text(
         f'#!/bin/sh\n[ "$#" = 0 ] && exit 2\nexec {sys.executable} -m tide_lab.timers.rclpy_timer "$@"\n',
@@ -528,7 +528,7 @@ def test_a_histogram_without_cycles_is_nothing() -> None:
 
 
 class FakeTimer:
-    """As rcl: the next call lies on the grid, past what was missed."""
+    """Like rcl: the next call is on the grid, after the missed ones."""
 
     def __init__(self, clock: list[int], period_ns: int) -> None:
         self.clock, self.period_ns = clock, period_ns

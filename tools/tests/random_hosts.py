@@ -14,7 +14,8 @@ PERIODS_MS = (4, 10, 20, 25, 40, 50, 100)
 
 
 def random_host(draw: random.Random, own: bool | None = None) -> System | None:
-    """None: the description asks for too much. own: whether callbacks have priorities of their own; by default some."""
+    """None: the description exceeds the capacity. own: whether callbacks have their own priorities; by default some
+    do."""
     executors = draw.choice([1, 1, 2, 2, 3])
     lanes = [draw.choice([1, 1, 1, 2, 3]) for _ in range(executors)]
     own = draw.random() < 0.3 if own is None else own
@@ -78,8 +79,8 @@ def random_board(draw: random.Random) -> System | None:
 
 
 def long_urgent_chain(draw: random.Random) -> System | None:
-    """One lane: an urgent chain of many callbacks, and one callback below all of these. In a ready set it waits for two
-    of them, by priority for all."""
+    """One lane: an urgent chain of many callbacks, and one callback less urgent than these. In a ready set it waits for
+    two of them, by priority for all."""
     text = _one_lane()
     length = draw.randint(3, 9)
     execution_ms = round(draw.uniform(1, 10), 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide agent as a command: its first line, its answers to words that are not its own, its end."""
+"""tide agent as a command: its first line, its answers to unknown arguments, its end."""
 
 from __future__ import annotations
 

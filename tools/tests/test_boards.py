@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several boards in one description: bounds that are known otherwise, refusals with their place, and what old
-descriptions have always had."""
+"""Several boards in one description: independently known bounds, refusals with their location, and unchanged results of
+old descriptions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_boards_that_share_nothing_are_bounded_as_each_alone(executor: str) -> N
 
 
 def test_from_board_to_board_the_ways_add_up() -> None:
-    """20 bytes are 19 more on the line to the agent with what is padded, and at 921,600 baud 10.85 us each."""
+    """20 bytes are 19 more on the line to the agent with padding, and at 921,600 baud 10.85 us each."""
     bounds = found(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2)))
     one = bounds.chain("grip")
     assert one is not None
@@ -97,7 +97,7 @@ def test_from_board_to_board_the_ways_add_up() -> None:
     assert 2 * (20 + 12) * 10 * 10**9 / 921600 < frames_ns < 2 * (20 + 24) * 10 * 10**9 / 921600
     rest_ns = sum(value for (kind, _), value in told.items() if kind not in ("execution", "host", "line"))
     assert bound_ns(bounds, "grip") == 11 * MS + MS // 2 + frames_ns + rest_ns
-    assert 0 < rest_ns < 3 * MS  # signs of life: nobody sends to the base, nor the arm to its agent
+    assert 0 < rest_ns < 3 * MS  # probes: no messages go to the base, nor from the arm to its agent
     straight = found(*TWO, chain("grip", 1, ("base", 3), ("arm", 2)))
     assert bound_ns(bounds, "grip") - bound_ns(straight, "grip") == 5 * MS
 
@@ -119,8 +119,8 @@ def test_a_chain_of_another_board_keeps_a_shared_executor_busy() -> None:
 
 
 def test_what_comes_late_from_another_board_comes_in_a_heap() -> None:
-    """`often` may wait 24 ms for `slow` on the arm, so that two of it meet `patient` on the base within 32 ms; were it
-    released there as its timer is, these would be 50 ms apart."""
+    """`often` may wait 24 ms for `slow` on the arm, so that two of its instances meet `patient` on the base within 32
+    ms; released there like its timer, they would be 50 ms apart."""
     often = chain("often", 3, ("arm", 0.1), ("base", 2), period_ms=50, deadline_ms=50)
     patient = chain("patient", 1, ("base", 30), period_ms=400, deadline_ms=400)
     two = (board("base", link="uart_base", lanes=2), *TWO[1:])
@@ -140,7 +140,7 @@ def test_what_is_late_on_another_board_comes_in_a_heap_to_a_shared_executor() ->
 
 
 def test_what_has_no_bound_on_one_board_has_none_behind_it() -> None:
-    """`slow` is the root of all: `often` waits for it, `grip` for what it would do next, and `mine` for it on the base.
+    """`slow` is the cause of all: `often` waits for it, `grip` for its next part, and `mine` for it on the base.
     `apart` shares nothing with them."""
     bounds = found(
         *TWO,
@@ -331,13 +331,13 @@ def load_of(execution_ms: float, period_ms: float, **more: Any) -> dict[str, Any
     [
         ((), 0),
         ((load_of(10, 1000),), 10),  # once
-        ((load_of(10, 1000, masks_interrupts=True),), 10),  # whatever the chain waits for then, it waits once
+        ((load_of(10, 1000, masks_interrupts=True),), 10),  # whatever the chain waits for then, it waits only once
         ((load_of(0.1, 1),), 1.1),  # in 10.88 ms eleven times
         ((load_of(0.1, 1), load_of(3, 500)), 4.6),  # in 14.38 ms sixteen times, as the first may be late by a period
         (
             (load_of(10, 1000, agent_bytes=24),),
             10 + 4 * 0.43,
-        ),  # and a frame of 43 bytes at each end of what is on its way
+        ),  # and a frame of 43 bytes before and after the chain's messages
     ],
 )
 def test_loads_of_a_board_go_before_its_callbacks(loads: tuple[dict[str, Any], ...], more_ms: float) -> None:
@@ -381,7 +381,7 @@ def test_loads_that_cannot_be_are_named(text: str, line_of: str, what: str) -> N
 
 
 def test_usb_has_a_measured_rate_and_polls() -> None:
-    """A message waits for the poll and then goes as over a line of as many bytes a second; an acknowledgment, too."""
+    """A message waits for the poll and is then sent like over a line with that byte rate; so is an acknowledgment."""
     ends = (board("m"), host("h"), chain("c", 2, ("m", 1), ("h", 1), ("m", 1), reliability="reliable"))
     fields = {"escaped_bytes": 0, "agent_ms": 1, "return_ms": 1}
     serial = found(*ends, line("l", baud=5_000_000, **fields))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide check: verdicts, explanations, comparisons, and what is said about systems that cannot be checked."""
+"""tide check: verdicts, explanations, comparisons, and messages about systems that cannot be checked."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def checked(*words: str | Path) -> dict[str, Any]:
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """The example with fixed executions, text without escaped bytes and best effort: its bounds are near."""
+    """The example with fixed executions, text without escaped bytes and best effort: its bounds are tight."""
     text = EXAMPLE.read_text(encoding="utf-8")
     text = text.replace("ms = 10\n", "ms = 10.5\n").replace('"reliable"', '"best_effort"')
     text = text.replace(
@@ -138,7 +138,7 @@ def test_losses_and_heartbeats_cost(example: Path) -> None:
 
     bounds = [brake(), brake("--losses", "1"), brake("--losses", "2")]
     example.write_text(text.replace('kind = "serial"', 'kind = "serial"\nagent_heartbeat_ms = 0'), encoding="utf-8")
-    bounds.insert(1, brake())  # asks about every answer
+    bounds.insert(1, brake())  # sends a HEARTBEAT for every answer
     assert bounds == sorted(set(bounds))
 
 
@@ -204,7 +204,7 @@ def test_losses_beyond_what_the_bounds_take(example: Path, tmp_path: Path) -> No
 def test_an_instance_that_may_have_lost_more_violates_nothing(
     example: Path, tmp_path: Path, losses: int, again: int, excluded: bool
 ) -> None:
-    longest_ms = 400  # of a period of 500; the bound of the most urgent does not come near
+    longest_ms = 400  # of a period of 500; the bound of the most urgent one stays far below
     folder = results_of(tmp_path, longest_ms, "reliable")
     data = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     data["runs"][0]["counters"] = {"transmitter": {"retransmissions": again}}
@@ -280,7 +280,7 @@ def test_wrong_options_are_status_2(example: Path, words: tuple[str, str], what:
 
 
 def results_of(folder: Path, worst_ms: float, reliability: str = "best_effort", **more: Any) -> Path:
-    """As tide run writes them, with what is looked at."""
+    """As written by tide run, with the tested fields."""
     names = ("brake", "steer", "battery")
     chains = [
         {"name": name, "samples": 60, "max_ns": int(worst_ms * 1e6), "reliability": reliability, "lost": 0}
@@ -301,7 +301,7 @@ def test_observations_stand_beside_their_bounds(example: Path, tmp_path: Path) -
     seen = results_of(tmp_path, bound_ns / 1e6)
     status, output = run(example, "--observed", seen, "--plot", picture)
     assert status == 0, output
-    assert "1.000" in output and output.count("brake") == 1  # nothing bounds the limit
+    assert "1.000" in output and output.count("brake") == 1  # the limit is unbounded
     assert f"worst {bound_ns / 1e6:.3f}, bound {bound_ns / 1e6:.3f}, 1.00 of it" in picture.read_text(encoding="utf-8")
     status, output = run(example, "--observed", seen, "--json")
     (brake, *_) = json.loads(output)["observed"]
@@ -361,7 +361,7 @@ def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
                 edited(example, "deadline_ms = 60", "deadline_ms = 55")
             if line.startswith("no guarantee for: brake"):
                 edited(example, "period_ms = 500", "period_ms = nothing")
-            if "system.toml:" in line:  # a file that is being edited is no reason to end
+            if "system.toml:" in line:  # a file being edited must not end the command
                 break
         child.send_signal(signal.SIGINT)
         assert child.wait(60) == 130
@@ -384,7 +384,7 @@ def test_a_simulation_is_held_against_its_bounds(tmp_path: Path) -> None:
     assert (tmp_path / "observed.svg").read_text(encoding="utf-8").startswith("<svg ")
 
 
-# ---- numbers that the firmware has, too ----
+# ---- numbers that are also in the firmware ----
 
 FIRMWARE = """
 #include "system.h" /* tide_chain_init("old", 1, 2, 3) in a comment is none */

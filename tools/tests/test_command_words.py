@@ -34,7 +34,7 @@ def run(*words: str, **environment: str) -> tuple[int, str]:
 
 
 def helps(name: str, command: Any) -> Iterator[tuple[str, str]]:
-    """Of a command, all below it, and their options: name and help text."""
+    """Names and help texts of a command, its subcommands and their options."""
     yield name, command.help or command.short_help or ""
     for parameter in command.params:
         yield f"{name} {parameter.opts[0]}", getattr(parameter, "help", None) or ""
@@ -143,7 +143,7 @@ def test_a_defect_has_a_status_that_no_verdict_has(
         with pytest.raises(SystemExit) as ending:
             importlib.import_module("tide.start").main()
     finally:
-        signal.signal(signal.SIGINT, before)  # main leaves it as a process that ends wants it
+        signal.signal(signal.SIGINT, before)  # main leaves it as needed by an ending process
     assert ending.value.code == 70
     errors = capsys.readouterr().err
     assert "KeyError: 'release_ns'" in errors

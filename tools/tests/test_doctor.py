@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide doctor: what it finds is so, and each thing that is missing says what to type."""
+"""tide doctor: its findings are correct, and each missing part names the command to type."""
 
 from __future__ import annotations
 

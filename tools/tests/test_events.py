@@ -69,7 +69,7 @@ def test_what_does_not_fit_an_event_is_refused(before: str, after: str, says: st
 
 
 def test_an_event_is_answered_without_waiting_for_a_tick() -> None:
-    """A timer in its place has the same bound from its tick, and a period more from what it polls."""
+    """A timer in its place has the same bound from its tick, and a period more from the polled event."""
     event, timer = bounds_of(load(FILE)), bounds_of(changed(('kind = "event"', 'kind = "timer"')))
     one, other = event.chain("estop"), timer.chain("estop")
     assert one is not None and other is not None and one.bound_ns is not None and other.from_event_ns is not None
@@ -121,7 +121,7 @@ def test_no_event_is_answered_after_its_bound() -> None:
 
 
 def test_a_burst_takes_longer_than_single_events() -> None:
-    """So the play has bursts: an event of one waits for the event before it."""
+    """The play has bursts: an event of a burst waits for the preceding one."""
     crowd = (
         ("execution_ms = 3", "execution_ms = 6"),
         ("period_ms = 20", "period_ms = 60"),
@@ -139,7 +139,8 @@ def test_a_burst_takes_longer_than_single_events() -> None:
 
 
 def test_a_chain_that_an_event_begins_is_not_called_silent() -> None:
-    """Of the user's board: nobody knows how many events there were, so none is missing, and not all were seen."""
+    """On the user's board: the number of events is unknown, so none counts as missing, and not all count as
+    observed."""
     system = changed(('name = "board"\nwhere = "mcu"', 'name = "board"\nwhere = "mcu"\ncommand = "x {device}"'))
     told = Recorded(0, end_ns=4000 * MS, seen_until_ns=5000 * MS)
     told.topics = {"pressed": [100 * MS * n for n in range(30)], "cut": [100 * MS * n + 9 * MS for n in range(30)]}
@@ -160,7 +161,7 @@ def test_check_says_from_when_deadlines_count() -> None:
 
 
 def test_events_that_stay_away_keep_nobody_awake() -> None:
-    """The board asks whether its agent is there, where no timer's messages tell it; each question takes the line."""
+    """Without timers' messages the board pings its agent; each ping uses the line."""
     rare = (("period_ms = 200", "period_ms = 2000"),)
     timers = [*rare, ('kind = "event"', 'kind = "timer"'), ('kind = "event"', 'kind = "timer"'), ("burst = 3\n", "")]
     ids = {one.id for one in bounds_of(changed(*timers)).assumptions}
@@ -172,7 +173,7 @@ def test_events_that_stay_away_keep_nobody_awake() -> None:
 
 
 def test_an_event_of_the_host_is_a_message_from_outside() -> None:
-    """A button that another machine publishes, a stop on the board: as a timer of the same period, but for the tick."""
+    """A button published by another machine, a stop on the board: like a timer of the same period, without the tick."""
 
     def stop(kind: str, *more: str) -> str:
         begin = ("teleop", 1, {"name": "pressed", "kind": kind})
@@ -181,7 +182,7 @@ def test_an_event_of_the_host_is_a_message_from_outside() -> None:
 
     event, timer = (bounds_of(parse(stop(kind))).chain("stop") for kind in ("event", "timer"))
     assert event is not None and timer is not None and event.bound_ns is not None
-    assert event.bound_ns >= (timer.bound_ns or 0)  # nothing need come, so the board may ask whether the agent is there
+    assert event.bound_ns >= (timer.bound_ns or 0)  # no message need arrive, so the board may ping its agent
     assert event.from_event_ns == event.bound_ns and timer.from_event_ns == (timer.bound_ns or 0) + 100 * MS
     system = parse(stop("event"))
     player = BoardsPlayer(system, "tide", 0, random.Random(3))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded boards exported: each on the host's clock, told apart, named by the description; read back by the formats'
-own libraries. TIDE_SEED is the first seed of what is made up."""
+own libraries. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def block(rows: list[Row], source: int) -> bytes:
 
 @dataclass
 class Run:
-    """A run as its programs record it. batch: nothing has a level, and all share the streams of level 0."""
+    """A run as recorded by its programs. batch: there are no levels, and all share the streams of level 0."""
 
     batch: bool = False
     first_sequence: int = 65_530  # numbers come round
@@ -83,7 +83,7 @@ class Run:
         self.lane.append((end_ns, (chain + 1) << 24 | index, priority, trace.END, 0))
 
     def up(self, chain: int, index: int, start_ns: int, lost: int) -> int:
-        """When the agent has it. Each frame takes 100, and is sent again after 150."""
+        """Time of arrival at the agent. Each frame takes 100, and is sent again after 150."""
         number, stream, priority = self.next_number("up", chain), self.stream(chain), self.level(chain) << 8
         for turn in range(lost + 1):
             at_ns = start_ns + 150 * turn
@@ -97,7 +97,7 @@ class Run:
         return came_ns + 20
 
     def down(self, chain: int, start_ns: int, lost: int, reader: int | None = None) -> int:
-        """When the board has taken it over. reader: id of its object; null: of the chain's subscription."""
+        """Time at which the board has taken it. reader: id of its object; null: that of the chain's subscription."""
         number, stream, priority = self.next_number("down", chain), self.stream(chain), self.level(chain) << 8
         name = (0x16 + 16 * chain if reader is None else reader) << 16 | number
         for turn in range(lost + 1):
@@ -184,7 +184,7 @@ def test_numbers_that_begin_anew_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_subscription_runs_with_what_was_given_to_it_not_to_another(tmp_path: Path) -> None:
-    """Of two messages that are given one after the other the first one's callback runs last."""
+    """Of two messages passed one after the other, the first one's callback runs last."""
     run = Run(batch=True)
     run.instance(0, 0)
     run.instance(1, 0)
@@ -208,7 +208,7 @@ def test_subscriptions_services_and_clients_have_numbers_of_their_own(tmp_path: 
         for index in range(4):
             at_ns = START_NS + index * PERIOD_NS
             run.callback(0, index, TIMER, at_ns + 5, at_ns + 10)
-            # Of each the chain, the object's id and the kind of its callback.
+            # For each: the chain, the object's id and the kind of its callback.
             for together in ([(0, 0x17, CLIENT), (1, 0x18, SERVICE)], [(0, 0x27, CLIENT), (1, 0x16, SUBSCRIPTION)]):
                 for chain, reader, _ in source.sample(together, 2):
                     taken.setdefault((CHAINS[chain], index), []).append(at_ns + 100)
@@ -272,7 +272,7 @@ def test_perfetto_has_one_flow_for_one_brake(tmp_path: Path) -> None:
 
 
 def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
-    """Without being told which, that of the median latency: those that were sent again take longer."""
+    """Without a selection, the instance of median latency: repeated ones take longer."""
     run = Run()
     for index, lost in enumerate((2, 0, 1, 3, 0)):
         run.instance(0, index, lost)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide` without what its extras bring: it checks and simulates, and names the extra that anything else needs."""
+"""`tide` without its extras: it checks and simulates, and names the extra needed for other commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ sys.meta_path.insert(0, Hidden())
 
 
 def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """As a Python has it with the dependencies of `tide` alone."""
+    """As in a Python with only the dependencies of `tide`."""
     (folder / "sitecustomize.py").write_text(HIDDEN, encoding="utf-8")
     paths = os.pathsep.join((str(folder), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")))
     words = (sys.executable, "-m", "tide.start", *words)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tide footprint` derives from a description, and its bound on the stack, without a compiler. The command itself:
-tests/firmware/test_footprint_command.py."""
+"""Values that `tide footprint` derives from a description, and its bound on the stack, without a compiler. The command
+itself: tests/firmware/test_footprint_command.py."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions in which something was above a printed bound, had no true reason or could not be played: each is checked
-and played in virtual time."""
+"""Descriptions in which a response exceeded a printed bound, a reason was wrong, or that could not be played: each is
+checked and played in virtual time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tide.system.model import System
 
 
 def _fan(listeners: int, baud: int, period_ms: int) -> System:
-    """One message of an Imu and several nodes that listen."""
+    """One message of an Imu and several receiving nodes."""
     branches = (
         chain(f"log{n}", n + 1, period_ms, f"{'ijklno'[n]}", (), 'branches_from = "imu.b0"') for n in range(listeners)
     )
@@ -28,7 +28,7 @@ def _host(executors: int, chains: int, lanes: int, letters: int) -> System:
 
 
 def _services(count: int) -> System:
-    """Nodes that ask one service of a board, with requests of 8 frames."""
+    """Nodes that call one service of a board, with requests of 8 frames."""
     every = []
     for n in range(count):
         one = chain(f"c{n}", n + 1, 900, f"{'hijk'[n]}m{'hijk'[n]}", (4000, 20))

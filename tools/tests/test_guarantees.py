@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tide check says is so: no response of the shipped executor is above a bound, a bound adds up from its parts, and
-what has no bound has one root. TIDE_SEED and TIDE_SEEDS replay and lengthen the random searches."""
+"""Results of tide check are correct: no response of the shipped executor exceeds a bound, a bound is the sum of its
+parts, and each chain without a bound has one cause. TIDE_SEED and TIDE_SEEDS replay and lengthen the random
+searches."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def checked(*words: str | Path) -> dict[str, Any]:
 
 
 def played(words: list[str]) -> dict[str, Any]:
-    """What the shipped executor did in virtual time, with every rule checked."""
+    """The shipped executor's results in virtual time, with every rule checked."""
     done = subprocess.run([str(find_binary("tide-sim")), "host", *words], capture_output=True, text=True, check=False)
     data: dict[str, Any] = json.loads(done.stdout)
     assert data["violations"] == [], done.stderr
@@ -155,14 +156,14 @@ def test_parts_add_up_and_reasons_have_one_root(make: Any, executors: tuple[str,
         for root in roots.values():
             if root.reached_ns is not None:
                 assert (root.limit_ns is not None and root.reached_ns >= root.limit_ns) or root.kind == "effort"
-            if root.chain is not None and root.chain in roots:  # no circle: a root is its own
+            if root.chain is not None and root.chain in roots:  # no cycle: a root is its own root
                 assert roots[root.chain].chain == root.chain
             assert root.chain is None or bounds.chain(root.chain) is None or root.chain in roots
     assert bounded > len(every) // 2
 
 
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every question to the native analysis from here on: their number shows that rounds end, on any machine."""
+    """Every call of the native analysis from here on: their number shows that rounds end, on any machine."""
     asked: list[Any] = []
 
     def ask(document: Any, **options: bool) -> Any:
@@ -190,7 +191,7 @@ def test_a_ring_of_executors_ends_and_says_why(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_chain_over_a_line_may_be_longer_than_its_period() -> None:
-    """Several instances are under way then. What is still needed is that no timer is late by a period."""
+    """Several instances are active then. The only condition is that no timer is late by a period."""
     text = re.sub(r"^deadline_ms = .*$", "deadline_ms = 900", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
     def at(period_ms: int) -> Bounds:
@@ -208,7 +209,7 @@ def test_a_chain_over_a_line_may_be_longer_than_its_period() -> None:
 
 
 def test_a_large_system_of_several_executors_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """100 chains of 20 callbacks that go back and forth between four executors, near to what these can take."""
+    """100 chains of 20 callbacks that go back and forth between four executors, close to their capacity."""
     asked = questions(monkeypatch)
     for load_share, own, policy in ((0.3, False, "default"), (0.9, False, "priority"), (0.3, True, "priority")):
         asked.clear()
@@ -279,8 +280,8 @@ def itself(long_ms: float) -> System:
 
 @pytest.mark.parametrize("executor", ["default", "priority", "any_order"])
 def test_a_callback_that_waits_for_itself_may_be_late_without_end(executor: str) -> None:
-    """The deadline is the period, so only the bound tells that an instance meets the one before it. One lane gives
-    60 ms in a period, and the two others are of no use. What shares the executor of its end has no bound either."""
+    """The deadline is the period, so only the bound shows that an instance meets the preceding one. One lane gives 60
+    ms in a period, and the two others do not help. Chains that share the executor of its end have no bound either."""
     fast, late = (bounds_of(itself(long_ms), executor) for long_ms in (50, 79.9))
     assert [(chain.bound_ns is not None, chain.met) for chain in fast.chains] == [(True, True)] * 2
     assert [(chain.bound_ns, chain.met) for chain in late.chains] == [(None, False)] * 2
@@ -375,7 +376,7 @@ def test_the_model_is_named_and_stock_rclcpp_is_not_trusted() -> None:
 
 
 def test_a_group_of_the_host_is_waited_for_behind_a_line_too() -> None:
-    """Four callbacks of 20 ms that exclude each other: the last has waited for three, however many lanes there are."""
+    """Four callbacks of 20 ms that exclude each other: the last has waited for three, for any number of lanes."""
     mutex = {"group": "mutex"}
     chains = [d.chain(f"c{n}", n + 1, ("board", 0), ("host", 20, mutex), payload=8, period_ms=1000) for n in range(4)]
     group = d.entry("groups", name="mutex", kind="exclusive")
@@ -390,7 +391,7 @@ def with_lanes(lanes: int) -> str:
 
 
 def test_lanes_that_chains_share_have_no_bound(tmp_path: Path) -> None:
-    """Two lanes for three priorities: whoever shares one waits for what has begun there."""
+    """Two lanes for three priorities: chains that share one wait for the callback that has begun there."""
     file = tmp_path / "system.toml"
     text = with_lanes(2)
     file.write_text(text, encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide new system: what it writes is checked, simulated and known to editors; and the pages made from the schema."""
+"""tide new system: its output is checked, simulated and supported by editors; and the pages made from the schema."""
 
 from __future__ import annotations
 

@@ -23,13 +23,13 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["run", "run", "simulate", "record", "tide_ros-1", "tide_ros-2"])
 def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(name: str) -> None:
-    """A few of what `make interruptions` does; other moments each time, which a failure tells."""
+    """A few trials of `make interruptions`; at other moments each time, which a failure reports."""
     found = campaign(name, times=1, seed=time.monotonic_ns(), brief=True)
     assert not found.bad, "\n".join(found.bad)
 
 
 def test_an_interruption_while_children_are_ended_is_not_lost(tmp_path: Path) -> None:
-    """The child interrupts us when it is ended; that the work was over already does not matter."""
+    """The child interrupts us when it is ended; it does not matter if the work had already ended."""
     code = (
         "import os, signal; signal.signal(15, lambda *_: (os.kill(os.getppid(), 2), exit(0))); print('up', flush=True)"
     )

@@ -142,7 +142,7 @@ def test_whoever_executes_takes_the_same_levels(tmp_path: Path) -> None:
     assert re.findall(r'tide_chain_init\(&chains\[\d\], "(\w)", (\d)', second) == [("b", "2"), ("c", "3"), ("d", "1")]
     assert {one.name: one.level for one in plan_of(system, system.executor("m1"), 1)} == {"b": 2, "c": 3, "d": 1}
     assert names_by_level(system, "m1") == {2: "b", 3: "c", 1: "d"}
-    assert names_by_level(system) == {3: "c", 20: "b"}  # 1 and 2 are other chains on other boards
+    assert names_by_level(system) == {3: "c", 20: "b"}  # 1 and 2 belong to other chains on other boards
     file = tmp_path / "system.toml"
     file.write_text(described(chains))
     done = CliRunner().invoke(app, ["show", str(file), "--as", "levels", "--executor", "m1"])
@@ -158,7 +158,7 @@ def test_a_chain_of_the_host_alone_needs_no_level_of_a_board() -> None:
 
 def test_the_host_has_as_many_levels_where_executors_go_by_priority() -> None:
     system = parse(described([(f"c{n}", n + 1, ("h0",), "") for n in range(127)], 0))
-    assert bounds_of(system).chains[0].bound_ns is not None  # ready sets know no order
+    assert bounds_of(system).chains[0].bound_ns is not None  # ready sets have no order
     with pytest.raises(NoBoundError) as caught:
         bounds_of(system, "priority")
     assert "executor 'h0' has chains of 127 priorities" in caught.value.findings[0].what

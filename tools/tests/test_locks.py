@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks between callbacks: what is refused with its line, and what they cost on a board and on the host."""
+"""Locks between callbacks: refusals with their line, and their cost on a board and on the host."""
 
 from __future__ import annotations
 
@@ -75,15 +75,16 @@ def test_on_the_host_each_other_lane_is_before_it_once() -> None:
     chains = [_chain(name, place + 1, "one", 10) for place, name in enumerate("abc")] + [_chain("d", 9, "two", 10)]
     lock = _lock(("a.run", 1), ("b.run", 2), ("c.run", 3), ("d.run", 4))
     system = parse(_system(host("one", lanes=2), host("two", lanes=1), *chains, lock))
-    # d: of two lanes the longest sections, 3 and 2. a: one lane beside its own, 3, and the lane of the other executor.
+    # d: the longest sections of two lanes, 3 and 2. a: that of one other lane, 3, and that of the other executor's
+    # lane.
     assert _parts(_bound(system, "d"))["lock_wait"] == 5 * MS
     assert _bound(system, "d").bound_ns == 15 * MS
     assert _parts(_bound(system, "a"))["lock_wait"] == 7 * MS
 
 
 def test_an_accelerator_with_a_queue_is_a_lock_for_the_time_of_its_service(tmp_path: Path) -> None:
-    """Camera and lidar on executors of their own, mapping beside the lidar: each waits for the longest job of every
-    other lane once, and a run stays below the bound."""
+    """Camera and lidar have their own executors, and mapping shares the lidar's: each waits once for the longest job of
+    every other lane, and a run stays below the bound."""
     chains = [_chain("camera", 9, "one", 15), _chain("lidar", 5, "two", 22), _chain("map", 1, "two", 9)]
     gpu = _lock(("camera.run", 12), ("lidar.run", 20), ("map.run", 6), name="gpu")
     text = _system(host("one", lanes=1), host("two", lanes=1), *chains, gpu)
@@ -102,7 +103,7 @@ def test_a_reentrant_callback_waits_for_itself_and_an_exclusive_group_for_nobody
     chains += [_chain(name, place + 1, "one", 10, 'group = "x"') for place, name in enumerate("bc")]
     lock = _lock(("a.run", 1), ("b.run", 2), ("c.run", 3))
     system = parse(_system(host("one", lanes=3), groups, *chains, lock))
-    assert _parts(_bound(system, "a"))["lock_wait"] == 5 * MS  # c and b, or itself in their place
+    assert _parts(_bound(system, "a"))["lock_wait"] == 5 * MS  # c and b, or itself instead
     assert _parts(_bound(system, "b"))["lock_wait"] == 2 * MS  # a on both other lanes, never c
 
 

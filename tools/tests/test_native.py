@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analysis in this process: what it answers and refuses, nothing that can be changed, other threads meanwhile."""
+"""The analysis in this process: answers and refusals, immutable results, other threads meanwhile."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_results_do_not_change() -> None:
 
 
 def test_other_threads_run_while_bounds_are_computed() -> None:
-    """No thread is made to give way here, so the other one gets the interpreter only if the analysis lets go of it."""
+    """No thread is forced to yield here, so the other one gets the interpreter only if the analysis releases it."""
     document = link_system(random.Random(1))
     document["chains"] = [
         {**document["chains"][0], "name": f"c{number}", "priority": number, "period_ns": 10**12} for number in range(60)

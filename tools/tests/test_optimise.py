@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide optimise: better choices, the same by the same seed, honest about what cannot be."""
+"""tide optimise: better choices, repeatable by seed, with reports of impossible goals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*words: str | Path) -> tuple[int, str]:
 
 @pytest.fixture
 def inverted(tmp_path: Path) -> Path:
-    """The example with bounds that are near, and the most urgent deadline at the least urgent chain."""
+    """The example with tight bounds, and the most urgent deadline at the least urgent chain."""
     text = (ROOT / "tools/tests/data/systems/three_chains.toml").read_text(encoding="utf-8")
     text = text.replace("least_ms = 10\n", "").replace('"reliable"', '"best_effort"')
     text = text.replace("agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true\n", "")

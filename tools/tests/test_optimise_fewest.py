@@ -102,7 +102,7 @@ def test_two_boards_on_one_serial_line_are_one_line(tmp_path: Path) -> None:
 
 
 def test_two_boards_are_optimised() -> None:
-    """The arm's line is too slow by itself, whatever the order; that is told, and nothing else."""
+    """The arm's line is too slow for any order; only that is reported."""
     result = CliRunner().invoke(app, ["optimise", str(DATA / "optimise_two_boards.toml"), "--dry-run"])
     assert result.exit_code == 1, result.output
     assert "arm_servo" in result.output
@@ -123,7 +123,7 @@ def test_more_lanes_than_callbacks_or_processors_are_never_tried(cores: float | 
 
 @each_seed(range(40))
 def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: int) -> None:
-    """Against all orders of four chains; and no change that is left could be left out."""
+    """Against all orders of four chains; and no remaining change could be omitted."""
     system = small_system(seed)
     found, search = fewest(system, keep_lanes=True, keep_places=True)
     now = present(system)
@@ -142,7 +142,7 @@ def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: in
 
 
 def test_what_is_not_needed_is_taken_back() -> None:
-    """From a choice that meets every deadline and changes far too much, as climbing may find one."""
+    """Starts from a choice that meets every deadline with far too many changes, as climbing may find one."""
     system = parse(host_system((17, 26, 34)))
     moves = Moves(system, cores=8.0)
     search = Search(system, 1, 400, 0, moves)

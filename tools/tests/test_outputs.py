@@ -75,7 +75,7 @@ def test_every_command_tries_its_output_before_the_work(tmp_path: Path, monkeypa
             assert "file too large" in refused(command, tmp_path / "x.png"), command
     for command in FOLDERS:
         with full_disk():
-            refused(command, tmp_path / "deep" / "results")  # folders that were made are taken back
+            refused(command, tmp_path / "deep" / "results")  # created folders are removed again
     assert [one.name for one in tmp_path.iterdir()] == ["file.toml"] and file.read_text(encoding="utf-8") == "mine"
 
 

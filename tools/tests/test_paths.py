@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths over chains of different periods: what is refused and bounded, and that no play of instances is above it."""
+"""Paths over chains of different periods: refusals and bounds, and plays of instances that must not exceed them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_path_goes_with_its_chains() -> None:
 
 
 def _instances(source: random.Random, period_ns: int, bound_ns: int, most_ns: int) -> list[Instance]:
-    """Of a chain that keeps to its bound and never takes a value before its release."""
+    """Instances of a chain that keeps to its bound and never takes a value before its release."""
     found = []
     for release_ns in range(source.randrange(period_ns), most_ns, period_ns):
         end_ns = release_ns + source.choice((bound_ns, source.randint(1, bound_ns)))
@@ -137,7 +137,7 @@ def test_both_sums_are_reached() -> None:
     camera = [Instance(release, release, release + 30) for release in range(0, 10_000, 100)]
     plan = [Instance(release, release, release + 50) for release in range(29, 10_000, 100)]
     played = Played([camera, plan], [100, 100])
-    assert played.reaction().worst_ns == 100 + 30 + 99 + 50  # a change just after a look: by one less than the bound
+    assert played.reaction().worst_ns == 100 + 30 + 99 + 50  # a change just after a sample: one less than the bound
     assert played.age().worst_ns == 30 + 99 + 50
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows of streams and pools of boards and agents belong to a bound: what the chains have under way is counted, held
-against what there is, written by `tide footprint`, and played by the simulator."""
+"""Windows of streams and pools of boards and agents belong to a bound: the messages in transfer are counted, compared
+with the pools, written by `tide footprint`, and played by the simulator."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def test_nothing_is_above_its_bound_with_the_pools_of_the_bound(what: str) -> No
     assert all(one.lost == 0 and one.ended > 0 for one in outcome.seen)
 
 
-# By description, what a defect would make of its pools.
+# By description: pools as a defect would set them.
 TOO_SMALL = [
     ("slots hold a message while a callback runs", {"slots": 4}),  # as footprint wrote: two a reader
     ("slots hold a message while a callback runs", {"slots": 12}),
-    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # as the simulator played
+    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # as the simulator had
     ("each fragmented message has a reassembly", {"reassemblies": 1}),
     ("slots hold a message while a callback runs", {"reassemblies": 0}),
     ("nodes hold what is not acknowledged", {"small_nodes": 2}),

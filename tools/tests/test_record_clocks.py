@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a board's clock stands to the host's: from when messages came, from the agent's wall clock, from frames at both
-ends; with drift. TIDE_SEED is the first seed of what is made up."""
+"""Offset of a board's clock to the host's: from the arrival of messages, from the agent's wall clock, from frames at
+both ends; with drift. TIDE_SEED is the first seed of what is made up."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def test_a_board_that_never_tells_its_time_is_taken_by_its_records(tmp_path: Pat
 @pytest.mark.parametrize("is_synchronised", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 50e-6, -0.003])
 def test_frames_at_both_ends_make_it_exact(tmp_path: Path, rate: float, is_synchronised: bool) -> None:
-    """The shortest of many frames takes a little more than 1 ms, up and down: so the middle is near, whatever the clock
-    does."""
+    """The shortest of many frames takes a little more than 1 ms, up and down: so the middle is close, whatever the
+    clock does."""
     for seed in range(SEED, SEED + 4):
         source = random.Random(seed)
         board = Board(source, source.randrange(-(10**15), 10**15), rate, is_synchronised=is_synchronised)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offsets and release jitter of a description: what is refused, what bounds make of them, who is told."""
+"""Offsets and release jitter of a description: refusals, effects on bounds, and messages."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ def test_report_command(tmp_path: Path) -> None:
     assert runner.invoke(app, ["report", str(tmp_path / "none.json")]).exit_code == 2
 
 
-# ---- who has the processor ----
+# ---- use of the processor ----
 
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -333,7 +333,8 @@ def test_a_preempted_callback_has_a_gap_in_which_the_urgent_one_is_seen() -> Non
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=8))
 def test_pieces_are_all_the_time_that_the_processor_is_taken(times: list[tuple[int, int]]) -> None:
-    """Nothing overlaps, nothing is lost: whoever began last is running, for every nesting and every order of ends."""
+    """No bars overlap or are lost: the callback that began last is running, for every nesting and every order of
+    ends."""
     spans = [Span("mcu", str(n), "", start, start + length) for n, (start, length) in enumerate(times)]
     pieces = running(spans)
     for at in range(100):

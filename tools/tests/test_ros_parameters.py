@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide show --as parameters`: the one reader of a system.toml says what an executor for rclcpp is told."""
+"""`tide show --as parameters`: the only reader of a system.toml writes the parameters of an executor for rclcpp."""
 
 from __future__ import annotations
 

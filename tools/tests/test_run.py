@@ -204,7 +204,7 @@ def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
     period = median_period(chains, 8, 3, instances, [Frame("up", 4 * 10**9 + 3, 4 * 10**9 + 4, False, 0x15)])
     assert period is not None and (period.index, period.latency_ns) == (1, 8)
     assert sorted({(one.track, one.start_ns) for one in period.spans}) == [("mcu", 1), ("mcu", 7), ("up", 3)]
-    # As on a machine that is too busy: its instances were begun, and none came to its end.
+    # As on a machine that is too busy: its instances were begun, and none completed.
     assert median_period(chains, None, 3, [], []) is None
 
 
@@ -248,7 +248,7 @@ def test_time_without_a_processor_does_not_use_up_a_limit(
 ) -> None:
     machine = Machine(monkeypatch)
     limit = Patience(10)
-    assert not machine.looks(limit, 1, 0.0, 0.0)  # the first look sees what was there before
+    assert not machine.looks(limit, 1, 0.0, 0.0)  # the first check sees earlier values
     assert not machine.looks(limit, after_s - 1, computing, waiting)
     assert machine.looks(limit, 1.5, computing, waiting)
     limit.renew()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says of the assumptions of its bounds, and where the time of each instance went."""
+"""Answers of a run on the assumptions of its bounds, and the division of each instance's time."""
 
 from __future__ import annotations
 
@@ -418,7 +418,7 @@ def test_only_what_leaves_no_doubt_tells_how_late_a_board_starts() -> None:
             ("steer", 55 * ms, 60 * ms + 50_000, 61 * ms),  # brake ran
             ("brake", 70 * ms, 72 * ms, 73 * ms),  # a frame came meanwhile
         ],
-        "other": [("lamp", 0, 9 * ms, 10 * ms)],  # nobody knows what came to it
+        "other": [("lamp", 0, 9 * ms, 10 * ms)],  # its inputs are unknown
     }
     told = board_starts(runs, lines)
     assert told == {"start_late_ns": {"brake": 200_000}, "taken_ns": {"1": 300_000}}

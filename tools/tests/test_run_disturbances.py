@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which instances of a run bounds speak of, and how much of a callback is left for what surrounds it."""
+"""The instances of a run to which bounds apply, and the part of a callback reserved for its surroundings."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def spread_by_the_moment(every: list[UnderWay], pauses: list[Span], blamed: dict
 
 
 def by_the_moment(every: list[UnderWay], pauses: list[Span]) -> list[bool]:
-    """The definition, one moment after the other."""
+    """The definition, evaluated moment by moment."""
     blamed: dict[int, int] = {}
     found = spread_by_the_moment(every, pauses, blamed)
     late = sorted((one.late_from_ns, number) for number, one in enumerate(every) if one.late_from_ns is not None)
@@ -90,7 +90,7 @@ def test_what_was_broken_reaches_whom_it_meets(every: list[UnderWay], starts: li
 
 
 def test_what_is_reached_again_before_reaches_more() -> None:
-    """The second is reached by the third at 10, and by the first, which is late, at 3: then the last was there."""
+    """The second is reached by the third at 10, and by the late first one at 3, when the last was active."""
 
     def one(from_ns: int, until_ns: int, shared: str, *, broken: bool = False, late_ns: int | None = None) -> UnderWay:
         return UnderWay("one", 0, from_ns, until_ns, True, broken, frozenset(shared), late_ns)
@@ -104,7 +104,7 @@ def test_what_is_reached_again_before_reaches_more() -> None:
 
 
 def run_of(system: System, spent_ms: int = 2) -> Recorded:
-    """Each callback begins at its release and takes so long."""
+    """Each callback begins at its release and takes the given time."""
     recorded = Recorded(10**9)
     for chain in system.chains:
         runs = recorded.runs.setdefault((chain.name, chain.callbacks[0].name), {})
@@ -138,7 +138,7 @@ def test_an_execution_that_is_too_long_disturbs_its_instance_alone() -> None:
 
 @pytest.mark.parametrize("late_ms", [6, 30])
 def test_what_nothing_explains_is_told(late_ms: int) -> None:
-    """Also when it is over after its next release only: of itself its bound speaks."""
+    """Also if it ends after its next release: its bound applies to itself."""
     system = parse(SYSTEM)
     recorded = run_of(system)
     start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]

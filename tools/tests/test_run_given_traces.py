@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces of boards of the user in the folder of a run: whose they are, and one way for an instance that the board and
-the nodes count from different beginnings. TIDE_SEED is the first seed of what is made up."""
+the nodes count from different beginnings. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def step(start_us: int, end_us: int, place: str, what: str, chain: str = "loop",
 
 
 def way(begin_us: int, sent_us: int) -> list[Step]:
-    """Of an instance: the agent has the message at 600, the callback is over a millisecond after it began."""
+    """Times of an instance: the agent has the message at 600, the callback ends a millisecond after its beginning."""
     end_us = begin_us + 1000
     return [
         step(0, 200, "board", "look"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says of paths over chains of different periods."""
+"""Results of a run for paths over chains of different periods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PERIODS = 3
 
 
 def recorded(system: System, fast_ms: int, slow_ms: int) -> Recorded:
-    """Each instance begins as it is released, and takes so long."""
+    """Each instance begins at its release, and takes the given time."""
     made = Recorded(1000 * MS)
     for name, took_ms in (("fast", fast_ms), ("slow", slow_ms)):
         one = system.chain(name)
@@ -42,8 +42,9 @@ def outcome(system: System, made: Recorded) -> Outcome:
 
 
 def test_reaction_and_age_are_those_of_the_instances() -> None:
-    """A change just after the fast one has looked waits 100 ms for the next one, and its value 400 ms less 2 ms for the
-    slow one. What that takes was released 100 ms before: the one of the same instant is not over."""
+    """A change just after a sample of the fast chain waits 100 ms for the next sample, and the value 400 ms less 2 ms
+    for the slow chain. The slow one takes a value released 100 ms before, as the instance released at the same time has
+    not ended."""
     system = parse(TEXT)
     reaction, age = paths_of(system, recorded(system, 2, 5), PERIODS)
     assert (reaction.path, reaction.what, age.what) == ("way", "reaction", "age")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of whole descriptions without the programs: plans, messages of any type, and what is made of what was seen."""
+"""Runs of whole descriptions without the programs: plans, messages of any type, and results from observations."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_each_callback_is_planned_once_with_what_it_takes_and_sends(file: Path) 
 
 
 def _sent(callback: Callback) -> tuple[str, str, int] | None:
-    """Name, type and bytes of what it sends at its end."""
+    """Name, type and bytes of the message sent at its end."""
     sent = callback.sends
     if sent is None:
         return None
@@ -168,7 +168,7 @@ def test_executors_are_compared_only_where_both_are_played(tmp_path: Path) -> No
     assert done.exit_code == 2 and "a comparison of executors needs one board and one host" in done.output
 
 
-# ---- what was seen ----
+# ---- observations ----
 
 
 def played(system: System, periods: int, source: random.Random) -> tuple[Recorded, dict[str, list[int]]]:
@@ -222,7 +222,7 @@ def given_rover(*names: str) -> System:
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40 * MS), st.integers(0, 40 * MS)), min_size=4, max_size=50))
 def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]]) -> None:
-    """Exact as long as an instance is over before the next one begins."""
+    """Exact as long as an instance ends before the next one begins."""
     system = given_rover("rover", "drive")
     recorded = Recorded(0)
     encoders = [100 * MS * (n + 1) + before for n, (before, _) in enumerate(delays)]

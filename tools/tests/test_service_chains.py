@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services in chains: what a description may say, what goes over the line, bounds, and the shipped code in virtual
-time."""
+"""Services in chains: valid descriptions, messages on the line, bounds, and the shipped code in virtual time."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ def service(
     reply: int = 20,
     times: tuple[float, ...] = (1, 2, 1),
 ) -> str:
-    """A chain: who asks, who serves, who takes the reply. request: None: as the type says."""
+    """A chain: client, server, and callback for the reply. request: None: size by the type."""
     asker, server, client = way
     sized = "" if request is None else f", payload_bytes = {request}"
     kind = 'type = "std_srvs/srv/SetBool"'
@@ -157,7 +156,7 @@ def test_types_say_sizes() -> None:
 
 @pytest.mark.parametrize(("way", "sizes"), [("mhm", [7, 24, 0]), ("hmh", [31, 44, 0])])
 def test_what_goes_with_a_request_and_a_reply(way: str, sizes: list[int]) -> None:
-    """24 B to who serves and back from it, 4 B to who asks."""
+    """24 B to and from the server, 4 B to the client."""
     document = link_document(parse(described(service("c", way, request=7))))
     (chain,) = document["chains"]
     assert [one["payload_bytes"] for one in chain["callbacks"]] == sizes
@@ -212,7 +211,7 @@ def test_a_service_of_another_board_is_within_the_section_of_who_asks() -> None:
 
 
 def test_a_board_that_serves_takes_as_long_as_it_does() -> None:
-    """Of three times of the server the bounds lie as far apart."""
+    """For three times of the server, the bounds have the same distances."""
     bounds = [
         found(parse(described(service("c", "mnm", times=(1, execution_ms, 1))))).chain("c")
         for execution_ms in (2, 12, 22)
@@ -222,7 +221,7 @@ def test_a_board_that_serves_takes_as_long_as_it_does() -> None:
 
 
 def test_a_reply_of_another_board_is_as_long_on_both_lines() -> None:
-    """Whatever the request was: 80 bytes more on the line of the server and on that of the client."""
+    """For any request: 80 bytes more on the line of the server and on that of the client."""
     bounds = [found(parse(described(service("c", "mnm", reply=reply)))).chain("c") for reply in (20, 100)]
     short, long = (one.bound_ns for one in bounds if one is not None)
     assert short is not None and long is not None and long - short >= 2 * 80 * 10 * 1_000_000_000 // 115_200
@@ -291,7 +290,7 @@ def test_a_simulation_shows_where_the_time_went() -> None:
 
 
 def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without what goes with a reply the bound of a long line is below what the shipped code takes."""
+    """Without the traffic of a reply, the bound of a slow line would be below the shipped code's time."""
     from tide.analysis import lower
 
     link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 60\nagent_heartbeat_ms = 1000"

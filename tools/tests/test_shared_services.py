@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One service that several chains ask: what a description may say, bounds, the shipped code in virtual time, a run."""
+"""One service called by several chains: valid descriptions, bounds, the shipped code in virtual time, a run."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_chain_asks_a_service_once() -> None:
 
 
 def test_requests_of_one_service_exclude_each_other_whatever_the_lanes() -> None:
-    """Each chain waits for one request of each other one; who is not served there waits while no lane is free."""
+    """Each chain waits for one request of each other one; a chain not served there waits while no lane is free."""
     several = found(parse(with_lanes(sharing("mhm", "nhn", "ghg"), 3))).chain("c2")
     assert several is not None and several.bound_ns == (1 + 3 * 4 + 1) * MS
     beside = chain("x", 1, ("h", 5, {"name": "tick"}), period_ms=200, reliability="reliable")
@@ -102,7 +102,7 @@ def test_requests_of_one_service_exclude_each_other_whatever_the_lanes() -> None
 
 
 def test_an_urgent_chain_waits_for_requests_that_came_before() -> None:
-    """Executors with priorities do not put requests of one callback in an order of their own."""
+    """Executors with priorities do not reorder requests of one callback."""
     system = parse(sharing("ghg", "ghg", "ghg"))
     executors = {one["name"]: one["policy"] for one in host_document(with_servers(system), "priority")["executors"]}
     assert executors == {"h": "any_order", "g": "priority"}
@@ -136,7 +136,7 @@ def test_chains_of_boards_and_nodes_keep_to_their_bounds(lanes: int) -> None:
 
 
 def test_without_exclusion_nobody_would_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulator takes one request at a time because it is told so."""
+    """The simulator takes one request at a time as set in the plan."""
     system = parse(with_lanes(sharing("ghg", "ghg", "ghg", "mhm", times=(1, 9, 1)), 4))
     one_at_a_time = worst_of(system, "tide", 24)
     monkeypatch.setattr(BoardsPlayer, "_server_of", lambda *_: 0)
@@ -184,7 +184,7 @@ def bounded(system: System, executor: str = "tide", losses: int = 0) -> dict[str
 
 
 def test_who_asks_one_service_of_a_board_has_one_level_there() -> None:
-    """That of the most urgent of them, on that board alone; a chain that asks two services brings all together."""
+    """The level of the most urgent of them, only on that board; a chain that calls two services joins all."""
     system = parse(sharing(*SERVED).replace("priority = 8", "priority = 20"))
     assert levels(system, "m") == {"c0": 20, "c1": 20, "c2": 20}
     assert levels(system, "n") == {"c2": 7}
@@ -226,7 +226,7 @@ def test_a_board_serves_several_chains_within_their_bounds(executor: str) -> Non
 
 
 def test_without_the_shared_level_the_bound_of_the_most_urgent_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With lanes a board would leave the requests of the others for later, were they of another service."""
+    """With lanes a board would postpone the others' requests if they were for another service."""
     system = parse(sharing(*SERVED, times=(1, 30, 1)))
     worst = worst_of(system, "lanes", 24)
     monkeypatch.setattr(lower, "shared_priorities", lambda *_: {})
@@ -235,7 +235,7 @@ def test_without_the_shared_level_the_bound_of_the_most_urgent_is_broken(monkeyp
 
 
 def test_a_lost_request_of_another_chain_keeps_one_waiting() -> None:
-    """They are on one stream, which gives messages in order."""
+    """They are on one stream, which delivers messages in order."""
     link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 20\nagent_heartbeat_ms = 20"
     chains = [service(f"c{n}", way, priority=9 - n) for n, way in enumerate(SERVED[:2])]
     apart = described(*chains, link=link).replace("_ms = 200\n", "_ms = 2000\n")

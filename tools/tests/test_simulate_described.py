@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide simulate of descriptions: the examples keep to their bounds, and what is broken is seen.
+"""tide simulate of descriptions: the examples keep to their bounds, and defects are detected.
 
 TIDE_SEED is the first seed."""
 
@@ -154,7 +154,7 @@ def test_what_takes_longer_than_it_says_is_above(
 
 
 def test_a_chain_begins_when_it_says() -> None:
-    """Two chains that share an executor of the host: apart they do not meet, whatever is drawn."""
+    """Two chains that share an executor of the host: at separate times they do not meet, whatever is drawn."""
     text = ARM.read_text(encoding="utf-8")
     for name, offset in (("stop", 3), ("grip", 11)):
         text = text.replace(f'name = "{name}"\npriority', f'name = "{name}"\noffset_ms = {offset}\npriority')
@@ -228,7 +228,7 @@ def test_a_message_goes_on_to_another_board(server: Server) -> None:
 
 
 def test_every_nth_instance_and_several_receivers(server: Server) -> None:
-    """Two callbacks of a board take what is sent with every third instance, and one of them answers to the other
+    """Two callbacks of a board take a message sent with every third instance, and one of them answers the other
     board."""
     graph = (
         "callback=name=look on=x level=1 period_us=50000 execution_us=1000;callback=name=log on=y level=1;"

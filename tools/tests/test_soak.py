@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide soak: its bounds, what counts, and the steps by which somebody unplugs a board. A board: tests/firmware."""
+"""tide soak: its bounds, its counts, and the steps of unplugging a board. A board: tests/firmware."""
 
 from __future__ import annotations
 

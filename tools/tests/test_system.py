@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system description: what is read, and how each mistake is reported."""
+"""The system description: reading, and the report of each mistake."""
 
 from __future__ import annotations
 

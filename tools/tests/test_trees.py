@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains that branch and join with boards: what a description may say, bounds, levels, and what the shipped runtime
-does in virtual time."""
+"""Chains that branch and join with boards: valid descriptions, bounds, levels, and the shipped runtime in virtual
+time."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_join_is_no_earlier_than_either_branch() -> None:
     both = bounds_of(parse(described())).chain("sort")
     first = bounds_of(parse(described(joins="[]"))).chain("sort")
     assert both is not None and first is not None and both.bound_ns is not None and first.bound_ns is not None
-    assert both.bound_ns >= first.bound_ns + 3 * _MS  # the other branch is so much longer
+    assert both.bound_ns >= first.bound_ns + 3 * _MS  # the other branch is longer by this
     assert sum(part.value_ns for part in both.parts) == both.bound_ns
     assert {part.chain for part in both.parts} <= {None, "sort", "size", "colour", "belt"}
 
@@ -100,7 +100,7 @@ def test_chains_of_one_timer_have_one_level_on_a_board() -> None:
 
 
 def test_what_ways_share_counts_once() -> None:
-    """One message of 20 bytes answered by several nodes is once on the line, and a chain ends where it ends."""
+    """One message of 20 bytes answered by several nodes is sent once on the line, and a chain ends at its own end."""
 
     def listeners(count: int, work_ms: float) -> str:
         imu = ("m", 1, {"name": "sample", "publishes": {"topic": "imu", "payload_bytes": 20}})
@@ -133,7 +133,7 @@ def test_who_is_between_their_priorities_waits_for_all_of_them() -> None:
 
 
 def test_one_message_may_bring_several_answers() -> None:
-    """What is more urgent meets the second of them on the line, although each by itself would have left by then."""
+    """A more urgent message meets the second of them on the line, although each alone would have been sent by then."""
 
     def step(name: str, executor: str, topic: str = "", payload_bytes: int = 0) -> tuple[str, float, dict[str, Any]]:
         execution_ms = 0.1 if executor == "m" else 0
@@ -161,7 +161,7 @@ def test_one_message_may_bring_several_answers() -> None:
     worst_ns = 0
     server = Server("tide-sim")
     try:
-        for offset_ms in range(16):  # the urgent one begins while the message of both is on the line
+        for offset_ms in range(16):  # the urgent one begins while their common message is on the line
             run = replace(player.drawn(), phases_ns=(offset_ms * _MS + 3000, 0, 0), **most)
             worst_ns = max(worst_ns, player.of_chains(server.play(player.words(run))).worst_ns[0])
     finally:
@@ -215,7 +215,7 @@ def test_the_plan_of_a_board_has_what_a_callback_joins(tmp_path: Path) -> None:
 
 
 def several(publishes: list[dict[str, Any]], *more: str, work_ms: float = 1, **of_link: Any) -> str:
-    """A board's timer of 100 ms that publishes these topics, and what the host does with them."""
+    """A board's timer of 100 ms that publishes these topics, and the host's callbacks for them."""
     link = {"baud": 100_000, "escaped_bytes": 0, "agent_ms": 1, "return_ms": 0, "mtu_bytes": 1000, **of_link}
     tick = ("m", work_ms, {"name": "tick", "publishes": publishes})
     parts = (d.board("m", submit_ms=0.5), d.line("l", **link), d.host("h"), d.host("g"))
@@ -245,7 +245,7 @@ def test_a_callback_that_publishes_several_topics_runs_once() -> None:
     assert bound_ms(text, "b") == pytest.approx(both, abs=0.01)  # which of them goes first is not known
     assert bound_ms(text, "own") == pytest.approx(1 + 2 * 0.5, abs=0.01)
     longer = several([topic("a"), topic("b")], listens("a", 8, "a"), listens("b", 7, "b", "g"), work_ms=60)
-    assert bound_ms(longer, "b") == pytest.approx(both + 59, abs=0.01)  # two timers would ask for 120 % of the board
+    assert bound_ms(longer, "b") == pytest.approx(both + 59, abs=0.01)  # two timers would need 120 % of the board
 
 
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
@@ -307,7 +307,7 @@ def test_what_several_topics_must_say(change: tuple[str, str], what: str) -> Non
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
 @pytest.mark.parametrize("seldom", [{}, {"every": 3}, {"distance_ms": 250}])
 def test_several_topics_of_one_callback_are_played(executor: str, seldom: dict[str, Any]) -> None:
-    """Two of them to chains, of which one comes back, and one to nobody."""
+    """Two of them to chains, one of which returns, and one without a receiver."""
     period_ms = 250 if "distance_ms" in seldom else 300 if seldom else 100
     text = several(
         [topic("a", 30), topic("b", 200, **seldom), topic("c", 50)],

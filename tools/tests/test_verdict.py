@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a chain: every combination of what was seen, of how complete it is, and of the premises; and what is
-made of recorded runs that were once called "met, guaranteed"."""
+"""The verdict on a chain: every combination of observations, their completeness, and the premises; and the verdicts on
+recorded runs that were once called "met, guaranteed"."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def combinations() -> Iterator[tuple[tuple[str, str, str, str], Verdict]]:
 
 
 def expected(seen: str, complete: str, held: str, bound: str) -> State:
-    """The rule anew, from the side of the claims: each state only where nothing contradicts it."""
+    """An independent form of the rule, from the claims: each state only if nothing contradicts it."""
     if seen.startswith("one "):
         return State.NOT_MET
     if complete == "none":
@@ -172,7 +172,7 @@ def test_a_silent_topic_misses_all() -> None:
 
 
 def robot_of_a_user(period_ms: int = 40, agent_ms: int = 20) -> System:
-    """A board and a node that are the user's, as in the run that was called "met, guaranteed" with nine answers in ten
+    """A board and a node of the user, as in the run that was called "met, guaranteed" with nine answers in ten
     missing."""
     imu = {"topic": "imu/data_raw", "type": "sensor_msgs/msg/Imu", "payload_bytes": 340}
     cmd = {"topic": "cmd_vel", "type": "geometry_msgs/msg/Twist", "payload_bytes": 52}
@@ -244,7 +244,7 @@ def test_a_board_at_half_its_rate_has_not_started_half_of_its_instances() -> Non
 
 
 def test_an_observer_that_was_starved_is_no_silent_board() -> None:
-    """It saw two seconds of six; what it saw was in time."""
+    """It observed two seconds of six; the observed part was in time."""
     told = recorded([at for at in IMU if at < 2000], [at for at in ANSWERS if at < 2000], seen_until_ms=2000)
     found = only(told)
     assert found.state is State.NOT_JUDGED and "the observer fell behind: it saw 2.0 s of 6.2 s" in found.reasons
@@ -283,7 +283,7 @@ def test_answers_that_the_agent_did_not_pass_on_reached_no_board() -> None:
 
 
 def test_a_run_in_which_all_is_answered_is_met_and_its_bound_not_judged() -> None:
-    """Of a part of its way, which is all that can be seen: no green, and no word of every instance."""
+    """For a part of its path, the only observable one: no green, and no statement on every instance."""
     run = outcome(recorded(IMU, ANSWERS)).run
     (found,) = run.verdicts
     assert found.state is State.NOT_JUDGED and found.reasons[0].startswith(
@@ -293,7 +293,7 @@ def test_a_run_in_which_all_is_answered_is_met_and_its_bound_not_judged() -> Non
 
 
 def test_a_node_that_publishes_by_itself_is_not_taken_to_answer() -> None:
-    """It may never read the message: its own rate hides how late it is."""
+    """It may never read the message: its own rate hides its lateness."""
     own = sorted([*ANSWERS, *(at + 20 for at in ANSWERS)])
     found = only(recorded(IMU, own))
     assert found.state is State.NOT_JUDGED
@@ -305,7 +305,7 @@ def test_late_answers_are_late() -> None:
     assert found.state is State.NOT_MET
 
 
-# ---- the same words everywhere ----
+# ---- equal words everywhere ----
 
 MACHINE = Machine(
     processor="p",
@@ -331,7 +331,7 @@ def seen_by_agent(imu: list[int], to_dds: int) -> Recorded:
 
 
 FAST = list(range(0, 6400, 10))
-# What a run saw; the period of the chain; verdict, what its first reason begins with, and the exit status.
+# Observations of a run; the period of the chain; verdict, beginning of its first reason, and the exit status.
 RUNS: dict[str, tuple[Recorded, int, State, str, int]] = {
     "every tenth is answered": (recorded(IMU, ANSWERS[::10]), 40, State.NOT_MET, "136 of 151 unanswered", 1),
     "every tenth at 100 Hz": (
@@ -399,8 +399,8 @@ def longer(system: System, chain: Chain, callback: Callback) -> System:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_premise_is_of_every_chain_whose_bound_it_moves(file: Path) -> None:
-    """Where an execution time is exceeded, the bounds that a longer one would change are void; and where no other is,
-    one that it cannot reach is not."""
+    """If an execution time is exceeded, the bounds that depend on it are void; if no other one is exceeded, independent
+    bounds remain."""
     system = load(file)
     bounds = bounds_of(system)
     reaches = premises.reaches_of(system, bounds)
@@ -420,7 +420,7 @@ def test_a_premise_is_of_every_chain_whose_bound_it_moves(file: Path) -> None:
 
 
 def test_what_breaks_on_one_board_voids_no_chain_of_another(tmp_path: Path) -> None:
-    """The arm's board took longer than described; the stop of the base has no part in it."""
+    """The arm's board took longer than described; the base's stop does not depend on it."""
     system = load(ROOT / "examples/systems/arm_and_base.toml")
     told = everything_held(system)
     for (chain, _), runs in told.runs.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tide watch makes of times and statuses, without ROS 2."""
+"""Evaluation of times and statuses by tide watch, without ROS 2."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 MS = 1_000_000
 
 
-# ---- what can be seen of a chain ----
+# ---- observable parts of a chain ----
 
 
 def test_each_publication_of_a_chain_is_a_point_with_its_place() -> None:
@@ -86,7 +86,7 @@ def test_an_end_waits_until_its_beginning_is_known() -> None:
 
 
 def test_an_end_without_a_beginning_of_its_own_is_no_latency() -> None:
-    """The first topic falls silent, the last one does not."""
+    """The first topic stops, the last one does not."""
     first, last = TopicTimes(), TopicTimes()
     latencies = Latencies([first, last], 10 * MS)
     first.take(0, 1)
@@ -115,8 +115,8 @@ def test_a_clock_that_was_set_back_makes_no_latency() -> None:
 
 @each_seed(range(200))
 def test_what_is_seen_is_never_more_than_what_was(seed: int) -> None:
-    """Instances with latencies also beyond their period, lost ones, and messages that only the watch did not get, in
-    batches of any size."""
+    """Instances with latencies also beyond their period, lost ones, and messages missed only by the watch, in batches
+    of any size."""
     source = random.Random(seed)
     period_ns = 10 * MS
     first, last = TopicTimes(), TopicTimes()
@@ -189,7 +189,7 @@ def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
     for number in (1, 2, 5, 6):
         topic.take(number * MS, number)
     assert topic.missed == 2 and topic.holes == {2 * MS}
-    topic.take(7 * MS, 1)  # another one in its place
+    topic.take(7 * MS, 1)  # another one replaces it
     assert topic.missed == 2 and 6 * MS in topic.holes
 
 
@@ -197,7 +197,7 @@ def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
 
 
 def steps(answers: Answers, starts: list[int], ends: list[int], seconds: float) -> None:
-    """As a watch takes them, twice a second; in ms."""
+    """Processed like in a watch, twice a second; in ms."""
     for step in range(int(seconds * 2)):
         inside = range(step * 500, step * 500 + 500)
         answers.take([at * MS for at in starts if at in inside], [at * MS for at in ends if at in inside])
@@ -337,7 +337,7 @@ def test_a_link_of_the_agent_is_found_in_the_description() -> None:
     assert described_link(two, line, [line]) == ""
 
 
-# ---- what the guide says ----
+# ---- statements of the guide ----
 
 
 def test_the_guide_has_every_key() -> None:
@@ -349,7 +349,7 @@ def test_the_guide_has_every_key() -> None:
     assert VERSION == 2 and "`version` is 2;" in " ".join(page.split())
 
 
-# ---- what is shown ----
+# ---- output ----
 
 
 def row(name: str, state: str = "running", verdict: str = "met, bound not judged", **changed: Any) -> ChainRow:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tide watch reads of /diagnostics beside what rclpy writes."""
+"""Reading of /diagnostics by tide watch, compared with rclpy's output."""
 
 from __future__ import annotations
 

@@ -75,12 +75,11 @@ if TYPE_CHECKING:
     from tide.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer, LinkChainAnswer
 
 
-# ---- questions to the analysis ----
-# The questions to the native analysis, in this process, and what it refuses.
+# ---- calls of the analysis ---- Calls of the native analysis in this process, and its refusals.
 
 
 class AnalysisError(Exception):
-    """The analysis refused the system; the text has a line for each entry that is wrong."""
+    """The analysis refused the system; the text has a line for each invalid entry."""
 
 
 def ask_link(document: Document) -> LinkAnswer:
@@ -92,7 +91,7 @@ def ask_link(document: Document) -> LinkAnswer:
 
 
 def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
-    """As `ask_link`; the options are those of native.bound_executors."""
+    """Like `ask_link`; the options are those of native.bound_executors."""
     with _refusals():
         from tide.analysis import native
 
@@ -100,7 +99,7 @@ def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
 
 
 def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
-    """As `ask_link`: by every analysis that applies."""
+    """Like `ask_link`: by every analysis that applies."""
     with _refusals():
         from tide.analysis import native
 
@@ -108,7 +107,7 @@ def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
 
 
 def judge_random_sets(recipe: dict[str, Any], first: int, count: int) -> dict[str, int]:
-    """As `ask_link`: how many of the sets of these seeds each analysis finds schedulable."""
+    """Like `ask_link`: the number of sets of these seeds that each analysis finds schedulable."""
     with _refusals():
         from tide.analysis import native
 

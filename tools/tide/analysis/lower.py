@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system description as the analysis reads it. What it has no bound for is refused with the entry it belongs to."""
+"""A system description as input of the analysis. Entries without a bound are refused with their name."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from tide.system.model import Callback, Chain, Publication, System, nanoseconds
 from tide.system.places import Executor, Line, UdpLink
 from tide.system.servers import service_of_group, serving_several
 
-# ---- sections of a chain ----
-# What a chain does on each board that it touches (docs/analysis/boards.md).
+# ---- sections of a chain ---- The parts of a chain on each board that it touches (docs/analysis/boards.md).
 
 
 HOST = ""  # the place of sections that touch no board
@@ -30,14 +29,14 @@ HOST = ""  # the place of sections that touch no board
 
 @dataclass(frozen=True)
 class Section:
-    """What one chain does between coming to a board and leaving it for good. away: where it is on other boards in
-    between, as the sections there and the number of the own callback behind them. least_ns: the shortest it takes."""
+    """The part of a chain from its arrival at a board until it finally leaves it. away: its stays on other boards in
+    between, as the sections there and the number of the own callback after them. least_ns: its shortest time."""
 
     name: str
     chain: Chain
     place: str
     callbacks: tuple[Callback, ...]
-    before: Callback | None  # who sends what releases it; None: the chain's timer
+    before: Callback | None  # the sender of the message that releases it; None: the chain's timer
     is_last: bool
     away: tuple[tuple[int, tuple[Section, ...]], ...] = ()
 
@@ -66,7 +65,7 @@ class _Piece:
 
 
 def sections_of(system: System, chain: Chain) -> list[Section]:
-    """In their order. Where the chain comes back to a board, what it has done since is within the section there."""
+    """In their order. If the chain returns to a board, its actions in between are within the section there."""
     pieces = [_Piece(0, HOST, None)]
     at, count, previous = pieces[0], 1, None
     for callback in chain.callbacks:
@@ -102,15 +101,14 @@ def _section(chain: Chain, piece: _Piece, several: bool, is_last: bool) -> Secti
 
 
 def all_of(sections: list[Section] | tuple[Section, ...]) -> Iterator[Section]:
-    """Those within others, too."""
+    """Including sections within others."""
     for one in sections:
         yield one
         yield from all_of(one.inner)
 
 
-# ---- locks ----
-# What locks cost (docs/analysis/locks.md). On a board the analysis of the link knows the critical sections. On the
-# host a lane that waits for a lock is occupied, so waiting is execution.
+# ---- locks ---- The cost of locks (docs/analysis/locks.md). On a board the analysis of the link knows the critical
+# sections. On the host a lane that waits for a lock is occupied, so waiting is execution.
 
 
 Document = dict[str, Any]
@@ -126,7 +124,7 @@ def lock_sections_of(system: System) -> dict[int, list[Document]]:
 
 
 def waits_of(system: System) -> dict[int, int]:
-    """By the identity of a callback of the host: how long its locks keep it waiting in one run, at most."""
+    """By the identity of a callback of the host: longest wait for its locks in one run."""
     if not system.locks:
         return {}
     locks: dict[str, list[tuple[Callback, int]]] = {}
@@ -166,7 +164,7 @@ def _sections(system: System) -> list[tuple[str, Callback, int]]:
 
 
 def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, int]]) -> int:
-    """Each other lane is before it once at most, with the longest sections of its executor."""
+    """Each other lane precedes it at most once, with the longest sections of its executor."""
     kinds = {group.name: group.kind for group in system.groups}
     total_ns = 0
     for executor in system.executors:
@@ -187,7 +185,7 @@ def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lan
     return 0 if excluded else 1
 
 
-# ---- what has no bound ----
+# ---- entries without a bound ----
 # Entries of a description with boards and links for which there is no bound, each with what to do.
 
 
@@ -330,7 +328,7 @@ def _shared_lines(system: System) -> list[Finding]:
 
 
 def shared_lanes(system: System) -> list[Finding]:
-    """A callback that has begun is not preempted in its own lane, which no bound counts if others have lanes."""
+    """A begun callback is not preempted in its own lane, which no bound covers if others have lanes."""
     findings = []
     for index, one in enumerate(system.executors):
         if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
@@ -350,7 +348,7 @@ def shared_lanes(system: System) -> list[Finding]:
 
 
 def levels_of(system: System, board: str) -> int:
-    """Of the chains that come to this microcontroller."""
+    """Findings on the chains that reach this microcontroller."""
     return len(set(levels_on(system, board).values()))
 
 
@@ -392,10 +390,9 @@ def _line_findings(system: System) -> list[Finding]:
     return findings
 
 
-# ---- chains that branch and join ----
-# Chains that branch or join where a board takes part (docs/analysis/joins.md, With a board). Each way from a timer to
-# an end is bounded as a chain of its own; all ways of one timer have one priority. What several ways go over is one
-# object in all of them, by which the analysis counts it once.
+# ---- chains that branch and join ---- Chains that branch or join where a board takes part (docs/analysis/joins.md,
+# With a board). Each path from a timer to an end is bounded like a separate chain; all paths of one timer have one
+# priority. A callback common to several paths is one object in all of them, so that the analysis counts it once.
 
 
 _NOTHING = Decimal(0)
@@ -421,7 +418,7 @@ def has_trees(system: System) -> bool:
 
 
 def ways_of(system: System) -> Ways:
-    """The cost is that of all ways, each compared with all others."""
+    """The cost grows with the square of the number of paths."""
     behind, begun = _BehindJoins(system), _Begun(system)
     shared = tree_priorities(system)
     chains: list[Chain] = []
@@ -471,7 +468,7 @@ class _Begun:
 def _unheard(
     system: System, begun: _Begun, of_chain: Mapping[str, tuple[str, ...]], shared: Mapping[str, int]
 ) -> Iterator[Chain]:
-    """Messages of which no chain is, beside others of their callback: they are sent all the same."""
+    """Messages that belong to no chain, sent by a callback with others."""
     taken = system.taken()
     for chain in system.chains:
         count = len(of_chain[chain.name])
@@ -516,7 +513,7 @@ class _BehindJoins:
 
 
 def _waits(system: System, chain: Chain) -> bool:
-    """It joins, or comes behind a join."""
+    """True if it joins, or comes after a join."""
     if chain.branches_from is None:
         return False
     return bool(chain.joins) or any(
@@ -581,18 +578,18 @@ def _latest(system: System, chain: Chain, ways: Sequence[ChainBound], places: Ma
 
 
 def named(text: str) -> str:
-    """With the user's names of chains in place of those of their ways."""
+    """Replaces the names of paths by the user's names of their chains."""
     return _ALTERNATIVE.sub("", text)
 
 
 def _messages_of(system: System, chain: Chain) -> set[int]:
-    """The identities of all that is sent from its timer to its end."""
+    """The identities of all messages sent from its timer to its end."""
     pairs = (pair for way in system.ways(chain) for pair in zip(way, (*way[1:], None), strict=True))
     return {id(sent) for before, after in pairs if (sent := before.sends_to(after)) is not None}
 
 
 def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
-    """What chains of one timer may not have together, with a board. waiting: boards where publishing waits."""
+    """Combinations not allowed for chains of one timer with a board. waiting: boards where publishing waits."""
     if not has_trees(system):
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
@@ -675,12 +672,12 @@ def is_on_host(system: System) -> bool:
 
 
 def described_executor(system: System) -> ClientExecutor:
-    """The client's, as the description has it: preemptive where it has several lanes."""
+    """The client's policy by the description: preemptive with several lanes."""
     return next((executor_of_board(board) for board in system.boards()), "tide")
 
 
 def executor_of_board(board: Executor) -> ClientExecutor:
-    """As the description has it."""
+    """By the description."""
     if board.policy is None or board.policy == "tide":
         return "lanes" if board.lanes > 1 else "tide"
     return board.policy
@@ -718,7 +715,8 @@ def _waiting_boards(system: System, executor: ClientExecutor | None) -> set[str]
 
 
 def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
-    """Requests and replies never wait until they are confirmed, and the analysis knows chains that do as a whole."""
+    """Requests and replies never wait until they are confirmed, and the analysis supports waiting only for whole
+    chains."""
     return [
         Finding(
             ("chains", index, "callbacks", position),
@@ -762,8 +760,8 @@ def _batch_events(system: System, executor: ClientExecutor | None) -> list[Findi
 
 
 def makes_of(system: System) -> dict[str, int]:
-    """By executor of the host: what it takes to make a message, beside the callback. The analysis of the link knows
-    that of a board."""
+    """By executor of the host: time to create a message, in addition to the callback. For a board, the analysis of the
+    link includes it."""
     return {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
 
 
@@ -774,7 +772,7 @@ def board_document(
     whole: System | None = None,
     joined: Collection[str] = (),
 ) -> Document:
-    """Of the board of a system that has one at most. whole: what it is a part of, whose locks count."""
+    """For the board of a system with at most one. whole: the system of which it is a part, whose locks count."""
     policy, _, send = executor.partition("_")
     client = next(iter(system.boards()), None)
     line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
@@ -842,7 +840,7 @@ def hosts_of(system: System) -> list[Document]:
 
 
 def _over_first(chain: Chain, joined: Collection[str]) -> str | None:
-    """Why an instance must be over before the next one. chain: of the system, or a section of one."""
+    """Reason why an instance must end before the next one. chain: of the system, or a section of one."""
     if any(one.requests or one.replies for one in chain.callbacks):
         return "there is no bound for a service that is called again before it has answered"
     if chain.name in joined or chain.name.rpartition(NUMBER)[0] in joined:
@@ -857,7 +855,7 @@ def shared_callbacks(system: System) -> dict[int, int]:
 
 
 def _share_levels(document: Document, priorities: Mapping[str, int]) -> None:
-    """Chains that ask the same service of the board have one level there."""
+    """Chains that call the same service of the board have one level there."""
     for entry in document["chains"]:
         if entry["name"] in priorities:
             entry |= {"priority": priorities[entry["name"]], "shares_level": True}
@@ -902,7 +900,7 @@ def _line(system: System, line: Line | UdpLink) -> Document:
             "exact_sizes": line.exact_sizes,
             "escaped_bytes": line.escaped_bytes,
             "agent_ns": agent_ns + line.poll_ns,
-            "turn_ns": agent_ns + 2 * line.poll_ns,  # the acknowledgment waits for a poll, too
+            "turn_ns": agent_ns + 2 * line.poll_ns,  # the acknowledgment also waits for a poll
             "return_ns": return_ns + line.poll_ns,
         }
     return {
@@ -916,7 +914,7 @@ def _line(system: System, line: Line | UdpLink) -> Document:
 
 
 def exclusive_group(system: System, callback: Callback) -> str | None:
-    """Whose callbacks exclude each other though lanes are free."""
+    """Executors whose callbacks exclude each other although lanes are free."""
     if callback.group is None:
         return None
     exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in system.groups)
@@ -969,7 +967,7 @@ def stretches_of(system: System, chain: Chain) -> list[Stretch]:
 
 
 def hop_before(system: System, stretches: list[Stretch], number: int) -> int:
-    """How long the message that starts this stretch is under way from the one before it."""
+    """Transfer time of the message that starts this stretch from the preceding one."""
     return system.hop_ns(stretches[number - 1].callbacks[-1], stretches[number].callbacks[0])
 
 
@@ -984,8 +982,8 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
     waits_ns = waits_of(system)
 
     def group_of(stretch: Stretch, position: int, callback: Callback) -> str | None:
-        """One of no group overlaps all but itself, which matters where an instance may meet the one before it. On one
-        thread nothing overlaps anything."""
+        """A callback without a group overlaps all but itself, which matters if an instance may meet the preceding one.
+        On one thread nothing overlaps anything."""
         if lanes[callback.executor] == 1:
             return None
         if callback.group is None:
@@ -1027,7 +1025,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
             delays = [hop_before(system, stretches, number) for number in range(1, len(stretches))]
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
-    several = serving_several(system)  # what waits there is one callback's, and of no one's priority
+    several = serving_several(system)  # requests wait there for one callback, without priorities
     executors = [
         {
             "name": one.name,
@@ -1121,8 +1119,8 @@ def _link_chain(
 
 
 def sending(system: System, callback: Callback, after: Callback | None, client: str) -> Document:
-    """Which of its messages a chain goes on with. What a callback of the board takes to make the others is execution:
-    all are made before it ends."""
+    """The message with which a chain continues. The time to create the others is execution, as a callback creates all
+    before it ends."""
     here = callback.executor == client
     sent = callback.sends_to(after)
     entry: Document = {
@@ -1135,9 +1133,8 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
     return entry
 
 
-# ---- what is supposed of executors ----
-# Which executor a bound supposes on the host, in words. A bound may be proved for more orders than that of the policy
-# that was asked for: then the order that it is proved for is told.
+# ---- assumptions on executors ---- A text for the executor that a bound assumes on the host. A bound may be proved for
+# more orders than that of the requested policy: then the text names the order of the proof.
 
 
 TEXTS = {
@@ -1179,7 +1176,7 @@ def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterabl
 
 
 def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:
-    """Of the boards' executors, which are what was asked for whatever the description says, and of the host's."""
+    """Texts for the boards' executors, which are as requested regardless of the description, and for the host's."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     models = []
     for executor in system.executors:
@@ -1193,7 +1190,7 @@ def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ..
 
 
 def _other_lanes(system: System, executor: Executor, client: ClientExecutor) -> str:
-    """What is bounded and what is described may differ: the user asked so."""
+    """The bounded executor may differ from the described one at the user's request."""
     needed = levels_of(system, executor.name) if client == "lanes" else 1
     fits = executor.lanes >= needed if client == "lanes" else executor.lanes == 1
     return "" if fits else f"; the description has lanes = {executor.lanes}, for which these bounds do not hold"
