@@ -571,7 +571,7 @@ TEST_F(Executing, ThePolicyIsChosenBeforeHandlesAreAdded) {
       eventually([&] { return rclc_executor_spin_some(&executor, kMillisecond) == RCL_RET_OK && count() == 2; }));
 }
 
-// As helpers do that return one.
+// As in helper functions that return an executor.
 TEST_F(Connected, AnExecutorMayBeCopiedAfterItsInit) {
   (void)publisher_of(int32_type(), "copied");
   rcl_subscription_t subscription = subscription_of(int32_type(), "copied");

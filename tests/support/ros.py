@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of whole systems share: built programs as children, and the ROS 2 side as a real rclpy node."""
+"""Common parts of the tests of whole systems: built programs as children, and the ROS 2 side as a real rclpy node."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tide_test_support import eventually as _eventually
 
 os.environ["ROS_LOCALHOST_ONLY"] = "1"
 
-EXAMPLES_PORT = 8888  # of the agent, as the stock library has it
-START_LIMIT_S = 60.0  # of a patience: an agent with sanitizers loads for seconds
+EXAMPLES_PORT = 8888  # the agent's port, as in the stock library
+START_LIMIT_S = 60.0  # limit of a patience: an agent with sanitizers takes seconds to load
 
 
 def program(name: str) -> str:
@@ -56,7 +56,7 @@ def free_port() -> int:
 
 
 class Host:
-    """A ROS 2 node in a context of its own, spun by a thread."""
+    """A ROS 2 node in its own context, spun by a thread."""
 
     def __init__(self, domain: int) -> None:
         self.context = Context()
@@ -77,7 +77,7 @@ class Host:
         return subscription
 
     def wake(self) -> None:
-        """After something was created on the node itself."""
+        """Call after an entity was created on the node itself."""
         self._executor.wake()
 
     def collect(self, kind: Any, topic: str, qos: QoSProfile) -> list[Any]:
@@ -113,7 +113,8 @@ def host(domain: int) -> Iterator[Host]:
 
 
 def start_agent(children: Children, domain: int, log: Path, *arguments: str) -> Child:
-    """With the words of TIDE_AGENT_ARGUMENTS, so that all tests can be run with an option (--participants client)."""
+    """With the arguments in TIDE_AGENT_ARGUMENTS, so that all tests can be run with an option (--participants
+    client)."""
     more = shlex.split(os.environ.get("TIDE_AGENT_ARGUMENTS", ""))
     command = [program("tide-agent"), "--domain", str(domain), "--json-stats", *more, *arguments]
     agent: Child = children.start("tide-agent", command, log)

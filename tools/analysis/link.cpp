@@ -2048,7 +2048,7 @@ class LinkModel {
     return found;
   }
 
-  // reached_ns: if it is late by itself, what it would take at least.
+  // reached_ns: its least response if it is late by itself.
   time_ns solve(size_t chain, time_ns &reached_ns) {
     if (!control_counted_ || loads_[chain].settling_ns >= kLongestWaitNs) return kNeverNs;
     for (const size_t other : dependences(chain)) {

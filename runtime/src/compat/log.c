@@ -104,7 +104,7 @@ void rcutils_log(const rcutils_log_location_t *location, int severity, const cha
 typedef struct line {
   int64_t stamp_ns;
   int severity;
-  const char *name; /* empty: of the default logger */
+  const char *name; /* empty: the default logger */
   const char *text;
   const rcutils_log_location_t *location;
 } line_t;

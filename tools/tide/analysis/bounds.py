@@ -1142,7 +1142,7 @@ def _board_bound(chain: Chain, found: BoardsFound) -> ChainBound:
 
 
 def _not_given(system: System) -> list[Assumption]:
-    """What a bound is made of and the description does not say."""
+    """Parts of a bound that are not in the description."""
     lines = []
     for kind, entries, names in (
         ("link", _used_lines(system), ("agent_ms", "return_ms")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every picture of the command, as SVG: in its page and as files of their own, without a library and without a network.
+"""Every picture of the command, as SVG: in its page and as separate files, without a library and without a network.
 
 Positions along the axis are percentages and sizes of words are pixels, so a picture fits a telephone and its words stay
 readable. Colours are those of Okabe and Ito, which the colour-blind can tell apart. What is grey is so on white and on
@@ -36,13 +36,13 @@ _GRID = "rgba(128,128,128,0.35)"
 
 _LEFT, _RIGHT = 0.5, 2.5  # percent of the width, beside the axis
 _TOP, _ROW, _BAR, _BAR_TOP, _LEGEND_ROW = 8, 46, 20, 20, 18  # pixels
-_WIDTH = 960  # of a file of its own
+_WIDTH = 960  # width of a separate file
 _WORDS_FROM = 6  # percent: a bar that is narrower has no words in it
 
 
 @dataclass(frozen=True)
 class Title:
-    """Of a row, above its bars."""
+    """Label of a row, above its bars."""
 
     name: str
     text: str = ""
@@ -75,7 +75,7 @@ class Picture:
     def bar(
         self, row: int, begin: float, end: float, colour: str, told: str, words: str = "", thin: bool = False
     ) -> None:
-        """told: what a mouse over it shows. words: inside, where there is room."""
+        """told: text shown on hovering. words: text inside, if there is room."""
         x, width = self._x(begin), max(self._x(end) - self._x(begin), 0.1)
         y, height = self._y(row) + _BAR_TOP + (5 if thin else 0), _BAR - (10 if thin else 0)
         ink = "#fff" if colour in _DARK else "#1a1a1a"
@@ -92,7 +92,7 @@ class Picture:
         )
 
     def dot(self, row: int, value: float, aside: float, colour: str, told: str) -> None:
-        """aside: from the middle of the bar, between -1 and 1."""
+        """aside: offset from the middle of the bar, between -1 and 1."""
         y = self._y(row) + _BAR_TOP + _BAR / 2 * (1 + aside)
         self._marks.append(
             f'<circle cx="{self._x(value):.2f}%" cy="{y:.1f}" r="3" fill="{colour}" opacity=".55">'
@@ -102,7 +102,7 @@ class Picture:
     def mark(
         self, first: int, last: int, value: float, colour: str, told: str, width: float = 2, dash: bool = False
     ) -> None:
-        """Across the bars of these rows."""
+        """A line across the bars of these rows."""
         x, y = self._x(value), self._y(first) + _BAR_TOP - 3
         dashed = ' stroke-dasharray="5 3"' if dash else ""
         self._marks.append(
@@ -120,7 +120,7 @@ class Picture:
         )
 
     def words(self, row: int, value: float, text: str, before: bool) -> None:
-        """Beside a bar."""
+        """A text beside a bar."""
         side = ' text-anchor="end" dx="-4"' if before else ' dx="4"'
         y = self._y(row) + _BAR_TOP + _BAR - 6
         self._marks.append(f'<text x="{self._x(value):.3f}%" y="{y}" font-size="11"{side}>{html.escape(text)}</text>')
@@ -134,7 +134,7 @@ class Picture:
         self._names.setdefault(text, colour)
 
     def svg(self, alone: bool = False) -> str:
-        """alone: for a file of its own, on white."""
+        """alone: for a separate file, on white."""
         bottom = self._y(self._rows)
         grid = []
         for value in _ticks(self.most):
@@ -184,8 +184,8 @@ def _ms(value_ns: int | None) -> str:
 
 # ---- every instance of a run ----
 
-MOST_POINTS = 300  # of one row; the largest are always among them
-_ALL_POINTS = 6000  # of a picture
+MOST_POINTS = 300  # in one row, always including the largest
+_ALL_POINTS = 6000  # in a picture
 _LARGEST = 50
 
 
@@ -202,7 +202,7 @@ def _rows(results: Results) -> list[_Row]:
 
 
 def shown_points(latencies_ns: Sequence[int], most: int = MOST_POINTS) -> list[tuple[int, int]]:
-    """Instance and latency: all, or the largest and as many of the others, evenly by rank, as there is room for."""
+    """Instance and latency: all, or the largest and a number of others, evenly by rank."""
     every = sorted(enumerate(latencies_ns), key=lambda one: one[1])
     if len(every) <= most:
         return every
@@ -263,7 +263,7 @@ def _colour(run: Run, number: int) -> str:
     return _EXECUTOR_COLOURS.get(run.label, COLOURS[number % len(COLOURS)])
 
 
-# ---- one period: who had the processor, the line and the host when ----
+# ---- one period: use of the processor, the line and the host ----
 
 _TRACKS = {"mcu": "microcontroller", "up": "line to the host", "host": "ROS 2 node", "down": "line to the board"}
 
@@ -299,11 +299,11 @@ def timeline_chart(periods: Sequence[Period]) -> Picture:
     return drawn
 
 
-# ---- what a time is made of ----
+# ---- parts of a time ----
 
 
 def _stacked(drawn: Picture, rows: Iterable[tuple[int, list[tuple[str, str, int]]]], colours: dict[str, str]) -> None:
-    """Of each row its pieces behind each other: what is named in the legend, what a mouse shows, and how long."""
+    """The consecutive pieces of each row: name in the legend, text on hovering, and length."""
     for row, pieces in rows:
         at_ns = 0
         for name, told, length_ns in pieces:
@@ -345,7 +345,7 @@ def parts_chart(run: Run) -> Picture:
 
 
 def bounds_chart(bounds: Bounds, only: ChainBound | None = None) -> Picture:
-    """What the bounds are made of, most urgent chain on top, interference of all chains in one colour. only: of this
+    """The parts of the bounds, most urgent chain on top, interference of all chains in one colour. only: of this
     chain, with the interference of each other one by itself."""
     chains = [only] if only else bounds.chains
     rows = [(row, list(_pieces(chain.parts, only is not None))) for row, chain in enumerate(chains)]
@@ -385,11 +385,11 @@ def _pieces(parts: Sequence[Part], each: bool) -> Iterator[tuple[str, str, int]]
             yield text, text, value_ns
 
 
-# ---- what was seen beside its bound ----
+# ---- observations and bounds ----
 
 
 def observed_chart(every: Sequence[Observation], heading: str) -> Picture:
-    """A grey bar up to the bound, in it what was seen; an observation above its bound in another colour."""
+    """A grey bar up to the bound, with the observation inside; an observation above its bound in another colour."""
     most_ns = max((value for one in every for value in (one.bound_ns, one.worst_ns) if value), default=0)
     titles = [
         Title(f"{one.run} {one.chain}", f"worst {_ms(one.worst_ns)}, bound {_ms(one.bound_ns)}{_ratio(one)}")

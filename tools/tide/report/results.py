@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.json: what a run or a simulation measured. A field may be added; a field keeps its meaning. And what happened
-when in one period of a run, for the pictures."""
+"""results.json: what a run or a simulation measured. A field may be added; a field keeps its meaning. Also the spans of
+one period of a run, for the pictures."""
 
 from __future__ import annotations
 

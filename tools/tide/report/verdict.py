@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict on a chain: one rule for `tide run`, its page and its JSON, `tide report`, `tide watch` and /diagnostics.
 
-    observation (late, unanswered, not started)   -> what was seen to go wrong
-    completeness (all of it seen? all instances?) -> what the observation cannot tell
-    premises (broken, not observable)             -> what the guarantee rests on
+    observation (late, unanswered, not started)   -> observed failures
+    completeness (all of it seen? all instances?) -> limits of the observation
+    premises (broken, not observable)             -> conditions of the guarantee
 
 A verdict claims no more than these three show: it is green only where every instance was seen from start to end, all of
 them met the deadline, the bound is within the deadline, and every premise of that bound was seen to hold. Rejected: a
@@ -61,7 +61,7 @@ class Completeness:
 
 @dataclass(frozen=True)
 class Premises:
-    """Those of the bound that were seen broken, and those that this run could not observe, in a few words each."""
+    """Premises of the bound that were seen broken, and those not observable in this run, in a few words each."""
 
     broken: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ MET, NOT_MET, NO_ANSWER, ABOVE_BOUND, VOID, NO_EVIDENCE = range(6)
 
 
 def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_bound: bool = False) -> int:
-    """above_bound: an instance that nothing was seen to disturb was longer than its bound. The gravest wins."""
+    """above_bound: an apparently undisturbed instance was longer than its bound. The gravest wins."""
     states = {one.state for one in verdicts}
     if State.NOT_MET in states:
         return NOT_MET
@@ -145,14 +145,14 @@ def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_boun
 
 # ---- completeness of what was seen as messages, without numbers of instances ----
 
-_DRIFT = 1000  # one instance in so many may be missing because two clocks differ
-_EARLY = 0.1  # of a period: a last message that is so much earlier than due counts for a whole period
+_DRIFT = 1000  # one instance in this many may be missing because two clocks differ
+_EARLY = 0.1  # share of a period: a last message earlier than due by this counts for a whole period
 
 
 def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_ns: int, missed: int = 0) -> int:
     """How many messages of a periodic topic are missing between two times. missed: those that were published, but that
-    the observer did not receive (by the publisher's sequence numbers). At either end one period is not judged: nobody
-    knows the phase of the timer. Jitter below nine tenths of a period makes none missing."""
+    the observer did not receive (by the publisher's sequence numbers). At either end one period is not judged, as the
+    timer's phase is unknown. Jitter below nine tenths of a period does not cause missing messages."""
     if not times_ns:
         return max(0, (until_ns - from_ns) // period_ns - 1)
     inside = int((times_ns[-1] - times_ns[0]) / period_ns + _EARLY) + 1 - len(times_ns)
@@ -162,8 +162,8 @@ def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_n
 
 
 def unanswered(starts_ns: Sequence[int], ends_ns: Sequence[int], deadline_ns: int, until_ns: int) -> int:
-    """How many starts have no end within their deadline; both in order of time. Each end answers the first start that
-    still waits for one. Exact where the deadline is within the period, else a lower bound. Starts whose deadline is
+    """How many starts have no end within their deadline; both in order of time. Each end belongs to the first waiting
+    start. Exact if the deadline is within the period, otherwise a lower bound. Starts whose deadline is
     after `until_ns` are not counted, but may be answered."""
     missing, place = 0, 0
     for start_ns in starts_ns:

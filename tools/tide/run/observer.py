@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches the topics of a run: says when all have somebody at both ends, and when their messages came.
+"""Watches the topics of a run: reports when all have publishers and subscribers, and when their messages arrived.
 
 Run as `python -m tide.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type", "readers",
 "observed"}], "services": [{"service", "type"}]}, where readers is how many others subscribe. Prints {"missing": [...]}
@@ -25,7 +25,7 @@ from tide.run.nodes import END_S, end_with, end_within, quality, say, told_lines
 
 _LOOK_S = 0.2
 _SETTLE_NS = 1_000_000_000
-_DEPTH = 1000  # it may wait for a processor, and what comes meanwhile counts
+_DEPTH = 1000  # it may wait for a processor, and messages received meanwhile count
 
 
 class _Topic:
@@ -35,16 +35,16 @@ class _Topic:
         self.times_ns: list[int] = []
         self.missed: list[tuple[int, int]] = []
         self.publishers, self._number = 0, 0
-        if self.observed:  # best effort takes what is reliable, too
+        if self.observed:  # best effort also receives reliable messages
             node.create_subscription(message_class(self.type), self.name, self._take, quality(False, _DEPTH), raw=True)
 
     def _take(self, _: bytes, info: dict[str, int]) -> None:
-        """When it was published: the observer may come to it late, and to several in any order."""
+        """The time of publication: the observer may take it late, and several in any order."""
         since_ns = time.time_ns() - info["source_timestamp"]
         at_ns = time.monotonic_ns() - since_ns
         self.times_ns.append(at_ns)
         number = info["publication_sequence_number"]
-        if self.publishers == 1 and 0 < self._number < number - 1:  # a publisher that starts anew begins with 1
+        if self.publishers == 1 and 0 < self._number < number - 1:  # a restarted publisher begins with 1
             self.missed.append((at_ns, number - 1 - self._number))
         self._number = number
 
@@ -73,14 +73,14 @@ def _missing_services(node: Node, services: list[dict[str, Any]]) -> list[dict[s
     return found
 
 
-_OWN = "tide_"  # of the nodes that a run starts itself
-_ORDINARY = ("/rosout", "/parameter_events")  # of each node
+_OWN = "tide_"  # prefix of the nodes that a run starts itself
+_ORDINARY = ("/rosout", "/parameter_events")  # topics of every node
 _PARAMETERS = "rcl_interfaces/"  # services of a parameter server
 _STANDARD = (_PARAMETERS, "type_description_interfaces/")  # every node may have them
 
 
 def _undescribed(node: Node, task: dict[str, Any]) -> list[str]:
-    """Endpoints beside the described ones of nodes that are not of the run: a callback behind them is in no bound."""
+    """Undescribed endpoints of nodes outside the run: their callbacks are in no bound."""
     known = {"/" + one["topic"].lstrip("/") for one in task["topics"]} | set(_ORDINARY)
     services = {"/" + one["service"].lstrip("/") for one in task["services"]}
     found = []
@@ -126,7 +126,7 @@ def main() -> None:
         say({"event": "seen"})
         until_ns = time.monotonic_ns()
         look_ns = until_ns + _SETTLE_NS
-        while rclpy.ok():  # not spin(): once in a while it is not woken when the process is told to end
+        while rclpy.ok():  # not spin(): occasionally it is not woken when the process must end
             since_ns = time.monotonic_ns()
             if 0 < look_ns < since_ns:  # once all have heard of each other
                 look_ns, undescribed = 0, _undescribed(node, task)

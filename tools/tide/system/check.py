@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a description must fulfil beyond the shape of its entries: names that resolve, chains, services, locks and paths
-that hang together, and processors and wires that are not asked for more than they have."""
+"""Conditions on a description beyond the shape of its entries: names resolve, chains, services, locks and paths are
+consistent, and no processor or wire is overloaded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check(system: System) -> list[Finding]:
     findings = findings or [*_occasions(system)]
     findings = findings or [*_branches(system)]
     findings = findings or [*_joins(system)]
-    if findings:  # the rest looks names up
+    if findings:  # the other checks need valid names
         return findings
     return [
         *check_levels(system),
@@ -148,7 +148,7 @@ def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _event(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
-    """What a chain that begins with an event has, and what only such a chain has."""
+    """Entries required for a chain that begins with an event, and entries allowed only for it."""
     if not chain.begins_with_event:
         if chain.burst > 1:
             yield Finding(
@@ -236,7 +236,7 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _topics(system: System) -> Iterator[Finding]:
-    """Which of the topics of a callback is taken, how often, and whether it is reliable."""
+    """The topic of a callback that is taken, its rate, and its reliability."""
     for index, chain in enumerate(system.chains):
         inputs = [(one, chain.callbacks[0], 0) for one in system.inputs(chain)]
         steps = [(before, after, place) for place, (before, after) in enumerate(pairwise(chain.callbacks), 1)]
@@ -279,7 +279,7 @@ def _topics(system: System) -> Iterator[Finding]:
 
 
 def _occasions(system: System) -> Iterator[Finding]:
-    """How often a message may come that not each run publishes."""
+    """Checks the rate of messages that not every run publishes."""
     every = [
         (chain, callback, place)
         for index, chain in enumerate(system.chains)
@@ -325,7 +325,7 @@ def _branches(system: System) -> Iterator[Finding]:
                 f"'{named}' of chain '{name}' publishes nothing that chain '{chain.name}' could begin with",
                 'add publishes = { topic = "...", payload_bytes = ... } to it',
             )
-        elif isinstance(sent, Publication):  # else `_topics` says so
+        elif isinstance(sent, Publication):  # otherwise `_topics` reports it
             period_ns = sent.period_ns(chains[name].period_ns)
             what = f"branches from '{name}' and has another period"
             if sent.is_occasional:
@@ -339,7 +339,7 @@ def _branches(system: System) -> Iterator[Finding]:
 
 
 def _joins(system: System) -> Iterator[Finding]:
-    """After `_branches` has found nothing."""
+    """Call after `_branches` without findings."""
     chains = {chain.name: chain for chain in system.chains}
     for index, chain in enumerate(system.chains):
         seen = {chain.branches_from}
@@ -378,8 +378,8 @@ def _join(
 
 
 def _waits_for_itself(chain: Chain, chains: dict[str, Chain], joins: bool) -> bool:
-    """Over branches, and over joins if they count. A chain that branches from a ring of others is not in the ring, yet
-    begins with no timer either."""
+    """Rings of branches, and of joins if they count. A chain that branches from a ring is not in the ring, but does not
+    begin with a timer either."""
     seen: set[str] = set()
     left = [chain.name]
     while left:
@@ -425,7 +425,8 @@ def _groups(system: System) -> Iterator[Finding]:
 
 
 def _priorities(system: System) -> Iterator[Finding]:
-    """Priorities of single callbacks and those that chains give cannot be compared: all of the host, or none."""
+    """Priorities of single callbacks cannot be compared with those from chains: all callbacks of the host have them, or
+    none."""
     own = list(_callbacks(system, lambda one: one.priority is not None))
     for path, callback in own:
         if system.where(callback) != "host":
@@ -585,7 +586,7 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
 
 
 def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Path) -> Iterator[Finding]:
-    """Each service has one place in a chain. Several chains may ask it: it is one callback of one executor."""
+    """Each service has one place in a chain. Several chains may call it: it is one callback of one executor."""
     for position, callback in enumerate(chain.callbacks):
         if callback.replies is None or callback.kind != "service":
             continue
@@ -611,7 +612,7 @@ def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Pat
 
 
 def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], path: Path) -> Iterator[Finding]:
-    """What a callback has once, whoever asks."""
+    """Properties of a callback that are the same for all clients."""
     of, first = known
     callback = chain.callbacks[position]
     here: Path = (*path, "callbacks", position)
@@ -711,7 +712,7 @@ def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
 
 
 def _locks(system: System) -> Iterator[Finding]:
-    """Of names that are known."""
+    """Only for known names."""
     callbacks = {(chain.name, one.name): one for chain in system.chains for one in chain.callbacks}
     held_ms: dict[tuple[str, str], Decimal] = {}
     for index, lock in enumerate(system.locks):
@@ -730,7 +731,7 @@ def _locks(system: System) -> Iterator[Finding]:
 
 
 def _shared(system: System, index: int, lock: Lock) -> Iterator[Finding]:
-    """A service that several chains ask is one callback: what it locks for one of them it locks for all."""
+    """A service called by several chains is one callback: it takes the same locks for all of them."""
     named = {one.callback: (place, one.section_ms) for place, one in enumerate(lock.sections)}
     for service, several in servers_of(system).items():
         places = [
@@ -761,7 +762,7 @@ def _shared(system: System, index: int, lock: Lock) -> Iterator[Finding]:
 
 
 def _shares_memory(system: System, index: int, lock: Lock, callbacks: list[Callback]) -> Iterator[Finding]:
-    """Memory is that of one board, or of one process of the host."""
+    """Shared memory belongs to one board, or to one process of the host."""
     first = callbacks[0]
     for place, callback in enumerate(callbacks):
         path: Path = ("locks", index, "sections", place, "callback")
@@ -786,7 +787,7 @@ def _shares_memory(system: System, index: int, lock: Lock, callbacks: list[Callb
 
 
 def _paths(system: System) -> Iterator[Finding]:
-    """Of names that are known. A value is taken where it was left: on one executor."""
+    """Only for known names. A value is taken on the executor where it was left."""
     for index, path in enumerate(system.paths):
         for name in path.chains:
             if system.timer_of(system.chain(name)).begins_with_event:
@@ -812,7 +813,7 @@ _PROGRAMS = ("command", "image", "attach")
 
 
 def _programs(system: System) -> Iterator[Finding]:
-    """The user's program for an executor: one at most; images and devices have lines that they fit."""
+    """The user's program for an executor: at most one; images and devices need matching lines."""
     for index, executor in enumerate(system.executors):
         given = [key for key in _PROGRAMS if getattr(executor, key) is not None]
         for key in given[1:]:
@@ -872,7 +873,7 @@ def _executor_load(system: System) -> Iterator[Finding]:
 
 
 def _loads(system: System) -> dict[str, Fraction]:
-    """By executor."""
+    """Load by executor."""
     loads = {
         executor.name: sum((Fraction(one.execution_ns, one.period_ns) for one in executor.loads), Fraction(0))
         for executor in system.executors
@@ -922,8 +923,8 @@ def _crossings(
     links: Mapping[str, Line | UdpLink | None],
     seen: set[tuple[int, tuple[str, str]]],
 ) -> Iterator[tuple[tuple[str, str], Publication | Request | Reply]]:
-    """What crosses a link, by link and the side that it comes from; links are those of boards. seen: messages to the
-    host that are counted: each goes there once, whoever takes it."""
+    """Traffic on the links of boards, by link and sending side. seen: counted messages to the host: each is sent once,
+    for any number of receivers."""
     inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))
     pairs = list(itertools.chain(inputs, itertools.pairwise(chain.callbacks)))
     sent = [(before.executor, after.executor, before.sends_to(after)) for before, after in pairs]
@@ -950,8 +951,8 @@ def _percent(load: Fraction) -> str:
 
 
 def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:
-    """What the programs that play boards and nodes cannot be yet. given: executors that are programs of the user, in a
-    run; None: of the simulator, which plays loads, and several topics where there is a board."""
+    """Descriptions that the programs for boards and nodes cannot play yet. given: executors in a run that are programs
+    of the user; None: for the simulator, which plays loads, and several topics if there is a board."""
     for index, executor in enumerate(system.executors):
         if executor.board is not None:
             what = f"'{executor.name}' is a core of board '{executor.board}', which has bounds and is not played yet"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The levels of chains (tide/priority.h): numbers from 1 to 126 by which a board's frames and callbacks, or the
-callbacks of an executor of the host, are told apart. Priorities belong to the whole description, levels to one executor
-with its link, in the same order; only chains that ask one service of a board, and chains of one timer, have the same
-level there. Everything that executes a description takes its levels from here. Bounds need the order alone."""
+"""The levels of chains (tide/priority.h): numbers from 1 to 126 that order a board's frames and callbacks, or the
+callbacks of an executor of the host. Priorities belong to the whole description, levels to one executor with its link,
+in the same order; only chains that call one service of a board, and chains of one timer, have the same level there. All
+programs that execute a description take its levels from here. Bounds need only the order."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LevelError(UsageError):
 
 
 def meetings(system: System) -> dict[str, list[Chain]]:
-    """By executor the chains that come there, or to another core of its board, those that begin with callbacks of
-    another chain with them. Linear in the callbacks."""
+    """By executor: the chains that visit it or another core of its board, together with chains that begin with their
+    callbacks. Linear in the callbacks."""
     chains = {chain.name: chain for chain in system.chains}
     found: dict[str, list[Chain]] = {executor.name: [] for executor in system.executors}
     for chain in system.chains:
@@ -54,14 +54,14 @@ def _inputs(chain: Chain) -> list[tuple[str, str]]:
 
 
 def levels(system: System, executor: str) -> dict[str, int]:
-    """By name of the chains that come to this executor. LevelError."""
+    """Levels of the chains that visit this executor, by name. Raises LevelError."""
     return _levels(system, executor, meetings(system)[executor])
 
 
 def shared_priorities(board: str, chains: Sequence[Chain]) -> dict[str, int]:
-    """By name, of those chains that ask a service of this board which others ask, too: the priority that all of them
-    have there, which is that of the most urgent one. A service has one level, whoever asks. And of those with a
-    callback there that have the priority of another one."""
+    """By name, for chains that call a shared service of this board: their common priority there, that of the most
+    urgent one. A service has one level for all clients. Also includes chains with a callback there that have the
+    priority of another one."""
     found: dict[str, int] = {}
     askers: dict[str, list[str]] = defaultdict(list)
     for chain in chains:
@@ -71,12 +71,12 @@ def shared_priorities(board: str, chains: Sequence[Chain]) -> dict[str, int]:
                 found[chain.name] = chain.priority
     several = [names for names in askers.values() if len(names) > 1]
     before: dict[str, int] = {}
-    while before != found:  # a chain may ask two of them
+    while before != found:  # a chain may call two of them
         before = dict(found)
         for names in several:
             found |= dict.fromkeys(names, max(found[name] for name in names))
     together = {name for names in several for name in names}
-    alike: dict[int, set[str]] = defaultdict(set)  # of chains that go over what several share (tide.analysis.lower)
+    alike: dict[int, set[str]] = defaultdict(set)  # for chains through shared callbacks (tide.analysis.lower)
     for chain in chains:
         if any(callback.executor == board for callback in chain.callbacks):
             alike[chain.priority].add(chain.name)
@@ -89,7 +89,8 @@ def shared_priorities(board: str, chains: Sequence[Chain]) -> dict[str, int]:
 
 def tree_priorities(system: System) -> dict[str, int]:
     """By name, of chains that begin with the same timer, where there is a board: the priority that all of them have on
-    boards, which is that of the most urgent one. What they share there has one level, whoever goes on from it."""
+    boards, which is that of the most urgent one. Their shared callbacks have one level there, for all continuing
+    chains."""
     if not system.boards() or all(chain.branches_from is None for chain in system.chains):
         return {}
     trees: dict[str, list[Chain]] = defaultdict(list)
@@ -104,14 +105,14 @@ def tree_priorities(system: System) -> dict[str, int]:
 
 
 def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
-    """By board and chain. LevelError."""
+    """Levels by board and chain. Raises LevelError."""
     every = meetings(system)
     return {board.name: _levels(system, board.name, every[board.name]) for board in system.boards()}
 
 
 def names_by_level(system: System, executor: str | None = None) -> dict[int, str]:
-    """Of the chains on this executor. None: on any, without levels that are not the same chain everywhere. KeyError: it
-    is none of the description's. LevelError."""
+    """Names of the chains on this executor, by level. None: on any, without levels that differ between executors.
+    KeyError: not an executor of the description. Raises LevelError."""
     every = meetings(system)
     names: dict[int, set[str]] = {}
     for one in every if executor is None else (executor,):
@@ -127,7 +128,8 @@ def names_by_level(system: System, executor: str | None = None) -> dict[int, str
 
 
 def _levels(system: System, executor: str, chains: Sequence[Chain]) -> dict[str, int]:
-    """A priority is the level where all of them are levels; else they are numbered from 1, the least urgent first."""
+    """Priorities are the levels if all of them are valid levels; otherwise they are numbered from 1, the least urgent
+    first."""
     priorities = {chain.name: chain.priority for chain in chains}
     if system.executor(executor).where == "mcu":
         priorities |= shared_priorities(executor, chains)
@@ -150,7 +152,7 @@ def _too_many(executor: str, count: int) -> str:
 
 
 def check_levels(system: System) -> Iterator[Finding]:
-    """Chains that meet have an order. Only of boards the number is limited here: on the host an executor may take
+    """Chains that meet have an order. The number is limited here only for boards: on the host an executor may take
     callbacks in an order that is not that of the chains."""
     places = {chain.name: index for index, chain in enumerate(system.chains)}
     told: set[tuple[str, str]] = set()
@@ -173,7 +175,7 @@ def check_levels(system: System) -> Iterator[Finding]:
 
 
 def too_many_levels(system: System) -> list[Finding]:
-    """Of executors that take callbacks by the priorities of chains, in a system without boards."""
+    """Levels of executors that take callbacks by the priorities of chains, in a system without boards."""
     every = meetings(system)
     return [
         Finding(("executors", index), _too_many(one.name, count), f"{_FEWER}, or check another policy by --executor")
@@ -183,9 +185,9 @@ def too_many_levels(system: System) -> list[Finding]:
 
 
 def priorities_of(system: System, executor: str | None = None) -> dict[int, int]:
-    """Of each callback of a system without boards, or of this executor of the host, by its identity: its own priority,
-    or the chain-aware one (tide_chain_add), later in a chain is more urgent; of several chains the highest.
-    LevelError."""
+    """Priorities of the callbacks of a system without boards, or of this executor of the host, by identity: the
+    callback's own, or the chain-aware one (tide_chain_add), in which later callbacks of a chain are more urgent; for
+    several chains the highest. LevelError."""
     names = [one.name for one in system.executors if executor in (None, one.name)]
     callbacks = [one for chain in system.chains for one in chain.callbacks if one.executor in names]
     own = {id(callback): callback.priority for callback in callbacks if callback.priority is not None}

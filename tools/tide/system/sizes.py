@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What message types say of a description: sizes that it leaves to them, sizes that they cannot have, and types that do
-not exist."""
+"""Message types of a description: sizes that it leaves to them, impossible sizes, and types that do not exist."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
     from tide.generate.source import Library
     from tide.generate.wire import Wire
 
-_PADDING_BYTES = 4  # to which DDS fills what it serialises
+_PADDING_BYTES = 4  # alignment to which DDS pads samples
 
 
 def with_sizes(system: System) -> tuple[System, list[Finding]]:
-    """The same with all sizes, and which types do not say one."""
+    """The system with all sizes, and the types without one."""
     if not any(_lacks(callback) for chain in system.chains for callback in chain.callbacks):
         return system, []
     findings: list[Finding] = []
@@ -48,8 +47,8 @@ def _lacks(callback: Callback) -> list[str]:
 
 
 def check_types(system: System) -> Iterator[Finding]:
-    """Types that their package does not have, and sizes that are below the shortest message of a type. A type that is
-    not written, or of a package that is not here, is not judged."""
+    """Types that their package does not have, and sizes that are below the shortest message of a type. Types that are
+    not named, or whose package is not installed, are not checked."""
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
             at = ("chains", index, "callbacks", position)
@@ -68,8 +67,8 @@ def check_types(system: System) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1024)
 def shortest(name: str, suffix: str = "") -> tuple[int, str]:
-    """Bytes of the shortest message, and why there is none; 0 where the package is not here, or has it in a form that
-    cannot be read. suffix: of the part of a service."""
+    """Bytes of the shortest message, and the reason if there is none; 0 if the package is not installed, or its form
+    cannot be read. suffix: part of a service."""
     from tide.generate.model import GenerateError
 
     package, kind, short = name.split("/")
@@ -90,7 +89,7 @@ def shortest(name: str, suffix: str = "") -> tuple[int, str]:
 
 @lru_cache(maxsize=1)
 def library() -> Library:
-    """It reads definitions, which few descriptions need. GenerateError: without ROS 2's packages there are none."""
+    """Reads definitions, which few descriptions need. GenerateError: without ROS 2's packages there are none."""
     from tide.generate.model import GenerateError
 
     try:
@@ -122,7 +121,7 @@ def _wire(wanted: TypeId) -> Wire:
 
 @lru_cache(maxsize=256)
 def _size(name: str, is_reply: bool) -> tuple[int, str]:
-    """And why there is none."""
+    """Also returns the reason if there is none."""
     from tide.generate.model import GenerateError
 
     package, kind, short = name.split("/")

@@ -12,8 +12,8 @@ from functools import partial
 
 # ---- arrays, read from their octets ----
 #
-# An agent of 50 boards reports 800 values each second. rclpy makes an object of each, which took as much of a processor
-# as all topics that are watched.
+# An agent of 50 boards reports 800 values each second. rclpy creates an object of each, which took as much processor
+# time as all watched topics.
 
 _ENCAPSULATION_BYTES = 4
 
@@ -51,7 +51,7 @@ class _Reader:
         return self._data[self._at - 1]
 
     def text(self) -> str:
-        """Its length counts the NUL at its end."""
+        """The length includes the NUL at the end."""
         start = (self._at + 3 & ~3) + 4
         self._at = start + self._unsigned(start - 4)[0]
         if self._at > len(self._data):
@@ -65,7 +65,7 @@ class _Reader:
 
 
 def read_array(data: bytes) -> Array | None:
-    """Of a serialised diagnostic_msgs/DiagnosticArray. None: it is none."""
+    """The statuses of a serialised diagnostic_msgs/DiagnosticArray. None: not such a message."""
     try:
         reader = _Reader(data)
         seconds, nanoseconds, _ = reader.number(), reader.number(), reader.text()
@@ -78,7 +78,7 @@ def read_array(data: bytes) -> Array | None:
 # ---- agents, links, clients, other programs ----
 
 _GONE_PERIODS, _GONE_LEAST_S = 4, 3.0
-_FORGOTTEN_S = 60.0  # a client that is not told of any more; an agent that another one has replaced
+_FORGOTTEN_S = 60.0  # a client that is no longer reported; an agent replaced by another one
 _PROGRAMS_MOST = 200
 _BITS_OF_A_BYTE = 10  # on a serial line
 LEVELS = ("ok", "warning", "error", "stale")
@@ -92,7 +92,7 @@ def _number(values: dict[str, str], key: str) -> int:
 
 @dataclass
 class Told:
-    """A status of anybody."""
+    """A status of any node."""
 
     name: str
     level: str
@@ -107,7 +107,7 @@ class Told:
 
 @dataclass
 class LinkTold:
-    """load: of what the link can carry, where that is known; per second since the array before."""
+    """load: share of the link's capacity, if known; per second since the preceding array."""
 
     told: Told
     bytes_in_per_s: float | None = None
@@ -180,7 +180,7 @@ class Agents:
         self._forget(first)
 
     def _restarts(self, first: Told) -> int:
-        """One that comes anew under the name of one that is gone is that one."""
+        """A new one with the name of a vanished one replaces it."""
         return max((one.restarts + 1 for one in self.all.values() if self._is_replaced(one, first)), default=0)
 
     def _is_replaced(self, one: AgentTold, by: Told) -> bool:
@@ -198,7 +198,7 @@ def _link(told: Told, before: LinkTold | None, seconds: float) -> LinkTold:
     return LinkTold(told, *rates)
 
 
-# ---- services, of which only agents see request and reply ----
+# ---- services, whose requests and replies only agents see ----
 
 _KEY = re.compile(r"(asks|serves) (/.+)")
 _VALUE = re.compile(r"(\d+) replies, last (\d+) us, greatest (\d+) us")
@@ -206,8 +206,8 @@ _VALUE = re.compile(r"(\d+) replies, last (\d+) us, greatest (\d+) us")
 
 @dataclass(frozen=True)
 class ServiceTold:
-    """Of one client. A client that asks: from when DDS has its request until the reply is there; one that serves: from
-    when its request comes until DDS has the reply. greatest_ns: since the client came."""
+    """Times of one client. A calling client: from the request's arrival in DDS to the reply; a serving one: from the
+    request's arrival to the reply's arrival in DDS. greatest_ns: since the client appeared."""
 
     service: str
     serves: bool
@@ -217,14 +217,14 @@ class ServiceTold:
 
     @property
     def span(self) -> tuple[str, str]:
-        """From what to what, for people."""
+        """A readable description of the interval."""
         if self.serves:
             return f"request of {self.service} to the board", "its reply at the agent"
         return f"request of {self.service} at the agent", "its reply there"
 
 
 def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[ServiceTold]]:
-    """By service; values of clients' statuses. Those that ask come first: their time has that of who serves in it."""
+    """By service, from values of clients' statuses. Callers come first: their time includes that of the server."""
     found: dict[str, list[ServiceTold]] = {}
     for values in clients:
         for key, value in values.items():
@@ -238,18 +238,18 @@ def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[Servic
 
 
 class Replies:
-    """Of a chain that has a service and no topics: what is told of it, and whether it goes on."""
+    """For a chain with a service and without topics: the reported values, and whether it continues."""
 
     def __init__(self, service: str, by_board: bool, askers: int) -> None:
-        """by_board: it asks from a board, whose agent tells of it; else the agent of who serves does. askers: chains of
-        which the same is told: that ask from boards, or at all."""
+        """by_board: the caller is a board, whose agent reports; otherwise the server's agent reports. askers: chains
+        with the same report: those that call from boards, or all callers."""
         self.service, self.told = service, _nothing(service)
         self.misses = self.above = 0
         self._by_board, self._askers, self._grown_s = by_board, askers, 0.0
 
     def take(self, told: list[ServiceTold], deadline_ns: int, bound_ns: int | None, now_s: float) -> None:
-        """What is told now. Of several replies between two arrays the last one is known, and whether one of them was
-        longer than all before: so `misses` and `above` are at least so many."""
+        """Processes a report. Of several replies between two arrays only the last one is known, and whether one was
+        longer than all before: so `misses` and `above` are lower limits."""
         newest = next((one for one in told if one.serves != self._by_board), self.told)
         if newest.replies == self.told.replies:
             return
@@ -261,7 +261,7 @@ class Replies:
         self.told, self._grown_s = newest, now_s
 
     def why_not(self, told: list[ServiceTold]) -> str:
-        """Why nothing is said of this chain; empty: `told` is its."""
+        """Reason why there is no report of this chain; empty: `told` belongs to it."""
         if self._askers > 1 or sum(one.serves != self._by_board for one in told) > 1:
             return f"{self.service} is asked by several, which the agent does not tell apart"
         return ""

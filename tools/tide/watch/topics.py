@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of a running system, received so that it is not disturbed: best effort, only where somebody publishes, a
-few subscriptions at a time, and without waiting for each message. Times are those of the publisher."""
+"""The topics of a running system, received without disturbing it: best effort, only for published topics, a few
+subscriptions at a time, and without waiting for each message. Times are those of the publisher."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tide.watch.chains import Point, TopicTimes
 
 NODE = "tide_watch"
 _SUBSCRIPTIONS_A_STEP = 20
-_LOOKS_A_STEP = 50  # at who publishes a topic
-_LOOK_AGAIN_S = 2.0  # at how many publish a topic that is there
-_LOOK_CLOSER_S = 10.0  # and at who they are, which costs ten times as much, when as many are there as before
+_LOOKS_A_STEP = 50  # checks of a topic's publishers
+_LOOK_AGAIN_S = 2.0  # between counts of an existing topic's publishers
+_LOOK_CLOSER_S = 10.0  # between checks of their identities, which cost ten times as much, if the count is unchanged
 _LEAST_DEPTH, _MOST_DEPTH = 20, 1000
 _FAST_DDS = b"\x01\x0f"
 
 
 @dataclass
 class WatchedTopic:
-    """state: "waiting" (nobody has published it yet), "seen", "gone" (its publisher is), or "refused"."""
+    """state: "waiting" (nobody has published it yet), "seen", "gone" (its publisher has ended), or "refused"."""
 
     point: Point
     period_ns: int
@@ -80,7 +80,7 @@ class WatchedTopic:
         with handle:
             while (got := handle.take_message(kind, True)) is not None:
                 info = got[1]
-                # Numbers follow each other where only one publishes.
+                # Numbers are consecutive if there is only one publisher.
                 self.times.take(info["source_timestamp"], info["publication_sequence_number"] if is_one else None)
         if self.times.count != count:
             self.heard_s = time.monotonic()
@@ -91,7 +91,7 @@ def _nothing(_: Any) -> None:
 
 
 def _machines(infos: Iterable[Any]) -> frozenset[bytes]:
-    """By the first octets of the ids that Fast DDS gives; empty when another implementation is among them."""
+    """By the first octets of Fast DDS's ids; empty if one is from another implementation."""
     ids = [bytes(one.endpoint_gid) for one in infos]
     return frozenset(one[2:4] for one in ids) if all(one[:2] == _FAST_DDS for one in ids) else frozenset()
 
@@ -106,8 +106,7 @@ def quality(depth: int, reliable: bool = False) -> QoSProfile:
 
 
 def taken(subscription: Subscription[Any]) -> Iterable[bytes]:
-    """All messages that have come, as they came. Without an executor: that would wake up for each, and look at all
-    topics then."""
+    """All received messages, in order. Without an executor, which would wake up for each and check all topics."""
     with subscription.handle:
         while (got := subscription.handle.take_message(subscription.msg_type, True)) is not None:
             yield got[0]
@@ -131,13 +130,13 @@ class Topics:
             rclpy.shutdown(context=self._context)
 
     def step(self) -> None:
-        """Takes what has come, and looks at some topics."""
+        """Takes received messages, and checks some topics."""
         for topic in self.all.values():
             topic.drain()
         self._look()
 
     def refresh(self) -> None:
-        """Which topics there are, at all; once a second is enough."""
+        """Names of the existing topics; once a second is enough."""
         self._types = dict(self.node.get_topic_names_and_types())
 
     @property
