@@ -95,10 +95,10 @@ int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *nod
   handle->type = (const tide_message_type_t *)type_support->data;
   handle->reliable = tide_compat_is_reliable(qos_profile);
   handle->wait_ms = handle->reliable ? STOCK_CONFIRM_MS : 0;
-  if (!handle->reliable && qos_profile->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL) /* depth 0: of the system, 1 */
-    handle->keep_last = qos_profile->depth == 0           ? 1
-                        : qos_profile->depth > UINT16_MAX ? UINT16_MAX
-                                                          : (uint16_t)qos_profile->depth;
+  if (!handle->reliable && qos_profile->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL) {
+    const size_t depth = qos_profile->depth == 0 ? 1 : qos_profile->depth; /* 0: of the system, which is 1 */
+    handle->keep_last = depth > UINT16_MAX ? UINT16_MAX : (uint16_t)depth;
+  }
   tide_support_t *support = node->impl->support;
   handle->support = support;
   const int status =

@@ -574,7 +574,7 @@ void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_
     uint32_t count = 0u;
     tide_node_t *oldest = oldest_behind(t, id, object_of(node), RANK_NONE, &count);
     if (count < depth) return;
-    const bool has_memory = 2u * t->nodes_in_use < t->config.node_count; /* with the new one's node */
+    const bool has_memory = t->nodes_in_use < (t->config.node_count + 1u) / 2u; /* with the new one's node */
     const uint16_t waited = (uint16_t)(age_of(now_ns) - oldest->first_sequence);
     if (has_memory && waited < TIDE_BURST_NS >> AGE_BITS) return;
     give_turn(node, evict_oldest(t, oldest, object_of(node)));
