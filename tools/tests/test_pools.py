@@ -285,4 +285,4 @@ def test_subscriptions_are_as_deep_as_instances_may_wait() -> None:
     (depth,) = (one for one in bounds.assumptions if one.id == "depth")
     assert depth.values == {"a": 4}
     late = next(one for one in bounds.assumptions if one.id == "over_in_time")
-    assert late.values == {"a": 4} and late.text.endswith("so many may be under way: a 4")
+    assert late.values == {"a": 4} and late.text.endswith("several instances under way: a 4")

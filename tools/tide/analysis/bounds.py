@@ -731,8 +731,8 @@ def _under_way(system: System, chains: Sequence[ChainBound], assumption: Assumpt
     several = {one.name: count for one in chains if (count := _instances(system, one)) > 1}
     text = "a chain is over before its next release"
     if several:
-        text += ", but for these, of which so many may be under way: "
-        text += ", ".join(f"{name} {count}" for name, count in several.items())
+        counts = ", ".join(f"{name} {count}" for name, count in several.items())
+        text += f", except those with several instances under way: {counts}"
     return assumption._replace(text=text, values=several)
 
 
