@@ -17,7 +17,12 @@ import pytest
 from typer.testing import CliRunner
 
 import descriptions as d
+from tide.analysis.bounds import bounds_of
+from tide.analysis.premises import Origins, origins_of
+from tide.check.table import bounds_table
 from tide.main import app
+from tide.system.load import load
+from tide.terminal.ruled import Cell
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
@@ -212,7 +217,7 @@ def test_an_instance_that_may_have_lost_more_violates_nothing(
     fixed = edited(example, "agent_ms = 1", "agent_ms = 1\nheartbeat_delay_ms = 20")
     words = ("--observed", folder, "--losses", str(losses))
     status, output = run(fixed, *words)
-    assert status == (0 if excluded else 3), output
+    assert status == (5 if excluded else 3), output
     lines = [line for line in output.splitlines() if "above the bound" in line]
     most = f"more than {losses}" if losses else "some"
     said = f", which says nothing of it: 0 frames were damaged and {again} sent again, and one instance may have lost "
@@ -325,6 +330,42 @@ def test_observations_are_bounded_as_they_were_run(example: Path, tmp_path: Path
         return value
 
     assert bound(results_of(tmp_path, 30, "reliable")) > bound(results_of(tmp_path, 30))
+
+
+@pytest.mark.parametrize(("samples", "worst_ms"), [(0, None), (60, 1.0)])
+def test_what_was_not_observed_shows_nothing(
+    example: Path, tmp_path: Path, samples: int, worst_ms: float | None
+) -> None:
+    """The same for a chain without a bound."""
+    folder = results_of(tmp_path, 1.0)
+    data = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    data["runs"][0]["chains"][0] |= {"samples": samples, "max_ns": None if worst_ms is None else int(worst_ms * 1e6)}
+    (folder / "results.json").write_text(json.dumps(data), encoding="utf-8")
+    if samples:
+        assert run(example, "--observed", folder)[0] == 0
+        edited(example, "baud = 115_200", "baud = 6_400")
+    status, output = run(example, "--observed", folder)
+    assert status == 5, output
+    what = "has no bound" if samples else "was not observed"
+    assert f"tide: {what}, so nothing is shown by it" in output
+
+
+@pytest.mark.parametrize("words", [("--firmware", "main.c"), ("--require-measured",), ("--compare",)])
+def test_a_question_that_would_not_be_answered_is_refused(
+    example: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    status, output = run(example, "--observed", results_of(tmp_path, 1.0), *words)
+    assert status == 2 and f"{words[0]} does not go with --observed" in output
+
+
+def test_times_of_0_are_counted_and_nothing_is_green_that_was_not_measured(example: Path) -> None:
+    example.write_text(re.sub(r"(execution|least)_ms = [\d.]+", r"\1_ms = 0", example.read_text(encoding="utf-8")))
+    status, output = run(example)
+    assert status == 0 and "are estimates, and 9 execution times are 0" in output
+    bounds = bounds_of(load(example))
+    for numbers, colours in ((origins_of(load(example)), {"yellow"}), (Origins(7, 7, 0, 0, 10, (0, 0)), {"green"})):
+        cells = [row[-1] for row in bounds_table(bounds, numbers=numbers).rows]
+        assert {one.colour for one in cells if isinstance(one, Cell)} == colours
 
 
 @pytest.mark.parametrize(

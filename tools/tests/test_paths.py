@@ -171,6 +171,35 @@ def test_a_path_of_one_chain_is_its_period_and_its_bound() -> None:
     assert not any(one.id == "sampling" for one in bounds.assumptions)
 
 
+@pytest.mark.parametrize(("execution_ms", "said"), [(20, "no limit"), (220, "no")])
+def test_a_path_without_a_limit_has_nothing_to_meet_but_needs_a_bound(
+    tmp_path: Path, execution_ms: int, said: str
+) -> None:
+    plan = PLAN.replace("deadline_ms = 250", "deadline_ms = 500").replace("ms = 20\n", f"ms = {execution_ms}\n")
+    camera = CAMERA.replace("deadline_ms = 100", "deadline_ms = 500")
+    file = tmp_path / "system.toml"
+    file.write_text(_system(camera, plan, _path('"camera", "plan"')))
+    result = CliRunner().invoke(app, ["check", str(file)])
+    assert (result.exit_code, "no guarantee for: path see" in result.output) == ((0, False), (1, True))[said == "no"]
+    (row,) = [line for line in result.output.splitlines() if line.startswith(" see ")]
+    assert row.rstrip().split("  ")[-1].strip() == said
+    told = json.loads(CliRunner().invoke(app, ["check", str(file), "--json"]).output)
+    assert told["paths"][0]["met"] is (None if said == "no limit" else False) and told["met"] is (said != "no")
+
+
+def test_a_message_on_a_condition_has_no_rate() -> None:
+    """Its distance is the least one, so nothing is known of when a change is seen."""
+    switch = chain("switch", 3, ("eyes", 1, {"publishes": {"topic": "on", "payload_bytes": 1, "distance_ms": 200}}))
+    lamp = chain("lamp", 4, ("brain", 1), period_ms=200, branches_from="switch.b0")
+    bounds = bounds_of(parse(_system(switch, lamp, _path('"lamp"', "reaction_ms = 9000"))))
+    found = bounds.chain("lamp")
+    assert found is not None and found.bound_ns is not None and found.from_event_ns is None
+    assert bounds.paths[0].reason is not None and "'on', which is published on a condition" in bounds.paths[0].reason
+    with pytest.raises(SystemFileError, match="no event is sure to start it"):
+        event = lamp.replace("deadline_ms = 200", 'deadline_ms = 900\ndeadline_from = "event"')
+        parse(_system(switch, event))
+
+
 @pytest.mark.parametrize(("deadline_ms", "met"), [(130, False), (136, True), (1000, True)])
 def test_a_deadline_from_an_event_leaves_the_period_out(deadline_ms: int, met: bool) -> None:
     text = _system(CAMERA, PLAN).replace("deadline_ms = 100", f'deadline_ms = {deadline_ms}\ndeadline_from = "event"')

@@ -161,10 +161,14 @@ def _paths_apart(system: System, path: DataPath) -> str | None:
 
 
 def _unusable(system: System, bound: ChainBound) -> str | None:
-    """Where an instance may still be under way at the next release, it may be passed, or its timer may skip."""
+    """Why it is not known when it sees a change. An instance that is under way at the next release may be passed, or
+    its timer may skip; a message on a condition comes when that holds, so its distance is no period."""
     if bound.bound_ns is None:
         return f"chain '{bound.name}' has no bound"
-    period_ns = system.chain(bound.name).period_ns
+    chain = system.chain(bound.name)
+    if topic := system.condition_of(chain):
+        return f"chain '{chain.name}' begins with topic '{topic}', which is published on a condition, at no rate"
+    period_ns = chain.period_ns
     if bound.bound_ns > period_ns:
         return (
             f"chain '{bound.name}' may take {bound.bound_ns / 1e6:.3f} ms, longer than its period of "
@@ -699,9 +703,7 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
     assumed = [_under_way(system, bounds.chains, one) for one in bounds.assumptions]
     always = (*_queues(system, bounds.chains), *(Assumption(*one) for one in of_every_bound(system)))
-    chains = tuple(
-        _from_event(system.chain(one.name), system.timer_of(system.chain(one.name)), one) for one in bounds.chains
-    )
+    chains = tuple(_from_event(system, system.chain(one.name), one) for one in bounds.chains)
     told = (one._replace(text=worded(system, one.id, one.text)) for one in assumed)
     return replace(bounds, chains=chains, assumptions=(*told, *always))
 
@@ -764,14 +766,13 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
         yield Assumption("expiries", text)
 
 
-def _from_event(chain: Chain, timer: Chain, bound: ChainBound) -> ChainBound:
+def _from_event(system: System, chain: Chain, bound: ChainBound) -> ChainBound:
     """What changes just after an expiry is seen at the next one: a period and the bound, as the reaction time of a path
-    of this chain alone (docs/analysis/paths.md). Where an instance may be under way at the next expiry, nothing is
-    known. A chain that begins with an event starts when it comes."""
-    if timer.begins_with_event:
+    of this chain alone (docs/analysis/paths.md). A chain that begins with an event starts when it comes."""
+    if system.timer_of(chain).begins_with_event:
         return replace(bound, from_event_ns=bound.bound_ns, deadline_from="event", begins_with_event=True)
-    in_period = bound.bound_ns is not None and bound.bound_ns <= chain.period_ns
-    event_ns = chain.period_ns + (bound.bound_ns or 0) if in_period else None
+    known = _unusable(system, bound) is None
+    event_ns = chain.period_ns + (bound.bound_ns or 0) if known else None
     return replace(bound, from_event_ns=event_ns, deadline_from=chain.deadline_from)
 
 

@@ -76,6 +76,7 @@ class Origins:
     count: int
     measured: int
     placeholders: int
+    zeros: int  # execution times of 0 that nobody measured
     least_runs: int
     margins: tuple[float, float]
 
@@ -88,7 +89,8 @@ class Origins:
             first += f" ({self.least_runs} runs at least, margin {margin})"
         guessed = self.count - self.measured - self.placeholders
         rest = [f"{self.placeholders} are placeholders of tide new system"] if self.placeholders else []
-        rest += [f"{guessed} are estimates"] if guessed else []
+        zeros = f", and {self.zeros} execution time{'s are' if self.zeros > 1 else ' is'} 0" if self.zeros else ""
+        rest += [f"{guessed} are estimates{zeros}"] if guessed else []
         return "; ".join((first, *rest))
 
 
@@ -104,6 +106,11 @@ def origins_of(system: System) -> Origins:
         count=sum(count for _, count in times),
         measured=sum(count for _, count in found),
         placeholders=sum(count for source, count in times if source == "placeholder"),
+        zeros=sum(
+            one.execution_ns == 0 and not MEASURED.match(one.source)
+            for chain in system.chains
+            for one in chain.callbacks
+        ),
         least_runs=min((int(match[1]) for match, _ in found), default=0),
         margins=(min(margins, default=0), max(margins, default=0)),
     )

@@ -256,15 +256,24 @@ class PathBound:
     reason: str | None = None
 
     @property
+    def is_limited(self) -> bool:
+        return self.reaction_limit_ns is not None or self.age_limit_ns is not None
+
+    @property
     def met(self) -> bool:
+        """It has a bound, and keeps to its limits if it has any (is_limited)."""
+        if self.reason is not None:
+            return False
         pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
         return all(limit is None or (bound is not None and bound <= limit) for bound, limit in pairs)
 
     @property
     def slack(self) -> float:
-        """The smallest slack as a share of its limit; infinite without a limit."""
+        """The smallest slack as a share of its limit; infinite without a limit, but not without a bound."""
+        if self.reason is not None:
+            return -inf
         pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
-        shares = (-inf if bound is None else (limit - bound) / limit for bound, limit in pairs if limit is not None)
+        shares = ((limit - bound) / limit for bound, limit in pairs if limit is not None and bound is not None)
         return min(shares, default=inf)
 
     def to_json(self) -> dict[str, Any]:
@@ -275,7 +284,7 @@ class PathBound:
             "reaction_limit_ns": self.reaction_limit_ns,
             "age_ns": self.age_ns,
             "age_limit_ns": self.age_limit_ns,
-            "met": self.met,
+            "met": self.met if self.is_limited or not self.met else None,
             "reason": self.reason,
         }
 

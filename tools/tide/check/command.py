@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +17,10 @@ from rich.console import Console
 from tide.analysis.bounds import AnalysisError, bounds_of, executors_for
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
-from tide.analysis.premises import origins_of
+from tide.analysis.premises import Origins, origins_of
 from tide.analysis.result import Bounds, Root
 from tide.check.firmware import differences
-from tide.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation
+from tide.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation, print_verdict
 from tide.outputs import require_file, written
 from tide.programs.binaries import MissingBinaryError
 from tide.system.load import SystemFileError, load, problem_lines
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tide.system.model import System
 
 app = typer.Typer()
-MET, NOT_MET, BAD_INPUT, ABOVE = 0, 1, 2, 3
+MET, NOT_MET, BAD_INPUT, ABOVE, NO_EVIDENCE = 0, 1, 2, 3, 5
 _LOOK_AGAIN_S = 0.2
 
 
@@ -100,7 +100,7 @@ def check(
         typer.Option(
             metavar="RESULTS",
             help="File results.json of tide run, or its folder: show every observation, each of its parts and every "
-            "premise beside the bounds. With --plot as a picture. Ends with 3 if one is above its bound.",
+            "premise beside the bounds. With --plot as a picture.",
         ),
     ] = None,
     measured: Annotated[
@@ -138,7 +138,7 @@ def check(
     """Bound every chain of a system before it runs.
 
     Ends with 0 if every deadline is guaranteed, 1 if not, 2 if the system cannot be checked; with --observed 0 if every
-    observation keeps to its bound, 3 if not.
+    observation keeps to its bound, 3 if not, 5 if a chain shows nothing: it has no bound, or was not observed.
 
     Examples:
 
@@ -225,27 +225,41 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
             [f"{file}: executor '{wanted.executor}' does not fit this system; use one of: {', '.join(fitting)}"]
         )
     if wanted.observed is not None:
+        others = {
+            "--firmware": wanted.firmware is not None,
+            "--require-measured": wanted.require_measured,
+            "--compare": wanted.compare,
+            "--explain": wanted.explain is not None,
+            "--executor": wanted.executor is not None,
+        }
+        if given := next((name for name, is_given in others.items() if is_given), None):
+            raise _BadInputError([f"{given} does not go with --observed; call tide check once for each"])
         return _held_against(file, system, wanted.observed, wanted, console)
     bounds = _bounds(file, system, wanted.executor, wanted)
     every = [_bounds(file, system, each, wanted) for each in fitting] if wanted.compare else []
     if wanted.plot is not None:
         _plot(bounds, wanted.plot, wanted.explain)
-    if wanted.as_json:
-        typer.echo(json_text(bounds, every, wanted.explain))
-    else:
-        _print(system, bounds, every, wanted, console, _places(file, bounds))
     numbers = origins_of(system)
     invented = numbers.placeholders > 0  # by tide new system: nothing is guaranteed of them
     lacking = wanted.require_measured and numbers.measured < numbers.count
     differing = [] if wanted.firmware is None else differences(system, wanted.firmware)
+    met = bounds.met and not (invented or lacking or differing)
+    if wanted.as_json:
+        typer.echo(json_text(replace(bounds, met=met), every, wanted.explain, numbers))
+    else:
+        _print(system, bounds, every, wanted, console, _places(file, bounds), numbers)
     for line in differing:
         typer.echo(line, err=True)
-    return MET if bounds.met and not (invented or lacking or differing) else NOT_MET
+    return MET if met else NOT_MET
 
 
-def json_text(bounds: Bounds, compared: Sequence[Bounds] = (), explain: str | None = None) -> str:
+def json_text(
+    bounds: Bounds, compared: Sequence[Bounds] = (), explain: str | None = None, numbers: Origins | None = None
+) -> str:
     """What --json prints. explain: of this chain alone."""
     data = bounds.to_json()
+    if numbers is not None:
+        data["times"] = asdict(numbers)
     if explain is not None:
         data["chains"] = [chain for chain in data["chains"] if chain["name"] == explain]
     if compared:
@@ -274,7 +288,13 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
         _print_answers(system, data, wanted.losses, console)
     for line in [*beyond(data, wanted.losses), *(one.verdict() for one in longer(every))]:
         typer.echo(line, err=True)
-    return ABOVE if above(every) else MET
+    if above(every):
+        return ABOVE
+    without = [one for one in every if one.bound_ns is None or one.worst_ns is None]
+    for one in without:
+        what = "has no bound" if one.bound_ns is None else "was not observed"
+        typer.echo(f"chain '{one.chain}', {one.run}: {what}, so nothing is shown by it", err=True)
+    return NO_EVIDENCE if without or longer(every) else MET
 
 
 def _places(file: Path, bounds: Bounds) -> Where:
@@ -309,13 +329,20 @@ def _print_answers(system: System, data: dict[str, Any], losses: int, console: C
 
 
 def _print(
-    system: System, bounds: Bounds, every: list[Bounds], wanted: _Wanted, console: Console, where: Where
+    system: System,
+    bounds: Bounds,
+    every: list[Bounds],
+    wanted: _Wanted,
+    console: Console,
+    where: Where,
+    numbers: Origins,
 ) -> None:
     explain = wanted.explain
     if every:
-        print_whole(console, comparison_table(bounds.system, every))
+        print_verdict(bounds, console, numbers, f"the premises of executor {bounds.executor}")
+        print_whole(console, comparison_table(bounds.system, every, numbers))
     else:
-        print_bounds(bounds, console, where, wanted.every, wanted.details, origins_of(system))
+        print_bounds(bounds, console, where, wanted.every, wanted.details, numbers)
     chain = bounds.chain(explain) if explain else None
     if chain is not None:
         console.print()

@@ -42,12 +42,19 @@ def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
     return sorted(chains, key=key)
 
 
-def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None) -> RuledTable:
+def colour_of(numbers: Origins | None) -> str:
+    """A "yes" is green only where every time was measured."""
+    return "green" if numbers is not None and numbers.measured == numbers.count else "yellow"
+
+
+def bounds_table(
+    bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None
+) -> RuledTable:
     """chains: None: all. Two figures for each: from the tick of its timer, and from a change at its input."""
     headings = ("from tick", "from event", "deadline", "slack")
-    numbers = [Column(heading, right=True) for heading in headings]
+    times = [Column(heading, right=True) for heading in headings]
     title = f"{bounds.system}, executor {bounds.executor.replace('_', ', ')}: bounds in ms"
-    table = RuledTable([Column("chain", no_wrap=True), *numbers, Column("met")], title)
+    table = RuledTable([Column("chain", no_wrap=True), *times, Column("met")], title)
     for chain in bounds.chains if chains is None else chains:
         table.add_row(
             chain.name,
@@ -55,7 +62,7 @@ def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None) -> 
             milliseconds(chain.from_event_ns),
             milliseconds(chain.deadline_ns),
             "" if chain.slack_ns is None else milliseconds(chain.slack_ns),
-            Cell("yes", "green") if chain.met else Cell("no", "red"),
+            Cell("yes", colour_of(numbers)) if chain.met else Cell("no", "red"),
         )
     return table
 
@@ -76,11 +83,21 @@ def _counts_from(bounds: Bounds) -> str:
         f"The deadline counts from the tick of the timer{also}. An event between two ticks waits for the next: it is "
         "answered within a period and the bound"
     )
-    names = ", ".join(later) if len(later) <= _FEW else f"{len(later):,} chains"
-    return f"{text}, which is beyond the deadline of {names}." if later else f"{text}."
+    text += f", which is beyond the deadline of {_few(later)}." if later else "."
+    unknown = [chain.name for chain in timers if chain.bound_ns is not None and chain.from_event_ns is None]
+    if unknown:
+        text += (
+            f" Not so of {_few(unknown)}: an instance may be under way at the next tick, or the chain begins with a "
+            "message that is published on a condition."
+        )
+    return text
 
 
-def paths_table(bounds: Bounds) -> RuledTable:
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _FEW else f"{len(names):,} chains"
+
+
+def paths_table(bounds: Bounds, numbers: Origins | None = None) -> RuledTable:
     headings = ("reaction ms", "limit ms", "age ms", "limit ms")
     columns = [Column("path", no_wrap=True), *(Column(heading, right=True) for heading in headings), Column("met")]
     table = RuledTable(columns)
@@ -91,23 +108,20 @@ def paths_table(bounds: Bounds) -> RuledTable:
             "" if path.reaction_limit_ns is None else milliseconds(path.reaction_limit_ns),
             milliseconds(path.age_ns),
             "" if path.age_limit_ns is None else milliseconds(path.age_limit_ns),
-            Cell("yes", "green") if path.met else Cell("no", "red"),
+            Cell("yes" if path.is_limited else "no limit", colour_of(numbers)) if path.met else Cell("no", "red"),
         )
     return table
 
 
-def comparison_table(system: str, every: Sequence[Bounds]) -> RuledTable:
+def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | None = None) -> RuledTable:
     executors = [Column(bounds.executor.replace("_", ", "), right=True) for bounds in every]
     columns = [Column("chain", no_wrap=True), Column("deadline ms", right=True), *executors]
     table = RuledTable(columns, f"{system}: bounds in ms by executor")
     for number, chain in enumerate(every[0].chains):
-        cells = [_cell(bounds.chains[number]) for bounds in every]
+        bound = [bounds.chains[number] for bounds in every]
+        cells = [Cell(milliseconds(one.bound_ns), colour_of(numbers) if one.met else "red") for one in bound]
         table.add_row(chain.name, milliseconds(chain.deadline_ns), *cells)
     return table
-
-
-def _cell(chain: ChainBound) -> Cell:
-    return Cell(milliseconds(chain.bound_ns), "green" if chain.met else "red")
 
 
 def explanation_table(chain: ChainBound) -> RuledTable:
@@ -137,28 +151,14 @@ def print_bounds(
     the least margin. numbers: where they are from; green is an answer only where all of them were measured."""
     most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
     shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
-    late = [chain.name for chain in bounds.chains if not chain.met]
-    late += [f"path {path.name}" for path in bounds.paths if not path.met]
-    answer, colour = "every deadline is guaranteed, if the premises below hold", "yellow"
-    if late:
-        is_all = len(late) == len(bounds.chains) > 1 and not bounds.paths
-        answer, colour = f"no guarantee for{' any chain' if is_all else f': {_first(late, _NAMED)}'}", "red"
-    elif numbers is not None and numbers.placeholders:
-        answer = "no guarantee yet: with the placeholders of tide new system every deadline would be met"
-    elif numbers is not None and numbers.measured == numbers.count:
-        colour = "green"
-    console.print(f"[bold {colour}]{answer}[/]", highlight=False, soft_wrap=True)
-    if numbers is not None:
-        print_wrapped(console, numbers.text)
-    if not types_are_known():
-        print_wrapped(console, f"sizes were not held against message types: {install_of('messages')}", style="yellow")
-    print_whole(console, bounds_table(bounds, shown))
+    print_verdict(bounds, console, numbers)
+    print_whole(console, bounds_table(bounds, shown, numbers))
     if most < len(bounds.chains):
         rest = len(bounds.chains) - most
         text = f"{most} of {len(bounds.chains):,} chains, the least margin first; --all shows the other {rest:,}"
         console.print(text, highlight=False)
     if bounds.paths:
-        print_whole(console, paths_table(bounds))
+        print_whole(console, paths_table(bounds, numbers))
     for line in _reasons(bounds, where)[:most]:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     if not details and all(chain.bound_ns is None for chain in bounds.chains):
@@ -169,6 +169,25 @@ def print_bounds(
         *((one.id, one.text) for one in bounds.assumptions),
     ]
     (print_premises if details else print_premise_names)(console, premises)
+
+
+def print_verdict(
+    bounds: Bounds, console: Console, numbers: Origins | None = None, premises: str = "the premises below"
+) -> None:
+    """The answer, and what its numbers rest on. premises: where they are."""
+    late = [chain.name for chain in bounds.chains if not chain.met]
+    late += [f"path {path.name}" for path in bounds.paths if not path.met]
+    answer, colour = f"every deadline is guaranteed, if {premises} hold", colour_of(numbers)
+    if late:
+        is_all = len(late) == len(bounds.chains) > 1 and not bounds.paths
+        answer, colour = f"no guarantee for{' any chain' if is_all else f': {_first(late, _NAMED)}'}", "red"
+    elif numbers is not None and numbers.placeholders:
+        answer = "no guarantee yet: with the placeholders of tide new system every deadline would be met"
+    console.print(f"[bold {colour}]{answer}[/]", highlight=False, soft_wrap=True)
+    if numbers is not None:
+        print_wrapped(console, numbers.text)
+    if not types_are_known():
+        print_wrapped(console, f"sizes were not held against message types: {install_of('messages')}", style="yellow")
 
 
 def _reasons(bounds: Bounds, where: Where) -> list[str]:

@@ -179,6 +179,13 @@ def _deadline(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
             f"deadline of {chain.deadline_ms} ms",
             "shorten period_ms or lengthen deadline_ms",
         )
+    elif chain.deadline_from == "event" and (topic := system.condition_of(chain)):
+        yield Finding(
+            (*path, "deadline_from"),
+            f"chain '{chain.name}' begins with topic '{topic}', which is published on a condition, so no event is sure "
+            "to start it",
+            "remove deadline_from, and its deadline counts from the tick that published the topic",
+        )
     elif sum(callback.execution_ns for callback in system.path(chain)) > chain.deadline_ns:
         yield Finding(
             (*path, "deadline_ms"),

@@ -506,6 +506,12 @@ class System(_Entry):
             next(one for one in self.chain(name).callbacks if one.name == callback) for name, callback in named
         )
 
+    def condition_of(self, chain: Chain) -> str:
+        """The topic on its way that is published on a condition; empty: each of its timer's periods has an instance, or
+        each nth."""
+        sent = [before.sends_to(after) for way in self.ways(chain) for before, after in pairwise(way)]
+        return next((one.topic for one in sent if isinstance(one, Publication) and one.distance_ms is not None), "")
+
     def taken(self) -> dict[int, list[Chain]]:
         """The chains that a publication starts or continues, by the identity of the publication."""
         found: dict[int, list[Chain]] = {}
