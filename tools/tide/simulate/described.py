@@ -63,7 +63,9 @@ class _Worst:
 
     @property
     def wrong(self) -> str:
-        """The error that the runs revealed; empty: none."""
+        """The error that the runs revealed, or that they say nothing of it; empty: neither."""
+        if self.limit_ns is not None and self.worst_ns < 0:
+            return "never seen to end"
         return "above its bound" if self.is_above else "late" if self.is_late else ""
 
     @property
@@ -73,8 +75,6 @@ class _Worst:
             return f"[red]{self.wrong}[/]"
         if self.limit_ns is None:
             return ""
-        if self.worst_ns < 0:
-            return "[yellow]never began[/]"
         is_bounded = self.bound_ns is not None and self.bound_ns <= self.limit_ns
         return "in time" if is_bounded else "[yellow]in time[/]"
 
@@ -148,7 +148,7 @@ class Outcome:
 
     @property
     def bad(self) -> list[str]:
-        """Chains and paths that were late, lost or above their bound."""
+        """Chains and paths that were late, lost, above their bound, or not seen."""
         every: tuple[Seen | SeenPath, ...] = (*self.seen, *self.paths)
         return [f"{one.name} ({one.wrong})" for one in every if one.wrong]
 
@@ -290,8 +290,7 @@ def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
 
 def print_outcome(outcome: Outcome, numbers: Origins, console: Console) -> None:
     runs = f"in {outcome.runs} runs in virtual time"
-    every = "every instance" if all(one.ended for one in outcome.seen) else "every instance that began"
-    answer = f"not met {runs}: {', '.join(outcome.bad)}" if outcome.bad else f"{every} was in time {runs}"
+    answer = f"not met {runs}: {', '.join(outcome.bad)}" if outcome.bad else f"every instance was in time {runs}"
     print_wrapped(console, answer, style="bold red" if outcome.bad else "bold")
     print_wrapped(console, numbers.text)
     by_board = any(one.until is not None for one in outcome.seen)
