@@ -86,7 +86,7 @@ def _status(view: View) -> int:
         return NOT_MET
     if any(row.above for row in rows):
         return ABOVE_BOUND
-    return MET if all(row.instances or row.state == "unseen" for row in rows) else NO_EVIDENCE
+    return MET if all(row.instances for row in rows) else NO_EVIDENCE
 
 
 def _views(session: Session, every_s: float, count: int) -> Iterator[View]:

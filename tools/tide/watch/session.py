@@ -429,14 +429,17 @@ def _client_row(agent: AgentTold, key: str) -> ClientRow:
 _MOST = 64  # chains in one message
 _DEPTH = 10
 _UNITS = 1e6
-_NUMBER = {"ok": DiagnosticStatus.OK, "warning": DiagnosticStatus.WARN, "error": DiagnosticStatus.ERROR}
+_NUMBER = {"error": DiagnosticStatus.ERROR, "warning": DiagnosticStatus.WARN, "stale": DiagnosticStatus.STALE}
+_NUMBER |= {"ok": DiagnosticStatus.OK}  # the worst first
 
 
 def level_of(row: ChainRow) -> str:
-    """A chain that has not begun is not an error."""
+    """A chain that has not begun is not an error, and one of which nothing was measured is not ok."""
     if row.verdict == State.NOT_MET or row.state in ("silent", "gone"):
         return "error"
-    return "warning" if row.verdict == State.VOID or row.state == "refused" else "ok"
+    if row.verdict == State.VOID or row.state == "refused":
+        return "warning"
+    return "ok" if row.verdict else "stale"
 
 
 def message_of(row: ChainRow) -> str:
@@ -456,16 +459,18 @@ class Warnings:
     def publish(self, view: View) -> None:
         """The worst chains first; the first status counts all."""
         levels = [(level_of(row), row) for row in view.chains]
-        worst = sorted(levels, key=lambda pair: -_NUMBER[pair[0]][0])
+        worst = sorted(levels, key=lambda pair: list(_NUMBER).index(pair[0]))
         array = DiagnosticArray()
         now_ns = time.time_ns()
         array.header.stamp.sec, array.header.stamp.nanosec = divmod(now_ns, 1_000_000_000)
-        bad = sum(level != "ok" for level, _ in levels)
+        bad, unknown = (sum(level in which for level, _ in levels) for which in (("error", "warning"), ("stale",)))
+        words = [f"{bad} of {len(levels)} chains are not as they should"] if bad else []
+        words += [f"nothing was measured of {unknown} of {len(levels)} chains"] if unknown else []
         array.status.append(
             DiagnosticStatus(
-                level=DiagnosticStatus.WARN if bad else DiagnosticStatus.OK,
+                level=DiagnosticStatus.WARN if bad else DiagnosticStatus.STALE if unknown else DiagnosticStatus.OK,
                 name=OWN,
-                message=f"{bad} of {len(levels)} chains are not as they should" if bad else f"{len(levels)} chains",
+                message="; ".join(words) or f"{len(levels)} chains",
                 hardware_id=view.system,
             )
         )
