@@ -107,10 +107,15 @@ class Robot:
         client.say("start")
 
 
-def answer(node: Host, delay_s: float = 0.0, topic: str = "/answered") -> None:
+def answer(
+    node: Host, delay_s: float = 0.0, topic: str = "/answered", wanted: Callable[[], bool] = lambda: True
+) -> None:
+    """wanted: whether this message is answered; asked for each."""
     publisher = node.publisher(String, topic, quality(True, 10))
 
     def take(message: String) -> None:
+        if not wanted():
+            return
         time.sleep(delay_s)  # clock: the watched latency
         with contextlib.suppress(RCLError):  # at the end of the test
             publisher.publish(message)
@@ -188,6 +193,30 @@ def test_a_missed_deadline_is_a_warning_for_others(children: Children, tmp_path:
         own = watch.until(lambda view: bool(view["agents"]), "the agent")
         assert own["programs"] == [], "its own words are not those of another program"
         assert watch.child.process.wait() == 1
+
+
+def test_a_node_that_answers_every_tenth_message_is_red_within_two_seconds(children: Children, tmp_path: Path) -> None:
+    """Two seconds of the board: as many messages as it sends in them, however busy the machine is."""
+    taken, since = 0, 0
+
+    def wanted() -> bool:
+        nonlocal taken
+        taken += 1
+        return not since or (taken - since) % 10 == 0
+
+    with host(DOMAIN) as node:
+        robot = Robot(children, tmp_path)
+        robot.start_agent()
+        answer(node, wanted=wanted)
+        robot.start_client()
+        watch = Watch(children, described(tmp_path, deadline=PERIOD_MS))
+        well = watch.until(
+            lambda view: chain(view)["instances"] > 20 and chain(view)["verdict"] != "not met", "answers"
+        )
+        before, since = chain(well)["unanswered"], taken
+        red = chain(watch.until(lambda view: chain(view)["unanswered"] > before, "a missing answer"))
+        assert taken - since <= 2000 // PERIOD_MS, f"seen after {taken - since} messages"
+        assert red["verdict"] == "not met" and re.match(r"\d+ unanswered", red["reasons"][0])
 
 
 def test_what_cannot_be_measured_is_said(children: Children, tmp_path: Path) -> None:
