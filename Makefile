@@ -110,7 +110,7 @@ firmware: ## build all Cortex-M7 and M4F libraries and images
 sizes: firmware ## print flash and RAM of the Cortex-M builds, against the last recorded ones
 	@.venv/bin/python scripts/sizes.py
 
-lines: ## print lines of code by module, and what grew since the commit SINCE (default: a week ago)
+lines: ## print lines of code by module, and what grew since the commit SINCE (default: that of the day before)
 	@.venv/bin/python scripts/rooms.py --lines $(SINCE)
 
 check: build-asan ## formats, linters, types, as the gate has them (make test-analyzer: everything)

@@ -3,7 +3,7 @@
 
     .venv/bin/python scripts/rooms.py             every arrow that scripts/rooms.toml does not allow, and every circle
     .venv/bin/python scripts/rooms.py --mermaid   the picture in docs/internals/README.md
-    .venv/bin/python scripts/rooms.py --lines [COMMIT]   lines by module, beside those of the commit, or of a week ago
+    .venv/bin/python scripts/rooms.py --lines [COMMIT]   lines by module, then (or the day before) and now
 
 Exit status 1 if an arrow is not allowed, or if files or folders use each other in a circle."""
 
@@ -221,14 +221,17 @@ def _components(graph: dict[str, set[str]]) -> Iterator[list[str]]:
     return iter(found)
 
 
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def lines(commit: str = "") -> dict[str, int]:
     """Lines of code by module, of a commit or of this tree. Data and pages do not count."""
     counted = ["*.c", "*.h", "*.cpp", "*.hpp", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt", "*Makefile"]
-    empty = subprocess.run(["git", "hash-object", "-t", "tree", "/dev/null"], cwd=ROOT, capture_output=True, text=True)
-    command = ["git", "diff", "--numstat", "--no-renames", empty.stdout.strip(), *([commit] if commit else [])]
-    done = subprocess.run([*command, "--", *counted], cwd=ROOT, capture_output=True, text=True, check=True)
+    empty = _git("hash-object", "-t", "tree", "/dev/null")
+    done = _git("diff", "--numstat", "--no-renames", empty, *([commit] if commit else []), "--", *counted)
     count: Counter[str] = Counter()
-    for row in done.stdout.splitlines():
+    for row in done.splitlines():
         added, _, name = row.split("\t")
         parts = name.split("/")
         count["/".join(parts[: 2 if len(parts) > 2 and parts[0] in _PARTED else 1]) if len(parts) > 1 else "."] += int(
@@ -237,19 +240,19 @@ def lines(commit: str = "") -> dict[str, int]:
     return count
 
 
-def _a_week_ago() -> str:
-    """The last commit before that, or the first one."""
-    for words in (["-1", "--before=1.week", "HEAD"], ["--max-parents=0", "HEAD"]):
-        done = subprocess.run(["git", "rev-list", *words], cwd=ROOT, capture_output=True, text=True, check=True)
-        if done.stdout:
-            return done.stdout.split()[0]
-    return "HEAD"
+def _the_day_before() -> str:
+    """The newest commit of the main line that is a day older than this one; without one (a shallow clone), the oldest.
+    Not a week: the first commits of a young project are no whole tree, and everything would have grown."""
+    committed = int(_git("log", "-1", "--format=%ct"))
+    older = _git("rev-list", "-1", "--first-parent", f"--before={committed - 86_400}", "HEAD")
+    return older or _git("rev-list", "--first-parent", "HEAD").split()[-1]
 
 
 def print_lines(commit: str) -> None:
     """What grew stands first."""
     now, before = lines(), lines(commit)
-    print(f"lines of code   {'now':>8} {'at ' + commit[:12]:>16} {'grew by':>8}")
+    head = _git("log", "-1", "--format=%cd %h", "--date=format:%m-%d", commit)
+    print(f"{'lines of code':<15} {'now':>8} {head:>16} {'grew by':>8}")
     for name in sorted({*now, *before}, key=lambda one: (before.get(one, 0) - now.get(one, 0), one)):
         print(
             f"{name:<15} {now.get(name, 0):>8} {before.get(name, 0):>16} {now.get(name, 0) - before.get(name, 0):>+8}"
@@ -270,7 +273,7 @@ def mermaid(found: House) -> str:
 
 def main() -> int:
     if "--lines" in sys.argv:
-        print_lines(next(iter(sys.argv[2:]), "") or _a_week_ago())
+        print_lines(next(iter(sys.argv[2:]), "") or _the_day_before())
         return 0
     found = house()
     if "--mermaid" in sys.argv:
