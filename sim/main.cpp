@@ -33,13 +33,12 @@ constexpr const char *kUsage =
     "  tide-sim [MODE] --seed N [--show] [--trace FILE]\n"
     "  tide-sim [MODE] --seeds FIRST..LAST\n"
     "  tide-sim [host] --serve\n"
-    "  tide-sim host|pong WORD ...\n"
+    "  tide-sim host WORD ...\n"
     "\n"
     "Modes; without one, boards with their lines and agents are simulated:\n"
     "  host              chains on executors of several lanes in one process; `tide-sim host --help` has its words\n"
     "  overload          boards whose lanes have budgets, some of them overloaded, beside the bounds of the others\n"
     "  actions           a board on rclc with actions and services: lost frames, cut lines, agents that die\n"
-    "  pong              the pings and pongs of the budget-based executor; `tide-sim pong --help` has its words\n"
     "\n"
     "  PLAN              lines of name = value; NAME=VALUE overrides them; see sim/README.md\n"
     "  --systems LIST    executors to run the plan with: tide,batch,readyset,tide-preemptive,limit; default: the "
@@ -529,18 +528,6 @@ int run_actions(const Arguments &arguments) {
 }
 #endif
 
-// ---- pong ----
-
-int run_pong(const Arguments &arguments) {
-  pong_plan_t plan;
-  std::vector<std::string> words = arguments.words;
-  std::vector<char *> pointers = pointers_to(words);
-  if (const char *wrong = pong_plan_read(&plan, static_cast<int>(pointers.size()), pointers.data()))
-    throw std::invalid_argument(wrong);
-  pong_plan_print(&plan, "sim", play_pong(plan).data());
-  return 0;
-}
-
 // ---- the program ----
 
 struct Mode {
@@ -559,7 +546,6 @@ constexpr Mode kModes[] = {
 #ifdef TIDE_SIM_ACTIONS
     {"actions", "--seed --seeds", run_actions, fail_actions, nullptr, nullptr},
 #endif
-    {"pong", "", run_pong, nullptr, nullptr, pong_plan_help},
 };
 
 int run_campaign(const Mode &mode, const std::string &range) {

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import json
-import re
 import stat
-import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,7 @@ from jsonschema import validate
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.report.results import Row
-from tide_lab.programs import find_binary
-from tide_lab.reproduce.budget import (
-    BUDGET_CASES,
-    PLACES,
-    SOURCE,
-    BudgetError,
-    BudgetResult,
-    _kept_busy,
-    points,
-    reproduce_budget,
-    run_point,
-)
+from tide_lab.reproduce.budget import BUDGET_CASES, SOURCE, Lane, points, reproduce_budget
 
 PINGS = 200
 SCHEMA = {
@@ -37,7 +24,7 @@ SCHEMA = {
     "properties": {
         "schema": {"const": 1},
         "case": {"enum": list(BUDGET_CASES)},
-        "on": {"enum": ["sim", "native"]},
+        "on": {"const": "sim"},
         "source": {"const": SOURCE},
         "findings": {
             "type": "array",
@@ -78,8 +65,11 @@ def test_the_published_findings_hold_in_virtual_time(name: str, tmp_path: Path, 
     assert "holds (paper)" in shown
     assert "holds (here)" in shown
     if name == "budget-fifo-vs-sporadic":
-        assert measured(data, "sporadic", "hprt_replies") == [20 * tenth for tenth in range(1, 10)]
-        assert measured(data, "sporadic", "hprt_cpu_percent") == pytest.approx([10 * tenth for tenth in range(1, 10)])
+        assert measured(data, "sporadic", "hprt_replies") == pytest.approx(
+            [20 * tenth for tenth in range(1, 10)], abs=1
+        )
+        tenths = [10 * tenth for tenth in range(1, 10)]
+        assert measured(data, "sporadic", "hprt_cpu_percent") == pytest.approx(tenths, abs=0.5)
         assert measured(data, "fifo", "lpbe_replies") == [0] * 9
         assert measured(data, "two-budgets", "lpbe_replies")[:6] == pytest.approx([60] * 6, abs=1)
     else:
@@ -88,119 +78,48 @@ def test_the_published_findings_hold_in_virtual_time(name: str, tmp_path: Path, 
         )
 
 
-def test_a_finding_that_fails_is_said_and_is_a_failure(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
-    program = tmp_path / "tide-sim"
-    program.write_text(
-        """#!/bin/sh
-printf '{"duration_ns": 2000000000, "lanes": ['
-for word; do
-  name=${word#lane=}
-  test "$name" = "$word" && continue
-  printf '%s{"name": "%s", "replies": 7, "cpu_ns": 70000000}' "$comma" "${name%%,*}"
-  comma=", "
-done
-echo ']}'
-""",
-        encoding="utf-8",
-    )
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
-    with pytest.raises(typer.Exit) as ended:
-        reproduce_budget("budget-work-conserving", PINGS, tmp_path / "out", "sim")
-    assert ended.value.exit_code == 1
-    assert "does not hold (paper): the longer LPBE sleeps" in capsys.readouterr().out
+def _answering(*violations: str) -> str:
+    """A shell command that answers a plan of two lanes."""
+    answer = {"chains": [[1, 1, 0]] * 2, "violations": violations, "recorded": [[[0, 0, 1]]] * 2}
+    return f"printf '%s\\n' '{json.dumps(answer)}'"
 
 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("echo nothing", "printed no results"),
-        ("echo '{}'", "printed no results"),
-        ("echo 'no right to do so' >&2; exit 1", "no right to do so"),
-        ("exit 3", "ended with status 3"),
+        (_answering(), "does not hold (paper): the longer LPBE sleeps"),
+        (_answering("late"), "a rule was broken: late"),
+        ("exit 3", "tide-sim ended with status 3"),
     ],
 )
-def test_a_program_that_fails(body: str, said: str, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
-    program = tmp_path / "budget_pong"
-    program.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+def test_a_finding_or_a_run_that_fails(body: str, said: str, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    program = tmp_path / "tide-sim"
+    program.write_text(f"#!/bin/sh\nwhile read -r plan; do {body}; done\n", encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
+    lanes = (Lane("hprt"), Lane("lpbe"))
+    case = BUDGET_CASES["budget-work-conserving"]
+    systems = {"sporadic": lambda _: lanes, "two-budgets": lambda _: lanes}
+    monkeypatch.setitem(BUDGET_CASES, case.name, replace(case, systems=systems, findings=case.findings[:1]))
     with pytest.raises(typer.Exit) as ended:
-        reproduce_budget("budget-work-conserving", PINGS, tmp_path / "out", "native")
+        reproduce_budget(case.name, PINGS, tmp_path / "out", "sim")
+    told = capsys.readouterr()
     assert ended.value.exit_code == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
-
-
-def test_threads_of_this_machine_answer_or_say_what_they_lack() -> None:
-    case = BUDGET_CASES["budget-fifo-vs-sporadic"]
-    try:
-        rows = list(run_point(case, "native", "two-budgets", 30, 20))
-    except BudgetError as refused:
-        assert "cap_sys_nice" in str(refused)
-        return
-    found = {row.metric: row.measured for row in rows}
-    assert {"hprt_replies", "lpbe_replies", "bulk_replies"} <= set(found)
-    assert all(value is not None and 0 <= value <= 100 for value in found.values())
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["lane=hprt,60,130/100,6"], "lane=hprt,60,130/100,6': its budget is .* at most the period"),
-        (["lane=hprt,60,30/100,60"], "its budget is .* below the priority"),
-        (["lane=hprt,60", "cpu=1000"], "cpu=1000: this program may not use such a processor"),
-        (["lane=hprt"], "a lane is NAME,PRIORITY"),
-        ([], "there is no lane"),
-    ],
-)
-def test_the_program_says_what_is_wrong_with_its_words(words: list[str], said: str) -> None:
-    done = subprocess.run([str(find_binary("budget_pong")), *words], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.match(f"budget_pong: .*{said}", done.stderr), done.stderr
+    assert said in told.out + told.err
 
 
 def test_it_refuses_other_places(tmp_path: Path, capsys: Any) -> None:
     with pytest.raises(typer.Exit) as ended:
         reproduce_budget("budget-work-conserving", PINGS, tmp_path, "board")
     assert ended.value.exit_code == 2
-    assert PLACES in capsys.readouterr().err
-
-
-def test_a_lane_that_sleeps_is_not_for_the_board(tmp_path: Path, capsys: Any) -> None:
-    with pytest.raises(typer.Exit) as ended:
-        reproduce_budget("budget-work-conserving", PINGS, tmp_path, "qemu")
-    assert ended.value.exit_code == 2
-    assert "would keep the stack" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("charged", "waits", "holds"), [(29.5, 3, True), (28.5, 3, False), (20.0, 60, True)])
-def test_the_charge_is_judged_where_pings_came(charged: float, waits: int, holds: bool) -> None:
-    result = BudgetResult(BUDGET_CASES["budget-fifo-vs-sporadic"], "qemu", PINGS)
-    for metric, value in (("charged_percent", charged), ("waits", waits), ("replies", 60)):
-        for x, kept in ((30, value), (60, {"charged_percent": 60.0, "waits": 0, "replies": 120}[metric])):
-            row = {"budget_percent": x}
-            result.rows.append(
-                Row(system="sporadic", x=row, metric=f"hprt_{metric}", published=None, measured=kept, samples=PINGS)
-            )
-    ((finding, verdict),) = result._charged()
-    assert verdict == holds
-    assert ("had to wait for pings in sporadic 30" in finding.text) == (waits > 5.6)
-
-
-def test_a_run_in_which_ping_was_late_is_played_again() -> None:
-    plays = [{"lanes": [{"activations": waits, "replies": 100}]} for waits in (40, 20, 30)]
-    assert _kept_busy(iter(plays).__next__)["lanes"][0]["activations"] == 20
-    plays = [{"lanes": [{"activations": waits, "replies": 100}]} for waits in (40, 6, 1)]
-    assert _kept_busy(iter(plays).__next__)["lanes"][0]["activations"] == 6
+    assert "--on does not take 'board'" in capsys.readouterr().err
 
 
 def test_the_command_knows_them(tmp_path: Path) -> None:
     words = ["lab", "reproduce", "budget-work-conserving", "--samples", "10", "--on", "board", "--out", str(tmp_path)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 2
-    assert f"--on does not take 'board'; it takes {PLACES}" in done.output
+    assert "--on does not take 'board'" in done.output
 
 
 def test_a_constant_system_runs_once() -> None:

@@ -721,6 +721,8 @@ void Client::execute(Callback &callback, const tide_callback_t &runs) {
     left -= before + held;
   }
   Task::current()->execute(left);
+  const Time woken = machine_.engine().now() + callback.plan->sleep;
+  if (callback.plan->sleep > 0) Task::current()->block(woken);
 }
 
 void Client::hold(Callback &callback, const tide_callback_t &runs, Lock &lock, Time duration) {

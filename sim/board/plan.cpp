@@ -129,6 +129,7 @@ void visit(Settings &settings, CallbackPlan &callback) {
   settings.text("name", callback.name);
   settings.text("on", callback.on);
   settings.time("execution_us", callback.execution);
+  settings.time("sleep_us", callback.sleep);
   settings.number("level", callback.level, 0u, 126u);
   settings.number("group", callback.group, 0u, 1000u);
   settings.number("server", callback.server, 0u, 100'000u);

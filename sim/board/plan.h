@@ -40,6 +40,7 @@ struct CallbackPlan {
   std::string on =
       "host";  // name of its board; or host, with the number of an executor in `hosts` (without a number: own core)
   Time execution = 0;
+  Time sleep = 0;      // on a board: after its execution, without using the core
   unsigned level = 0;  // level of its chain on the board
   unsigned group = 0;  // on a board: callbacks with the same number form an exclusive group; 0: none
   // On the host: callbacks with the same number are one server, which does not overlap itself; 0: its own server.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without a board: sim/workloads/host_chains, chains on executors of one process, with a core for each lane; also the
-// experiments with budgets.
+// Without a board: sim/workloads/host_chains, chains on executors of one process, with a core for each lane.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,6 @@
 #include <vector>
 
 #include "sim/engine/engine.h"
-#include "sim/workloads/budgets/plan.h"
 #include "sim/workloads/host_chains/program.h"
 
 namespace tide::sim {
@@ -46,9 +44,5 @@ HostResult simulate_host(const plan_t &plan, const HostOptions &options);
 // A random system, determined by the seed.
 plan_t draw_host_plan(uint64_t seed);
 std::string write_host_plan(const plan_t &plan);
-
-// The experiment of sim/workloads/budgets/plan.h in virtual time, on one core, on which only the lanes take time. One
-// result per lane.
-std::vector<lane_result_t> play_pong(const pong_plan_t &plan);
 
 }  // namespace tide::sim

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiments of the budget-based executor: Staschulat, Lange, Dasari, "Budget-based real-time Executor for
-Micro-ROS" (2021), section IV. Pings come every 10 ms on each lane, a lane works 10 ms for each and answers; priorities,
-replenishment period (100 ms) and maximum replenishments (100) as there. The figures show no numbers, so the counts here
-are compared with the statements of the text."""
+Micro-ROS" (2021), section IV, on the shipped path in virtual time: a node publishes a ping every 10 ms for each lane of
+a board, which works 10 ms for it; replenishment period (100 ms) and maximum replenishments (100) as there. The figures
+show no numbers, so the counts here are compared with the statements of the text."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,25 +19,30 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide.outputs import results_folder
+from tide.play.server import Server, ServerError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
-from tide.report.results import Machine, Row
-from tide.run.machine import describe
+from tide.report.results import Row
 from tide.terminal.style import empty_table, print_whole
-from tide_lab.programs import find_binary
 from tide_lab.style import INK, PLOT_STYLE
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
-PROGRAMS = {"sim": "tide-sim pong", "native": "budget_pong"}
-# Systems that run through the agent and ROS 2; true: the topics are reliable.
-EXECUTORS = {"executor": False, "executor-reliable": True, "qemu": False, "qemu-reliable": True}
-PLACES = "sim, native, executor, executor-reliable, qemu or qemu-reliable"
-PING_MS = 10
-TRIES = 3
+PING_MS, PERIOD_MS = 10, 100
+_SETTLE_S = 60  # for pings that wait in queues at the end
 
 
 class BudgetError(Exception):
-    """The program refused its arguments or failed; the text is its message."""
+    """A run broke a rule; the text is its message."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """budget_percent: of its period; 0: none, so that only priorities count. sleep_percent: of the work for a ping,
+    which then takes no processor time."""
+
+    name: str
+    budget_percent: int = 0
+    sleep_percent: int = 0
 
 
 # Replies of each lane by system and x: replies[system][lane][x].
@@ -62,7 +65,7 @@ class BudgetCase:
     quantity: str
     axis: str
     values: tuple[int, ...]
-    systems: Mapping[str, Callable[[int], tuple[str, ...]]]  # the arguments for the lanes at a value
+    systems: Mapping[str, Callable[[int], tuple[Lane, ...]]]  # the lanes at a value, the most urgent one first
     constant: frozenset[str]  # systems that do not depend on the value, so they run once
     findings: tuple[Finding, ...]
 
@@ -93,9 +96,9 @@ FIFO_VS_SPORADIC = BudgetCase(
     "budget of the high-priority lane (HPRT), % of its period",
     (10, 20, 30, 40, 50, 60, 70, 80, 90),
     {
-        "sporadic": lambda budget: (f"hprt,60,{budget}/100,6", "lpbe,50"),
-        "fifo": lambda _: ("hprt,60", "lpbe,50"),
-        "two-budgets": lambda budget: (f"hprt,60,{budget}/100,6", "lpbe,50,30/100,5", "bulk,40"),
+        "sporadic": lambda budget: (Lane("hprt", budget), Lane("lpbe")),
+        "fifo": lambda _: (Lane("hprt"), Lane("lpbe")),
+        "two-budgets": lambda budget: (Lane("hprt", budget), Lane("lpbe", 30), Lane("bulk")),
     },
     frozenset({"fifo"}),
     (
@@ -131,8 +134,8 @@ WORK_CONSERVING = BudgetCase(
     "part of its work that the low-priority lane (LPBE) sleeps, %",
     (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
     {
-        "sporadic": lambda sleep: ("hprt,60,30/100,10", f"lpbe,50,sleep={sleep}"),
-        "two-budgets": lambda sleep: ("hprt,60,30/100,10", "second,55,20/100,9", f"lpbe,50,sleep={sleep}"),
+        "sporadic": lambda sleep: (Lane("hprt", 30), Lane("lpbe", 0, sleep)),
+        "two-budgets": lambda sleep: (Lane("hprt", 30), Lane("second", 20), Lane("lpbe", 0, sleep)),
     },
     frozenset(),
     (
@@ -167,9 +170,7 @@ BUDGET_CASES = {case.name: case for case in (FIFO_VS_SPORADIC, WORK_CONSERVING)}
 @dataclass
 class BudgetResult:
     case: BudgetCase
-    on: str
     pings: int
-    machine: Machine | None = None
     rows: list[Row] = field(default_factory=list)
 
     @property
@@ -183,46 +184,17 @@ class BudgetResult:
         return found
 
     def findings(self) -> list[tuple[Finding, bool]]:
-        found = [(finding, finding.holds(self.replies, self._served())) for finding in self.case.findings]
-        return [*found, *self._charged()]
-
-    def _served(self) -> int:
-        """Pings that the whole processor can answer. On the board, where interrupts of the line take time, the pings
-        answered by a lane that runs alone."""
-        alone = self.replies.get("fifo", {}).get("hprt", {})
-        return max(alone.values()) if self.on.startswith("qemu") and alone else self.pings
-
-    def _charged(self) -> list[tuple[Finding, bool]]:
-        """Time charged to the most urgent lane by the board in cases where it always had a ping. Best-effort pings
-        reach the emulator in bursts, of which a queue of four keeps the last ones."""
-        fixed = None if self.case.quantity == "budget_percent" else 30.0
-        told = {(row.system, row.x[self.case.quantity], row.metric): float(row.measured or 0) for row in self.rows}
-        off: list[tuple[str, float]] = []
-        idle: list[tuple[str, float]] = []
-        for (system, x, metric), charged in told.items():
-            if metric != "hprt_charged_percent":
-                continue
-            waits = told[system, x, "hprt_waits"] > waits_allowed(told[system, x, "hprt_replies"])
-            (idle if waits else off).append((f"{system} {x:g}", abs(charged / (fixed or x) - 1)))
-        if not off and not idle:
-            return []
-        worst = max((amount for _, amount in off), default=1.0)
-        text = f"HPRT is charged for its budget, by the board's own account: off by at most {100 * worst:.1f} % (3 %)"
-        if idle:
-            text += f"; it had to wait for pings in {', '.join(where for where, _ in idle)}"
-        return [(Finding(text, False, lambda *_: True), worst <= 0.03)]
+        return [(finding, finding.holds(self.replies, self.pings)) for finding in self.case.findings]
 
     def to_json(self) -> str:
         data: dict[str, Any] = {
             "schema": 1,
             "case": self.case.name,
-            "on": self.on,
+            "on": "sim",
             "seed": 0,  # nothing is drawn at random
             "source": SOURCE,
-            "command": f"tide lab reproduce {self.case.name} --samples {self.pings} --on {self.on}",
+            "command": f"tide lab reproduce {self.case.name} --samples {self.pings}",
         }
-        if self.machine is not None:
-            data["machine"] = self.machine.model_dump()
         data["findings"] = [
             {"text": finding.text, "published": finding.published, "holds": holds} for finding, holds in self.findings()
         ]
@@ -239,63 +211,37 @@ def points(case: BudgetCase) -> list[tuple[str, int]]:
     ]
 
 
-def _play(lanes: tuple[str, ...], on: str, pings: int) -> dict[str, Any]:
-    from tide.programs.child import RunError
-    from tide.programs.domain import ros_domain
-    from tide_lab.reproduce.budget_executor import play, play_on_board
-
-    try:
-        if on.startswith("qemu"):
-            data = _kept_busy(lambda: play_on_board(lanes, pings, PING_MS, EXECUTORS[on], ros_domain()))
-        else:
-            data = play(lanes, pings, PING_MS, EXECUTORS[on], ros_domain())
-    except RunError as error:
-        raise BudgetError(str(error)) from None
-    for lane in data["lanes"]:
-        lane["replies"] = lane["answers"]
-    return data
-
-
-def waits_allowed(replies: float) -> float:
-    """Tolerated waiting for pings: with more, a lane lacks work rather than budget. Includes the wait for the first
-    ping and some waiting at a start."""
-    return 5 + 0.01 * replies
+def plan_of(lanes: tuple[Lane, ...], pings: int) -> str:
+    """One run for `tide-sim --serve` (sim/board/plan.h)."""
+    settings = ["record=true", "system=pong", "lanes=2", f"periods={pings}", f"settle_us={_SETTLE_S}000000"]
+    for level, lane in enumerate(reversed(lanes), 1):
+        name, sleep_us = lane.name, PING_MS * 10 * lane.sleep_percent
+        work = f"execution_us={PING_MS * 1000 - sleep_us} sleep_us={sleep_us}"
+        budget = f" budget_us={PERIOD_MS * 10 * lane.budget_percent} budget_period_us={PERIOD_MS * 1000}"
+        settings += [
+            f"callback=name={name}_ping period_us={PING_MS * 1000}",
+            f"callback=name={name} on=pong level={level} {work}{budget if lane.budget_percent else ''}",
+            f"message=name={name} from={name}_ping to={name} bytes=8 reliable=false",
+            f"path=name={name} callbacks={name}_ping,{name}",
+        ]
+    return ";".join(settings)
 
 
-def _kept_busy(play: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Repeats the run, at most twice, if other programs delayed Ping; returns the run with the shortest wait."""
-    best: dict[str, Any] | None = None
-    for _ in range(TRIES):
-        data = play()
-        first = data["lanes"][0]
-        if best is None or first["activations"] < best["lanes"][0]["activations"]:
-            best = data
-        if first["activations"] <= waits_allowed(first["replies"]):
-            break
-    assert best is not None
-    return best
-
-
-def _run_program(lanes: tuple[str, ...], on: str, pings: int) -> dict[str, Any]:
-    words = [f"lane={lane}" for lane in lanes]
-    place = [f"cpu={max(os.sched_getaffinity(0))}"] if on == "native" else []  # the first one has the interrupts
-    seconds = pings * PING_MS / 1000
-    return _call(on, [*place, f"seconds={seconds:g}", f"ping_ms={PING_MS}", f"work_ms={PING_MS}", *words])
-
-
-def run_point(case: BudgetCase, on: str, system: str, value: int, pings: int) -> Iterator[Row]:
+def run_point(server: Server, case: BudgetCase, system: str, value: int, pings: int) -> Iterator[Row]:
+    """The pings that each lane has served by the end of the last period."""
     lanes = case.systems[system](value)
-    data = _play(lanes, on, pings) if on in EXECUTORS else _run_program(lanes, on, pings)
+    played = server.play(plan_of(lanes, pings))
+    if played.violations:
+        raise BudgetError(f"a rule was broken: {played.violations[0]}")
+    replies = {}
+    for lane, instances in zip(reversed(lanes), played.recorded, strict=True):
+        end_ns = instances[0][0] + pings * PING_MS * 1_000_000
+        replies[lane.name] = sum(0 <= ended_ns <= end_ns for _, _, ended_ns in instances)
     for x in case.values if system in case.constant else (value,):
-        for lane in data["lanes"]:
-            yield _row(case, system, x, f"{lane['name']}_replies", lane["replies"], pings)
-            yield _row(
-                case, system, x, f"{lane['name']}_cpu_percent", 100 * lane["cpu_ns"] / data["duration_ns"], pings
-            )
-            if on.startswith("qemu") and lane["budget_ns"]:
-                charged = 100 * lane["used_ns"] / data["duration_ns"]
-                yield _row(case, system, x, f"{lane['name']}_charged_percent", charged, pings)
-                yield _row(case, system, x, f"{lane['name']}_waits", lane["activations"], pings)
+        for lane in lanes:
+            yield _row(case, system, x, f"{lane.name}_replies", replies[lane.name], pings)
+            cpu_percent = replies[lane.name] * (100 - lane.sleep_percent) / pings
+            yield _row(case, system, x, f"{lane.name}_cpu_percent", cpu_percent, pings)
 
 
 def _row(case: BudgetCase, system: str, x: int, metric: str, value: float, pings: int) -> Row:
@@ -309,22 +255,6 @@ def _row(case: BudgetCase, system: str, x: int, metric: str, value: float, pings
     )
 
 
-def _call(on: str, words: list[str]) -> dict[str, Any]:
-    name, *mode = PROGRAMS[on].split()
-    command = [str(find_binary(name)), *mode, *words]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        raise BudgetError(lines[-1] if lines else f"{name} ended with status {done.returncode}")
-    try:
-        data: dict[str, Any] = json.loads(done.stdout)
-        if len(data["lanes"]) != sum(word.startswith("lane=") for word in words):
-            raise ValueError("lanes")
-    except (ValueError, KeyError, TypeError):
-        raise BudgetError(f"{name} printed no results; is it of this source tree?") from None
-    return data
-
-
 # ---- the command ----
 # `tide lab reproduce budget-fifo-vs-sporadic | budget-work-conserving`: run, print, draw.
 
@@ -334,20 +264,17 @@ _COLOURS = {"hprt": "#0072B2", "lpbe": "#D55E00", "bulk": "#009E73", "second": "
 
 def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
     """Prints a table and the findings; writes results.json and replies.png. Status 1 when a finding does not hold."""
-    if on not in (*PROGRAMS, *EXECUTORS):
-        _fail(f"--on does not take '{on}'; it takes {PLACES}", 2)
-    case = BUDGET_CASES[name]
-    if on.startswith("qemu") and case.quantity != "budget_percent":
-        _fail(f"{name} does not run on the board: a lane that sleeps would keep the stack that all lanes share", 2)
-    folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
+    if on != "sim":
+        _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
+    folder = out or Path("results") / name
     try:
         with terminable(), results_folder(folder, ("results.json", "replies.png")) as place:
-            result = _run(case, on, pings)
+            result = _run(BUDGET_CASES[name], pings)
             _report(result, place)
         Console(emoji=False).print(
             f"{folder}/: results.json, replies.png", highlight=False, markup=False, soft_wrap=True
         )
-    except (BudgetError, MissingBinaryError, OSError) as error:
+    except (BudgetError, ServerError, MissingBinaryError, OSError) as error:
         _fail(str(error), 1)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
@@ -360,16 +287,17 @@ def _fail(text: str, status: int) -> None:
     raise typer.Exit(status) from None
 
 
-def _run(case: BudgetCase, on: str, pings: int) -> BudgetResult:
+def _run(case: BudgetCase, pings: int) -> BudgetResult:
     console = Console(emoji=False)
-    result = BudgetResult(case, on, pings, describe(real_time=True) if on != "sim" else None)
+    result = BudgetResult(case, pings)
     columns = (TextColumn(case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
-    work = points(case)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=len(work))
-        for system, value in work:  # sequential: on native each takes a whole processor
-            result.rows += run_point(case, on, system, value, pings)
-            progress.advance(task)
+    server = Server("tide-sim")
+    try:
+        with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+            for system, value in progress.track(points(case), description=""):
+                result.rows += run_point(server, case, system, value, pings)
+    finally:
+        server.close()
     return result
 
 
@@ -387,7 +315,7 @@ def _report(result: BudgetResult, folder: Path) -> None:
 
 def _table(result: BudgetResult) -> Table:
     seconds = result.pings * PING_MS / 1000
-    title = f"replies in {seconds:g} s, of {result.pings} pings to each lane ({result.on})"
+    title = f"replies in {seconds:g} s, of {result.pings} pings to each lane"
     table = empty_table(title)
     table.add_column(result.case.quantity.replace("_percent", "\n%"), justify="right")
     replies = result.replies

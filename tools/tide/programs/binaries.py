@@ -20,7 +20,7 @@ class MissingBinaryError(UsageError):
 
 
 def _advice(name: str) -> str:
-    is_of_campaigns = name in ("budget_pong", "host_chains")  # built by the target `campaigns` of CMakeLists.txt
+    is_of_campaigns = name == "host_chains"  # built by the target `campaigns` of CMakeLists.txt
     command = "scripts/build.sh release campaigns" if is_of_campaigns else "make build"
     return f"run `{command}`, or set TIDE_BUILD_DIR to a build"
 
