@@ -332,7 +332,7 @@ TEST_F(Ordered, AnUrgentServiceDoesNotWaitForASlowOne) {
   Response urgent_response{};
   ASSERT_OK(rclc_executor_add_service(&executor, &urgent, &urgent_request, &urgent_response, add));
   ASSERT_OK(tide_rclc_service_set_priority(&urgent, TIDE_PRIORITY(2, 0)));
-  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Spinner spinner(executor);
   ASSERT_TRUE(ask("/own", 1, 2, identity_of(1, 1)));
   EXPECT_TRUE(eventually([&] { return slow_runs.load(); }));
   EXPECT_TRUE(ask("/urgent", 3, 4, identity_of(2, 1)));
@@ -341,8 +341,7 @@ TEST_F(Ordered, AnUrgentServiceDoesNotWaitForASlowOne) {
   EXPECT_REFUSED(rcl_service_fini(&service, &node), RCL_RET_ERROR, TIDE_ERROR_STATE);
   go_on = true;
   EXPECT_TRUE(eventually([&] { return server.replies("/own").size() == 1; }));
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  spinner.join();
+  spinner.stop();
   EXPECT_EQ(word_of(server.replies("/urgent")[0].payload), 7);
   EXPECT_EQ(word_of(server.replies("/own")[0].payload), 3);
 }
@@ -368,15 +367,14 @@ TEST_F(Ordered, AnExclusiveGroupKeepsServicesApart) {
   Response other_response{};
   ASSERT_OK(rclc_executor_add_service(&executor, &service, &own_request, &own_response, alone));
   ASSERT_OK(rclc_executor_add_service(&executor, &other, &other_request, &other_response, alone));
-  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Spinner spinner(executor);
   for (uint32_t number = 0; number < 10; number++) {
     EXPECT_TRUE(ask("/own", number, 0, identity_of(1, number)));
     EXPECT_TRUE(ask("/other", number, 0, identity_of(1, number)));
     EXPECT_TRUE(eventually(
         [&] { return server.replies("/own").size() == number + 1 && server.replies("/other").size() == number + 1; }));
   }
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  spinner.join();
+  spinner.stop();
   EXPECT_EQ(overlaps, 0);
   EXPECT_OK(rcl_service_fini(&service, &node));
   EXPECT_OK(rcl_service_fini(&other, &node));

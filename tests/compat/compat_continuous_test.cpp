@@ -81,11 +81,7 @@ class Continuous : public Connected {
     EXPECT_TRUE(eventually([&] { return nodes_in_use() <= 1; })) << nodes_in_use();  // the session's reserve
   }
   unsigned nodes_in_use() {
-    const tide_platform_t *platform = tide_port_platform();
-    const uintptr_t critical = platform->critical_enter(platform->context);
-    const unsigned count = session()->daemon.transmitter.nodes_in_use;
-    platform->critical_exit(platform->context, critical);
-    return count;
+    return masked([](const tide_session_t &session) { return session.daemon.transmitter.nodes_in_use; });
   }
 
   Plan usual;
@@ -200,10 +196,7 @@ TEST_F(Continuous, ASessionThatEndsInItTakesTheWholeSample) {
   plan = &one;
   one.before_piece = [&](uint32_t at) {
     if (at != 100'000) return;
-    const tide_platform_t *platform = tide_port_platform();
-    const uintptr_t critical = platform->critical_enter(platform->context);
-    session()->agent_lost = true;
-    platform->critical_exit(platform->context, critical);
+    masked([](tide_session_t &session) { return session.agent_lost = true; });
     tide_session_ping(session());  // polls the session
   };
   one.is_uniform = true;

@@ -48,19 +48,9 @@ Status status_of(const Octets &bytes) {
   return status;
 }
 
-class Diagnostics : public Connected {
+class Diagnostics : public Spinning {
  protected:
-  void SetUp() override {
-    Connected::SetUp();
-    executor = rclc_executor_get_zero_initialized_executor();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
-  }
-  void TearDown() override {
-    if (rcl_context_is_valid(&support.context)) {
-      EXPECT_OK(rclc_executor_fini(&executor));
-    }
-    Connected::TearDown();
-  }
+  Diagnostics() : Spinning(3) {}
   rcl_ret_t begin() { return tide_rclc_diagnostics_init(&node, &support, &executor, kPeriodMs); }
   std::vector<Status> statuses() {
     std::vector<Status> all;
@@ -92,8 +82,6 @@ class Diagnostics : public Connected {
   }
   static uint32_t published() { return tide_rclc_diagnostics_get_counters().published; }
   static uint32_t left_out() { return tide_rclc_diagnostics_get_counters().left_out; }
-
-  rclc_executor_t executor{};
 };
 
 TEST_F(Diagnostics, EachStatusIsToldInTurnWithItsValues) {
@@ -133,10 +121,7 @@ TEST_F(Diagnostics, EachIsToldOnceAPeriod) {
 TEST_F(Diagnostics, ALossIsAWarningForTenReports) {
   ASSERT_OK(begin());
   EXPECT_EQ(told("node: memory").level, 0);
-  const tide_platform_t *platform = tide_port_platform();
-  const uintptr_t critical = platform->critical_enter(platform->context);
-  session()->daemon.transmitter.counters.expired += 3;
-  platform->critical_exit(platform->context, critical);
+  masked([](tide_session_t &session) { return session.daemon.transmitter.counters.expired += 3; });
   size_t warned = 0, fine_after = 0, lost_more = 0;
   ASSERT_TRUE(spin_until([&] {
     warned = fine_after = lost_more = 0;

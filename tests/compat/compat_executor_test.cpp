@@ -7,62 +7,25 @@
 
 namespace tide::compat::test::executor_test {
 
-constexpr uint64_t kMillisecond = 1'000'000;
-
-class Executing : public Connected {
+class Executing : public Spinning {
  protected:
-  struct Subscribed {
-    rcl_subscription_t subscription{};
-    std_msgs__msg__Int32 message{};
-    std::vector<int32_t> numbers; /* -1: called without a message */
-    std::string topic;
-  };
-
+  Executing() : Spinning(6) {}
   void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 6, &allocator));
-    for (size_t i = 0; i < subscribed.size(); i++) {
-      subscribed[i].topic = "topic" + std::to_string(i);
-      ASSERT_OK(rclc_subscription_init_default(&subscribed[i].subscription, &node, int32_type(),
-                                               subscribed[i].topic.c_str()));
-    }
-  }
-  void TearDown() override {
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
-  }
-
-  static void on_number(const void *message, void *context) {
-    auto *one = static_cast<Subscribed *>(context);
-    one->numbers.push_back(message == nullptr ? -1 : static_cast<const std_msgs__msg__Int32 *>(message)->data);
+    Spinning::SetUp();
+    for (size_t i = 0; i < subscribed.size(); i++) subscribe(subscribed[i], "topic" + std::to_string(i));
   }
   void add(size_t place, rclc_executor_handle_invocation_t invocation = ON_NEW_DATA) {
-    Subscribed &one = subscribed[place];
-    ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &one.subscription, &one.message, on_number, &one,
-                                                          invocation));
+    hear(subscribed[place], invocation);
   }
-  size_t noted() {
-    const tide_platform_t *platform = tide_port_platform();
-    const uintptr_t critical = platform->critical_enter(platform->context);
-    const size_t frames = session()->daemon.receiver.counters.noted;
-    platform->critical_exit(platform->context, critical);
-    return frames;
-  }
-  // Waits until the sample has reached the client's slots.
-  void deliver(size_t place, int32_t number) {
-    const size_t before = noted();
-    ASSERT_TRUE(eventually([&] { return server.offer("rt/" + subscribed[place].topic, int32_bytes(number)); }));
-    ASSERT_TRUE(eventually([&] { return noted() > before; }));
-  }
+  void deliver(size_t place, int32_t number) { Spinning::deliver(subscribed[place], number); }
   std::vector<int32_t> &numbers(size_t place) { return subscribed[place].numbers; }
   size_t count() const {
     size_t all = 0;
-    for (const Subscribed &one : subscribed) all += one.numbers.size();
+    for (const Heard &one : subscribed) all += one.numbers.size();
     return all;
   }
 
-  rclc_executor_t executor{};
-  std::array<Subscribed, 3> subscribed;
+  std::array<Heard, 3> subscribed;
 };
 
 using Numbers = std::vector<int32_t>;

@@ -19,8 +19,9 @@ struct Case {
   bool flood;  // another topic of the same level, 500 a second, with a callback of 1 ms
 };
 
-class Fresh : public Connected {
+class Fresh : public Spinning {
  protected:
+  Fresh() : Spinning(3) {}
   struct Topic {
     rcl_subscription_t subscription{};
     std_msgs__msg__Int32 message{};
@@ -28,14 +29,6 @@ class Fresh : public Connected {
     std::vector<Time> ages;
   };
 
-  void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
-  }
-  void TearDown() override {
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
-  }
   void subscribe(Topic &topic, const char *name, size_t depth, bool reliable) {
     rmw_qos_profile_t qos = rmw_qos_profile_default;
     qos.depth = depth;
@@ -68,8 +61,6 @@ class Fresh : public Connected {
     for (const Time age : topic.ages) sum += age;
     return sum / static_cast<Time>(topic.ages.size());
   }
-
-  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
 };
 
 class FreshTable : public Fresh, public ::testing::WithParamInterface<Case> {};

@@ -7,8 +7,6 @@
 
 namespace tide::compat::test::lanes_test {
 
-constexpr uint64_t kMillisecond = 1'000'000;
-
 tide_lane_settings_t lane(uint8_t least_level, tide_scheduling_t scheduling = TIDE_SCHEDULING_INHERIT,
                           int priority = 0) {
   tide_lane_settings_t settings{};
@@ -18,8 +16,9 @@ tide_lane_settings_t lane(uint8_t least_level, tide_scheduling_t scheduling = TI
   return settings;
 }
 
-class Lanes : public Connected {
+class Lanes : public Spinning {
  protected:
+  Lanes() : Spinning(3) {}
   struct Subscribed {
     rcl_subscription_t subscription{};
     std_msgs__msg__Int32 message{};
@@ -29,17 +28,12 @@ class Lanes : public Connected {
   };
 
   void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
+    Spinning::SetUp();
     for (size_t i = 0; i < subscribed.size(); i++) {
       subscribed[i].topic = "topic" + std::to_string(i);
       ASSERT_OK(rclc_subscription_init_default(&subscribed[i].subscription, &node, int32_type(),
                                                subscribed[i].topic.c_str()));
     }
-  }
-  void TearDown() override {
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
   }
 
   // Numbers count from 1. The callback does not end while it is held.
@@ -62,16 +56,12 @@ class Lanes : public Connected {
   }
   // The agent knows the streams chosen by the levels.
   void settle() {
-    const tide_platform_t *platform = tide_port_platform();
     ASSERT_TRUE(eventually([&] {
-      const uintptr_t critical = platform->critical_enter(platform->context);
-      const bool asked = !session()->readers_waiting;
-      platform->critical_exit(platform->context, critical);
-      return asked && tide_session_is_idle(session(), 0);
+      const bool waits = masked([](const tide_session_t &session) { return session.readers_waiting; });
+      return !waits && tide_session_is_idle(session(), 0);
     }));
   }
 
-  rclc_executor_t executor{};
   std::array<Subscribed, 3> subscribed;
 };
 
@@ -81,7 +71,7 @@ TEST_F(Lanes, AnUrgentMessageIsHandledWhileALessUrgentCallbackRuns) {
   add(executor, 0, 1);
   add(executor, 1, 3);
   settle();
-  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Spinner spinner(executor);
   Subscribed &low = subscribed[0], &high = subscribed[1];
   for (int number = 1; number <= 20; number++) {
     low.held = true;
@@ -94,8 +84,7 @@ TEST_F(Lanes, AnUrgentMessageIsHandledWhileALessUrgentCallbackRuns) {
     EXPECT_TRUE(eventually([&] { return low.count == number; }));
   }
   EXPECT_TRUE(low.in_order && high.in_order);
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  spinner.join();
+  spinner.stop();
 }
 
 TEST_F(Lanes, AnUrgentTimerRunsWhileALessUrgentCallbackRuns) {
@@ -109,7 +98,7 @@ TEST_F(Lanes, AnUrgentTimerRunsWhileALessUrgentCallbackRuns) {
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   ASSERT_OK(tide_rclc_timer_set_priority(&timer, TIDE_PRIORITY(2, 0)));
   settle();
-  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Spinner spinner(executor);
   Subscribed &low = subscribed[0];
   low.held = true;
   offer(0, 1);
@@ -121,8 +110,7 @@ TEST_F(Lanes, AnUrgentTimerRunsWhileALessUrgentCallbackRuns) {
       << "its callback runs";
   low.held = false;
   EXPECT_TRUE(eventually([&] { return low.count == 1; }));
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  spinner.join();
+  spinner.stop();
   EXPECT_OK(rcl_timer_fini(&timer));
 }
 
@@ -157,16 +145,7 @@ TEST_F(Lanes, FramesOfAnExecutorThatEndsAreInNobodysWay) {
   add(executor, 0, 1);
   add(other, 1, 1);
   settle();
-  const auto noted = [&] {
-    const tide_platform_t *platform = tide_port_platform();
-    const uintptr_t critical = platform->critical_enter(platform->context);
-    const size_t frames = session()->daemon.receiver.counters.noted;
-    platform->critical_exit(platform->context, critical);
-    return frames;
-  };
-  const size_t before = noted();
-  offer(1, 1); /* for the executor that never spins */
-  ASSERT_TRUE(eventually([&] { return noted() > before; }));
+  bring([&] { return server.offer("rt/topic1", int32_bytes(1)); }); /* for the executor that never spins */
   offer(0, 1);
   EXPECT_OK(rclc_executor_spin_some(&executor, 50 * kMillisecond));
   EXPECT_EQ(subscribed[0].count, 0) << "the same stream: it waits behind the other's";

@@ -8,23 +8,13 @@
 
 namespace tide::compat::test::lanes_test_groups {
 
-constexpr uint64_t kMillisecond = 1'000'000;
-
-class Groups : public Connected {
+class Groups : public Spinning {
  protected:
-  void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
-  }
-  void TearDown() override {
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
-  }
+  Groups() : Spinning(3) {}
   void spin_with(size_t lanes) {
     const std::array<tide_lane_settings_t, 3> settings{};
     ASSERT_OK(tide_rclc_executor_set_lanes(&executor, settings.data(), lanes));
   }
-  rclc_executor_t executor{};
 };
 
 TEST_F(Groups, EveryRefusalHasAName) {
@@ -85,14 +75,13 @@ TEST_F(Groups, AnExclusiveGroupSerialisesAndKeepsNobodyElse) {
   }
   ASSERT_OK(rclc_timer_init_default(&timers[2], &support, kMillisecond, [](rcl_timer_t *, int64_t) { free_runs++; }));
   for (rcl_timer_t &timer : timers) ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Spinner spinner(executor);
   EXPECT_TRUE(eventually([] { return free_runs >= 20; })) << "the less urgent one runs beside the one that holds";
   EXPECT_EQ(inside, 1);
   EXPECT_EQ(held_runs, 0);
   hold = false;
   EXPECT_TRUE(eventually([] { return held_runs >= 50; }));
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  spinner.join();
+  spinner.stop();
   EXPECT_EQ(overlaps, 0);
 }
 
@@ -111,10 +100,9 @@ TEST_F(Groups, AReentrantGroupOverlapsItself) {
   }));
   ASSERT_OK(tide_rclc_timer_set_group(&timer, &group));
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Spinner spinner(executor);
   EXPECT_TRUE(eventually([] { return most == 2; }));
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  spinner.join();
+  spinner.stop();
 }
 
 TEST_F(Groups, TheReadysetPolicyTakesLanesAndGroups) {
@@ -139,10 +127,9 @@ TEST_F(Groups, TheReadysetPolicyTakesLanesAndGroups) {
     ASSERT_OK(tide_rclc_timer_set_group(&timer, &group));
     ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   }
-  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Spinner spinner(executor);
   EXPECT_TRUE(eventually([] { return runs >= 100; }));
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  spinner.join();
+  spinner.stop();
   EXPECT_EQ(overlaps, 0);
   tide_executor_counters_t counters{};
   tide_executor_get_counters(tide_rclc_executor_core(&executor), &counters);

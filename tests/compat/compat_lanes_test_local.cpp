@@ -8,19 +8,11 @@
 
 namespace tide::compat::test::lanes_test_local {
 
-constexpr uint64_t kMillisecond = 1'000'000;
-
-class LocalReach : public Connected {
+class LocalReach : public Spinning {
  protected:
-  void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
+  LocalReach() : Spinning(3) {
     numbers.clear();
     place = nullptr;
-  }
-  void TearDown() override {
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
   }
 
   rcl_ret_t advertise(rcl_publisher_t &publisher, tide_reach_t reach, const char *topic = "points",
@@ -44,17 +36,13 @@ class LocalReach : public Connected {
     return rcl_publish(&publisher, &message, nullptr);
   }
   bool hears(size_t count) {
-    return eventually([&] {
-      EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
-      return numbers.size() >= count;
-    });
+    return spin_until([&] { return numbers.size() >= count; });
   }
   std::vector<int32_t> spun() {
     EXPECT_OK(rclc_executor_spin_some(&executor, 0));
     return numbers;
   }
 
-  rclc_executor_t executor{};
   std_msgs__msg__Int32 memory{};
   static inline std::vector<int32_t> numbers;
   static inline const void *place;
@@ -218,10 +206,9 @@ TEST_F(LocalReach, LanesPublishToEachOther) {
     }));
     ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   }
-  Thread spinner([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
+  Spinner spinner(executor);
   EXPECT_TRUE(eventually([] { return heard >= 200; }));
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  spinner.join();
+  spinner.stop();
   EXPECT_EQ(failures, 0);
   const auto dropped = static_cast<int>(tide_rclc_subscription_local_dropped(&subscription));
   EXPECT_EQ(heard + dropped + subscription.impl->local_end->subscription.count, sent);

@@ -10,55 +10,18 @@
 
 namespace tide::compat::test::rounds_test {
 
-constexpr uint64_t kMillisecond = 1'000'000;
-
-class Rounds : public Connected {
+class Rounds : public Spinning {
  protected:
-  struct Input {
-    Rounds *test;
-    rcl_subscription_t subscription{};
-    std_msgs__msg__Int32 message{};
-    std::string topic;
-    std::vector<int32_t> numbers;  // -1: called without a message
-    std::function<void()> act;
-  };
-
+  Rounds() : Spinning(5) {}
   void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 5, &allocator));
-    for (size_t i = 0; i < inputs.size(); i++) {
-      inputs[i].test = this;
-      inputs[i].topic = "in" + std::to_string(i);
-      ASSERT_OK(rclc_subscription_init_default(&inputs[i].subscription, &node, int32_type(), inputs[i].topic.c_str()));
-    }
+    Spinning::SetUp();
+    for (size_t i = 0; i < inputs.size(); i++) subscribe(inputs[i], "in" + std::to_string(i));
     ASSERT_OK(rclc_publisher_init_default(&output, &node, int32_type(), "out"));
   }
-  void TearDown() override {
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
-  }
-  static void on_number(const void *message, void *context) {
-    auto *input = static_cast<Input *>(context);
-    input->numbers.push_back(message == nullptr ? -1 : static_cast<const std_msgs__msg__Int32 *>(message)->data);
-    if (input->act) input->act();
-  }
   void add(size_t place, rclc_executor_handle_invocation_t invocation = ON_NEW_DATA) {
-    Input &input = inputs[place];
-    ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &input.subscription, &input.message, on_number,
-                                                          &input, invocation));
+    hear(inputs[place], invocation);
   }
-  size_t noted() {
-    const tide_platform_t *platform = tide_port_platform();
-    const uintptr_t critical = platform->critical_enter(platform->context);
-    const size_t frames = session()->daemon.receiver.counters.noted;
-    platform->critical_exit(platform->context, critical);
-    return frames;
-  }
-  void deliver(size_t place, int32_t number) {
-    const size_t before = noted();
-    ASSERT_TRUE(eventually([&] { return server.offer("rt/" + inputs[place].topic, int32_bytes(number)); }));
-    ASSERT_TRUE(eventually([&] { return noted() > before; }));
-  }
+  void deliver(size_t place, int32_t number) { Spinning::deliver(inputs[place], number); }
   void publish(int32_t number) {
     std_msgs__msg__Int32 message{};
     message.data = number;
@@ -75,9 +38,8 @@ class Rounds : public Connected {
   rcl_ret_t use(rclc_executor_semantics_t semantics) { return rclc_executor_set_semantics(&executor, semantics); }
   rcl_ret_t spin() { return rclc_executor_spin_some(&executor, 20 * kMillisecond); }
 
-  std::array<Input, 3> inputs;
+  std::array<Heard, 3> inputs;
   rcl_publisher_t output{};
-  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
 };
 
 TEST_F(Rounds, EveryInputIsThereBeforeTheFirstCallback) {

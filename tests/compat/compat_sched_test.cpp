@@ -9,11 +9,6 @@
 
 namespace tide::compat::test::sched_test {
 
-struct Topic {
-  rcl_subscription_t subscription{};
-  std_msgs__msg__Int32 message{};
-  std::string name;
-};
 std::atomic<int> counts[2], priorities[2];
 std::atomic<bool> fell;
 
@@ -30,22 +25,16 @@ void on_low(const void *) {
   counts[0]++;
 }
 
-class Sched : public Connected {
+class Sched : public Spinning {
  protected:
+  Sched() : Spinning(3) {}
   void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
+    Spinning::SetUp();
     fell = false;
     for (int index = 0; index < 2; index++) {
       counts[index] = priorities[index] = 0;
-      topics[index].name = "sched" + std::to_string(index);
-      ASSERT_OK(
-          rclc_subscription_init_default(&topics[index].subscription, &node, int32_type(), topics[index].name.c_str()));
+      subscribe(topics[index], "sched" + std::to_string(index));
     }
-  }
-  void TearDown() override {
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
   }
   static rclc_executor_sched_parameter_t sporadic() {
     rclc_executor_sched_parameter_t parameter{};
@@ -68,8 +57,7 @@ class Sched : public Connected {
                                                 callback, ON_NEW_DATA, &parameter);
   }
 
-  rclc_executor_t executor{};
-  Topic topics[2];
+  Heard topics[2];
 };
 
 TEST_F(Sched, ALaneForEachSubscriptionAndABudgetForOne) {

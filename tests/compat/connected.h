@@ -12,6 +12,7 @@
 #include <std_msgs/msg/string.h>
 
 #include <cstring>
+#include <functional>
 
 #include "agent_server.h"
 #include "tide/port.h"
@@ -20,6 +21,8 @@
 #include "tide/xrce.h"
 
 namespace tide::compat::test {
+
+constexpr uint64_t kMillisecond = 1'000'000;
 
 inline const rosidl_message_type_support_t *int32_type() { return ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32); }
 inline const rosidl_message_type_support_t *string_type() { return ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String); }
@@ -91,12 +94,27 @@ class Connected : public ::testing::Test {
     ASSERT_OK(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator));
     ASSERT_OK(rclc_node_init_default(&node, "node", "", &support));
   }
-  tide_session_state_t state() {
+  // A value of the session, read as its own code reads it.
+  template <typename Read>
+  auto masked(Read read) {
     const tide_platform_t *platform = tide_port_platform();
     const uintptr_t critical = platform->critical_enter(platform->context);
-    const tide_session_state_t now = session()->state;
+    const auto value = read(*session());
     platform->critical_exit(platform->context, critical);
-    return now;
+    return value;
+  }
+  tide_session_state_t state() {
+    return masked([](const tide_session_t &session) { return session.state; });
+  }
+  // Frames that have reached the program's slots.
+  size_t noted() {
+    return masked([](const tide_session_t &session) { return session.daemon.receiver.counters.noted; });
+  }
+  // Returns when this has brought one there.
+  void bring(const std::function<bool()> &send) {
+    const size_t before = noted();
+    ASSERT_TRUE(eventually(send));
+    ASSERT_TRUE(eventually([&] { return noted() > before; }));
   }
   // All sent messages have arrived. Messages unacknowledged at the end of the session are sent again in the next one.
   bool is_acknowledged() {
@@ -125,6 +143,69 @@ class Connected : public ::testing::Test {
   rmw_init_options_t *rmw_options = nullptr;
   rclc_support_t support{};
   rcl_node_t node{};
+};
+
+// A subscription to std_msgs/Int32, and what its callback got; -1: called without a message.
+struct Heard {
+  rcl_subscription_t subscription{};
+  std_msgs__msg__Int32 message{};
+  std::string topic;
+  std::vector<int32_t> numbers;
+  std::function<void()> act;  // in each callback; unset: nothing
+};
+
+// A connected program with an executor.
+class Spinning : public Connected {
+ protected:
+  explicit Spinning(size_t handles) : handles_(handles) {}
+  void SetUp() override {
+    Connected::SetUp();
+    ASSERT_OK(rclc_executor_init(&executor, &support.context, handles_, &allocator));
+  }
+  void TearDown() override {
+    EXPECT_OK(rclc_executor_fini(&executor));
+    Connected::TearDown();
+  }
+  // Runs callbacks until the condition holds.
+  bool spin_until(const std::function<bool()> &condition) {
+    return eventually([&] {
+      EXPECT_OK(rclc_executor_spin_some(&executor, 5 * kMillisecond));
+      return condition();
+    });
+  }
+  void subscribe(Heard &heard, const std::string &topic) {
+    heard.topic = topic;
+    ASSERT_OK(rclc_subscription_init_default(&heard.subscription, &node, int32_type(), topic.c_str()));
+  }
+  void hear(Heard &heard, rclc_executor_handle_invocation_t invocation = ON_NEW_DATA) {
+    ASSERT_OK(rclc_executor_add_subscription_with_context(
+        &executor, &heard.subscription, &heard.message,
+        [](const void *message, void *context) {
+          auto *to = static_cast<Heard *>(context);
+          to->numbers.push_back(message == nullptr ? -1 : static_cast<const std_msgs__msg__Int32 *>(message)->data);
+          if (to->act) to->act();
+        },
+        &heard, invocation));
+  }
+  // Runs callbacks in a thread of its own until stopped.
+  struct Spinner {
+    explicit Spinner(rclc_executor_t &spun)
+        : core(tide_rclc_executor_core(&spun)), thread([&spun] { EXPECT_OK(rclc_executor_spin(&spun)); }) {}
+    void stop() {
+      tide_executor_stop(core);
+      thread.join();
+    }
+    tide_executor_t *core;
+    Thread thread;
+  };
+  void deliver(const Heard &heard, int32_t number) {
+    bring([&] { return server.offer("rt/" + heard.topic, int32_bytes(number)); });
+  }
+
+  rclc_executor_t executor{};
+
+ private:
+  size_t handles_;
 };
 
 }  // namespace tide::compat::test

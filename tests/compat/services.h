@@ -10,8 +10,6 @@
 
 namespace tide::compat::test {
 
-constexpr uint64_t kMillisecond = 1'000'000;
-
 using Request = example_interfaces__srv__AddTwoInts_Request;
 using Response = example_interfaces__srv__AddTwoInts_Response;
 
@@ -49,42 +47,18 @@ inline agent::SampleIdentity identity_of(uint8_t asker, uint32_t number) {
   return identity;
 }
 
-class Services : public Connected {
+class Services : public Spinning {
  protected:
-  void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 6, &allocator));
-  }
-  void TearDown() override {
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
-  }
-
-  // Runs callbacks until the condition holds.
-  bool spin_until(const std::function<bool()> &condition) {
-    return eventually([&] {
-      EXPECT_OK(rclc_executor_spin_some(&executor, 5 * kMillisecond));
-      return condition();
-    });
-  }
+  explicit Services(size_t handles = 6) : Spinning(handles) {}
   bool ask(const char *service, int64_t a, int64_t b, const agent::SampleIdentity &identity) {
     return eventually([&] { return server.ask(service, words_bytes({a, b}), identity); });
-  }
-  size_t noted() {
-    const tide_platform_t *platform = tide_port_platform();
-    const uintptr_t critical = platform->critical_enter(platform->context);
-    const size_t frames = session()->daemon.receiver.counters.noted;
-    platform->critical_exit(platform->context, critical);
-    return frames;
   }
   // Waits until the request has reached the program's slots.
   void bring(const char *service, int64_t a, int64_t b, const agent::SampleIdentity &identity) {
     bring(service, words_bytes({a, b}), identity);
   }
   void bring(const std::string &service, const Octets &request, const agent::SampleIdentity &identity) {
-    const size_t before = noted();
-    ASSERT_TRUE(eventually([&] { return server.ask(service, request, identity); }));
-    ASSERT_TRUE(eventually([&] { return noted() > before; }));
+    Connected::bring([&] { return server.ask(service, request, identity); });
   }
   tide_service_counters_t counters_of(const rcl_service_t &service) {
     tide_service_counters_t counters{};
@@ -96,8 +70,6 @@ class Services : public Connected {
     EXPECT_OK(tide_rclc_client_get_counters(&client, &counters));
     return counters;
   }
-
-  rclc_executor_t executor{};
 };
 
 inline void add(const void *request, void *response) {

@@ -54,10 +54,7 @@ inline GoalId id_at(const Octets &bytes, size_t place) {
 
 class Actions : public Services {
  protected:
-  void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
-  }
+  Actions() : Services(2) {}
   size_t count_of(const std::string &part) { return server.replies("/count/_action/" + part).size(); }
   Octets reply(const std::string &part, size_t place) {
     return server.replies("/count/_action/" + part).at(place).payload;

@@ -104,18 +104,11 @@ class Restarts : public Actions {
   // ---- the agent ----
 
   uint32_t connects() {
-    const tide_platform_t *platform = tide_port_platform();
-    const uintptr_t critical = platform->critical_enter(platform->context);
-    const uint32_t count = session()->counters.connects;
-    platform->critical_exit(platform->context, critical);
-    return count;
+    return masked([](const tide_session_t &session) { return session.counters.connects; });
   }
   void restart_agent() {
     const uint32_t before = connects();
-    const tide_platform_t *platform = tide_port_platform();
-    const uintptr_t critical = platform->critical_enter(platform->context);
-    session()->agent_lost = true;
-    platform->critical_exit(platform->context, critical);
+    masked([](tide_session_t &session) { return session.agent_lost = true; });
     tide_port_wake_link(session());
     ASSERT_TRUE(eventually([&] { return connects() > before && state() == TIDE_SESSION_READY; }));
   }

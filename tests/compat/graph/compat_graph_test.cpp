@@ -9,7 +9,6 @@
 
 namespace tide::compat::test::graph_test {
 
-constexpr uint64_t kMillisecond = 1'000'000;
 enum Kind : uint8_t { kPublisher, kSubscription, kServer, kClient };
 
 struct Entity {

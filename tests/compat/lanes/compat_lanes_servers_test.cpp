@@ -21,9 +21,9 @@ std::atomic<int> ticks;
 
 class Servers : public Parameters {
  protected:
+  Servers() : Parameters(RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES + 2) {}
   void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES + 2, &allocator));
+    Parameters::SetUp();
     std::array<tide_lane_settings_t, 3> lanes{};
     lanes[1].least_level = 2;
     lanes[2].least_level = 4;

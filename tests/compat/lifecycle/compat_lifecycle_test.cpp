@@ -16,14 +16,13 @@
 
 namespace tide::compat::test::lifecycle_test {
 
-constexpr uint64_t kMillisecond = 1'000'000;
 using Texts = std::vector<std::string>;
 
-class Lifecycle : public Connected {
+class Lifecycle : public Spinning {
  protected:
+  Lifecycle() : Spinning(5) {}
   void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, 5, &allocator));
+    Spinning::SetUp();
     ASSERT_OK(rclc_make_node_a_lifecycle_node(&lifecycle, &node, &machine, &allocator, true));
     context.lifecycle_node = &lifecycle;
     ASSERT_OK(rclc_lifecycle_init_get_state_server(&context, &executor));
@@ -38,8 +37,7 @@ class Lifecycle : public Connected {
   }
   void TearDown() override {
     EXPECT_OK(rclc_lifecycle_node_fini(&lifecycle, &allocator));
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
+    Spinning::TearDown();
   }
   static Texts &calls() {
     static Texts texts;
@@ -60,10 +58,7 @@ class Lifecycle : public Connected {
     const std::string name = "/node/" + service;
     const size_t before = server.replies(name).size();
     ASSERT_TRUE(eventually([&] { return server.ask(name, request, {}); }));
-    ASSERT_TRUE(eventually([&] {
-      EXPECT_OK(rclc_executor_spin_some(&executor, 5 * kMillisecond));
-      return server.replies(name).size() > before;
-    })) << service;
+    ASSERT_TRUE(spin_until([&] { return server.replies(name).size() > before; })) << service;
     const Octets payload = server.replies(name).back().payload;
     bind(&response, &storage);
     tide_cdr_t cdr;
@@ -123,7 +118,6 @@ class Lifecycle : public Connected {
     return labels;
   }
 
-  rclc_executor_t executor{};
   rcl_lifecycle_state_machine_t machine = rcl_lifecycle_get_zero_initialized_state_machine();
   rclc_lifecycle_node_t lifecycle;  // not initialised, as in programs
   rclc_lifecycle_service_context_t context{};

@@ -21,7 +21,6 @@
 #include "tide/rclc_parameter.h"
 
 namespace tide::compat::test {
-constexpr uint64_t kMillisecond = 1'000'000;
 
 template <typename Message, typename Storage>
 struct Bound {
@@ -89,16 +88,9 @@ inline std::string shown(const rcl_interfaces__msg__ParameterValue &value) {
   }
 }
 
-class Parameters : public Connected {
+class Parameters : public Spinning {
  protected:
-  void SetUp() override {
-    Connected::SetUp();
-    ASSERT_OK(rclc_executor_init(&executor, &support.context, RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES, &allocator));
-  }
-  void TearDown() override {
-    EXPECT_OK(rclc_executor_fini(&executor));
-    Connected::TearDown();
-  }
+  explicit Parameters(size_t handles = RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES) : Spinning(handles) {}
   void start(rclc_parameter_options_t wanted = {true, 4, false, false}) {
     ASSERT_OK(rclc_parameter_server_init_with_option(&parameters, &node, &wanted));
     ASSERT_OK(rclc_executor_add_parameter_server_with_context(&executor, &parameters, on_change, this));
@@ -217,7 +209,6 @@ class Parameters : public Connected {
     return value;
   }
 
-  rclc_executor_t executor{};
   rclc_parameter_server_t parameters{};
   std::vector<std::string> asked;
   std::map<std::string, bool> refused;
