@@ -4,16 +4,13 @@ and with an agent that is killed in the middle of a goal."""
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-import rclpy
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from action_msgs.srv import CancelGoal
 from rclpy.action import (
@@ -25,18 +22,14 @@ from rclpy.action import (
     get_action_server_names_and_types_by_node,
 )
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from test_msgs.action import Fibonacci
 
 import links
-from links import BAUD, Build, answered, serial, serial_with_loss, udp, udp_with_loss
-from reserved import domain
-from ros import eventually, program
-from tide.programs.child import Child, Children, json_line
+from links import BAUD, answered, in_full, serial, serial_with_loss, udp, udp_with_loss
+from ros import eventually
+from tide.programs.child import Child
 
-DOMAIN = domain()
 LIMIT_S = 30.0
 TOPICS = {"feedback": "test_msgs/action/Fibonacci_FeedbackMessage", "status": "action_msgs/msg/GoalStatusArray"}
 SERVICES = {
@@ -54,66 +47,6 @@ def fibonacci(count: int) -> list[int]:
     return numbers[:count]
 
 
-class Peer:
-    """A ROS 2 node whose callbacks may wait for each other."""
-
-    def __init__(self) -> None:
-        self.context = Context()
-        rclpy.init(context=self.context, domain_id=DOMAIN)
-        self.node = rclpy.create_node("ros", context=self.context, start_parameter_services=False, enable_rosout=False)
-        self.group = ReentrantCallbackGroup()
-        self.executor = MultiThreadedExecutor(8, context=self.context)
-        self.executor.add_node(self.node)
-        self.executed: list[int] = []
-        self.may_end = threading.Event()  # the goals of this node's servers
-        self.may_end.set()
-        self._thread = threading.Thread(target=self._spin, name="rclpy", daemon=True)
-        self._thread.start()
-
-    def _spin(self) -> None:
-        with contextlib.suppress(ExternalShutdownException):
-            self.executor.spin()
-
-    def client(self, name: str) -> ActionClient:
-        client = ActionClient(self.node, Fibonacci, name, callback_group=self.group)
-        assert client.wait_for_server(timeout_sec=LIMIT_S), name
-        return client
-
-    def serve(self, name: str, step_s: float, is_heard: Callable[[int], bool]) -> ActionServer:
-        """Refuses orders above 200 and agrees to cancel even ones, as the board does. The first feedback is repeated
-        until the board has heard it: DDS matches each topic and service by itself."""
-
-        def execute(goal: Any) -> Any:
-            self.executed.append(goal.request.order)
-            while not is_heard(goal.request.order):
-                goal.publish_feedback(Fibonacci.Feedback(sequence=fibonacci(1)))
-                time.sleep(step_s)  # clock: a pace
-            for count in range(2, goal.request.order + 1):
-                if goal.is_cancel_requested:
-                    goal.canceled()
-                    return Fibonacci.Result(sequence=fibonacci(count - 1))
-                goal.publish_feedback(Fibonacci.Feedback(sequence=fibonacci(count)))
-                time.sleep(step_s)  # clock: a pace
-            self.may_end.wait()
-            goal.succeed()
-            return Fibonacci.Result(sequence=fibonacci(goal.request.order))
-
-        return ActionServer(
-            self.node,
-            Fibonacci,
-            name,
-            execute,
-            callback_group=self.group,
-            goal_callback=lambda goal: GoalResponse.REJECT if goal.order > 200 else GoalResponse.ACCEPT,
-            cancel_callback=lambda goal: CancelResponse.REJECT if goal.request.order % 2 else CancelResponse.ACCEPT,
-        )
-
-    def close(self) -> None:
-        self.may_end.set()
-        rclpy.shutdown(context=self.context)
-        self._thread.join(timeout=5)
-
-
 def outcome(future: Any, limit_s: float = LIMIT_S) -> Any:
     eventually(future.done, limit_s, "an answer")
     return future.result()
@@ -129,10 +62,7 @@ class Board:
 
     def read(self) -> None:
         with self._lock:
-            while not self.child.lines.empty():
-                line = self.child.lines.get()
-                if line is not None:
-                    self.lines.append(json_line(line))
+            self.lines += links.told(self.child)
 
     def values(self, what: str) -> dict[int, Any]:
         """By the order of the goal; events that must occur once occur once."""
@@ -160,35 +90,59 @@ class Board:
 
 @dataclass(kw_only=True)
 class World(links.World):
-    peer: Peer
+    """Callbacks of its ROS 2 node may wait for each other."""
 
-    def board(self, *arguments: str) -> Board:
-        words = [program("action_peer"), *self.link.board, "--key", "0xAC", *arguments]
-        child = self.children.start("board", words, self.folder / "board.log")
-        child.wait_event("ready", LIMIT_S)
-        return Board(child)
+    threads: ClassVar[int] = 8
+    group: ReentrantCallbackGroup = field(default_factory=ReentrantCallbackGroup)
+    executed: list[int] = field(default_factory=list)
+    may_end: threading.Event = field(default_factory=threading.Event)  # the goals of the node's servers
+
+    def __post_init__(self) -> None:
+        self.may_end.set()
+
+    def close(self) -> None:
+        self.may_end.set()
+
+    def board(self, *arguments: str, log: str = "board") -> Board:
+        baud = ["--baud", BAUD] if "--serial" in self.link.board else []
+        return Board(self.start_board("action_peer", *baud, "--key", "0xAC", *arguments, log=log))
+
+    def client(self, name: str) -> ActionClient:
+        client = ActionClient(self.host.node, Fibonacci, name, callback_group=self.group)
+        assert client.wait_for_server(timeout_sec=LIMIT_S), name
+        return client
+
+    def serve(self, name: str, step_s: float, is_heard: Callable[[int], bool]) -> ActionServer:
+        """Refuses orders above 200 and agrees to cancel even ones, as the board does. The first feedback is repeated
+        until the board has heard it: DDS matches each topic and service by itself."""
+
+        def execute(goal: Any) -> Any:
+            self.executed.append(goal.request.order)
+            while not is_heard(goal.request.order):
+                goal.publish_feedback(Fibonacci.Feedback(sequence=fibonacci(1)))
+                time.sleep(step_s)  # clock: a pace
+            for count in range(2, goal.request.order + 1):
+                if goal.is_cancel_requested:
+                    goal.canceled()
+                    return Fibonacci.Result(sequence=fibonacci(count - 1))
+                goal.publish_feedback(Fibonacci.Feedback(sequence=fibonacci(count)))
+                time.sleep(step_s)  # clock: a pace
+            self.may_end.wait()
+            goal.succeed()
+            return Fibonacci.Result(sequence=fibonacci(goal.request.order))
+
+        return ActionServer(
+            self.host.node,
+            Fibonacci,
+            name,
+            execute,
+            callback_group=self.group,
+            goal_callback=lambda goal: GoalResponse.REJECT if goal.order > 200 else GoalResponse.ACCEPT,
+            cancel_callback=lambda goal: CancelResponse.REJECT if goal.request.order % 2 else CancelResponse.ACCEPT,
+        )
 
 
-ALL = [udp, *(pytest.param(build, marks=pytest.mark.full) for build in (udp_with_loss, serial, serial_with_loss))]
-
-
-@pytest.fixture(params=ALL, ids=["udp", "udp_with_loss", "serial", "serial_with_loss"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    build: Build = request.param
-    peer = Peer()
-    try:
-        with Children() as children:
-            link = build(children, tmp_path)
-            board = [*link.board, "--baud", BAUD] if "--serial" in link.board else link.board
-            world = World(
-                domain=DOMAIN, peer=peer, children=children, folder=tmp_path, link=links.Link(board, link.agent)
-            )
-            world.start_agent()
-            yield world
-    finally:
-        peer.close()
-
-
+world = links.worlds(World, udp, *in_full(udp_with_loss, serial, serial_with_loss))
 only_plain = pytest.mark.parametrize("world", [udp, serial], ids=["udp", "serial"], indirect=True)
 only_lossy = pytest.mark.parametrize(
     "world", [udp_with_loss, serial_with_loss], ids=["udp_with_loss", "serial_with_loss"], indirect=True
@@ -223,7 +177,7 @@ class Goal:
 @pytest.mark.parametrize("threads", [[], pytest.param(["--threads"], marks=pytest.mark.full)], ids=["timer", "threads"])
 def test_ros_asks_a_board(world: World, threads: list[str]) -> None:
     board = world.board("--serve", "count", "--step-ms", "20", *threads)
-    client = world.peer.client("count")
+    client = world.client("count")
     goals = [Goal(client, order) for order in range(5, 15)]
     assert all(goal.handle.accepted for goal in goals)
     assert not Goal(client, 201).handle.accepted
@@ -240,7 +194,7 @@ def test_ros_asks_a_board(world: World, threads: list[str]) -> None:
 def test_feedback_is_complete(world: World) -> None:
     """Except feedback dropped by rclpy: before it has received the acceptance, and after the result."""
     world.board("--serve", "count", "--step-ms", "200")
-    goal = Goal(world.peer.client("count"), 12)
+    goal = Goal(world.client("count"), 12)
     goal.require_result()
     feedback = list(goal.feedback)
     assert feedback == list(range(feedback[0], feedback[-1] + 1))
@@ -250,7 +204,7 @@ def test_feedback_is_complete(world: World) -> None:
 @pytest.mark.full
 def test_ros_cancels_goals_of_a_board(world: World) -> None:
     board = world.board("--serve", "count", "--step-ms", "100")
-    client = world.peer.client("count")
+    client = world.client("count")
     agreed, refused = Goal(client, 150), Goal(client, 45)
     eventually(lambda: bool(agreed.feedback and refused.feedback), LIMIT_S, "feedback")
     answer = outcome(agreed.handle.cancel_goal_async())
@@ -269,10 +223,10 @@ def test_ros_cancels_goals_of_a_board(world: World) -> None:
 @only_udp
 def test_all_goals_of_a_board_are_cancelled_at_once(world: World) -> None:
     world.board("--serve", "count", "--step-ms", "20")
-    client = world.peer.client("count")
+    client = world.client("count")
     goals = [Goal(client, order) for order in (100, 101, 102)]
     assert all(goal.handle.accepted for goal in goals)
-    everything = world.peer.node.create_client(CancelGoal, "count/_action/cancel_goal", callback_group=world.peer.group)
+    everything = world.host.node.create_client(CancelGoal, "count/_action/cancel_goal", callback_group=world.group)
     assert everything.wait_for_service(LIMIT_S)
     answer = outcome(everything.call_async(CancelGoal.Request()))
     assert {bytes(info.goal_id.uuid) for info in answer.goals_canceling} == {
@@ -285,7 +239,7 @@ def test_all_goals_of_a_board_are_cancelled_at_once(world: World) -> None:
 @only_plain
 def test_results_are_there_later_and_again(world: World) -> None:
     board = world.board("--serve", "count", "--step-ms", "5")
-    goal = Goal(world.peer.client("count"), 6)
+    goal = Goal(world.client("count"), 6)
     assert goal.handle.accepted
     board.wait("ended", {6})
     for _ in range(3):
@@ -297,14 +251,14 @@ def test_results_are_there_later_and_again(world: World) -> None:
 def test_states_are_there_for_who_comes_late(world: World) -> None:
     """Reliable, transient local, depth 1, as in ROS 2; the status of ended goals stays for a while."""
     board = world.board("--serve", "count", "--step-ms", "5")
-    client = world.peer.client("count")
+    client = world.client("count")
     goals = [Goal(client, order) for order in (5, 6, 7)]
     assert all(goal.handle.accepted for goal in goals)
     board.wait("ended", {5, 6, 7})
     latest: list[GoalStatusArray] = []
     qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    world.peer.node.create_subscription(GoalStatusArray, "count/_action/status", latest.append, qos)
-    world.peer.executor.wake()
+    world.host.node.create_subscription(GoalStatusArray, "count/_action/status", latest.append, qos)
+    world.host.wake()
 
     def are_told() -> bool:
         states = {bytes(s.goal_info.goal_id.uuid): s.status for s in latest[-1].status_list} if latest else {}
@@ -318,8 +272,8 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
 def test_the_graph_shows_the_action(world: World) -> None:
     """As `ros2 node info`, `topic list`, `service list` and `action list`; again with the next agent, until it ends."""
     board = world.board("--serve", "count", "--ask", "other")
-    node, kind = world.peer.node, "test_msgs/action/Fibonacci"
-    world.peer.client("count")
+    node, kind = world.host.node, "test_msgs/action/Fibonacci"
+    world.client("count")
     topics = [(f"/count/_action/{name}", [of]) for name, of in TOPICS.items()]
     services = [(f"/count/_action/{name}", [of]) for name, of in SERVICES.items()]
     asked = [(f"/other/_action/{name}", [of]) for name, of in SERVICES.items()]
@@ -349,7 +303,7 @@ def test_the_graph_shows_the_action(world: World) -> None:
 @pytest.mark.full
 def test_a_board_asks_ros(world: World) -> None:
     board = world.board("--ask", "count", "--goals", "6", "--order", "197", "--at-once", "6")
-    server = world.peer.serve("count", 0.02, board.has_heard)
+    server = world.serve("count", 0.02, board.has_heard)
     refused = {201, 202}
     assert set(board.wait("refused", refused)) == refused
     results = board.wait("result", {197, 198, 199, 200})
@@ -361,7 +315,7 @@ def test_a_board_asks_ros(world: World) -> None:
         order: int(order % 2 == 0) for order in range(197, 201)
     }
     assert results[197]["numbers"] == 197
-    assert sorted(world.peer.executed) == [197, 198, 199, 200]
+    assert sorted(world.executed) == [197, 198, 199, 200]
     end = board.end()
     assert end["client"]["goals"] == 6 and end["client"]["refused"] == 2 and end["client"]["malformed"] == 0, end
     server.destroy()
@@ -372,7 +326,7 @@ def test_a_board_asks_ros(world: World) -> None:
 def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
     """No goal is lost or runs twice; a repeated request gets the result."""
     board = world.board("--serve", "count", "--step-ms", "100")
-    client = world.peer.client("count")
+    client = world.client("count")
     short, long = Goal(client, 10), Goal(client, 30)
     pending = long.handle.get_result_async()
     assert short.handle.accepted
@@ -399,16 +353,15 @@ def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
 @only_lossy
 def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
     board = world.board("--ask", "count", "--goals", "2", "--order", "40", "--at-once", "2")
-    world.peer.may_end.clear()
-    server = world.peer.serve("count", 0.02, board.has_heard)
+    world.may_end.clear()
+    server = world.serve("count", 0.02, board.has_heard)
     board.wait("accepted", {40, 41})  # an answer in an ended agent is lost
     board.wait("feedback", {40, 41})
-    world.kill_agent()
-    world.start_agent()
-    world.peer.may_end.set()
+    world.restart_agent()
+    world.may_end.set()
     results = board.wait("result", {40, 41})
     assert all(line["right"] and line["value"] == SUCCEEDED for line in results.values())
-    assert sorted(world.peer.executed) == [40, 41]
+    assert sorted(world.executed) == [40, 41]
     end = board.end()
     assert end["reconnects"] == 1 and end["client"]["repeated"] == 2, end
     server.destroy()
@@ -418,11 +371,8 @@ def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
 @only_udp
 def test_boards_ask_each_other(world: World) -> None:
     world.board("--node", "one", "--serve", "count", "--step-ms", "10")
-    words = [program("action_peer"), *world.link.board, "--key", "0xAD", "--node", "two"]
-    child = world.children.start("two", [*words, "--ask", "count", "--goals", "8", "--order", "5", "--at-once", "4"],
-                                 world.folder / "two.log")  # fmt: skip
-    child.wait_event("ready", LIMIT_S)
-    results = Board(child).wait("result", set(range(5, 13)))
+    words = "--ask", "count", "--goals", "8", "--order", "5", "--at-once", "4"
+    results = world.board("--key", "0xAD", "--node", "two", *words, log="two").wait("result", set(range(5, 13)))
     assert all(line["right"] and line["numbers"] == order for order, line in results.items())
 
 

@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTransitions, GetState
 
-from links import Build, Link, answered, serial_with_loss, udp, udp_with_loss
-from reserved import domain
-from ros import Host, eventually, host, program, quality, start_agent
-from tide.programs.child import Child, Children
+import links
+from links import answered, in_full, serial_with_loss, udp, udp_with_loss
+from ros import Host, eventually, quality
+from tide.programs.child import Child
 
-DOMAIN = domain()
 LIMIT_S = 30.0
 SERVICES = {
     "change_state": ChangeState,
@@ -28,12 +25,10 @@ SERVICES = {
 }
 
 
-@dataclass
-class Manager:
-    board: Child
-    clients: dict[str, Any]
-    agent: Child
-    restart_agent: Callable[[], Child]
+@dataclass(kw_only=True)
+class Manager(links.World):
+    board: Child = field(init=False)
+    clients: dict[str, Any] = field(init=False)
     events: list[TransitionEvent] = field(default_factory=list)
 
     def ask(self, service: str, **members: Any) -> Any:
@@ -55,34 +50,23 @@ class Manager:
         ]
 
 
-ALL = [udp, *(pytest.param(build, marks=pytest.mark.full) for build in (udp_with_loss, serial_with_loss))]
+world = links.worlds(Manager, udp, *in_full(udp_with_loss, serial_with_loss))
 
 
-@pytest.fixture(params=ALL, ids=["udp", "udp_with_loss", "serial_with_loss"])
-def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]:
-    build: Build = request.param
-    with host(DOMAIN) as node, Children() as children:
-        link: Link = build(children, tmp_path)
-
-        def start() -> Child:
-            return start_agent(children, DOMAIN, tmp_path / "agent.log", *link.agent)
-
-        agent = start()
-        board: Child = children.start("board", [program("lifecycle_peer"), *link.board], tmp_path / "board.log")
-        board.wait_event("ready", LIMIT_S)
-        clients = {name: node.client(kind, f"/robot/peer/{name}") for name, kind in SERVICES.items()}
-        manager = Manager(board, clients, agent, start)
-        watch(node, manager)
-        yield manager
+@pytest.fixture
+def manager(world: Manager) -> Manager:
+    world.board = world.start_board("lifecycle_peer")
+    world.clients = {name: world.host.client(kind, f"/robot/peer/{name}") for name, kind in SERVICES.items()}
+    watch(world.host, world)
+    return world
 
 
 def watch(node: Host, manager: Manager) -> None:
     topic = "/robot/peer/transition_event"
-    subscription = node.subscribe(TransitionEvent, topic, manager.events.append, quality(reliable=True))
+    node.subscribe(TransitionEvent, topic, manager.events.append, quality(reliable=True))
     eventually(lambda: node.node.count_publishers(topic) > 0, LIMIT_S, "the events")
     for name, client in manager.clients.items():
         eventually(client.service_is_ready, LIMIT_S, f"service {name}")
-    assert subscription is not None
     # The agent's writer of the events has found the subscription once an event has arrived.
     while not manager.events:
         assert manager.change(Transition.TRANSITION_CONFIGURE) and manager.change(Transition.TRANSITION_CLEANUP)
@@ -130,7 +114,7 @@ ENDS_OF_CALLBACKS = [10, 11, 12, 20, 21, 22, 30, 31, 32, 40, 41, 42, 50, 51, 52,
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("manager", [udp], indirect=True)
+@pytest.mark.parametrize("world", [udp], indirect=True)
 def test_what_a_state_does_not_have_is_refused_and_changes_nothing(manager: Manager) -> None:
     steps = [
         ("unconfigured", [Transition.TRANSITION_CONFIGURE]),
@@ -173,8 +157,6 @@ def test_states_and_transitions_are_listed(manager: Manager) -> None:
 def test_the_agent_is_killed_and_comes_back(manager: Manager) -> None:
     """The state is stored on the board; a manager continues from it."""
     assert manager.change(Transition.TRANSITION_CONFIGURE)
-    manager.agent.process.kill()
-    manager.agent.process.wait()
     manager.restart_agent()
 
     is_told = answered(

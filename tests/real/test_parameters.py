@@ -4,9 +4,7 @@ an agent that may end and restart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,27 +14,25 @@ from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import qos_profile_parameter_events
 
 import links
-from links import Build, answered, serial_with_loss, udp, udp_with_loss
-from reserved import domain
-from ros import Host, eventually, host, program
-from tide.programs.child import Child, Children, json_line
+from links import answered, in_full, serial_with_loss, udp, udp_with_loss
+from ros import eventually
+from tide.programs.child import Child, json_line
 
-DOMAIN = domain()
 LIMIT_S = 30.0
 
 
 @dataclass(kw_only=True)
 class World(links.World):
-    host: Host
     events: list[ParameterEvent] = field(default_factory=list)
     boards: int = 0
 
-    def start_board(self, *arguments: str) -> Child:
+    def __post_init__(self) -> None:
+        self.host.subscribe(ParameterEvent, "/parameter_events", self.events.append, qos_profile_parameter_events)
+
+    def start_server(self, *arguments: str) -> Child:
         self.boards += 1
-        words = [program("parameter_peer"), *self.link.board, "--key", str(0xB0 + self.boards), *arguments]
-        board: Child = self.children.start("board", words, self.folder / f"board{self.boards}.log")
-        board.wait_event("ready", LIMIT_S)
-        return board
+        words = "parameter_peer", "--key", str(0xB0 + self.boards), *arguments
+        return self.start_board(*words, log=f"board{self.boards}")
 
     def client(self) -> AsyncParameterClient:
         client = AsyncParameterClient(self.host.node, "peer")
@@ -57,17 +53,7 @@ class World(links.World):
         return changes + 1
 
 
-ALL = [udp, *(pytest.param(build, marks=pytest.mark.full) for build in (udp_with_loss, serial_with_loss))]
-
-
-@pytest.fixture(params=ALL, ids=["udp", "udp_with_loss", "serial_with_loss"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    build: Build = request.param
-    with host(DOMAIN) as node, Children() as children:
-        world = World(domain=DOMAIN, host=node, children=children, folder=tmp_path, link=build(children, tmp_path))
-        world.start_agent()
-        node.subscribe(ParameterEvent, "/parameter_events", world.events.append, qos_profile_parameter_events)
-        yield world
+world = links.worlds(World, udp, *in_full(udp_with_loss, serial_with_loss))
 
 
 def result(future: Any) -> Any:
@@ -102,7 +88,7 @@ def seen(events: list[ParameterEvent]) -> list[tuple[str, str]]:
 
 
 def test_ros_reads_and_writes_them(world: World) -> None:
-    board = world.start_board()
+    board = world.start_server()
     client = world.client()
     assert values(client, "on", "count", "gain", "fixed", "none") == [False, 0, 0.5, 7, None]
     types = list(result(client.get_parameter_types(["gain", "on", "none", "fixed"])).types)
@@ -134,7 +120,7 @@ def test_ros_reads_and_writes_them(world: World) -> None:
 
 @pytest.mark.full
 def test_ros_lists_and_describes_them(world: World) -> None:
-    world.start_board()
+    world.start_server()
     client = world.client()
     assert set(result(client.list_parameters([], 0)).result.names) == {"on", "count", "gain", "fixed"}
     count, fixed = result(client.describe_parameters(["count", "fixed"])).descriptors
@@ -146,7 +132,7 @@ def test_ros_lists_and_describes_them(world: World) -> None:
 
 @pytest.mark.full
 def test_ros_makes_and_deletes_them(world: World) -> None:
-    world.start_board()
+    world.start_server()
     client = world.client()
     world.await_events(client)
     assert set_to(client, extra=3)[0][0]
@@ -159,7 +145,7 @@ def test_ros_makes_and_deletes_them(world: World) -> None:
 
 @pytest.mark.full
 def test_ros_changes_several_together(world: World) -> None:
-    world.start_board()
+    world.start_server()
     client = world.client()
 
     def together(**wanted: Any) -> bool:
@@ -175,22 +161,21 @@ def test_ros_changes_several_together(world: World) -> None:
 @pytest.mark.full
 def test_values_survive_a_restart_of_the_board(world: World) -> None:
     store = str(world.folder / "store")
-    board = world.start_board("--store", store)
+    board = world.start_server("--store", store)
     assert set_to(world.client(), gain=-1.125, count=5) == [(True, "")] * 2
     board.process.kill()
     board.process.wait()
-    world.start_board("--store", store)
+    world.start_server("--store", store)
     client = world.client()
     eventually(lambda: values(client, "gain", "count") == [-1.125, 0], LIMIT_S, "what was stored")
 
 
 @pytest.mark.full
 def test_the_agent_is_killed_and_comes_back(world: World) -> None:
-    board = world.start_board()
+    board = world.start_server()
     client = world.client()
     assert set_to(client, count=10) == [(True, "")]
-    world.kill_agent()
-    world.start_agent()
+    world.restart_agent()
 
     is_set = answered(
         lambda: client.set_parameters([Parameter("count", value=20)]),
@@ -205,7 +190,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
 @pytest.mark.full
 def test_what_is_listed_can_be_described_and_read(world: World) -> None:
     """As in `ros2 param dump`: by the listed names."""
-    world.start_board()
+    world.start_server()
     client = world.client()
     names = list(result(client.list_parameters([], 0)).result.names)
     described = result(client.describe_parameters(names)).descriptors

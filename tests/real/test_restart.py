@@ -17,12 +17,10 @@ import pytest
 
 import links
 from exchange import Exchange
-from links import BAUD, Build, serial, udp
-from reserved import domain
-from ros import Host, eventually, host, program
-from tide.programs.child import Child, Children
+from links import BAUD, in_full, serial, udp
+from ros import eventually, program
+from tide.programs.child import Child
 
-DOMAIN = domain()
 PERIOD_MS = 20
 LIMIT_S = 20.0
 SESSION_S = 7.0
@@ -33,7 +31,6 @@ KINDS = ["string", "imu"]
 class World(links.World):
     """A client that publishes endlessly, and ROS 2 on the other side."""
 
-    host: Host
     exchanges: list[Exchange] = field(default_factory=list)
     downwards: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
 
@@ -74,16 +71,7 @@ class World(links.World):
         return exchange.finish(2.0)  # messages lost with an agent never arrive
 
 
-@contextmanager
-def world_of(build: Build, folder: Path) -> Iterator[World]:
-    with host(DOMAIN) as node, Children() as children:
-        yield World(domain=DOMAIN, host=node, children=children, folder=folder, link=build(children, folder))
-
-
-@pytest.fixture(params=[udp, pytest.param(serial, marks=pytest.mark.full)], ids=["udp", "serial"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    with world_of(request.param, tmp_path) as world:
-        yield world
+world = links.worlds(World, udp, *in_full(serial))
 
 
 def require_sound(exchange: Exchange, end: dict[str, Any], killed: int = 0) -> None:
@@ -97,12 +85,10 @@ def require_sound(exchange: Exchange, end: dict[str, Any], killed: int = 0) -> N
 
 
 def test_the_agent_is_killed_and_comes_back(world: World) -> None:
-    world.start_agent()
     exchange = world.start_client()
     world.both_ways(exchange, 20)
     for _ in range(2):
-        world.kill_agent()
-        world.start_agent()
+        world.restart_agent()
         world.both_ways(exchange, 20)
     end = world.end(exchange)
     assert end["reconnects"] == 2
@@ -113,9 +99,9 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
 def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
     """Reliable messages wait in the client's pool. A new agent has them before ROS 2 knows its writers, so the test
     counts the messages passed on by the agent."""
-    agent = world.start_agent()
     exchange = world.start_client()
     world.both_ways(exchange, 5)
+    agent = world.agents[-1]
     agent.process.send_signal(signal.SIGSTOP)  # like an unplugged network: nothing is refused
     time.sleep(5 * PERIOD_MS / 1000)  # clock: messages in transfer to ROS 2 arrive, and the client continues
     passed_on = sum(len(flow.received) for flow in exchange.flows.values())
@@ -134,7 +120,6 @@ def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
 
 @pytest.mark.full
 def test_the_client_is_killed_and_comes_back(world: World) -> None:
-    world.start_agent()
     first = world.start_client()
     world.both_ways(first, 10)
     first.client.process.kill()
@@ -173,7 +158,7 @@ class Cable:
 @contextmanager
 def cable(folder: Path) -> Iterator[tuple[World, Exchange, Cable]]:
     """A client, an agent and ROS 2 that exchange messages over a serial line."""
-    with world_of(serial, folder) as world:
+    with links.world_of(World, serial, folder) as world:
         world.start_agent()
         exchange = world.start_client()
         world.both_ways(exchange, 10)

@@ -5,7 +5,6 @@ agent that may end and restart."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,8 @@ import links
 from links import answered
 from reserved import domain, port, second_domain
 from ros import EXAMPLES_PORT, Host, eventually, host, program, start_agent
-from tide.programs.child import Child, Children, json_line
+from tide.programs.child import Child, Children
 
-DOMAIN = domain()
 LIMIT_S = 30.0
 TYPE = "test_msgs/srv/BasicTypes"
 AT_ONCE = ["--at-once", "8"]  # a server of rclpy keeps the last ten requests
@@ -34,10 +32,7 @@ class Board:
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     def read(self) -> None:
-        while not self.child.lines.empty():
-            line = self.child.lines.get()
-            if line is not None:
-                self.lines.append(json_line(line))
+        self.lines += links.told(self.child)
 
     def replies(self) -> list[int]:
         self.read()
@@ -64,18 +59,8 @@ class Board:
 
 @dataclass(kw_only=True)
 class World(links.World):
-    host: Host
-
-    def counters(self) -> dict[str, Any]:
-        self.agents[-1].process.terminate()
-        counters: dict[str, Any] = self.agents[-1].wait_json("samples_to_dds", LIMIT_S, "counted")
-        return counters
-
     def board(self, key: int, *arguments: str) -> Board:
-        words = [program("service_peer"), *self.link.board, "--key", str(key), *arguments]
-        child = self.children.start(f"board {key}", words, self.folder / f"board{key}.log")
-        child.wait_event("ready", LIMIT_S)
-        return Board(child, key)
+        return Board(self.start_board("service_peer", "--key", str(key), *arguments, log=f"board{key}"), key)
 
     def client(self, name: str) -> Any:
         client = self.host.client(BasicTypes, name)
@@ -92,12 +77,7 @@ class World(links.World):
         return self.host.service(BasicTypes, name, answer)
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with host(DOMAIN) as node, Children() as children:
-        world = World(domain=DOMAIN, host=node, children=children, folder=tmp_path, link=links.udp(children, tmp_path))
-        world.start_agent()
-        yield world
+world = links.worlds(World, links.udp)
 
 
 def require_all(replies: list[int]) -> None:
@@ -159,7 +139,7 @@ def test_a_board_answers_later_and_longer(world: World) -> None:
 def test_two_clients_have_their_own_answers(world: World) -> None:
     world.board(0xB1, "--serve", "sums")
     first = world.client("sums")
-    with host(DOMAIN) as other_host:
+    with host(domain()) as other_host:
         other = other_host.client(BasicTypes, "sums")
         eventually(other.service_is_ready, LIMIT_S, "service")
         for round_number in range(10):
@@ -176,7 +156,7 @@ def test_two_clients_have_their_own_answers(world: World) -> None:
 @pytest.mark.full
 def test_an_asker_that_is_gone_harms_nobody(world: World) -> None:
     board = world.board(0xB1, "--serve", "sums")
-    with host(DOMAIN) as other_host:
+    with host(domain()) as other_host:
         other = other_host.client(BasicTypes, "sums")
         eventually(other.service_is_ready, LIMIT_S, "service")
         for number in range(8):
@@ -252,8 +232,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
     board.await_replies(20)
     assert results([client.call_async(request(1))])[0].int64_value == 8
     for again in range(2):
-        world.kill_agent()
-        world.start_agent()
+        world.restart_agent()
         before = len(board.replies())
         replies = board.await_replies(before + 20)
         assert len(set(replies)) == len(replies), "no reply comes twice"

@@ -6,74 +6,59 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from std_msgs.msg import Int32
 from std_srvs.srv import SetBool
 
-from links import Build, serial_with_loss, udp, udp_with_loss
+import links
+from links import World
 from reserved import domain, second_domain
 from ros import eventually, free_port, host, program, quality, start_agent
-from tide.programs.child import Child, Children, json_line
+from tide.programs.child import Child, Children
 
-DOMAIN = domain()
 LIMIT_S = 30.0
-ALL = [udp, udp_with_loss, serial_with_loss]
-over_each = pytest.mark.parametrize("build", ALL, ids=[build.__name__ for build in ALL])
+world = links.worlds(World, links.udp, links.udp_with_loss, links.serial_with_loss)
 
 
 def await_seen(board: Child, **wanted: Any) -> dict[str, Any]:
     seen: dict[str, Any] = {}
 
     def is_seen() -> bool:
-        while not board.lines.empty():
-            line = board.lines.get()
-            if line is not None and "publishers" in line:
-                seen.update(json_line(line))
+        for line in links.told(board):
+            seen.update(line)
         return all(seen.get(key) == value for key, value in wanted.items())
 
     eventually(is_seen, f"{wanted}, last {seen}\n{board.tail()}")
     return seen
 
 
-@over_each
-def test_a_board_counts_who_comes_and_goes(build: Build, tmp_path: Path) -> None:
-    with Children() as children:
-        link = build(children, tmp_path)
-        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", *link.agent)
-        board: Child = children.start("board", [program("graph_peer"), *link.board], tmp_path / "board.log")
-        board.wait_event("ready", LIMIT_S)
-        await_seen(board, publishers=1, subscriptions=1, served=False)  # its own
-        with host(DOMAIN) as first:
-            publisher = first.publisher(Int32, "numbers", quality(reliable=True))
-            first.subscribe(Int32, "numbers", lambda _: None, quality(reliable=True))
-            before = await_seen(board, publishers=2, subscriptions=2, served=False)["changes"]
-            with host(DOMAIN) as second:
-                second.subscribe(Int32, "numbers", lambda _: None, quality(reliable=False))
-                second.service(SetBool, "sums", lambda _, response: response)
-                await_seen(board, publishers=2, subscriptions=3, served=True)
-                second.node.destroy_node()
-            assert await_seen(board, publishers=2, subscriptions=2, served=False)["changes"] > before
-            first.node.destroy_publisher(publisher)
-            await_seen(board, publishers=1, subscriptions=2)
-            first.node.destroy_node()
-        await_seen(board, publishers=1, subscriptions=1)
-        agent.require_alive()
-        board.require_alive()
+def test_a_board_counts_who_comes_and_goes(world: World) -> None:
+    board = world.start_board("graph_peer")
+    await_seen(board, publishers=1, subscriptions=1, served=False)  # its own
+    with host(domain()) as first:
+        publisher = first.publisher(Int32, "numbers", quality(reliable=True))
+        first.subscribe(Int32, "numbers", lambda _: None, quality(reliable=True))
+        before = await_seen(board, publishers=2, subscriptions=2, served=False)["changes"]
+        with host(domain()) as second:
+            second.subscribe(Int32, "numbers", lambda _: None, quality(reliable=False))
+            second.service(SetBool, "sums", lambda _, response: response)
+            await_seen(board, publishers=2, subscriptions=3, served=True)
+            second.node.destroy_node()
+        assert await_seen(board, publishers=2, subscriptions=2, served=False)["changes"] > before
+        first.node.destroy_publisher(publisher)
+        await_seen(board, publishers=1, subscriptions=2)
+        first.node.destroy_node()
+    await_seen(board, publishers=1, subscriptions=1)
+    world.agents[-1].require_alive()
+    board.require_alive()
 
 
-@over_each
-def test_the_next_agent_tells_the_graph_again(build: Build, tmp_path: Path) -> None:
-    with Children() as children, host(DOMAIN) as other:
-        link = build(children, tmp_path)
-        agent = start_agent(children, DOMAIN, tmp_path / "agent.log", *link.agent)
-        board: Child = children.start("board", [program("graph_peer"), *link.board], tmp_path / "board.log")
-        board.wait_event("ready", LIMIT_S)
-        await_seen(board, publishers=1)
-        agent.process.kill()
-        agent.process.wait()
-        other.publisher(Int32, "numbers", quality(reliable=True))
-        start_agent(children, DOMAIN, tmp_path / "agent2.log", *link.agent)
-        await_seen(board, publishers=2)
+def test_the_next_agent_tells_the_graph_again(world: World) -> None:
+    board = world.start_board("graph_peer")
+    await_seen(board, publishers=1)
+    world.kill_agent()
+    world.host.publisher(Int32, "numbers", quality(reliable=True))
+    world.start_agent()
+    await_seen(board, publishers=2)
 
 
 def test_clients_are_hidden_on_request(tmp_path: Path) -> None:

@@ -5,23 +5,18 @@ ends and restarts."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-import pytest
 from rcl_interfaces.msg import Log
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 import links
-from reserved import domain
-from ros import Host, eventually, host, program
-from tide.programs.child import Child, Children
+from links import World
+from ros import eventually
+from tide.programs.child import Child
 
-DOMAIN = domain()
 LIMIT_S = 30.0
 # Like the subscriptions of log viewers.
 VIEWER = QoSProfile(
@@ -32,24 +27,8 @@ VIEWER = QoSProfile(
 )
 
 
-@dataclass(kw_only=True)
-class World(links.World):
-    host: Host
-
-    def start_board(self) -> Child:
-        words = [program("rosout_peer"), *self.link.board, "--key", "0xC0"]
-        board: Child = self.children.start("board", words, self.folder / "board.log")
-        board.wait_event("ready", LIMIT_S)
-        return board
-
-
-@pytest.fixture(params=[links.udp, links.serial_with_loss], ids=["udp", "serial"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    build: links.Build = request.param
-    with host(DOMAIN) as node, Children() as children:
-        world = World(domain=DOMAIN, host=node, children=children, folder=tmp_path, link=build(children, tmp_path))
-        world.start_agent()
-        yield world
+PEER = "rosout_peer", "--key", "0xC0"
+world = links.worlds(World, links.udp, links.serial_with_loss)
 
 
 def number_of(line: Log) -> int:
@@ -66,7 +45,7 @@ def end_of(board: Child) -> dict[str, Any]:
 def test_every_line_arrives_with_its_members(world: World) -> None:
     lines = world.host.collect(Log, "/rosout", VIEWER)
     before_s = time.time()
-    board = world.start_board()
+    board = world.start_board(*PEER)
     eventually(lambda: len(lines) >= 100, "a hundred lines")
     end = end_of(board)
     assert end["lost"] == 0
@@ -81,7 +60,7 @@ def test_every_line_arrives_with_its_members(world: World) -> None:
 
 def test_a_viewer_that_comes_later_sees_what_was_before(world: World) -> None:
     early = world.host.collect(Log, "/rosout", VIEWER)
-    world.start_board()
+    world.start_board(*PEER)
     eventually(lambda: len(early) >= 20, "lines for somebody who was there before")
     lines = world.host.collect(Log, "/rosout", VIEWER)
     eventually(lambda: len(lines) >= 20, "the lines from the beginning on")
@@ -92,7 +71,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
     """Lines with a node arrive through the next agent, repeated if the first one did not acknowledge a delivered
     line."""
     lines = world.host.collect(Log, "/rosout", VIEWER)
-    board = world.start_board()
+    board = world.start_board(*PEER)
     eventually(lambda: len(lines) >= 20, "lines through the first agent")
     world.kill_agent()
     before = len(lines)

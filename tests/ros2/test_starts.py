@@ -4,41 +4,19 @@ exchanges messages with ROS 2."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
 from std_msgs.msg import Int32
 
 import links
-from reserved import domain
-from ros import Host, eventually, host, program, quality
-from tide.programs.child import Child, Children
+from links import World
+from ros import eventually, program, quality
+from tide.programs.child import Child
 
-DOMAIN = domain()
 LIMIT_S = 30.0
 STEPS = ["support", "node", "publisher", "subscription", "timer", "executor", "spin"]
-ALL = [links.udp, links.serial_with_loss]
 
 
-@dataclass(kw_only=True)
-class World(links.World):
-    host: Host
-
-    def restart_agent(self) -> None:
-        self.kill_agent()
-        self.start_agent()
-
-
-@pytest.fixture(params=ALL, ids=[build.__name__ for build in ALL])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    build: links.Build = request.param
-    with host(DOMAIN) as node, Children() as children:
-        link = build(children, tmp_path)
-        world = World(domain=DOMAIN, children=children, folder=tmp_path, link=link, host=node)
-        world.start_agent()
-        yield world
+world = links.worlds(World, links.udp, links.serial_with_loss)
 
 
 def require_both_ways(world: World, board: Child) -> None:

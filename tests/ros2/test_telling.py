@@ -6,23 +6,18 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int32, UInt8MultiArray
 
 import links
-from reserved import domain
-from ros import Host, eventually, host, program
-from tide.programs.child import Child, Children
+from ros import eventually
+from tide.programs.child import Child
 from tide.trace.format import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, WIRE_START, parse_trace
 
-DOMAIN = domain()
 LIMIT_S = 60.0
 COUNT, ECHO = 3, 5  # levels
 CONTROL = 126  # level of the session itself
@@ -35,20 +30,16 @@ RELIABLE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 
 @dataclass(kw_only=True)
 class World(links.World):
-    host: Host
     blocks: list[bytes] = field(default_factory=list)
     statuses: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
-    def start_board(self, *options: str) -> Child:
+    def start_telling(self, *options: str) -> Child:
         node = self.host.node
         node.create_subscription(
             UInt8MultiArray, "/some/space/peer/tide_trace", lambda one: self.blocks.append(bytes(one.data)), BEST_EFFORT
         )
         node.create_subscription(DiagnosticArray, "/diagnostics", self._take, RELIABLE)
-        words = [program("telling_peer"), *self.link.board, "--key", "0xC1", *options]
-        board: Child = self.children.start("board", words, self.folder / "board.log")
-        board.wait_event("ready", LIMIT_S)
-        return board
+        return self.start_board("telling_peer", "--key", "0xC1", *options)
 
     def _take(self, array: Any) -> None:
         for status in array.status:
@@ -68,18 +59,12 @@ class World(links.World):
         return board.wait_event("end", LIMIT_S)
 
 
-@pytest.fixture(params=[links.udp, links.serial_with_loss], ids=["udp", "serial"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    build: links.Build = request.param
-    with host(DOMAIN) as node, Children() as children:
-        world = World(domain=DOMAIN, host=node, children=children, folder=tmp_path, link=build(children, tmp_path))
-        world.start_agent()
-        yield world
+world = links.worlds(World, links.udp, links.serial_with_loss)
 
 
 def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> None:
     echo = world.host.node.create_publisher(Int32, "/some/space/echo", RELIABLE)
-    board = world.start_board()
+    board = world.start_telling()
     eventually(lambda: world.host.node.count_subscribers("/some/space/echo") == 1, "the subscription")
     eventually(lambda: bool(echo.publish(Int32(data=5))) or world.has(END, ECHO, 20), "the echo")
     eventually(lambda: world.has(END, COUNT, 100), "a hundred instances")
@@ -120,7 +105,7 @@ def wall_offset_ns() -> int:
 
 def test_the_clocks_of_board_and_agent_come_with_it(world: World) -> None:
     before_ns = time.time_ns()
-    board = world.start_board()
+    board = world.start_telling()
     eventually(lambda: int((world.records()["kind"] == CLOCK).sum()) >= 4, "the clocks")
     after_ns = time.time_ns()
     world.stop(board)
@@ -138,7 +123,7 @@ def test_the_clocks_of_board_and_agent_come_with_it(world: World) -> None:
 
 
 def test_without_a_synchronised_clock_the_boards_own_comes_alone(world: World) -> None:
-    board = world.start_board("--unsynchronised")
+    board = world.start_telling("--unsynchronised")
     eventually(lambda: int((world.records()["kind"] == CLOCK).sum()) >= 2, "the clock")
     world.stop(board)
     found = world.records()
@@ -146,7 +131,7 @@ def test_without_a_synchronised_clock_the_boards_own_comes_alone(world: World) -
 
 
 def test_diagnostics_are_read_by_a_reliable_reader(world: World) -> None:
-    board = world.start_board()
+    board = world.start_telling()
     names = {f"some/space/peer: {part}" for part in ("link", "memory", "executor 1")}
     eventually(lambda: names <= set(world.statuses), "each status")
     world.stop(board)
@@ -159,7 +144,7 @@ def test_diagnostics_are_read_by_a_reliable_reader(world: World) -> None:
 
 
 def test_a_full_ring_is_told_and_the_rest_is_whole(world: World) -> None:
-    board = world.start_board("--records", "2")
+    board = world.start_telling("--records", "2")
     eventually(
         lambda: sum(parse_trace(b"".join(list(world.blocks))).dropped.values()) > 0,
         "a record that was dropped",
@@ -172,7 +157,7 @@ def test_a_full_ring_is_told_and_the_rest_is_whole(world: World) -> None:
 
 
 def test_after_the_agents_death_they_go_on(world: World) -> None:
-    board = world.start_board()
+    board = world.start_telling()
     eventually(lambda: world.has(END, COUNT) and bool(world.statuses), "records and a status")
     world.kill_agent()
     world.start_agent()

@@ -6,8 +6,6 @@ values as rclpy's."""
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,31 +14,16 @@ from test_msgs.msg import BoundedSequences, Defaults, Strings, WStrings
 
 import links
 import own_types
-from reserved import domain
-from ros import Host, eventually, host, program, quality
-from tide.programs.child import Child, Children
+from links import World
+from ros import eventually, quality
+from tide.programs.child import Child
 
-DOMAIN = domain()
-LIMIT_S = 30.0
-ALL = [links.udp, links.serial_with_loss]
+world = links.worlds(World, links.udp, links.serial_with_loss)
 
 
-@dataclass(kw_only=True)
-class World(links.World):
-    host: Host
-    board: Child
-
-
-@pytest.fixture(params=ALL, ids=[build.__name__ for build in ALL])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    build: links.Build = request.param
-    with host(DOMAIN) as node, Children() as children:
-        link = build(children, tmp_path)
-        place = links.World(domain=DOMAIN, children=children, folder=tmp_path, link=link)
-        place.start_agent()
-        board: Child = children.start("board", [program("types_peer"), *link.board], tmp_path / "board.log")
-        board.wait_event("ready", LIMIT_S)
-        yield World(domain=DOMAIN, children=children, folder=tmp_path, link=link, host=node, board=board)
+@pytest.fixture
+def board(world: World) -> Child:
+    return world.start_board("types_peer")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +53,7 @@ def name_of(message: Any) -> str:
     return str(type(message).__name__)
 
 
-def test_what_is_sent_comes_back(world: World, reading: Any) -> None:
+def test_what_is_sent_comes_back(world: World, board: Child, reading: Any) -> None:
     for message in [*filled(reading), *(type(one)() for one in filled(reading))]:
         came: list[Any] = []
         name = name_of(message)
@@ -83,10 +66,10 @@ def test_what_is_sent_comes_back(world: World, reading: Any) -> None:
 
         eventually(comes, f"{name} comes back")
         assert came[0] == message
-        world.board.require_alive()
+        board.require_alive()
 
 
-def test_a_new_message_has_its_default_values(world: World, reading: Any) -> None:
+def test_a_new_message_has_its_default_values(world: World, board: Child, reading: Any) -> None:
     came: dict[str, Any] = {}
     news = [type(one)() for one in filled(reading)]
     for new in news:
@@ -96,7 +79,7 @@ def test_a_new_message_has_its_default_values(world: World, reading: Any) -> Non
         )
 
     def all_came() -> bool:
-        world.board.say("again")
+        board.say("again")
         return len(came) == len(news)
 
     eventually(all_came, "one of each")
@@ -107,7 +90,7 @@ def test_a_new_message_has_its_default_values(world: World, reading: Any) -> Non
     assert came["Reading"].value == pytest.approx(1.5)
 
 
-def test_each_message_of_a_type_with_keys_comes(world: World, reading: Any) -> None:
+def test_each_message_of_a_type_with_keys_comes(world: World, board: Child, reading: Any) -> None:
     """No message replaces an earlier one with its key: the topics of ROS 2 Jazzy have no keys."""
     came = world.host.collect(reading, "/up/Reading", quality(True))
     publisher = world.host.publisher(reading, "/down/Reading", quality(True))

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links between a board and an agent: UDP and a serial line, without and with 1 % of loss. Includes the agent, which a
-test may kill and restart."""
+"""Links between a board and an agent: UDP and a serial line, without and with 1 % of loss; and the world of a test at
+both ends: boards, an agent that may be killed and restarted, and a ROS 2 node."""
 
 from __future__ import annotations
 
 import itertools
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
-from ros import START_LIMIT_S, free_port, program, start_agent
-from tide.programs.child import Child, Children
+import pytest
+
+from reserved import domain
+from ros import START_LIMIT_S, Host, free_port, host, program, start_agent
+from tide.programs.child import Child, Children, json_line
 from tide.run.robot import last_json
 
 BAUD = "921600"
@@ -86,9 +90,10 @@ Build = Callable[[Children, Path], Link]
 
 @dataclass(kw_only=True)
 class World:
-    """Programs of one test, and their agents, the newest last."""
+    """Programs of one test, their agents, the newest last, and a ROS 2 node."""
 
-    domain: int
+    threads: ClassVar[int] = 1  # of the node's executor
+    host: Host
     children: Children
     folder: Path
     link: Link
@@ -96,8 +101,14 @@ class World:
 
     def start_agent(self) -> Child:
         log = self.folder / f"agent{len(self.agents)}.log"
-        self.agents.append(start_agent(self.children, self.domain, log, *self.link.agent))
+        self.agents.append(start_agent(self.children, domain(), log, *self.link.agent))
         return self.agents[-1]
+
+    def start_board(self, name: str, *words: str, log: str = "board") -> Child:
+        """A program of tests/compat/peers, once it is ready."""
+        child: Child = self.children.start(log, [program(name), *self.link.board, *words], self.folder / f"{log}.log")
+        child.wait_event("ready", START_LIMIT_S)
+        return child
 
     def agent_counters(self) -> dict[str, Any]:
         """Port of the running agent."""
@@ -108,3 +119,46 @@ class World:
     def kill_agent(self) -> None:
         self.agents[-1].process.kill()
         self.agents[-1].process.wait()
+
+    def close(self) -> None:
+        """What a test has to end before its parts."""
+
+    def restart_agent(self) -> None:
+        self.kill_agent()
+        self.start_agent()
+
+
+Kind = TypeVar("Kind", bound=World)
+
+
+@contextmanager
+def world_of(kind: type[Kind], build: Build, folder: Path) -> Iterator[Kind]:
+    with host(domain(), kind.threads) as node, Children() as children:
+        found = kind(host=node, children=children, folder=folder, link=build(children, folder))
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+def worlds(kind: type[Kind], *builds: Any) -> Any:
+    """A fixture: a world over each of the links, with an agent."""
+
+    @pytest.fixture(params=builds, ids=lambda build: build.__name__)
+    def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kind]:
+        with world_of(kind, request.param, tmp_path) as found:
+            found.start_agent()
+            yield found
+
+    return world
+
+
+def in_full(*builds: Build) -> list[Any]:
+    """Links that only `make test-all` tries."""
+    return [pytest.param(build, marks=pytest.mark.full) for build in builds]
+
+
+def told(child: Child) -> list[dict[str, Any]]:
+    """What a board has printed since the last call."""
+    lines = [child.lines.get() for _ in range(child.lines.qsize())]
+    return [json_line(line) for line in lines if line is not None]

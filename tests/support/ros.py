@@ -14,7 +14,7 @@ from typing import Any
 
 import rclpy
 from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from tide.programs.binaries import build_folder
@@ -58,11 +58,12 @@ def free_port() -> int:
 class Host:
     """A ROS 2 node in its own context, spun by a thread."""
 
-    def __init__(self, domain: int) -> None:
+    def __init__(self, domain: int, threads: int = 1) -> None:
         self.context = Context()
         rclpy.init(context=self.context, domain_id=domain)
         self.node = rclpy.create_node("host", context=self.context, start_parameter_services=False, enable_rosout=False)
-        self._executor = SingleThreadedExecutor(context=self.context)
+        one = SingleThreadedExecutor(context=self.context)
+        self._executor = one if threads == 1 else MultiThreadedExecutor(threads, context=self.context)
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name="rclpy", daemon=True)
         self._thread.start()
@@ -104,8 +105,8 @@ class Host:
 
 
 @contextlib.contextmanager
-def host(domain: int) -> Iterator[Host]:
-    node = Host(domain)
+def host(domain: int, threads: int = 1) -> Iterator[Host]:
+    node = Host(domain, threads)
     try:
         yield node
     finally:
