@@ -39,11 +39,6 @@ done
 
 instructions "a record of a trace" 1 measured_records 1024 build/lab/bin/trace_bench
 
-echo "reception while every slot is taken: linear in the slots at most"
-for slots in 8 16 32 64 128 256; do
-  instructions receive "$slots" measured_calls 400 build/lab/bin/submit_bench receive
-done
-
 run build/lab/bin/lanes_bench
 run .venv/bin/python lab/bench/analysis_cost.py
 run .venv/bin/python lab/bench/analysis_tightness.py

@@ -9,8 +9,6 @@
 //        udp_best_effort, udp_reliable: the same over UDP, where a publish passes its datagram to the system itself;
 // work within the system is not counted.
 //        submit_best_effort, submit_reliable: the daemon alone, acquire and submit, while HANDLES messages wait.
-//        receive: the receiver alone, commit of a best-effort sample without a reader while all HANDLES slots are in
-// use.
 //
 // Prints the number of calls and checks that each message arrived or was accepted.
 #include <poll.h>
@@ -321,38 +319,6 @@ uint64_t submit(size_t handles, bool reliable) {
   return good;
 }
 
-// ---- the receiver alone ----
-
-bool receive_next(void *context, size_t index) {
-  auto *receiver = static_cast<tide_receiver_t *>(context);
-  uint8_t *bytes = tide_receiver_claim(receiver);
-  const tide_xrce_header_t header{0x81, TIDE_STREAM_BEST_EFFORT(1), static_cast<uint16_t>(index), 0};
-  const size_t start = tide_xrce_put_header(bytes, &header);
-  tide_xrce_put_submessage_header(bytes + start, TIDE_XRCE_DATA, TIDE_XRCE_FLAG_LITTLE_ENDIAN, 4 + kBytes);
-  return tide_receiver_commit(receiver, static_cast<uint16_t>(start + 8 + kBytes), false, 0, 0) == 1 ||
-         receiver->free == 0;
-}
-
-uint64_t receive(size_t slot_count) {
-  std::vector<tide_slot_t> slots(slot_count);
-  std::vector<uint8_t> storage(slot_count * 256);
-  std::vector<tide_queue_entry_t *> noted(slot_count);
-  std::array<tide_input_stream_t, 4> streams{};
-  tide_receiver_config_t config{};
-  config.slots = slots.data();
-  config.slot_count = slot_count;
-  config.storage = storage.data();
-  config.slot_bytes = 256;
-  config.noted_storage = noted.data();
-  config.streams = streams.data();
-  config.stream_count = streams.size();
-  config.on_submessage = [](void *, const tide_delivery_t *) {};
-  tide_receiver_t receiver;
-  require(tide_receiver_init(&receiver, &config) == TIDE_OK, "the receiver's configuration");
-  for (size_t index = 0; index < slot_count; index++) (void)receive_next(&receiver, index);
-  return measured_calls(receive_next, &receiver, kBurst * kBursts);
-}
-
 }  // namespace
 
 int main(int count, char **arguments) {
@@ -363,17 +329,14 @@ int main(int count, char **arguments) {
   const bool udp = what == "udp_best_effort" || what == "udp_reliable";
   const bool publishes = udp || what == "publish_best_effort" || what == "publish_reliable";
   const bool submits = what == "submit_best_effort" || what == "submit_reliable";
-  const bool receives = what == "receive" && handles > 1;
-  if ((!publishes && !submits && !receives) || handles < 1 || handles > kHandlesMaximum) {
+  if ((!publishes && !submits) || handles < 1 || handles > kHandlesMaximum) {
     std::fprintf(stderr,
                  "usage: submit_bench publish_best_effort|publish_reliable|udp_best_effort|udp_reliable|"
-                 "submit_best_effort|submit_reliable|receive HANDLES (at most 1000)\n");
+                 "submit_best_effort|submit_reliable HANDLES (at most 1000)\n");
     return 2;
   }
   const bool reliable = what.ends_with("_reliable");
-  const uint64_t calls = publishes  ? publish(handles, reliable, udp)
-                         : receives ? receive(handles)
-                                    : submit(handles, reliable);
+  const uint64_t calls = publishes ? publish(handles, reliable, udp) : submit(handles, reliable);
   std::printf("%llu calls\n", static_cast<unsigned long long>(calls));
   return calls == kBurst * kBursts ? EXIT_SUCCESS : EXIT_FAILURE;
 }

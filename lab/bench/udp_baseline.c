@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Performance of this machine's UDP over loopback without any protocol: two processes, one system call per datagram.
- * Throughput and round trip of the runtime are given relative to it, so that figures of different machines, busy or
- * idle, can be compared.
+ * Round trips of the runtime are given relative to it, so that figures of different machines, busy or idle, can be
+ * compared.
  *
- *   udp_baseline rate BYTES SECONDS        a line of JSON: datagrams sent and received a second
- *   udp_baseline round_trip BYTES COUNT    a line of JSON: round trips in nanoseconds
+ *   udp_baseline BYTES COUNT    a line of JSON: the median in nanoseconds
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -14,7 +13,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -24,7 +22,7 @@
 
 #define BYTES_MAXIMUM 65000
 #define ROUND_TRIPS_MAXIMUM 100000
-#define SILENCE_US 200000
+#define SILENCE_S 1
 
 static uint8_t bytes[BYTES_MAXIMUM];
 static int64_t round_trips_ns[ROUND_TRIPS_MAXIMUM];
@@ -42,16 +40,12 @@ static void fail(const char *what) {
 
 static int open_socket(struct sockaddr_in *address) {
   const int descriptor = socket(AF_INET, SOCK_DGRAM, 0);
-  const int buffer_bytes = 8 << 20;
-  const struct timeval silence = {.tv_usec = SILENCE_US};
+  const struct timeval silence = {.tv_sec = SILENCE_S};
   socklen_t length = sizeof *address;
   *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   if (descriptor < 0 || bind(descriptor, (struct sockaddr *)address, sizeof *address) != 0 ||
       getsockname(descriptor, (struct sockaddr *)address, &length) != 0) {
     fail("socket");
-  }
-  if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &buffer_bytes, sizeof buffer_bytes) != 0) {
-    (void)setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);
   }
   (void)setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
   return descriptor;
@@ -61,32 +55,10 @@ static void join(int descriptor, const struct sockaddr_in *peer) {
   if (connect(descriptor, (const struct sockaddr *)peer, sizeof *peer) != 0) fail("connect");
 }
 
-/* Counts until no datagram has arrived for a while, and reports the count in a last datagram. */
-static void count_datagrams(int descriptor) {
-  uint64_t count = 0;
-  while (recv(descriptor, bytes, sizeof bytes, 0) >= 0) count++;
-  if (send(descriptor, &count, sizeof count, 0) < 0) fail("send");
-}
-
 static void echo_datagrams(int descriptor) {
   for (ssize_t length; (length = recv(descriptor, bytes, sizeof bytes, 0)) >= 0;) {
     if (send(descriptor, bytes, (size_t)length, 0) < 0) fail("send");
   }
-}
-
-static void print_rate(int descriptor, size_t length, double seconds) {
-  const int64_t start_ns = now_ns(), end_ns = start_ns + (int64_t)(seconds * 1e9);
-  const struct timeval patience = {.tv_sec = 10};
-  uint64_t sent = 0, received = 0;
-  int64_t time_ns = start_ns;
-  while (time_ns < end_ns) {
-    for (int burst = 0; burst < 64; burst++) sent += send(descriptor, bytes, length, 0) == (ssize_t)length;
-    time_ns = now_ns();
-  }
-  (void)setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  if (recv(descriptor, &received, sizeof received, 0) != (ssize_t)sizeof received) fail("no count came back");
-  const double elapsed_s = (double)(time_ns - start_ns) / 1e9;
-  printf("{\"sent_per_s\": %.0f, \"received_per_s\": %.0f}\n", (double)sent / elapsed_s, (double)received / elapsed_s);
 }
 
 static int ascending(const void *left, const void *right) {
@@ -101,18 +73,14 @@ static void print_round_trips(int descriptor, size_t length, size_t count) {
     round_trips_ns[index] = now_ns() - start_ns;
   }
   qsort(round_trips_ns, count, sizeof *round_trips_ns, ascending);
-  printf("{\"p50_ns\": %" PRId64 ", \"p99_ns\": %" PRId64 ", \"max_ns\": %" PRId64 "}\n", round_trips_ns[count / 2],
-         round_trips_ns[count * 99 / 100], round_trips_ns[count - 1]);
+  printf("{\"p50_ns\": %" PRId64 "}\n", round_trips_ns[count / 2]);
 }
 
 int main(int count, char **arguments) {
-  const size_t length = count == 4 ? strtoul(arguments[2], NULL, 10) : 0u;
-  const double amount = count == 4 ? strtod(arguments[3], NULL) : 0.0;
-  const int rate = count == 4 && strcmp(arguments[1], "rate") == 0;
-  const int known = rate || (count == 4 && strcmp(arguments[1], "round_trip") == 0);
-  if (!known || length < 1u || length > BYTES_MAXIMUM || amount <= 0.0 || (!rate && amount > ROUND_TRIPS_MAXIMUM)) {
-    fprintf(stderr, "usage: udp_baseline rate BYTES SECONDS | round_trip BYTES COUNT (at most %d)\n",
-            ROUND_TRIPS_MAXIMUM);
+  const size_t length = count == 3 ? strtoul(arguments[1], NULL, 10) : 0u;
+  const size_t times = count == 3 ? strtoul(arguments[2], NULL, 10) : 0u;
+  if (length < 1u || length > BYTES_MAXIMUM || times < 1u || times > ROUND_TRIPS_MAXIMUM) {
+    fprintf(stderr, "usage: udp_baseline BYTES COUNT (at most %d)\n", ROUND_TRIPS_MAXIMUM);
     return 2;
   }
   struct sockaddr_in near_address, far_address;
@@ -124,13 +92,11 @@ int main(int count, char **arguments) {
   if (child == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)close(near);
-    if (rate) count_datagrams(far);
-    if (!rate) echo_datagrams(far);
+    echo_datagrams(far);
     _exit(0);
   }
   (void)close(far);
-  if (rate) print_rate(near, length, amount);
-  if (!rate) print_round_trips(near, length, amount < 1.0 ? 1u : (size_t)amount);
+  print_round_trips(near, length, times);
   (void)waitpid(child, NULL, 0);
   return EXIT_SUCCESS;
 }

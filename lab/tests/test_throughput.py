@@ -47,13 +47,6 @@ def test_figures_of_any_machine_fit_into_80_columns(throughput: ModuleType, valu
     for figure in figures.values():
         figure.add(value, 1.0)
     throughput.print_table(console, list(figures.values()))
-    time_us = min(value, 99_999_999 / 100)
-    spread = {"median": time_us, "min": time_us, "max": time_us}
-    polling = throughput.POLLING, throughput.SLEEPING
-    rows = [{"what": "ping at 1000 Hz, processor", "unit": "us", **dict.fromkeys(polling, spread)}]
-    throughput.print_polling(console, rows)
-    urgent = {"what": "beside a flood", **dict.fromkeys(("p50", "p99", "max"), spread)}
-    throughput.print_urgent(console, [{**urgent, "flood_per_s": value, "real_time": True}])
     assert "…" not in text.getvalue(), text.getvalue()
 
 
@@ -72,12 +65,6 @@ def test_figures_are_counted_and_kept(tmp_path: Path) -> None:
     for row in rows.values():
         assert row["min"] <= row["median"] <= row["max"] and row["median"] > 0 and row["baseline_median"] > 0
     assert data["link"]["thread_priority"] >= 0 and data["link"]["busy_poll_us"] >= 0
-    for row in data["polling"]:
-        for form in ("as it is", "without polling"):
-            assert 0 < row[form]["min"] <= row[form]["median"] <= row[form]["max"], row
-    assert {row["what"] for row in data["polling"]} >= {"ping, median", "ping at 1000 Hz, processor"}
-    assert [row["what"] for row in data["urgent"]] == ["alone", "beside a flood"]
-    assert data["urgent"][1]["flood_per_s"] > 0
 
 
 def test_what_a_dds_subscriber_received_is_counted_and_kept(tmp_path: Path) -> None:
