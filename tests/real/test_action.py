@@ -21,7 +21,7 @@ from rclpy.action import (
     get_action_client_names_and_types_by_node,
     get_action_server_names_and_types_by_node,
 )
-from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from test_msgs.action import Fibonacci
 
@@ -108,7 +108,8 @@ class World(links.World):
         return Board(self.start_board("action_peer", *baud, "--key", "0xAC", *arguments, log=log))
 
     def client(self, name: str) -> ActionClient:
-        client = ActionClient(self.host.node, Fibonacci, name, callback_group=self.group)
+        """One callback at a time, or two threads of rclpy may exchange two pieces of feedback."""
+        client = ActionClient(self.host.node, Fibonacci, name, callback_group=MutuallyExclusiveCallbackGroup())
         assert client.wait_for_server(timeout_sec=LIMIT_S), name
         return client
 
