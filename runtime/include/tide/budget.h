@@ -72,7 +72,7 @@ typedef struct tide_budget_counters {
   uint64_t activations;
   uint64_t exhaustions;    /* times it ran out of budget and fell to its low priority */
   uint64_t replenishments; /* times it rose to its priority again */
-  uint64_t denied;         /* times it fell because maximum_replenishments were outstanding */
+  uint64_t denied;         /* times budget comes later because maximum_replenishments were outstanding */
   uint64_t forgiven;       /* times budget was lost because it stayed unused for longer than a period */
   uint64_t used_ns;        /* processor time used at its priority */
   uint64_t low_ns;         /* processor time used at its low priority */

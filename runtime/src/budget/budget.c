@@ -113,11 +113,9 @@ void tide_budget_block(tide_budget_t *budget, int64_t consumed_ns, int64_t now_n
   pass(budget, consumed_ns, now_ns);
   if (!budget->ready) return;
   budget->ready = budget->running = false;
-  const bool was_high = budget->high;
   rule_of(budget)->finish(budget);
   rule_of(budget)->settle(budget);
   TIDE_INVARIANT(ring_holds(budget) && !budget->running);
-  if (was_high && !budget->high) budget->counters.denied++;
 }
 
 int64_t tide_budget_available_ns(const tide_budget_t *budget) {

@@ -69,6 +69,7 @@ static void finish(tide_budget_t *budget) {
   (void)budget_ring_pop(budget);
   budget_ring_push(budget, back_ns, used_ns);
   budget_ring_at(budget, 0u)->amount_ns += rest_ns;
+  if (budget_ring_at(budget, 0u)->time_ns > budget->now_ns) budget->counters.denied++;
 }
 
 /* Budget used before the long wait is not part of the forgiven budget. */

@@ -47,7 +47,12 @@ static void activate(tide_budget_t *budget) {
 static void resume(tide_budget_t *budget) { (void)budget; }
 
 static void finish(tide_budget_t *budget) { /* 4 */
-  if (budget->used_ns > 0) schedule(budget);
+  if (budget->used_ns == 0) return;
+  schedule(budget);
+  const bool is_full = budget->count == budget->config.maximum_replenishments;
+  if (is_full && budget->available_ns > 0 && budget_ring_at(budget, 0u)->time_ns > budget->now_ns) {
+    budget->counters.denied++;
+  }
 }
 
 static void settle(tide_budget_t *budget) {

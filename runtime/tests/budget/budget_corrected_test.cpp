@@ -18,22 +18,24 @@ class Units {
   void ready(int64_t now) { raise(now); }
   void resume(int64_t now) {
     if (times_.front() >= now - drawn_.period) return;
-    block();
+    block(now);
     raise(now - drawn_.period);
   }
   void consume() {
     times_.push_back(times_.front() + drawn_.period);
     times_.pop_front();
   }
-  void block() {
+  void block(int64_t now) {
     const std::set<int64_t> different(times_.begin(), times_.end());
     if (different.size() <= drawn_.replenishments) return;
     const int64_t first = *different.begin(), second = *std::next(different.begin());
     for (int64_t &time : times_) time = time == first ? second : time;
+    denied += second > now ? 1u : 0u;
   }
   int64_t available(int64_t now) const {
     return std::count_if(times_.begin(), times_.end(), [now](int64_t time) { return time <= now; });
   }
+  uint64_t denied = 0;  // times budget came later because more replenishments were outstanding than there is room for
 
  private:
   void raise(int64_t floor) {
@@ -50,7 +52,7 @@ TEST(BudgetCorrected, AgreesWithUnitsAtEveryInstant) {
     Units units(drawn);
     for (int64_t now = 0; now < 600; now++) {
       const Step step = world.begin(now);
-      if (step.blocked) units.block();
+      if (step.blocked) units.block(now);
       if (step.activated) units.ready(now);
       if (step.resumed) units.resume(now);
       ASSERT_EQ(world.machine().high, units.high(now)) << "seed " << seed << ", time " << now;
@@ -60,6 +62,7 @@ TEST(BudgetCorrected, AgreesWithUnitsAtEveryInstant) {
       if (world.runs() && units.high(now)) units.consume();
       world.end();
     }
+    ASSERT_EQ(world.machine().counters.denied, units.denied) << "seed " << seed;
   }
 }
 
@@ -73,13 +76,14 @@ TEST(BudgetCorrected, BorrowsWhatALateLookLetThrough) {
     for (int64_t now = 0; now < 600; now++) {
       const Step step = world.begin(now);
       for (int64_t unit = 0; high && unit < step.charged; unit++) units.consume();
-      if (step.blocked) units.block();
+      if (step.blocked) units.block(now);
       if (step.activated) units.ready(now);
       if (step.resumed) units.resume(now);
       if (step.looked) high = units.high(now);
       ASSERT_EQ(world.machine().high, high) << "seed " << seed << ", time " << now;
       world.end();
     }
+    ASSERT_EQ(world.machine().counters.denied, units.denied) << "seed " << seed;
   }
 }
 
