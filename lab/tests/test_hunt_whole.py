@@ -137,6 +137,13 @@ def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: st
     assert told["accepted"] == 1 and told["failed"] == 0 and told["observations"] > 0
 
 
+@pytest.mark.parametrize(("family_name", "seed"), [("check-boards-fast", 30_275), ("check-trees-fast", 1_142)])
+def test_runs_that_failed_without_a_bound_exceeded(family_name: str, seed: int, servers: Servers) -> None:
+    """A run that ended while a chain without a bound drained, and slots that readers reserved and did not need."""
+    told = hunt_block(family_name, seed, 1, Trial(3, 8), servers).to_json()
+    assert told["failures"] == [] and told["observations"] > 0
+
+
 def test_boards_that_delay_each_other_while_they_are_set_up_begin_together(servers: Servers) -> None:
     """Here one board is late when the others begin at their times, which was reported as an invalid plan."""
     told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4), servers).to_json()

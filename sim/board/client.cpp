@@ -284,7 +284,8 @@ void Client::create_objects() {
       reader.priority = input->callback.priority;
       reader.reliable = graph_.inputs[input->number].reliable;
       reader.samples = input->samples.data();
-      reader.depth = static_cast<uint8_t>(plan_.depth);
+      const uint32_t depth = input->service != nullptr && plan_.service_depth > 0 ? plan_.service_depth : plan_.depth;
+      reader.depth = static_cast<uint8_t>(depth);
       reader.on_sample = on_sample;
       reader.context = input;
       tide_session_add_reader(&session_, &reader);

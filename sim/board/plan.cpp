@@ -240,6 +240,7 @@ void visit(Settings &settings, Plan &plan) {
   settings.number<int32_t>("large_nodes", plan.large_nodes, -1, 4096);
   settings.number<uint32_t>("small_node_bytes", plan.small_node_bytes, 64, 65532);
   settings.number<uint32_t>("depth", plan.depth, 1, 255);
+  settings.number<uint32_t>("service_depth", plan.service_depth, 0, 255);
   settings.number<uint32_t>("slots", plan.slots, 2, 4096);
   settings.number<uint32_t>("window", plan.window, 1, 16);
   settings.number<uint32_t>("reassemblies", plan.reassemblies, 0, 64);

@@ -210,6 +210,7 @@ struct Plan {
                                     // ones
   uint32_t small_node_bytes = 256;  // with the header of a WRITE_DATA
   uint32_t depth = 8;               // slots that a reader reserves
+  uint32_t service_depth = 0;       // those of a service; 0: as many
 
   // First transmissions of reliable samples that reach the agent, in percent; the rest is lost on the line.
   double success_percent = 100;
@@ -225,7 +226,7 @@ struct Plan {
   unsigned cuts = 0, restarts = 0;
   Time cut_maximum = 0, outage_maximum = 0;
   bool cut_unplugs = false;   // the client notices cuts
-  Time settle = 2 * kSecond;  // after the last period, without faults
+  Time settle = 2 * kSecond;  // after the last period, without faults, at most
   Time way = 0;               // how long instances may be under way behind it
 
   LatencyFrom latency_from = LatencyFrom::kExpiry;

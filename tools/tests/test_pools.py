@@ -85,7 +85,16 @@ ONE_LARGE = (
 )
 ORDINARY = (chain("a", 9, 9, "mh", (8,)), chain("u", 2, 500, "gm", (480,)))
 BATCH = tuple(chain(f"c{n}", n + 1, 900, f"m{'hijkno'[n]}m", (6000, 8)) for n in range(6))
+# Of one subscription several messages wait, and all reserve as many slots as a queue may hold.
+UNEQUAL = (
+    chain("fast", 99, 4, "hm", (46,)).replace("deadline_ms = 4", "deadline_ms = 80"),
+    *(
+        chain(f"c{n}", n + 100, 400, f"{'ijklnopq'[n]}m", (100,)).replace("execution_ms = 0.1", "execution_ms = 2")
+        for n in range(8)
+    ),
+)
 FOUND = {
+    "readers reserve what others do not use": lambda: system(*UNEQUAL, baud=2_000_000, back=20),
     "branches of one timer share a window": lambda: system(*BRANCHES, baud=20_000_000, agent=50, back=50),
     "all of a batch share a window": lambda: system(
         *BATCH, baud=20_000_000, agent=50, back=50, board='policy = "batch"'
@@ -113,6 +122,7 @@ def test_nothing_is_above_its_bound_with_the_pools_of_the_bound(what: str) -> No
 TOO_SMALL = [
     ("slots hold a message while a callback runs", {"slots": 4}),  # as footprint wrote: two a reader
     ("slots hold a message while a callback runs", {"slots": 12}),
+    ("readers reserve what others do not use", {"slots": 29}),  # what waits, whatever is reserved
     ("each fragmented message has a reassembly", {"reassemblies": 2}),  # as the simulator had
     ("each fragmented message has a reassembly", {"reassemblies": 1}),
     ("slots hold a message while a callback runs", {"reassemblies": 0}),
@@ -170,6 +180,7 @@ def test_footprint_writes_what_check_says_and_the_simulator_plays() -> None:
     (need,) = bounds_of(described).needs
     written = pools(client_of(only_board(described, "m"), uses_of(described)))
     assert need.sizes["slots"] == written["TIDE_SLOTS"] == 17
+    assert bounds_of(FOUND["readers reserve what others do not use"]()).needs[0].sizes["slots"] == 45
     assert need.sizes["reassemblies"] == written["TIDE_REASSEMBLIES"] == 1
     nodes = FOUND["nodes hold what is not acknowledged"]()
     written = pools(client_of(only_board(nodes, "m"), uses_of(nodes)))
@@ -177,6 +188,15 @@ def test_footprint_writes_what_check_says_and_the_simulator_plays() -> None:
     (words,) = (one.text for one in bounds_of(nodes).assumptions if one.id == "pools")
     assert words.startswith(f"board 'm' has at least {written['TIDE_SMALL_NODES']} small nodes of 128 bytes")
     assert "the runtime's defaults are too small: up to 14 of 12 small nodes may be in use" in words
+
+
+def test_what_piled_up_without_a_bound_arrives_before_a_run_ends() -> None:
+    """Publishing waits for a node, of which there are fewer than messages without an acknowledgment."""
+    slow = chain("slow", 4, 400, "m", ()).replace("execution_ms = 0.1", "execution_ms = 4")
+    described = system(chain("late", 5, 4, "mhm", (40, 20)), slow, agent=40, back=40)
+    assert bound_ms(bounds_of(described), "late") is None
+    outcome = played(described, 3)
+    assert not outcome.violations and all(one.ended > 0 for one in outcome.seen)
 
 
 def test_a_firmware_that_exists_says_its_sizes(tmp_path: Path) -> None:

@@ -869,7 +869,8 @@ def _pools(need: Need) -> Assumption:
         if sizes[key]
     ]
     text = f"board '{need.board.name}' has {'' if need.is_stated else 'at least '}"
-    text += f"{', '.join(counts)}, {sizes['slots']} slots and windows of {sizes['window']} frames, as "
+    slots = f"{'' if need.is_stated else 'exactly '}{sizes['slots']} slots"
+    text += f"{', '.join(counts)}, {slots} and windows of {sizes['window']} frames, as "
     text += "its pools say" if need.is_stated else "tide footprint --header writes"
     if not need.is_stated and need.above_defaults:
         text += "; the runtime's defaults are too small: " + ", ".join(need.above_defaults)

@@ -279,13 +279,13 @@ def pools(client: Client) -> dict[str, int]:
         "TIDE_NAME_BYTES": _whole_words(
             max([len(end.topic) for end in (*client.writes, *client.reads)] + [12]) + len("rt/") + 1
         ),
-        "TIDE_SUBSCRIPTION_DEPTH": max([_depth(client, end) for end in client.subscriptions] + [1]),
+        "TIDE_SUBSCRIPTION_DEPTH": _deepest(client),
         "TIDE_SMALL_NODES": sum(count for size, count in nodes if size <= small) + _SPARE_NODES,
         "TIDE_SMALL_NODE_BYTES": small,
         "TIDE_LARGE_NODES": sum(count for _, count in large),
         "TIDE_LARGE_NODE_BYTES": _whole_words(max([small + 4, *(size for size, _ in nodes)])),
         "TIDE_MTU_BYTES": client.mtu_bytes,
-        "TIDE_SLOTS": sum(_slots(client, end) for end in client.reads) + _SPARE_SLOTS,
+        "TIDE_SLOTS": _least_slots(client, _deepest(client)),
         "TIDE_REASSEMBLIES": sum(_depth(client, end) for end in reassembled),
         "TIDE_REASSEMBLY_BYTES": _whole_words(
             max([end.payload_bytes + end.header_bytes for end in reassembled] + [48]) + 16
@@ -311,8 +311,35 @@ def _depth(client: Client, end: Endpoint) -> int:
     return _use(client, end).depth
 
 
-def _slots(client: Client, end: Endpoint) -> int:
-    """Frames of what waits for its callback."""
+def _deepest(client: Client) -> int:
+    return max([_depth(client, end) for end in client.subscriptions] + [1])
+
+
+def _slots(client: Client, subscription_depth: int, slots: int) -> int:
+    """Of so many slots those that frames which wait for their callbacks may use, and readers reserve beyond that, which
+    nobody else uses: as many as their queues hold, or an equal share if there are fewer. A queue is as deep as its pool
+    allows, unless the program says less."""
+    readers = [(_waiting(client, end), subscription_depth) for end in client.subscriptions]
+    of_service: dict[str, int] = {}
+    for end in client.services:
+        key = f"{end.service} of {end.takes.chain.name}" if end.is_client else end.service
+        of_service[key] = of_service.get(key, 0) + _waiting(client, end.takes)
+    readers += [(waiting, client.askers) for waiting in of_service.values()]
+    share = max((depth for _, depth in readers), default=0)
+    while sum(min(depth, share) for _, depth in readers) > slots - 1:
+        share -= 1
+    return sum(max(waiting, min(depth, share)) for waiting, depth in readers) + _SPARE_SLOTS
+
+
+def _least_slots(client: Client, subscription_depth: int) -> int:
+    """The least number that suffices. A larger one may not, as readers reserve more then."""
+    slots = _SPARE_SLOTS
+    while (used := _slots(client, subscription_depth, slots)) > slots:
+        slots = used
+    return slots
+
+
+def _waiting(client: Client, end: Endpoint) -> int:
     return max(2, _frames(client, end) * _depth(client, end))
 
 
@@ -378,8 +405,9 @@ def _of_board(system: System, board: Executor) -> System:
 def need_of(system: System, board: Executor, uses: Uses) -> Need:
     client = client_of(only_board(_of_board(system, board), board.name), uses)
     every = pools(client)
-    computed = {key: every[macro] for key, macro in _MACROS.items()} | {"window": WINDOW}
     stated = board.pools.model_dump(exclude_none=True) if board.pools is not None else {}
+    computed = {key: every[macro] for key, macro in _MACROS.items()} | {"window": WINDOW}
+    computed["slots"] = _least_slots(client, stated.get("subscription_depth", _deepest(client)))
     sizes = computed | stated
     lacking = tuple(_lacking(client, sizes))
     ends = {one.chain.name: one for one in (*client.writes, *client.reads)}
@@ -406,14 +434,14 @@ def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, st
     longest = max((_node_bytes(end) for end in client.writes), default=0)
     if longest > max(sizes["small_node_bytes"], sizes["large_node_bytes"]):
         yield "large_node_bytes", f"a message needs a node of {longest} bytes"
-    slots = sum(_slots(client, end) for end in client.reads) + _SPARE_SLOTS
+    slots = _slots(client, sizes["subscription_depth"], sizes["slots"])
     if slots > sizes["slots"]:
         yield "slots", f"up to {slots} of {sizes['slots']} slots may be in use"
     fragmented = [end for end in client.reads if _is_fragmented(end, client.mtu_bytes)]
     messages = sum(_depth(client, end) for end in fragmented)
     if messages > sizes["reassemblies"]:
         yield "reassemblies", f"up to {messages} of {sizes['reassemblies']} reassemblies may be in use"
-    deepest = max((_depth(client, end) for end in client.subscriptions), default=1)
+    deepest = _deepest(client)
     if deepest > sizes["subscription_depth"]:
         yield (
             "subscription_depth",

@@ -29,7 +29,8 @@ _MILLISECOND = 1_000_000
 SLOWEST = 4
 MOST_INSTANCES = 20_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
 LEAST_BYTES = 8  # size to which messages are shortened
-FRAME_BYTES = 64  # exceeds headers, HEARTBEAT and acknowledgment of a frame
+# Limit of the time in which the last messages arrive. A run ends when they have; without bounds many may be under way.
+SETTLE_US = 120_000_000
 _Value = TypeVar("_Value")
 _UDP_BAUD = 1_000_000_000  # for a line that represents a network, whose delays are added to the agent's
 
@@ -81,6 +82,7 @@ def pool_words(need: Need) -> dict[str, object]:
         "reassemblies": sizes["reassemblies"],
         "window": sizes["window"],
         "depth": sizes["subscription_depth"],
+        "service_depth": 1,  # each caller has an object of its own here
     }
 
 
@@ -304,13 +306,12 @@ class BoardsPlayer:
                             yield chain.name, instance, place, what, from_ns, to_ns, release_ns
 
     def words(self, run: BoardsRun) -> str:
-        longest_ns = max(chain.period_ns for chain in self._chains)
         fields: dict[str, object] = {
             "seed": run.seed,
             "steady": "true",
             "horizon_us": horizon_ns(self._system) // MICROSECOND,
             "hosts": ",".join(map(str, self._lanes)),
-            "settle_us": (longest_ns + max(map(self._transit, self._links))) // MICROSECOND,
+            "settle_us": SETTLE_US,
             "way_us": self._way_ns() // MICROSECOND,
         }
         if self._losses:
@@ -328,19 +329,6 @@ class BoardsPlayer:
         hops_ms = sum((max(one.propagation_ms, self._system.system.propagation_ms) for one in every), Decimal(0))
         executions_ms = sum((one.execution_ms for one in every), Decimal(0))
         return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms)
-
-    def _transit(self, link: Line | UdpLink) -> int:
-        """Time to send everything sequentially: a chain without a bound may exceed the capacity of the line."""
-        baud = link.rate if isinstance(link, Line) else _UDP_BAUD
-        octets, played_ns = 0, horizon_ns(self._system)
-        for chain in self._chains:
-            instances = -(-played_ns // chain.period_ns)
-            for callback in chain.callbacks:
-                for sent in _sent_by(callback):
-                    sent_bytes = sent.payload_bytes or 0
-                    frames = sent_bytes // (link.mtu_bytes // 2) + 1
-                    octets += instances * 2 * (sent_bytes + frames * FRAME_BYTES)
-        return (1 + self._losses) * octets * 10 * 1_000_000_000 // baud
 
     def _board_words(self, number: int, run: BoardsRun) -> str:
         board, link = self._boards[number], self._links[number]
