@@ -36,11 +36,10 @@ struct tide_daemon;
 
 /* What a link provides.
  *
- * start puts one message on the wire and returns at once. The parts stay valid until the link calls
- * tide_daemon_on_transmit_complete when the last byte has left. It calls that exactly once for each start that returned
- * TIDE_OK: later from any context, or within start if the message has left by then (an awaited message needs
- * tide_daemon_poll all the same). After a negative return the message counts as sent and lost, and the streams repair
- * it.
+ * start puts one message on the wire and returns at once. TIDE_LINK_SENT: the message has left, and nothing follows
+ * (but an awaited message needs tide_daemon_poll). TIDE_OK: the parts stay valid until the link calls
+ * tide_daemon_on_transmit_complete, exactly once, when the last byte has left: later, from any context, or already
+ * within start. After a negative return the message counts as sent and lost, and the streams repair it.
  *
  * start is called with the critical section held, from any context that makes a frame ready or the wire free: a
  * submitter, the executor, the link's context. So it must be short and bounded, must never wait, and must be able to
@@ -48,13 +47,24 @@ struct tide_daemon;
  * (framing, checksum) belongs to the moment when the bytes leave (tide_framing_writer), or must be as short as the
  * interrupt latency that the board can bear. start may take locks that are held briefly, and never while the daemon is
  * called. No start is under way when tide_daemon_detach_link has returned. */
+#define TIDE_LINK_SENT 1
+
+typedef enum tide_wait {
+  TIDE_WAIT_NOT,    /* receive what is there, and return */
+  TIDE_WAIT_ANSWER, /* an answer is imminent, so that polling may pay */
+  TIDE_WAIT_WORK,   /* an executor that runs on the program's thread: whatever comes */
+  TIDE_WAIT_LANE    /* a thread of its own, which link and other lanes may preempt */
+} tide_wait_t;
+
 typedef struct tide_link {
   void *context;
   int (*start)(void *context, const tide_frame_parts_t *frame);
   /* Optional: waits for an event that a message of this link sets, as event_wait of the platform does. The link may let
    * the caller receive meanwhile, so that an answer wakes one thread instead of two in turn. Called from any thread,
-   * never with the critical section held; it returns at deadline_ns even when the link is closed meanwhile. */
-  int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns);
+   * never with the critical section held; it returns at deadline_ns even when the link is closed meanwhile.
+   * TIDE_WAIT_NOT, without an event: called by a submitter with many unacknowledged messages, so that acknowledgments
+   * need not wake the link's context; it never waits. */
+  int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
   int64_t heartbeat_floor_ns; /* as in the transmitter's configuration, while this link is attached */
 } tide_link_t;
 
@@ -151,7 +161,7 @@ void tide_daemon_on_bytes(tide_daemon_t *daemon, const uint8_t *bytes, size_t co
 void tide_daemon_on_message(tide_daemon_t *daemon, const uint8_t *message, size_t length); /* datagram, one message */
 /* Wait for an event that a message of this peer sets: by tide_link_t.wait if the link has one, else by event_wait of
  * the platform. From threads. */
-int tide_daemon_wait(tide_daemon_t *daemon, tide_event_t *event, int64_t deadline_ns);
+int tide_daemon_wait(tide_daemon_t *daemon, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
 /* Do the heartbeats and expiries that are due, and start the wire if it is idle. Returns when to call it again. The
  * link's context also calls it after each of the functions above, since sending and receiving move that time. */
 int64_t tide_daemon_poll(tide_daemon_t *daemon);

@@ -171,6 +171,8 @@ typedef struct tide_source {
   /* Whether that frame is processed before a callback of the same priority, in addition to the one frame at the start
    * of each round: true while its reader has room, or stores only outdated samples. Null: never. */
   bool (*is_welcome)(void *context, tide_priority_t least, tide_priority_t most);
+  /* Sleeps as event_wait of the platform does, and may receive meanwhile. Null: event_wait. */
+  int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns);
 } tide_source_t;
 
 /* Decides whether the round runs. callbacks: all of them in order of registration; see tide_callback_is_ready. The

@@ -231,6 +231,9 @@ int tide_transmitter_replace(tide_transmitter_t *transmitter, uint32_t bytes, ti
                              tide_node_t **node);
 void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
                                 int64_t now_ns);
+/* As acquire_for, but only a node that is free now. TIDE_ERROR_FULL: there is none, and nothing was counted. */
+int tide_transmitter_acquire_free(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
+                                  uint16_t writer, tide_node_t **node);
 /* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
 /* Capacity of the free node that acquire would return; 0: there is none. O(classes). */
@@ -271,6 +274,8 @@ int tide_transmitter_submit_control(tide_transmitter_t *transmitter, const uint8
 /* Request an ACKNACK for an input stream. It replaces an earlier request for the stream that was not sent yet. */
 int tide_transmitter_request_acknack(tide_transmitter_t *transmitter, uint8_t stream, uint16_t first, uint16_t missing);
 
+/* Whether a frame may go once the wire is free, other than a HEARTBEAT that is due by now. */
+bool tide_transmitter_has_next(const tide_transmitter_t *transmitter);
 /* Returns 1 and the next frame, or 0 when none may go now (or the last one was not yet reported as sent). */
 int tide_transmitter_next(tide_transmitter_t *transmitter, int64_t now_ns, tide_frame_parts_t *frame);
 /* Report that the last byte of the frame given by tide_transmitter_next has left. */
@@ -284,6 +289,8 @@ void tide_transmitter_cancel(tide_transmitter_t *transmitter);
  * means another session; nothing was done. */
 int tide_transmitter_on_acknack(tide_transmitter_t *transmitter, const tide_xrce_acknack_t *acknack, int64_t now_ns);
 
+/* The earliest time at which tide_transmitter_poll may have something to do. */
+int64_t tide_transmitter_deadline(const tide_transmitter_t *transmitter);
 /* Do the heartbeats and expiries that are due; returns the time of the next one, or TIDE_FOREVER. */
 int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
 
@@ -303,6 +310,9 @@ int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *transmitter, int64_
 int tide_transmitter_hold_level(tide_transmitter_t *transmitter, uint8_t level, bool hold);
 /* Hold back (or release) all frames of streams; control submessages still go. */
 void tide_transmitter_pause_streams(tide_transmitter_t *transmitter, bool paused);
+
+/* Messages of a reliable stream (fragments) that were sent and are not acknowledged. */
+uint16_t tide_transmitter_in_flight(const tide_transmitter_t *transmitter, uint8_t stream);
 
 /* True when every message of the stream (0: of all streams) was sent and, if reliable, acknowledged. ACKNACKs and other
  * control submessages do not count. */

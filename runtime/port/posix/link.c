@@ -3,16 +3,20 @@
  * (serial, UDP, TCP) defines how its descriptor is opened and how messages are converted to bytes and back.
  *
  * Two contexts meet here. Submitters call the daemon's start, which writes to the descriptor at once, so that a frame
- * does not wait for a thread to wake. The link's thread does everything else. `mutex` guards the descriptor and the
- * outgoing frame; it is taken after the daemon's critical section and never held while the daemon is called.
+ * does not wait for a thread to wake. The link's thread does everything else. The daemon's critical section, in which
+ * frames start, guards the descriptor and the outgoing frame as well.
  *
  * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. If it were, it would
- * run after each one, as it has the top priority, and no two would be sent together. The thread handles reception,
- * missing acknowledgments, datagrams that the system does not take now, and in a flood messages that wait for others.
- * While the thread is running, submitted messages join its batch.
+ * run after each one, as it has the top priority, and no two would be sent together. The thread handles missing
+ * acknowledgments, datagrams that the system does not take now, and in a flood messages that wait for others. While the
+ * thread is running, submitted messages join its batch.
  *
  * Waiting callers also receive datagrams, so that an answer need not wake two threads in turn; `receiving` serialises
- * them. The thread wakes nevertheless, because it may be more urgent. */
+ * them. If one thread of the program does all the waiting and publishing, nobody else can be kept waiting by it, and it
+ * attends the link: while it waits, and for a while after it waited or published, the link's thread does not listen.
+ * Then that thread takes over, so that a long callback, or a program that only computes, delays an acknowledgment by
+ * ATTENTION_NS at most. With a second thread or lanes the link's thread always listens, because it may be more urgent
+ * than the one that waits. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +30,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/timerfd.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,6 +63,10 @@
 #define FLOOD_MESSAGES_MAXIMUM 256
 /* The shortest delay of a HEARTBEAT if the transmitter measures it (tide_transmitter_config_t.heartbeat_delay_ns). */
 #define HEARTBEAT_LEAST_NS INT64_C(2000000)
+/* A program that waited or published no longer ago than this receives by itself. */
+#define ATTENTION_NS HEARTBEAT_LEAST_NS
+/* After a second thread was seen the link's thread listens for this time. */
+#define SHARED_NS INT64_C(1000000000)
 #define PSEUDO_TERMINAL_FIRST 136u /* major numbers of the terminal side, as Linux assigns them */
 #define PSEUDO_TERMINAL_LAST 143u
 #define RECEIVE_BUFFER_BYTES (1 << 20)
@@ -68,8 +76,6 @@
 #define CONNECT_TIMEOUT_MS 500
 #define LENGTH_BYTES 2u
 #define RECEIVE_CALLS_A_TURN 4
-/* Closing a link waits for callers that wait on it, so these check for the end at this interval. */
-#define LOOK_UP_NS INT64_C(20000000)
 /* The link's thread is receiving: within this time it sets the event, or leaves data to be received. */
 #define THREAD_RECEIVES_NS INT64_C(500000)
 #define CUSTOM_TURN_NS INT64_C(20000000)
@@ -96,21 +102,28 @@ struct link {
   const kind_t *kind;
   tide_session_t *session;
   tide_link_address_t address;
-  link_t *next;     /* next of all links; this and `holders` under links_mutex */
-  unsigned holders; /* callers that wait on this link */
+  link_t *next;        /* next of all links; this and changes of `holders` under links_mutex */
+  atomic_uint holders; /* callers that wait on this link */
   tide_posix_thread_t thread;
-  pthread_mutex_t mutex, receiving;
-  int wake_descriptor; /* eventfd */
-  atomic_bool stop, woken;
+  pthread_mutex_t receiving;
+  int timer; /* wakes the thread when a request is due earlier than what it sleeps for */
+  atomic_bool stop, timer_set;
   _Atomic int64_t asleep_until_ns; /* wake-up time of the sleeping thread */
+  _Atomic int64_t own_deadline_ns; /* until then it sleeps without requests */
   _Atomic int64_t asked_ns;        /* earliest time requested since its last turn started */
   _Atomic uint64_t bytes_received;
   _Atomic uint32_t messages_oversize;
-  atomic_bool under_way;             /* a message below is pending: read by the thread without the mutex */
-  _Atomic int64_t awaiting_until_ns; /* until then the thread wakes for each possible HEARTBEAT */
-  tide_posix_link_times_t times;     /* copied when the link was created */
+  atomic_bool under_way;         /* a message below is pending: read by the thread without the section */
+  tide_posix_link_times_t times; /* copied when the link was created */
 
-  /* Under the mutex. */
+  /* Who receives. */
+  _Atomic uintptr_t user;            /* the thread that published or waited last */
+  _Atomic int64_t shared_until_ns;   /* it is not the only one; TIDE_FOREVER: there are lanes */
+  atomic_bool attending;             /* it waits and receives */
+  int64_t relieved_ns;               /* its own: when it last took over what the timer was set for */
+  _Atomic int64_t attended_until_ns; /* the thread does not listen before this time */
+
+  /* In the critical section. */
   int descriptor; /* negative: link down */
   bool busy;      /* a message was started and its end is not reported yet */
   tide_serial_output_t output;
@@ -121,13 +134,10 @@ struct link {
   int64_t recent_messages;
   tide_link_counters_t counters;
 
-  int64_t awaited_ns; /* start of the last message that the peer answers; guarded by the daemon's critical section */
-
   /* The thread's own. */
   bool is_pseudo_terminal, tells_when_empty;
   int64_t drained_check_ns; /* 0, or when to query the driver again */
   int64_t reopen_ns, poll_ns;
-  bool gave_way; /* another caller was receiving */
   tide_datagram_input_t datagrams;
   uint8_t *datagram_storage; /* null where datagrams do not arrive */
   size_t input_bytes;
@@ -138,12 +148,12 @@ struct link {
 };
 
 tide_posix_link_times_t tide_posix_link_times = {
-    .poll_limit_ns = 20000000, .flood_gap_ns = 20000, .gather_ns = 50000, .pause = NULL};
+    .poll_limit_ns = 20000000, .flood_gap_ns = 20000, .gather_ns = 50000, .attention_ns = ATTENTION_NS, .pause = NULL};
 
 static pthread_mutex_t links_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t link_let_go = PTHREAD_COND_INITIALIZER;
 static link_t *links;
-static _Thread_local const link_t *link_of_this_thread;
+static _Thread_local const link_t *link_of_this_thread, *attended_by_this_thread;
 
 static int64_t clock_ns(void) {
   struct timespec now;
@@ -189,33 +199,39 @@ static int start_thread(tide_posix_thread_t *thread, int priority, void (*functi
 static void be_exact(void) { (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
 
 static bool is_own_thread(const link_t *link) { return link_of_this_thread == link; }
+static uintptr_t enter(const link_t *link) { return tide_platform_enter(link->session->daemon.platform); }
+static void leave(const link_t *link, uintptr_t state) { tide_platform_exit(link->session->daemon.platform, state); }
 
-/* Further wake-ups are redundant until the thread has handled this one. */
-static void wake(link_t *link) {
-  const uint64_t one = 1u;
-  if (atomic_exchange(&link->woken, true)) return;
-  while (write(link->wake_descriptor, &one, sizeof one) < 0 && errno == EINTR) {
-  }
+static void set_timer(const link_t *link, int64_t time_ns) {
+  const struct itimerspec due = {.it_value = {(time_t)(time_ns / SECOND_NS), (long)(time_ns % SECOND_NS)}};
+  (void)timerfd_settime(link->timer, TFD_TIMER_ABSTIME, &due, NULL); /* 0 stops it */
 }
 
 /* Requests work from the thread at this time; the work must already be visible. Either this sees the thread's wake-up
- * time, or the thread sees the request before it sleeps. */
+ * time, or the thread sees the request before it sleeps. A request for later only sets a timer: the thread is not woken
+ * now to compute when to wake. A caller that attends the link looks itself. */
 static void ask(link_t *link, int64_t time_ns) {
   if (time_ns == TIDE_FOREVER || is_own_thread(link)) return;
   int64_t asked_ns = atomic_load(&link->asked_ns);
   while (time_ns < asked_ns && !atomic_compare_exchange_weak(&link->asked_ns, &asked_ns, time_ns)) {
   }
-  if (time_ns < atomic_load(&link->asleep_until_ns)) wake(link);
+  if (attended_by_this_thread == link || time_ns >= atomic_load(&link->asleep_until_ns)) return;
+  const uintptr_t state = enter(link);
+  if (time_ns < atomic_load(&link->asleep_until_ns)) {
+    set_timer(link, time_ns > 1 ? time_ns : 1);
+    atomic_store(&link->asleep_until_ns, time_ns);
+    atomic_store(&link->timer_set, true);
+  }
+  leave(link, state);
 }
 
 /* ---- sending: from the daemon's start to the report of its end ---- */
 
-/* Leave the mutex after a change of the output. The thread sees a submitter's message before it sleeps, or the
- * submitter wakes it, as its request follows. */
-static void leave(link_t *link) {
+/* After a change of the output. The thread sees a submitter's message before it sleeps, or the submitter wakes it, as
+ * its request follows. */
+static void note_output_locked(link_t *link) {
   const bool waits = link->batch.count > 0u || link->gather_until_ns != TIDE_FOREVER;
-  atomic_store(&link->under_way, link->busy || waits);
-  (void)pthread_mutex_unlock(&link->mutex);
+  atomic_store_explicit(&link->under_way, link->busy || waits, memory_order_release);
 }
 
 /* push for streams of bytes. */
@@ -278,10 +294,9 @@ static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame, int64
 
 /* The thread's messages leave together when its turn ends. Submitters' messages are sent now, after those already in
  * the batch, since numbers in a stream must rise; the wire never waits for a preempted thread. */
-static int append_locked(link_t *link, const tide_frame_parts_t *frame) {
+static int append_locked(link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
   const int status = link->kind->append(link, frame);
   if (status != TIDE_OK) return status;
-  const int64_t now_ns = clock_ns();
   tide_serial_output_wrote(&link->output, 0u, now_ns);
   if (is_own_thread(link)) {
     link->gather_until_ns = 0;
@@ -292,10 +307,10 @@ static int append_locked(link_t *link, const tide_frame_parts_t *frame) {
   return TIDE_OK;
 }
 
-static int start_locked(link_t *link, const tide_frame_parts_t *frame) {
+static int start_locked(link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
   if (link->descriptor < 0) return TIDE_ERROR_LINK;
   if (link->busy) return TIDE_ERROR_STATE;
-  int status = link->kind->append != NULL ? append_locked(link, frame) : link->kind->load(link, frame);
+  int status = link->kind->append != NULL ? append_locked(link, frame, now_ns) : link->kind->load(link, frame);
   if (status == TIDE_OK && link->kind->append == NULL) status = link->kind->push(link);
   link->busy = status == TIDE_OK;
   if (!link->busy) {
@@ -305,25 +320,41 @@ static int start_locked(link_t *link, const tide_frame_parts_t *frame) {
   return status;
 }
 
-/* When the thread must act on a submitted message: send the batch, or request a missing acknowledgment. The session
- * determines the time of the latter; it is polled at the earliest possible one. */
-static int64_t due_ns(link_t *link, const tide_frame_parts_t *frame, int64_t gather_until_ns) {
-  if (!frame->awaited) return gather_until_ns;
-  const int64_t now = clock_ns();
-  /* If such messages follow each other faster than their HEARTBEATs are due, the thread wakes often enough by itself
-   * and need not be woken for each. The daemon starts one at a time. */
-  if (now - link->awaited_ns < HEARTBEAT_LEAST_NS) {
-    atomic_store_explicit(&link->awaiting_until_ns, now + HEARTBEAT_LEAST_NS, memory_order_relaxed);
+static int64_t complete_ns_locked(const link_t *link);
+
+/* Whether the caller is the only thread of the program that publishes or waits. */
+static bool is_only_user(link_t *link, int64_t now_ns) {
+  const uintptr_t self = (uintptr_t)pthread_self();
+  const uintptr_t before = atomic_load_explicit(&link->user, memory_order_relaxed);
+  if (before != self) {
+    atomic_store_explicit(&link->user, self, memory_order_relaxed);
+    int64_t shared_ns = atomic_load(&link->shared_until_ns);
+    while (before != 0u && shared_ns != TIDE_FOREVER &&
+           !atomic_compare_exchange_weak(&link->shared_until_ns, &shared_ns, now_ns + SHARED_NS)) {
+    }
+    atomic_store(&link->attended_until_ns, 0);
+    ask(link, 0); /* the thread listens from now on */
   }
-  link->awaited_ns = now;
+  return now_ns >= atomic_load(&link->shared_until_ns);
+}
+
+/* When the thread must act on a submitted message: report its end, send the batch, or request a missing acknowledgment.
+ * The session determines the time of the latter; it is polled at the earliest possible one. */
+static int64_t due_ns_locked(const link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
+  const bool waits = link->kind->append != NULL || link->output.written < link->output.length;
+  if (link->busy && waits) return 0; /* for the descriptor, and the thread does */
+  const int64_t due_ns = earlier(complete_ns_locked(link), link->gather_until_ns);
+  if (!frame->awaited) return due_ns;
   const int64_t set_ns = link->session->daemon.transmitter.config.heartbeat_delay_ns;
-  return earlier(now + (set_ns >= 0 ? earlier(set_ns, HEARTBEAT_LEAST_NS) : HEARTBEAT_LEAST_NS), gather_until_ns);
+  const int64_t least_ns = set_ns >= 0 ? earlier(set_ns, HEARTBEAT_LEAST_NS) : HEARTBEAT_LEAST_NS;
+  return earlier(due_ns, now_ns + least_ns);
 }
 
 static int start_frame(void *context, const tide_frame_parts_t *frame) {
   link_t *link = context;
-  (void)pthread_mutex_lock(&link->mutex);
-  const int status = start_locked(link, frame);
+  const uintptr_t state = enter(link);
+  const int64_t now_ns = clock_ns();
+  const int status = start_locked(link, frame, now_ns);
   /* A submitter's datagram that the system has taken, or that waits for others in a flood. While the system takes no
    * more, or the batch is full, the daemon starts no frame, so that waiting frames can still be overtaken. */
   const bool gone = status == TIDE_OK && link->kind->append != NULL && !is_own_thread(link) && !link->batch.blocked &&
@@ -332,15 +363,13 @@ static int start_frame(void *context, const tide_frame_parts_t *frame) {
     link->busy = false;
     link->counters.messages_sent++;
   }
-  const int64_t gather_until_ns = link->gather_until_ns;
-  leave(link);
-  if (gone) {
-    ask(link, due_ns(link, frame, gather_until_ns));
-    tide_daemon_on_transmit_complete(&link->session->daemon);
-  } else if (status == TIDE_OK && !is_own_thread(link)) {
-    wake(link);
+  note_output_locked(link);
+  if (gone && frame->awaited && is_only_user(link, now_ns)) {
+    atomic_store(&link->attended_until_ns, now_ns + link->times.attention_ns);
   }
-  return status;
+  if (status == TIDE_OK) ask(link, due_ns_locked(link, frame, now_ns));
+  leave(link, state);
+  return gone ? TIDE_LINK_SENT : status;
 }
 
 static int64_t complete_ns_locked(const link_t *link) {
@@ -354,17 +383,17 @@ static int64_t complete_ns_locked(const link_t *link) {
 static int64_t output_due_ns(link_t *link, bool *wants_to_write) {
   *wants_to_write = false;
   if (!atomic_load(&link->under_way)) return TIDE_FOREVER;
-  (void)pthread_mutex_lock(&link->mutex);
+  const uintptr_t state = enter(link);
   const int64_t complete_ns = complete_ns_locked(link);
   const int64_t gather_until_ns = link->batch.blocked ? TIDE_FOREVER : link->gather_until_ns;
   *wants_to_write = link->batch.blocked || (link->busy && link->output.written < link->output.length);
-  (void)pthread_mutex_unlock(&link->mutex);
+  leave(link, state);
   return earlier(complete_ns, gather_until_ns);
 }
 
 /* True when the message was sent: it is then no longer pending. */
 static bool take_complete(link_t *link, int64_t now_ns) {
-  (void)pthread_mutex_lock(&link->mutex);
+  const uintptr_t state = enter(link);
   bool complete = complete_ns_locked(link) <= now_ns;
   if (complete && link->kind->is_drained != NULL && !link->kind->is_drained(link)) {
     link->drained_check_ns = now_ns + tide_serial_duration_ns(1u, link->output.baud);
@@ -377,7 +406,8 @@ static bool take_complete(link_t *link, int64_t now_ns) {
     link->busy = false;
     link->drained_check_ns = 0;
   }
-  leave(link);
+  note_output_locked(link);
+  leave(link, state);
   return complete;
 }
 
@@ -394,18 +424,20 @@ static bool report_complete(link_t *link) {
 /* Sends a batch that is due. */
 static void flush(link_t *link) {
   if (!atomic_load(&link->under_way)) return;
-  (void)pthread_mutex_lock(&link->mutex);
+  const uintptr_t state = enter(link);
   if (link->batch.blocked || link->gather_until_ns <= clock_ns()) flush_locked(link);
-  leave(link);
+  note_output_locked(link);
+  leave(link, state);
 }
 
 static void push_rest(link_t *link) {
-  (void)pthread_mutex_lock(&link->mutex);
+  const uintptr_t state = enter(link);
   if (link->busy && link->output.written < link->output.length && link->kind->push(link) != TIDE_OK) {
     tide_serial_output_reset(&link->output); /* its end is reported next; the descriptor will report the error */
     link->counters.messages_lost++;
   }
-  leave(link);
+  note_output_locked(link);
+  leave(link, state);
 }
 
 /* ---- receiving ---- */
@@ -620,7 +652,7 @@ static int receive_tcp(link_t *link) {
 
 static const kind_t tcp_kind = {.open = open_tcp, .load = load_tcp, .push = push_stream, .receive = receive_tcp};
 
-/* ---- callers that wait ----
+/* ---- callers that attend the link ----
  *
  * A caller receives its answer itself if it sees it first. It polls for a while before it sleeps, if that is useful
  * (busy_poll.h). */
@@ -638,11 +670,11 @@ static link_t *hold(const void *wanted) {
 static void let_go(link_t *link) {
   (void)pthread_mutex_lock(&links_mutex);
   link->holders--;
-  (void)pthread_cond_broadcast(&link_let_go);
+  if (atomic_load(&link->stop)) (void)pthread_cond_broadcast(&link_let_go);
   (void)pthread_mutex_unlock(&links_mutex);
 }
 
-/* Negative: the thread receives; 0: no data. Received messages may change deadlines, which the thread handles. */
+/* Negative: another thread receives; 0: no data. Received messages may change deadlines, which the thread handles. */
 static int receive_instead(link_t *link) {
   if (pthread_mutex_trylock(&link->receiving) != 0) return -1;
   const int received = link->kind->receive(link);
@@ -681,34 +713,81 @@ static void learn(link_t *link, int64_t since_ns, bool set) {
 /* True: the event was set. */
 static bool sleep_on(link_t *link, tide_event_t *event, int64_t deadline_ns) {
   const tide_platform_t *platform = link->session->daemon.platform;
-  const int64_t now_ns = clock_ns();
-  const int found =
-      tide_posix_event_wait_or_readable(event, link->descriptor, earlier(deadline_ns, now_ns + LOOK_UP_NS));
+  const int found = tide_posix_event_wait_or_readable(event, link->descriptor, deadline_ns);
   if (found != TIDE_POSIX_READABLE) return found == 1;
   if (receive_instead(link) >= 0) return false;
-  return platform->event_wait(platform->context, event, earlier(deadline_ns, now_ns + THREAD_RECEIVES_NS)) == 1;
+  return platform->event_wait(platform->context, event, earlier(deadline_ns, clock_ns() + THREAD_RECEIVES_NS)) == 1;
+}
+
+/* The caller does from now on what the thread would be woken for. Not each time, as this costs two system calls: if
+ * waits are frequent the timer is stopped before it expires, anyway. */
+static bool begin_attending(link_t *link, int64_t now_ns) {
+  if (!is_only_user(link, now_ns) || atomic_exchange(&link->attending, true)) return false;
+  attended_by_this_thread = link;
+  if (now_ns - link->relieved_ns < HEARTBEAT_LEAST_NS / 2) return true;
+  link->relieved_ns = now_ns;
+  const uintptr_t state = enter(link);
+  if (atomic_load(&link->asleep_until_ns) != AWAKE && atomic_exchange(&link->timer_set, false)) {
+    set_timer(link, 0);
+    atomic_store(&link->asleep_until_ns, atomic_load(&link->own_deadline_ns));
+  }
+  leave(link, state);
+  return true;
+}
+
+static void end_attending(link_t *link, int64_t now_ns) {
+  attended_by_this_thread = NULL;
+  atomic_store(&link->attending, false);
+  atomic_store(&link->attended_until_ns, now_ns + link->times.attention_ns);
+  ask(link, earlier(now_ns + link->times.attention_ns, atomic_load(&link->asked_ns)));
+}
+
+static bool wait_and_receive(link_t *link, tide_event_t *event, int64_t deadline_ns, bool imminent) {
+  const int64_t start_ns = clock_ns();
+  int64_t now_ns = start_ns;
+  const bool attends = begin_attending(link, now_ns);
+  bool set = imminent && look(link, event, deadline_ns);
+  while (!set && !atomic_load(&link->stop) && now_ns < deadline_ns) {
+    const int64_t asked_ns = attends ? atomic_load(&link->asked_ns) : TIDE_FOREVER;
+    if (asked_ns <= now_ns) {
+      atomic_store(&link->asked_ns, TIDE_FOREVER);
+      flush(link);
+      ask(link, tide_session_poll_received(link->session));
+    }
+    set = sleep_on(link, event, earlier(deadline_ns, attends ? atomic_load(&link->asked_ns) : TIDE_FOREVER));
+    now_ns = clock_ns();
+  }
+  if (imminent) learn(link, start_ns, set);
+  if (attends) end_attending(link, now_ns);
+  return set;
 }
 
 /* wait of a tide_link_t. */
-static int wait_by_link(void *context, tide_event_t *event, int64_t deadline_ns) {
+static int wait_by_link(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind) {
   const tide_platform_t *platform = tide_port_platform();
   link_t *link = hold(context);
-  if (link == NULL) return platform->event_wait(platform->context, event, deadline_ns);
-  const int64_t start_ns = clock_ns();
-  bool set = look(link, event, deadline_ns);
-  while (!set && !atomic_load(&link->stop) && clock_ns() < deadline_ns) set = sleep_on(link, event, deadline_ns);
-  learn(link, start_ns, set);
-  let_go(link);
-  return set ? 1 : platform->event_wait(platform->context, event, deadline_ns);
+  bool set = false;
+  if (link != NULL) {
+    if (kind == TIDE_WAIT_NOT) {
+      if (is_only_user(link, clock_ns())) (void)receive_instead(link);
+    } else if (kind != TIDE_WAIT_LANE) {
+      set = wait_and_receive(link, event, deadline_ns, kind == TIDE_WAIT_ANSWER);
+    } else if (atomic_exchange(&link->shared_until_ns, TIDE_FOREVER) != TIDE_FOREVER) {
+      ask(link, 0);
+    }
+    let_go(link);
+  }
+  if (set || event == NULL) return set ? 1 : 0;
+  return platform->event_wait(platform->context, event, deadline_ns);
 }
 
 /* ---- going down and coming up ---- */
 
 static int attach(link_t *link, int descriptor) {
-  (void)pthread_mutex_lock(&link->mutex);
+  const uintptr_t state = enter(link);
   link->descriptor = descriptor;
   link->counters.opens++;
-  (void)pthread_mutex_unlock(&link->mutex);
+  leave(link, state);
   link->input_bytes = 0u;
   const bool lends = link->kind->append != NULL; /* lets waiting callers receive */
   const bool is_line = link->address.kind == TIDE_LINK_SERIAL;
@@ -720,7 +799,7 @@ static int attach(link_t *link, int descriptor) {
 }
 
 static void detach(link_t *link, bool cut) {
-  (void)pthread_mutex_lock(&link->mutex);
+  const uintptr_t state = enter(link);
   const int descriptor = link->descriptor;
   link->descriptor = -1;
   if (link->busy) link->counters.messages_lost++;
@@ -730,7 +809,8 @@ static void detach(link_t *link, bool cut) {
   link->gather_until_ns = TIDE_FOREVER;
   tide_serial_output_reset(&link->output);
   link->counters.messages_lost += (uint32_t)tide_datagram_output_clear(&link->batch);
-  leave(link);
+  note_output_locked(link);
+  leave(link, state);
   if (descriptor < 0) return;
   tide_daemon_detach_link(&link->session->daemon);
   if (link->address.kind == TIDE_LINK_SERIAL)
@@ -740,52 +820,45 @@ static void detach(link_t *link, bool cut) {
 
 /* ---- the thread of a link ---- */
 
-static int64_t deadline_of(link_t *link, bool *wants_to_write) {
-  int64_t deadline_ns = output_due_ns(link, wants_to_write);
-  const int64_t now = clock_ns(); /* a HEARTBEAT may be due */
-  if (now < atomic_load_explicit(&link->awaiting_until_ns, memory_order_relaxed)) {
-    deadline_ns = earlier(deadline_ns, now + HEARTBEAT_LEAST_NS);
-  }
-  deadline_ns = earlier(deadline_ns, link->poll_ns);
+/* Whether the thread listens now; otherwise *until_ns is when it does if nothing changes. */
+static bool listens(const link_t *link, int64_t *until_ns) {
+  const int64_t now_ns = clock_ns();
+  *until_ns = TIDE_FOREVER; /* the caller that attends asks when it leaves */
+  if (now_ns < atomic_load(&link->shared_until_ns) || atomic_load(&link->holders) > 1u) return true;
+  if (atomic_load(&link->attending)) return false;
+  *until_ns = atomic_load(&link->attended_until_ns);
+  return now_ns >= *until_ns;
+}
+
+static int64_t deadline_of(link_t *link, short *wanted) {
+  bool wants_to_write;
+  int64_t listens_ns, deadline_ns = earlier(output_due_ns(link, &wants_to_write), link->poll_ns);
+  const bool hears = listens(link, &listens_ns);
+  *wanted = (short)((hears ? POLLIN : 0) | (wants_to_write ? POLLOUT : 0));
+  if (!hears) deadline_ns = earlier(deadline_ns, listens_ns);
   return link->descriptor < 0 ? earlier(deadline_ns, link->reopen_ns) : deadline_ns;
 }
 
-/* Returns the events of the link's descriptor. asked: the thread was woken. */
-static short sleep_until(link_t *link, int64_t deadline_ns, bool wants_to_write, bool *asked) {
-  struct pollfd wait[2] = {{.fd = link->descriptor, .events = (short)(wants_to_write ? POLLIN | POLLOUT : POLLIN)},
-                           {.fd = link->wake_descriptor, .events = POLLIN}};
+/* Returns the events of the link's descriptor. */
+static short sleep_until(link_t *link, int64_t deadline_ns, short wanted) {
+  struct pollfd wait[2] = {{.fd = link->descriptor, .events = wanted}, {.fd = link->timer, .events = POLLIN}};
   int64_t pause_ns = deadline_ns - clock_ns();
   if (pause_ns < 0) pause_ns = 0;
   const struct timespec timeout = {.tv_sec = (time_t)(pause_ns / SECOND_NS), .tv_nsec = (long)(pause_ns % SECOND_NS)};
-  *asked = false;
-  if (ppoll(wait, 2, &timeout, NULL) <= 0) return 0;
-  *asked = wait[1].revents != 0;
-  if (*asked) {
-    uint64_t count;
-    (void)!read(link->wake_descriptor, &count, sizeof count);
-    atomic_store(&link->woken, false); /* after the read: a wake-up in between is handled by the following code */
-  }
-  return wait[0].revents;
+  return ppoll(wait, 2, &timeout, NULL) > 0 ? wait[0].revents : 0;
 }
 
-/* A waiting caller may already be receiving on another processor. Not twice in a row, as that caller may be less urgent
- * and preempted. */
-static bool gives_way(link_t *link) {
-  bool received = atomic_load(&link->looking);
-  if (!received) {
-    received = pthread_mutex_trylock(&link->receiving) != 0;
-    if (!received) (void)pthread_mutex_unlock(&link->receiving);
-  }
-  link->gave_way = received && !link->gave_way;
-  return link->gave_way;
+static int receive_locked(link_t *link) {
+  (void)pthread_mutex_lock(&link->receiving);
+  const int status = link->kind->receive(link);
+  (void)pthread_mutex_unlock(&link->receiving);
+  return status;
 }
 
 static void handle_events(link_t *link, short events) {
   if ((events & POLLOUT) != 0) push_rest(link);
   if ((events & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) == 0) return;
-  (void)pthread_mutex_lock(&link->receiving);
-  const int status = link->kind->receive(link);
-  (void)pthread_mutex_unlock(&link->receiving);
+  const int status = receive_locked(link);
   const bool hung_up = (events & (POLLHUP | POLLNVAL)) != 0 && (events & POLLIN) == 0;
   if (link->kind->survives_errors || (status >= 0 && !hung_up)) return;
   detach(link, true);
@@ -798,14 +871,16 @@ static void pause_for_test(const link_t *link) {
 
 /* True: no earlier time was requested than the deadline. */
 static bool may_sleep(link_t *link, int64_t deadline_ns) {
-  const tide_platform_t *platform = link->session->daemon.platform;
+  if (atomic_exchange(&link->timer_set, false))
+    set_timer(link, 0); /* what it was set for is done, or in the deadline */
   pause_for_test(link);
+  link->own_deadline_ns = deadline_ns;
   atomic_store(&link->asleep_until_ns, deadline_ns);
   pause_for_test(link);
   if (atomic_load(&link->asked_ns) < deadline_ns) return false;
-  const uintptr_t critical = tide_platform_enter(platform);
+  const uintptr_t state = enter(link);
   const int64_t session_ns = link->session->deadline_ns;
-  tide_platform_exit(platform, critical);
+  leave(link, state);
   return session_ns >= link->poll_ns;
 }
 
@@ -815,15 +890,16 @@ static void run(void *argument) {
   be_exact();
   bool more = false;
   while (!atomic_load(&link->stop)) {
-    bool wants_to_write, asked;
-    const int64_t deadline_ns = deadline_of(link, &wants_to_write);
+    short wanted;
+    const int64_t deadline_ns = deadline_of(link, &wanted);
     const bool may = !more && may_sleep(link, deadline_ns);
-    const short events = sleep_until(link, may ? deadline_ns : 0, wants_to_write, &asked);
-    if (events == POLLIN && may && !asked && gives_way(link)) continue;
+    const short events = sleep_until(link, may ? deadline_ns : 0, wanted);
     atomic_store(&link->asleep_until_ns, AWAKE);
     pause_for_test(link);
     atomic_store(&link->asked_ns, TIDE_FOREVER);
     handle_events(link, events);
+    /* an acknowledgment that the program has not received yet must not be requested */
+    if ((wanted & POLLIN) == 0 && !atomic_load(&link->attending) && link->descriptor >= 0) (void)receive_locked(link);
     more = report_complete(link);
     const int64_t limit_ns = clock_ns() + link->times.poll_limit_ns;
     link->poll_ns = earlier(tide_session_poll_received(link->session), limit_ns);
@@ -936,6 +1012,7 @@ static link_t *find(tide_session_t *session, bool take) {
   if (take && link != NULL) {
     *place = link->next;
     atomic_store(&link->stop, true);
+    if (link->kind->append != NULL) (void)shutdown(link->descriptor, SHUT_RD); /* ends the sleep of callers */
   }
   while (take && link != NULL && link->holders > 0u) (void)pthread_cond_wait(&link_let_go, &links_mutex);
   (void)pthread_mutex_unlock(&links_mutex);
@@ -943,8 +1020,7 @@ static link_t *find(tide_session_t *session, bool take) {
 }
 
 static void destroy(link_t *link) {
-  if (link->wake_descriptor >= 0) (void)close(link->wake_descriptor);
-  (void)pthread_mutex_destroy(&link->mutex);
+  if (link->timer >= 0) (void)close(link->timer);
   (void)pthread_mutex_destroy(&link->receiving);
   free(link->datagram_storage);
   free(link->output.frame);
@@ -968,7 +1044,6 @@ static link_t *create(tide_session_t *session, const tide_link_address_t *addres
   pthread_mutexattr_t attributes;
   (void)pthread_mutexattr_init(&attributes);
   (void)pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
-  (void)pthread_mutex_init(&link->mutex, &attributes);
   (void)pthread_mutex_init(&link->receiving, &attributes);
   (void)pthread_mutexattr_destroy(&attributes);
   const bool serial = address->kind == TIDE_LINK_SERIAL;
@@ -980,7 +1055,7 @@ static link_t *create(tide_session_t *session, const tide_link_address_t *addres
   link->session = session;
   link->address = *address;
   link->descriptor = -1;
-  link->wake_descriptor = eventfd(0u, EFD_NONBLOCK | EFD_CLOEXEC);
+  link->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   link->gather_until_ns = TIDE_FOREVER;
   link->times = tide_posix_link_times;
   atomic_store(&link->asleep_until_ns, TIDE_FOREVER);
@@ -999,7 +1074,7 @@ int tide_port_open_link(tide_session_t *session, const tide_link_address_t *addr
   if (kind == NULL) return TIDE_ERROR_ARGUMENT;
   link_t *link = create(session, address, kind);
   if (link == NULL) return TIDE_ERROR_LINK;
-  const int descriptor = link->wake_descriptor < 0 ? TIDE_ERROR_LINK : kind->open(link);
+  const int descriptor = link->timer < 0 ? TIDE_ERROR_LINK : kind->open(link);
   int status = descriptor < 0 ? descriptor : attach(link, descriptor);
   if (status == TIDE_OK) status = start_thread(&link->thread, address->thread_priority, run, link, &link->counters);
   if (status != TIDE_OK) {
@@ -1019,7 +1094,7 @@ void tide_port_close_link(tide_session_t *session) {
   link_t *link = find(session, true);
   if (link == NULL) return;
   atomic_store(&link->stop, true);
-  wake(link);
+  ask(link, 0);
   tide_posix_thread_join(&link->thread);
   detach(link, false);
   destroy(link);
@@ -1051,9 +1126,9 @@ int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *count
   if (count_custom(session, counters)) return TIDE_OK;
   link_t *link = find(session, false);
   if (link == NULL) return TIDE_ERROR_NOT_FOUND;
-  (void)pthread_mutex_lock(&link->mutex);
+  const uintptr_t state = enter(link);
   *counters = link->counters;
-  (void)pthread_mutex_unlock(&link->mutex);
+  leave(link, state);
   counters->bytes_received = atomic_load_explicit(&link->bytes_received, memory_order_relaxed);
   counters->messages_oversize = atomic_load_explicit(&link->messages_oversize, memory_order_relaxed);
   counters->busy_poll_us = (int32_t)(link->busy_poll.limit_ns / 1000);

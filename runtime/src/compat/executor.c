@@ -43,6 +43,16 @@ static bool source_is_welcome(void *context, tide_priority_t least, tide_priorit
   return support != NULL && tide_session_is_welcome(&support->session, &share);
 }
 
+/* The program's thread does the link's work while it waits. Lanes with threads of their own leave it to the link's
+ * thread, which preempts them all. */
+static int source_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
+  tide_executor_handle_t *handle = context;
+  tide_daemon_t *daemon = daemon_of(handle);
+  const tide_platform_t *platform = tide_port_platform();
+  if (daemon == NULL) return platform->event_wait(platform->context, event, deadline_ns);
+  return tide_daemon_wait(daemon, event, deadline_ns, handle->has_threads ? TIDE_WAIT_LANE : TIDE_WAIT_WORK);
+}
+
 static int source_process_oldest(void *context) {
   tide_executor_handle_t *handle = context;
   const tide_frame_share_t share = {0, UINT16_MAX, handle->number};
@@ -108,6 +118,7 @@ static int init_core(tide_executor_handle_t *handle, size_t lane_count, tide_pol
   config.source.process_oldest = TIDE_LEAN ? NULL : source_process_oldest;
   config.source.poll = source_poll;
   config.source.is_welcome = source_is_welcome;
+  config.source.wait = TIDE_STATIC_PLATFORM ? NULL : source_wait;
   return tide_executor_init(&handle->core, &config);
 }
 

@@ -505,7 +505,7 @@ int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *suppo
     if (pump != NULL) {
       pump->run(pump->context, deadline_ns);
     } else {
-      tide_daemon_wait(&support->session.daemon, &waiter.event, deadline_ns);
+      tide_daemon_wait(&support->session.daemon, &waiter.event, deadline_ns, TIDE_WAIT_ANSWER);
     }
   }
   critical = tide_compat_enter();

@@ -11,6 +11,8 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
+/* Half of the usual window: acknowledgments are received together, before the window is full. */
+#define ATTEND_IN_FLIGHT 8u
 #define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* a link may close while it starts a frame */
 
 static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->platform); }
@@ -178,17 +180,18 @@ void tide_daemon_on_control(void *context, const tide_delivery_t *delivery) {
 
 /* ---- the wire ---- */
 
-static void wire_ended(tide_daemon_t *d) {
+static void wire_ended(tide_daemon_t *d, int64_t time_ns) {
   DAEMON_TRACE(trace_wire(d, TIDE_TRACE_WIRE_END, now_ns(d)));
-  tide_transmitter_sent(&d->transmitter, now_ns(d));
+  tide_transmitter_sent(&d->transmitter, time_ns);
 }
 
 /* Inside the same critical section in which a frame became ready or the wire free, so that no preempted thread can
  * delay the start. True: the frame was sent at once, so there may be another. */
 static bool start_next(tide_daemon_t *d) {
   if (!d->link_open || d->deferring || d->starting) return false;
-  if (tide_transmitter_next(&d->transmitter, now_ns(d), &d->frame) != 1) return false;
-  DAEMON_TRACE(trace_wire(d, TIDE_TRACE_WIRE_START, now_ns(d)));
+  const int64_t time_ns = now_ns(d);
+  if (tide_transmitter_next(&d->transmitter, time_ns, &d->frame) != 1) return false;
+  DAEMON_TRACE(trace_wire(d, TIDE_TRACE_WIRE_START, time_ns));
   TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
   d->starting = true;
   d->completed = false;
@@ -197,19 +200,24 @@ static bool start_next(tide_daemon_t *d) {
   d->starting = false;
   const bool cancelled = LINK_MAY_GO && d->cancelled;
   TIDE_INVARIANT(d->transmitter.busy && (d->link_open || cancelled));
-  if (!d->completed && !cancelled && status >= 0) return false;
+  if (!d->completed && !cancelled && status == TIDE_OK) return false;
   if (cancelled && !d->completed) {
     tide_transmitter_cancel(&d->transmitter);
   } else {
-    wire_ended(d);
+    wire_ended(d, time_ns);
   }
   return true;
 }
 
-static void report_activity(tide_daemon_t *d) {
-  const uintptr_t state = enter(d);
+static bool take_changed(tide_daemon_t *d) {
   const bool changed = d->changed && !d->deferring;
   if (changed) d->changed = false;
+  return changed;
+}
+
+static void report_activity(tide_daemon_t *d) {
+  const uintptr_t state = enter(d);
+  const bool changed = take_changed(d);
   leave(d, state);
   if (changed) owner_on_activity(d);
 }
@@ -218,15 +226,16 @@ static void report_activity(tide_daemon_t *d) {
  * section is left before the next start, so that it stays short. A thread that enters in between finds the wire free
  * and starts the most urgent frame itself. */
 static void leave_busy(tide_daemon_t *d, uintptr_t state) {
-  bool again = start_next(d);
-  const bool has_gone = again;
-  leave(d, state);
-  while (again) {
-    state = enter(d);
-    again = start_next(d);
+  bool gone = start_next(d);
+  const bool any_gone = gone;
+  while (gone && tide_transmitter_has_next(&d->transmitter)) {
     leave(d, state);
+    state = enter(d);
+    gone = start_next(d);
   }
-  if (has_gone) report_activity(d);
+  const bool changed = any_gone && take_changed(d);
+  leave(d, state);
+  if (changed) owner_on_activity(d);
 }
 
 /* ---- set-up ---- */
@@ -280,7 +289,7 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   if (starting) {
     d->completed = true;
   } else {
-    wire_ended(d);
+    wire_ended(d, now_ns(d));
   }
   leave_busy(d, state);
   if (!starting) report_activity(d);
@@ -326,11 +335,11 @@ void tide_daemon_on_message(tide_daemon_t *d, const uint8_t *message, size_t len
   report_activity(d);
 }
 
-int tide_daemon_wait(tide_daemon_t *d, tide_event_t *event, int64_t deadline_ns) {
+int tide_daemon_wait(tide_daemon_t *d, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind) {
   const uintptr_t state = enter(d);
   const tide_link_t link = d->link_open ? d->link : (tide_link_t){0};
   leave(d, state);
-  return link.wait ? link.wait(link.context, event, deadline_ns)
+  return link.wait ? link.wait(link.context, event, deadline_ns, kind)
                    : tide_platform_event_wait(d->platform, event, deadline_ns);
 }
 
@@ -468,9 +477,7 @@ int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node
 
 int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                tide_node_t **node) {
-  *node = NULL;
-  if (tide_transmitter_free_bytes(&d->transmitter, bytes) == 0u) return TIDE_ERROR_FULL;
-  return tide_transmitter_acquire_for(&d->transmitter, bytes, priority, writer, node);
+  return tide_transmitter_acquire_free(&d->transmitter, bytes, priority, writer, node);
 }
 
 int tide_daemon_replace(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
@@ -499,7 +506,7 @@ int tide_daemon_submit(tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
 
 int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uintptr_t state) {
   DAEMON_TRACE(trace_mark(d, node, stream));
-  if (TIDE_PACKING && tide_transmitter_pack(&d->transmitter, node, stream)) {
+  if (TIDE_PACKING && d->transmitter.config.pack && tide_transmitter_pack(&d->transmitter, node, stream)) {
     DAEMON_TRACE(trace_node(d, TIDE_TRACE_SUBMIT, node, 0u, now_ns(d)));
     leave_busy(d, state);
     return TIDE_OK;
@@ -507,7 +514,11 @@ int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t st
   const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
   DAEMON_TRACE(trace_node(d, status == TIDE_OK ? TIDE_TRACE_SUBMIT : TIDE_TRACE_LOST, node,
                           status == TIDE_OK ? 0u : TIDE_TRACE_REFUSED, now_ns(d)));
+  const bool attends = !TIDE_STATIC_PLATFORM && d->link_open && d->link.wait && !d->deferring &&
+                       tide_transmitter_in_flight(&d->transmitter, stream) >= ATTEND_IN_FLIGHT;
+  const tide_link_t link = attends ? d->link : (tide_link_t){0};
   leave_busy(d, state);
+  if (attends) (void)link.wait(link.context, NULL, 0, TIDE_WAIT_NOT);
   return status;
 }
 

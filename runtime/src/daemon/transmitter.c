@@ -460,8 +460,8 @@ static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t
   return found;
 }
 
-/* replaced: the node that it gets, just freed by its writer; null: one that is free for it, or is evicted. */
-static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_node_t *replaced, tide_node_t **result) {
+/* free: the free node that it gets; null: one that is free for it, or is evicted. */
+static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_node_t *free, tide_node_t **result) {
   *result = NULL;
   if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
     TIDE_COUNT(t->counters.refused_large, 1u);
@@ -471,7 +471,7 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_no
 #if TIDE_RESERVATIONS
   if (!is_own) t->levels[smallest_class(t, bytes)] |= bit_of_level(claim.priority);
 #endif
-  tide_node_t *node = replaced ? replaced : free_node_for(t, bytes, claim);
+  tide_node_t *node = free ? free : free_node_for(t, bytes, claim);
   if (!node && !is_own) node = evict(t, bytes, claim.priority);
   if (!node && !is_own && remember_starved(t, claim, smallest_class(t, bytes))) node = free_node_for(t, bytes, claim);
   if (!node) {
@@ -503,6 +503,14 @@ int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priorit
 int tide_transmitter_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                  tide_node_t **result) {
   return acquire(t, bytes, claim_of(priority, writer), NULL, result);
+}
+
+int tide_transmitter_acquire_free(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                                  tide_node_t **result) {
+  const claim_t claim = claim_of(priority, writer);
+  tide_node_t *node = free_node_for(t, bytes, claim);
+  *result = NULL;
+  return node ? acquire(t, bytes, claim, node, result) : TIDE_ERROR_FULL;
 }
 
 int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_node_t **result) {
@@ -1037,10 +1045,14 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
   }
 }
 
+bool tide_transmitter_has_next(const tide_transmitter_t *t) {
+  return t->control_count > 0u || (!t->paused && (t->execution_buffer.count > 0u || t->answers_due));
+}
+
 int tide_transmitter_next(tide_transmitter_t *t, int64_t now_ns, tide_frame_parts_t *frame) {
   if (t->busy) return 0;
   if (now_ns >= t->heartbeat_least_ns) (void)mark_due_heartbeats(t, now_ns);
-  if (t->control_count == 0u && (t->paused || (t->execution_buffer.count == 0u && !t->answers_due))) return 0;
+  if (!tide_transmitter_has_next(t)) return 0;
   const choice_t choice = choose(t);
   if (choice.kind == FRAME_NONE) return 0;
   t->busy = true;
@@ -1097,6 +1109,11 @@ static void expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, 
   while (TIDE_RELIABLE_STREAMS && !TIDE_LEAN && stream->first && stream->first->state == NODE_OVERDUE &&
          !(t->busy && t->current_node == stream->first))
     expire_node(t, stream, stream->first, now_ns);
+}
+
+int64_t tide_transmitter_deadline(const tide_transmitter_t *t) {
+  const tide_queue_entry_t *head = TIDE_LEAN ? NULL : tide_queue_head(&t->pending_buffer);
+  return head && head->key < t->heartbeat_least_ns ? head->key : t->heartbeat_least_ns;
 }
 
 int64_t tide_transmitter_poll(tide_transmitter_t *t, int64_t now_ns) {
@@ -1438,6 +1455,11 @@ int tide_transmitter_hold_level(tide_transmitter_t *t, uint8_t level, bool hold)
 }
 
 void tide_transmitter_pause_streams(tide_transmitter_t *t, bool paused) { t->paused = paused; }
+
+uint16_t tide_transmitter_in_flight(const tide_transmitter_t *t, uint8_t id) {
+  const tide_output_stream_t *stream = TIDE_STREAM_IS_RELIABLE(id) ? find_stream(t, id) : NULL;
+  return stream ? in_flight(stream) : 0u;
+}
 
 bool tide_transmitter_is_idle(const tide_transmitter_t *t, uint8_t id) {
   for (size_t i = 0; i < t->stream_places; ++i) {

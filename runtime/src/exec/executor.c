@@ -900,7 +900,12 @@ static void wait_until(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
   TIDE_INVARIANT(lane->running == NULL && lane->busy && (!is_tide(executor) || lane->round_first == NULL));
   count(executor, &executor->counters.sleeps);
   if (TIDE_LANES && lane->budget.block != NULL) lane->budget.block(lane->budget.context);
-  (void)tide_platform_event_wait(executor->config.platform, &lane->event, deadline_ns);
+  const tide_source_t *source = &executor->config.source;
+  if (!TIDE_STATIC_PLATFORM && source->wait != NULL) {
+    (void)source->wait(source->context, &lane->event, deadline_ns);
+  } else {
+    (void)tide_platform_event_wait(executor->config.platform, &lane->event, deadline_ns);
+  }
   if (TIDE_LANES && lane->budget.ready != NULL) lane->budget.ready(lane->budget.context);
 }
 

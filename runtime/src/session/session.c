@@ -1872,13 +1872,17 @@ int64_t tide_session_poll_received(tide_session_t *session) {
   const int64_t now_ns = now(session);
   uintptr_t critical = enter(session);
   /* A session rests when all objects exist, no sample is held, and no flag is set: then tide_session_poll only has to
-   * poll the daemon. */
+   * poll the daemon, once one of its deadlines has passed. */
   const bool marked = session->polling || session->agent_lost || session->info_due;
   const bool lacks_reserve = session->reserve_needed && !has_reserve_locked(session);
   const bool requests = session->objects_unanswered > 0u || session->readers_waiting || session->held_first != NULL;
   const bool rests = session->state == TIDE_SESSION_READY && now_ns < session->deadline_ns && !marked && !requests &&
                      !lacks_reserve && !has_suspicion_locked(session);
+  const tide_transmitter_t *transmitter = &session->daemon.transmitter;
+  const bool is_still = !session->daemon.changed && (transmitter->busy || !tide_transmitter_has_next(transmitter));
+  const int64_t next_ns = earlier(session->deadline_ns, tide_transmitter_deadline(transmitter));
   leave(session, critical);
+  if (rests && is_still && now_ns < next_ns) return next_ns;
   return rests ? poll_daemon(session) : tide_session_poll(session);
 }
 
@@ -1973,7 +1977,7 @@ static int wait_until(const wait_for_t *wait, int (*check)(const wait_for_t *wai
     } else if (status == WAIT_GOES_ON && pump != NULL) {
       pump->run(pump->context, next_ns);
     } else if (status == WAIT_GOES_ON) {
-      (void)tide_daemon_wait(&session->daemon, &session->changed, next_ns);
+      (void)tide_daemon_wait(&session->daemon, &session->changed, next_ns, TIDE_WAIT_ANSWER);
     }
   }
   set_waiting(session, false);

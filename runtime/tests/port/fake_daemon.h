@@ -106,9 +106,9 @@ class FakeDaemon {
     if (on_message) on_message();
   }
   // As tide_daemon_wait.
-  int wait(tide_event_t *event, int64_t deadline_ns) {
+  int wait(tide_event_t *event, int64_t deadline_ns, tide_wait_t kind = TIDE_WAIT_ANSWER) {
     const tide_link_t link = look<tide_link_t>([](const FakeDaemon &fake) { return fake.link_; });
-    return link.wait(link.context, event, deadline_ns);
+    return link.wait(link.context, event, deadline_ns, kind);
   }
   int64_t poll() {
     const std::lock_guard lock(mutex_);
@@ -156,7 +156,9 @@ class FakeDaemon {
       busy_ = true;
       starting_ = true;
       started_ns_ = now_ns();
-      if (link_.start(link_.context, &parts_) != TIDE_OK) {
+      const int status = link_.start(link_.context, &parts_);
+      if (status == TIDE_LINK_SENT) complete();
+      if (status < 0) {
         busy_ = false;
         refused++;
       }

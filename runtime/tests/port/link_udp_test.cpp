@@ -2,6 +2,7 @@
 // UDP links over real sockets, with a daemon that the test can inspect.
 #include <barrier>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "eventually.h"
@@ -64,7 +65,8 @@ TEST(UdpLink, CarriesOneMessageADatagramBothWays) {
 // A submitter's message has been sent when it returns, and the thread keeps sleeping, unless an answer may have to be
 // requested.
 TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
-  const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .pause = nullptr});
+  const LinkTimes times(
+      {.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .attention_ns = 0, .pause = nullptr});
   Server server(SOCK_DGRAM);
   FakeDaemon client;
   client.poll_period_ns = kNever;
@@ -92,7 +94,8 @@ TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
 // If each message may require a request for its answer, the thread wakes as often as a request may be due, and not for
 // each message.
 TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
-  const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .pause = nullptr});
+  const LinkTimes times(
+      {.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .attention_ns = 0, .pause = nullptr});
   constexpr int kMessages = 3000;
   constexpr int64_t kQuestionNs = 2'000'000;
   Server server(SOCK_DGRAM);
@@ -116,7 +119,8 @@ TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
 
 // Messages of one length, in a flood: after the first ones, 32 are sent together, the last ones after a delay.
 TEST(UdpLink, GathersAFloodIntoBatches) {
-  const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = kNever, .gather_ns = kNever, .pause = nullptr});
+  const LinkTimes times(
+      {.poll_limit_ns = kNever, .flood_gap_ns = kNever, .gather_ns = kNever, .attention_ns = 0, .pause = nullptr});
   Server server(SOCK_DGRAM);
   FakeDaemon client;
   client.poll_period_ns = kNever;
@@ -181,7 +185,8 @@ class UdpWakeUps : public testing::TestWithParam<uint64_t> {
     return true;
   }
 
-  const LinkTimes times_{{.poll_limit_ns = kNever, .flood_gap_ns = kNever, .gather_ns = 30'000, .pause = dawdle}};
+  const LinkTimes times_{
+      {.poll_limit_ns = kNever, .flood_gap_ns = kNever, .gather_ns = 30'000, .attention_ns = 0, .pause = dawdle}};
   Server server{SOCK_DGRAM};
   FakeDaemon client;
   std::barrier<> round_over{kSubmitters + 1};
@@ -212,7 +217,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, UdpWakeUps, testing::Values(1u, 2u, 77u), testin
 
 // The link's socket, replaced by one that waits for its receiver, like one on a slow device.
 TEST(UdpLink, GoesOnWhenTheSystemTakesMessagesAgain) {
-  const LinkTimes times({.poll_limit_ns = kNever, .flood_gap_ns = 20'000, .gather_ns = 50'000, .pause = nullptr});
+  const LinkTimes times(
+      {.poll_limit_ns = kNever, .flood_gap_ns = 20'000, .gather_ns = 50'000, .attention_ns = 0, .pause = nullptr});
   const Server server(SOCK_DGRAM);
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
@@ -265,6 +271,81 @@ TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
   other.join();
   EXPECT_EQ(wait(3'000'000), 0);
   EXPECT_EQ(wait(-1), 0);
+}
+
+// How often the link's thread has slept so far.
+long sleeps_of_the_thread() {
+  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream comm(entry.path() / "comm"), status(entry.path() / "status");
+    std::string name, word;
+    std::getline(comm, name);
+    while (name == "tide link" && status >> word) {
+      long count = 0;
+      if (word == "voluntary_ctxt_switches:" && status >> count) return count;
+    }
+  }
+  return -1;
+}
+
+// A program of one thread that waits and publishes, with the agent's answers.
+struct Program {
+  explicit Program(int64_t attention_ns)
+      : times({.poll_limit_ns = kNever,
+               .flood_gap_ns = 1,
+               .gather_ns = 0,
+               .attention_ns = attention_ns,
+               .pause = nullptr}) {
+    client.poll_period_ns = kNever;
+    client.awaited = true;
+    client.session.daemon.transmitter.config.heartbeat_delay_ns = -1;  // measured
+    EXPECT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+    platform->event_init(platform->context, &event);
+    client.on_message = [this] { platform->event_set(platform->context, &event); };
+  }
+  // One message and its answer, which this thread receives.
+  void exchange(tide_wait_t kind = TIDE_WAIT_WORK) {
+    client.submit(Bytes(20, 1));
+    ASSERT_EQ(server.take(&from), Bytes(20, 1));
+    server.give(Bytes(20, 2), from);
+    ASSERT_EQ(client.wait(&event, FakeDaemon::now_ns() + 10'000'000'000, kind), 1);
+  }
+  const tide_platform_t *platform = tide_port_platform();
+  const LinkTimes times;
+  Server server{SOCK_DGRAM};
+  sockaddr_in from{};
+  tide_event_t event{};
+  FakeDaemon client;
+};
+
+// Neither what arrives nor what is sent wakes the thread, but a HEARTBEAT may be due each 2 ms.
+TEST(UdpLink, LeavesItsThreadAsleepWhileTheProgramAttends) {
+  Program program(kNever);
+  program.exchange();
+  const long before = sleeps_of_the_thread();
+  const int64_t start_ns = FakeDaemon::now_ns();
+  for (int count = 0; count < 1000; count++) program.exchange();
+  const int64_t lasted_ns = FakeDaemon::now_ns() - start_ns;              // by the clock of the link
+  EXPECT_LE(sleeps_of_the_thread() - before, lasted_ns / 2'000'000 + 3);  // once a message: 1,000
+  EXPECT_EQ(program.client.messages.size(), 1001u);
+}
+
+TEST(UdpLink, TakesOverWhenTheProgramDoesNotAttendAnyMore) {
+  Program program(1'000'000);
+  for (size_t count = 1; count < 100; count += 2) {
+    program.exchange();
+    program.server.give(Bytes(20, 3), program.from);
+    ASSERT_TRUE(program.client.eventually([&](const FakeDaemon &fake) { return fake.messages.size() == count + 1; }));
+    EXPECT_EQ(program.platform->event_wait(program.platform->context, &program.event, TIDE_FOREVER), 1);
+  }
+}
+
+// A lane does not receive: the thread does, although the program has just attended and may still wait.
+TEST(UdpLink, ReceivesForLanesWhoeverAttends) {
+  Program program(kNever);
+  program.exchange();
+  std::thread lane([&] { program.exchange(TIDE_WAIT_LANE); });
+  lane.join();
+  EXPECT_EQ(program.client.messages.size(), 2u);
 }
 
 TEST(UdpLink, MayBeClosedWhileACallerWaits) {
