@@ -807,12 +807,12 @@ static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *c
 static bool is_to_stop(const tide_executor_t *executor) { return __atomic_load_n(&executor->stopped, ACQUIRE); }
 static int idle_result(const tide_executor_t *executor) { return is_to_stop(executor) ? 0 : TIDE_ERROR_TIMEOUT; }
 
+/* Locks even with one lane: other threads read the counters, which 32-bit processors write in two halves. */
 static void count(const tide_executor_t *executor, uint64_t *counter) {
   if (TIDE_LEAN) return;
-  const bool shared = has_lanes(executor);
-  const uintptr_t locked = shared ? lock_lists(executor) : 0u;
+  const uintptr_t locked = lock_lists(executor);
   ++*counter;
-  if (shared) unlock_lists(executor, locked);
+  unlock_lists(executor, locked);
 }
 
 static int64_t poll_source(const tide_executor_t *executor) {
@@ -892,7 +892,7 @@ static view_t collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_
 static bool triggers(tide_executor_t *executor, const view_t *view) {
   if (TIDE_LEAN || executor->trigger == tide_trigger_any) return view->ready_count > 0u;
   const bool triggered = executor->trigger(executor->config.callbacks, executor->count, executor->trigger_object);
-  TIDE_COUNT(executor->counters.trigger_false, triggered ? 0u : 1u);
+  if (!triggered) count(executor, &executor->counters.trigger_false);
   return triggered;
 }
 
@@ -990,17 +990,17 @@ static int run_round(tide_executor_t *executor, tide_lane_t *lane) {
       if (lane->round_first == NULL) lane->round_last = NULL;
       callback->round_next = NULL;
       runs = begin(lane, callback, now_ns);
+    } else if (ran > 0) {
+      TIDE_COUNT(executor->counters.rounds, 1u);
+      TIDE_COUNT(executor->counters.set_updates, 1u);
     }
     unlock_lists(executor, locked);
-    if (callback == NULL) break;
+    if (callback == NULL) return ran;
     if (runs) {
       run(executor, lane, callback, now_ns);
       ran++;
     }
   }
-  TIDE_COUNT(executor->counters.rounds, ran > 0 ? 1u : 0u);
-  TIDE_COUNT(executor->counters.set_updates, ran > 0 ? 1u : 0u);
-  return ran;
 }
 
 /* ---- the tide policy: one collection, one callback, most urgent first ---- */
@@ -1178,7 +1178,7 @@ static int round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
     fresh = fresh || (digested > 0u && view.notifications != seen);
     seen = view.notifications;
     if (!fresh && (!late || digested < DIGESTS_WHEN_LATE) && has_frame(executor, lane)) {
-      TIDE_COUNT(executor->counters.frames_digested, 1u);
+      count(executor, &executor->counters.frames_digested);
       if (config->source.process_oldest(config->source.context) >= 0) {
         digested++;
         continue;

@@ -31,12 +31,14 @@ class RandomProgram {
         lanes.back().settings.least_level = static_cast<uint8_t>(2 * band);
       }
     }
-    if (lanes.size() == 1) lanes.emplace_back();
+    const bool has_frames = dice.chance(50);
+    const bool batch = lanes.size() == 1 && dice.chance(30);
     ready.resize(kCallbacks * lanes.size());
     timers.resize(kCallbacks * lanes.size());
     tide_executor_config_t config{};
     config.platform = &host.platform;
-    config.policy = readyset ? TIDE_POLICY_READYSET : TIDE_POLICY_TIDE;
+    config.policy = batch ? TIDE_POLICY_BATCH : readyset ? TIDE_POLICY_READYSET : TIDE_POLICY_TIDE;
+    if (has_frames) config.source = source();
     config.callbacks = callbacks.data();
     config.ready_storage = ready.data();
     config.timer_storage = timers.data();
@@ -66,6 +68,7 @@ class RandomProgram {
     tide_executor_stop(&executor);
     for (std::thread &thread : spinners) thread.join();
     EXPECT_FALSE(executor.stopped);
+    expect_rising();
     for (const Item &item : items) {
       if (item.is_timer || item.comes_and_goes) continue;
       EXPECT_EQ(item.runs + item.timer.callback.pending, item.notified) << "callback " << &item - items.data();
@@ -129,6 +132,36 @@ class RandomProgram {
     item.runs++;
   }
 
+  // Frames of every priority, which ready nothing.
+  tide_source_t source() {
+    tide_source_t result{};
+    result.context = this;
+    result.most_urgent = [](void *context, tide_priority_t least, tide_priority_t) -> int32_t {
+      return static_cast<RandomProgram *>(context)->frames > 0 ? int32_t{least} : TIDE_PRIORITY_NONE;
+    };
+    result.process_most_urgent = [](void *context, tide_priority_t, tide_priority_t) { return process(context); };
+    result.process_oldest = process;
+    return result;
+  }
+  static int process(void *context) {
+    std::atomic<int> &frames = static_cast<RandomProgram *>(context)->frames;
+    int left = frames;
+    while (left > 0 && !frames.compare_exchange_weak(left, left - 1)) continue;
+    return left > 0;
+  }
+
+  // Any thread reads the counters while lanes count.
+  void expect_rising() {
+    const std::lock_guard lock(reading);
+    tide_executor_counters_t now{};
+    tide_executor_get_counters(&executor, &now);
+    EXPECT_GE(now.callbacks_run, counted.callbacks_run);
+    EXPECT_GE(now.rounds, counted.rounds);
+    EXPECT_GE(now.sleeps, counted.sleeps);
+    EXPECT_GE(now.frames_digested, counted.frames_digested);
+    counted = now;
+  }
+
   void notify(Item &item) {
     if (item.is_timer || item.comes_and_goes) return;
     item.notified++;
@@ -147,8 +180,13 @@ class RandomProgram {
                   TIDE_OK);
       } else if (what <= 90 && item.is_timer) {
         EXPECT_EQ(tide_timer_reset(&item.timer), TIDE_OK);
-      } else if (what <= 95) {
+      } else if (what <= 93) {
         come_or_go();
+      } else if (what <= 95) {
+        frames++;
+        tide_executor_wake_for_frames(&executor);
+      } else if (what <= 97) {
+        expect_rising();
       } else {
         for (int turns = own.between(1, 100); turns > 0; turns--) host.turn();
       }
@@ -187,8 +225,10 @@ class RandomProgram {
   tide_executor_t executor{};
   std::array<Group, kGroups> groups;
   std::array<Item, kCallbacks> items;
-  std::mutex membership;
+  std::mutex membership, reading;
+  tide_executor_counters_t counted{};
   bool absent = false;
+  std::atomic<int> frames = 0;
   std::atomic<int> violations = 0;
   std::atomic<bool> quiet = false;
 };
