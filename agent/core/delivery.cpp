@@ -309,6 +309,9 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     }
     if (delivery.waiting.empty() && !fetch(entity, now)) return;
     const size_t payload_bytes = delivery.waiting.front().sample.payload.size();
+    // Nor can the client replace one of which it has fragments: these are sent one by one.
+    const bool is_long = payload_bytes > output.transmitter().fragment_bytes;
+    if (keeps_last && is_long && delivery.in_flight != 0) return;
     const int sent = deliver(entity, object, output, now);
     if (sent == TIDE_ERROR_FULL) return;
     delivery.waiting_bytes -= payload_bytes;

@@ -211,7 +211,8 @@ void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *accou
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
 /* Whether the account's oldest sample shall be dropped: its queued samples (the given number) and the messages that
  * wait in slots exceed its history depth, and the oldest is no part of a burst (is_old) or slots are short. If slots
- * are short, an old sample is dropped as soon as the account uses its whole reservation. O(slots). */
+ * are short, or the window of its reliable stream is three quarters full, an old sample is dropped as soon as the
+ * account uses its whole reservation. O(slots + streams). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
 /* While full, frames of the account wait unacknowledged, and their streams wait with them. */

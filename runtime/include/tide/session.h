@@ -70,8 +70,8 @@ typedef struct tide_reader {
   bool reliable;
   bool keep_all;            /* when `depth` samples are queued, further ones wait, and their stream with them */
   uint8_t keep_last;        /* history depth: beyond it, samples that have waited for more than TIDE_BURST_NS are
-                               dropped for newer ones. May exceed `depth`: the rest then wait in their slots. 0: they do
-                               not */
+                               dropped for newer ones. May exceed `depth`: the rest then wait in their slots, while they
+                               delay no other reader. 0: they do not */
   uint16_t max_samples;     /* 0: no limit. The agent stops after that many in each session */
   uint16_t max_elapsed_s;   /* 0: no limit */
   uint16_t max_bytes_per_s; /* 0: no limit */
@@ -226,9 +226,9 @@ int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *rea
 
 /* Returns the oldest queued sample, or null. It stays valid until tide_session_take_done, whatever arrives; until then
  * peek returns the same one. Only one context may take from a reader. */
-/* True when the reader (keep_last) of the share's most urgent frame has room for it, or when the frame shall replace an
- * older sample. A burst loses nothing: samples that arrived less than TIDE_BURST_NS ago stay, and later ones wait in
- * their slots. From any context. */
+/* True when the reader of the share's most urgent frame has room for it, or when the frame shall replace an older
+ * sample (keep_last): the history is full, or frames of other readers wait behind it. A burst loses nothing: samples
+ * that arrived less than TIDE_BURST_NS ago stay, and later ones wait in their slots. From any context. */
 bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share);
 /* Samples in its queue. */
 size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader);

@@ -885,13 +885,23 @@ static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
 
 /* ---- readers that keep only the last samples ---- */
 
+/* A frame so far ahead that its sender will soon wait for frames before it. */
+static bool fills_window(const tide_receiver_t *r, const tide_input_stream_t *stream, const tide_slot_t *slot) {
+  const int16_t most = (int16_t)(r->config.window - r->config.window / 4u);
+  return stream && slot->stream == stream->id && distance_from(stream->next, slot->sequence) >= most;
+}
+
 bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *account, size_t samples, bool is_old) {
   if (account->keep == 0u) return false;
+  const bool is_ordered = TIDE_RESERVATIONS && TIDE_STREAM_IS_RELIABLE(account->stream);
+  const tide_input_stream_t *stream = is_ordered ? find_stream(r, account->stream) : NULL;
+  bool is_short = r->free <= (TIDE_RESERVATIONS ? r->owed : 0u);
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
-    samples += slot->account == account && waits(slot) && !slot->continues ? 1u : 0u;
+    if (!waits(slot)) continue;
+    samples += slot->account == account && !slot->continues ? 1u : 0u;
+    is_short = is_short || fills_window(r, stream, slot);
   }
-  const bool is_short = r->free <= (TIDE_RESERVATIONS ? r->owed : 0u);
   if (samples > account->keep) return is_old || is_short;
   return is_old && is_short && samples > 1u && TIDE_RESERVATIONS && account->used >= account->reserved;
 }

@@ -548,9 +548,14 @@ static tide_sample_t *remove_first_locked(tide_reader_t *reader) {
   return first;
 }
 
+/* True if its first sample is older than a burst. */
+static bool is_old_locked(tide_session_t *session, const tide_reader_t *reader) {
+  return reader->count > 0u && now(session) - sample_at(reader, 0)->arrived_ns >= TIDE_BURST_NS;
+}
+
 /* True if more samples wait than the history depth (or will, with `more`), and the oldest is older than a burst. */
 static bool has_old_locked(tide_session_t *session, const tide_reader_t *reader, size_t more) {
-  if (reader->count == 0u || now(session) - sample_at(reader, 0)->arrived_ns < TIDE_BURST_NS) return false;
+  if (!is_old_locked(session, reader)) return false;
   return tide_receiver_is_behind(&session->daemon.receiver, &reader->account, reader->count + more, true);
 }
 
@@ -831,20 +836,33 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   if (reader != NULL && reader->on_sample != NULL) reader->on_sample(reader->context, reader);
 }
 
-/* True if the next frame has room in its reader's queue, or if it or a later one shall replace an old sample. */
+/* Frames of the same urgency that wait: the first one's reader, and what the others are to know of it. */
+typedef struct welcome {
+  tide_session_t *session;
+  const tide_reader_t *stuck; /* keeps its last samples, and has no room for the first frame */
+} welcome_t;
+
+/* True if the next frame has room in its reader's queue, if it or a later one shall replace an old sample, or if it has
+ * no room and frames of other readers wait behind it: a history deeper than the queue may not delay these. */
 static bool is_welcome(void *context, const tide_account_t *account, bool is_first) {
-  tide_session_t *session = context;
+  welcome_t *welcome = context;
+  tide_session_t *session = welcome->session;
   if (account == &session->daemon.receiver.nobody) return is_first;
   const tide_reader_t *reader =
       (const tide_reader_t *)(const void *)((const uint8_t *)account - offsetof(tide_reader_t, account));
-  return (is_first && reader->count < reader->depth) || has_old_locked(session, reader, 0u);
+  if (has_old_locked(session, reader, 0u)) return true;
+  if (!is_first) return welcome->stuck != NULL && reader != welcome->stuck;
+  if (reader->count < reader->depth) return true;
+  if (reader->keep_last > 0u && is_old_locked(session, reader)) welcome->stuck = reader;
+  return false;
 }
 
 bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share) {
   const uintptr_t critical = enter(session);
-  const bool welcome = tide_receiver_any_of(&session->daemon.receiver, share, session, is_welcome);
+  welcome_t welcome = {session, NULL};
+  const bool is_one = tide_receiver_any_of(&session->daemon.receiver, share, &welcome, is_welcome);
   leave(session, critical);
-  return welcome;
+  return is_one;
 }
 
 static void on_data(tide_session_t *session, const tide_delivery_t *delivery) {
