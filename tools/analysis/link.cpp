@@ -286,7 +286,7 @@ struct Load {
   time_ns remote_least_ns() const { return up.least_ns + host_least_ns + down.least_ns; }
 };
 
-// Elements shared by chains count once (docs/analysis/joins.md, "What ways share"): a callback, by its number and 0;
+// Elements shared by chains count once (docs/analysis/joins.md, "What paths share"): a callback, by its number and 0;
 // its message to the agent, by its number, kSends and the message; or a message towards the board and its receiver, by
 // the numbers of both ends and the message.
 using SharedKey = std::array<int64_t, 3>;
