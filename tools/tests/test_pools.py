@@ -206,6 +206,9 @@ def test_a_firmware_that_exists_says_its_sizes(tmp_path: Path) -> None:
     reason = bounds.chain("map").reason  # type: ignore[union-attr]
     assert reason == "up to 17 of 4 slots may be in use; write slots = 17"
     assert bounds_of(system(*ONE_LARGE, board="pools = { slots = 17 }")).met
+    assert bounds_of(system(*ONE_LARGE, board="pools = { slots = 22, subscription_depth = 20 }")).met
+    deep = bounds_of(system(*ONE_LARGE, chain("b", 3, 500, "gm", (8,)), board="pools = { subscription_depth = 12 }"))
+    assert deep.met and deep.needs[0].sizes["slots"] == 2 + 15 + 12
     small = bounds_of(system(*ORDINARY, baud=115_200, board="pools = { window = 4 }"))
     assert bound_ms(small, "a") is None and "a window holds 4" in str(small.chain("a").reason)  # type: ignore[union-attr]
     with pytest.raises(SystemFileError, match="is on the host, which has no pools"):

@@ -285,7 +285,7 @@ def pools(client: Client) -> dict[str, int]:
         "TIDE_LARGE_NODES": sum(count for _, count in large),
         "TIDE_LARGE_NODE_BYTES": _whole_words(max([small + 4, *(size for size, _ in nodes)])),
         "TIDE_MTU_BYTES": client.mtu_bytes,
-        "TIDE_SLOTS": _least_slots(client, _deepest(client)),
+        "TIDE_SLOTS": _least_slots(_readers(client, _deepest(client))),
         "TIDE_REASSEMBLIES": sum(_depth(client, end) for end in reassembled),
         "TIDE_REASSEMBLY_BYTES": _whole_words(
             max([end.payload_bytes + end.header_bytes for end in reassembled] + [48]) + 16
@@ -315,26 +315,30 @@ def _deepest(client: Client) -> int:
     return max([_depth(client, end) for end in client.subscriptions] + [1])
 
 
-def _slots(client: Client, subscription_depth: int, slots: int) -> int:
-    """Of so many slots those that frames which wait for their callbacks may use, and readers reserve beyond that, which
-    nobody else uses: as many as their queues hold, or an equal share if there are fewer. A queue is as deep as its pool
-    allows, unless the program says less."""
+def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
+    """Of each subscription, client and service the frames that wait for its callback, and the depth of its queue, which
+    is that of its pool, unless the program says less."""
     readers = [(_waiting(client, end), subscription_depth) for end in client.subscriptions]
     of_service: dict[str, int] = {}
     for end in client.services:
         key = f"{end.service} of {end.takes.chain.name}" if end.is_client else end.service
         of_service[key] = of_service.get(key, 0) + _waiting(client, end.takes)
-    readers += [(waiting, client.askers) for waiting in of_service.values()]
+    return readers + [(waiting, client.askers) for waiting in of_service.values()]
+
+
+def _slots(readers: list[tuple[int, int]], slots: int) -> int:
+    """Of so many slots those that waiting frames may use, and readers reserve beyond that, which nobody else uses: as
+    many as their queues hold, or an equal share if there are fewer."""
     share = max((depth for _, depth in readers), default=0)
     while sum(min(depth, share) for _, depth in readers) > slots - 1:
         share -= 1
     return sum(max(waiting, min(depth, share)) for waiting, depth in readers) + _SPARE_SLOTS
 
 
-def _least_slots(client: Client, subscription_depth: int) -> int:
+def _least_slots(readers: list[tuple[int, int]]) -> int:
     """The least number that suffices. A larger one may not, as readers reserve more then."""
     slots = _SPARE_SLOTS
-    while (used := _slots(client, subscription_depth, slots)) > slots:
+    while (used := _slots(readers, slots)) > slots:
         slots = used
     return slots
 
@@ -407,7 +411,8 @@ def need_of(system: System, board: Executor, uses: Uses) -> Need:
     every = pools(client)
     stated = board.pools.model_dump(exclude_none=True) if board.pools is not None else {}
     computed = {key: every[macro] for key, macro in _MACROS.items()} | {"window": WINDOW}
-    computed["slots"] = _least_slots(client, stated.get("subscription_depth", _deepest(client)))
+    if board.pools is not None and board.pools.subscription_depth is not None:
+        computed["slots"] = _least_slots(_readers(client, board.pools.subscription_depth))
     sizes = computed | stated
     lacking = tuple(_lacking(client, sizes))
     ends = {one.chain.name: one for one in (*client.writes, *client.reads)}
@@ -434,7 +439,7 @@ def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, st
     longest = max((_node_bytes(end) for end in client.writes), default=0)
     if longest > max(sizes["small_node_bytes"], sizes["large_node_bytes"]):
         yield "large_node_bytes", f"a message needs a node of {longest} bytes"
-    slots = _slots(client, sizes["subscription_depth"], sizes["slots"])
+    slots = _slots(_readers(client, sizes["subscription_depth"]), sizes["slots"])
     if slots > sizes["slots"]:
         yield "slots", f"up to {slots} of {sizes['slots']} slots may be in use"
     fragmented = [end for end in client.reads if _is_fragmented(end, client.mtu_bytes)]

@@ -32,6 +32,7 @@ class PoolSizes(_Entry):
     slots: Annotated[int | None, Field(ge=2, le=4096, description="TIDE_SLOTS.")] = None
     reassemblies: Annotated[int | None, Field(ge=0, le=64, description="TIDE_REASSEMBLIES.")] = None
     reassembly_bytes: Annotated[int | None, Field(ge=16, le=1_000_000, description="TIDE_REASSEMBLY_BYTES.")] = None
+    subscription_depth: Annotated[int | None, Field(ge=1, le=255, description="TIDE_SUBSCRIPTION_DEPTH.")] = None
     window: Annotated[int | None, Field(ge=1, le=16, description="TIDE_WINDOW, of both sides.")] = None
 
 
