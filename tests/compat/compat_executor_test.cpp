@@ -409,6 +409,18 @@ TEST_F(Timing, AFinishedTimerIsForgotten) {
 
 // ---- guard conditions ----
 
+TEST_F(Executing, AChainBeginsWithAGuardCondition) {
+  rcl_guard_condition_t guard{};
+  tide_chain_t chain;
+  ASSERT_EQ(tide_chain_init(&chain, "estop", 7, 100'000'000, 100'000'000), TIDE_OK);
+  ASSERT_OK(rcl_guard_condition_init(&guard, &support.context, rcl_guard_condition_get_default_options()));
+  EXPECT_REFUSED(tide_rclc_chain_add_guard_condition(&chain, &guard), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  ASSERT_OK(rclc_executor_add_guard_condition(&executor, &guard, [] {}));
+  EXPECT_OK(tide_rclc_chain_add_guard_condition(&chain, &guard));
+  EXPECT_EQ(TIDE_PRIORITY_LEVEL(tide_rclc_guard_condition_callback(&guard)->priority), 7);
+  EXPECT_OK(rcl_guard_condition_fini(&guard));
+}
+
 TEST_F(Executing, AGuardConditionWakesTheExecutor) {
   static std::atomic<int> calls;
   calls = 0;

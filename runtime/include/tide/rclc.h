@@ -116,6 +116,7 @@ tide_executor_t *tide_rclc_executor_core(rclc_executor_t *executor);
 /* The runtime's callback of a handle; null if the handle is in no executor. */
 tide_callback_t *tide_rclc_timer_callback(const rcl_timer_t *timer);
 tide_callback_t *tide_rclc_subscription_callback(const rcl_subscription_t *subscription);
+tide_callback_t *tide_rclc_guard_condition_callback(const rcl_guard_condition_t *guard);
 
 /* Explicit priorities. The level (TIDE_PRIORITY_LEVEL) of a subscription selects the stream on which its messages
  * arrive; the level of a publisher selects the stream on which they are sent. */
@@ -131,6 +132,9 @@ rcl_ret_t tide_rclc_publisher_set_wait_ms(rcl_publisher_t *publisher, int32_t wa
 rcl_ret_t tide_rclc_chain_add_timer(tide_chain_t *chain, rcl_timer_t *timer);
 rcl_ret_t tide_rclc_chain_add_publisher(tide_chain_t *chain, rcl_publisher_t *publisher);
 rcl_ret_t tide_rclc_chain_add_subscription(tide_chain_t *chain, rcl_subscription_t *subscription);
+/* The first of a chain that begins with an event: an interrupt triggers it. Triggers before the callback has begun are
+ * one; a program whose events come in bursts counts them, and triggers again while there are more. */
+rcl_ret_t tide_rclc_chain_add_guard_condition(tide_chain_t *chain, rcl_guard_condition_t *guard);
 
 rcl_ret_t tide_rclc_timer_set_overrun(rcl_timer_t *timer, tide_overrun_t overrun);
 /* Absolute monotonic time of the next expiry. */

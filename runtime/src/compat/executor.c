@@ -763,6 +763,16 @@ rcl_ret_t tide_rclc_chain_add_timer(tide_chain_t *chain, rcl_timer_t *timer) {
   return tide_compat_result(tide_chain_add(chain, callback));
 }
 
+tide_callback_t *tide_rclc_guard_condition_callback(const rcl_guard_condition_t *guard) {
+  return guard == NULL || guard->impl == NULL || guard->impl->handle == NULL ? NULL : &guard->impl->callback;
+}
+
+rcl_ret_t tide_rclc_chain_add_guard_condition(tide_chain_t *chain, rcl_guard_condition_t *guard) {
+  tide_callback_t *callback = tide_rclc_guard_condition_callback(guard);
+  if (chain == NULL || callback == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  return tide_compat_result(tide_chain_add(chain, callback));
+}
+
 rcl_ret_t tide_rclc_chain_add_subscription(tide_chain_t *chain, rcl_subscription_t *subscription) {
   tide_callback_t *callback = tide_rclc_subscription_callback(subscription);
   if (chain == NULL || callback == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
