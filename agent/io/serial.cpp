@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -20,7 +21,13 @@ constexpr Time kRetry = 100'000'000;
 constexpr size_t kMessageBytesMaximum = 65535;
 constexpr uint8_t kAgentAddress = 0;
 
-bool make_raw(int descriptor, uint32_t baud) {
+// A rate is no more than the pace there.
+bool is_pseudo_terminal(const std::string &device) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(device, error).string().starts_with("/dev/pts/");
+}
+
+bool make_raw(int descriptor, const std::string &device, uint32_t baud) {
   termios settings{};
   if (tcgetattr(descriptor, &settings) != 0) return false;
   cfmakeraw(&settings);
@@ -28,7 +35,7 @@ bool make_raw(int descriptor, uint32_t baud) {
   settings.c_cflag &= ~static_cast<tcflag_t>(CRTSCTS | CSTOPB);
   settings.c_cc[VMIN] = 1;
   settings.c_cc[VTIME] = 0;
-  if (!tide_serial_set_speed(&settings, baud)) return false;
+  if (!tide_serial_set_speed(&settings, baud) && !is_pseudo_terminal(device)) return false;
   return tcsetattr(descriptor, TCSANOW, &settings) == 0;
 }
 
@@ -41,7 +48,7 @@ SerialLink::SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::
       message_(kMessageBytesMaximum),
       frame_(TIDE_FRAMING_WORST_BYTES(kMessageBytesMaximum)) {
   termios settings{};
-  if (!tide_serial_set_speed(&settings, baud)) {
+  if (!tide_serial_set_speed(&settings, baud) && !is_pseudo_terminal(device)) {
     std::string known;
     for (const tide_serial_speed &entry : tide_serial_speeds) known += " " + std::to_string(entry.baud);
     throw std::runtime_error("no such baud rate: " + std::to_string(baud) + "; there are" + known);
@@ -66,7 +73,7 @@ void SerialLink::open_device(Time now) {
     wait_for_device(errno);
     return;
   }
-  if (!make_raw(descriptor, baud_)) {
+  if (!make_raw(descriptor, device_, baud_)) {
     wait_for_device(errno);
     close(descriptor);
     return;
