@@ -102,6 +102,49 @@ std::vector<Case> cases() {
 }
 INSTANTIATE_TEST_SUITE_P(All, FreshTable, ::testing::ValuesIn(cases()));
 
+// ---- what does not arrive is the history's due ----
+
+struct Overload {
+  size_t depth;
+  Time callback;
+  unsigned lost_one_in;  // of the messages either way; 0: none
+};
+class FreshOverload : public Fresh, public ::testing::WithParamInterface<Overload> {};
+
+TEST_P(FreshOverload, ABoardThatIsTooSlowIsNeverIdleAndEachSampleIsCounted) {
+  const Overload &one = GetParam();
+  Topic topic;
+  subscribe(topic, "topic", one.depth, true);
+  const tide_reader_t &reader = topic.subscription.impl->reader;
+  const auto dropped = [&] { return reader.dropped + reader.account.dropped + server.counters().samples_skipped; };
+  const uint64_t before = dropped();
+  topic.callback = one.callback;
+  server.lose_one_in(one.lost_one_in);
+  const Time period = one.callback * 2 / 7, begun = now_ns(), end = begun + 400 * period;
+  uint64_t offered = 0;
+  Thread publisher([&] {
+    for (; now_ns() < end; pass_time(std::chrono::nanoseconds(period))) offered += server.offer("rt/topic", now());
+  });
+  while (now_ns() < end) ASSERT_OK(rclc_executor_spin_some(&executor, 10'000'000));
+  publisher.join();
+  const size_t in_time = topic.ages.size();
+  for (size_t last = 0; last != topic.ages.size();) {
+    last = topic.ages.size();
+    for (int turn = 0; turn < 20; turn++) ASSERT_OK(rclc_executor_spin_some(&executor, 50'000'000));
+  }
+  std::printf("depth %2zu callback %3d ms lost 1 in %2u: %zu callbacks, %d possible, of %zu samples\n", one.depth,
+              int(one.callback / sim::kMillisecond), one.lost_one_in, in_time, int((end - begun) / one.callback),
+              size_t(offered));
+  EXPECT_GE(in_time, static_cast<size_t>((end - begun) / one.callback * 95 / 100)) << "it waited";
+  EXPECT_EQ(topic.ages.size() + dropped() - before, offered) << "a sample is lost, or counted twice";
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, FreshOverload,
+    ::testing::Values(Overload{1, 20 * sim::kMillisecond, 0}, Overload{1, 20 * sim::kMillisecond, 50},
+                      Overload{10, 20 * sim::kMillisecond, 0}, Overload{10, 20 * sim::kMillisecond, 50},
+                      Overload{1, 200 * sim::kMillisecond, 50}, Overload{10, 200 * sim::kMillisecond, 50},
+                      Overload{10, 3 * sim::kMillisecond, 50}));
+
 // ---- samples waiting for a trigger, and messages longer than a frame ----
 
 TEST_F(Fresh, ATriggerIsGivenTheNewest) {
