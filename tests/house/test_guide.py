@@ -180,8 +180,9 @@ def test_pages_of_boards_have_the_same_parts(page: Path) -> None:
 
 
 def test_each_board_of_tide_new_has_a_page_that_makes_its_project() -> None:
-    made = {name for page in BOARDS for name in re.findall(r"--board (\w+)", page.read_text(encoding="utf-8"))}
-    assert made == set(BOARDS_OF_TIDE_NEW)
+    made = re.compile(r"tide new firmware \w+ --board (\w+)")
+    boards = {name for page in BOARDS for name in made.findall(page.read_text(encoding="utf-8"))}
+    assert boards == set(BOARDS_OF_TIDE_NEW)
 
 
 def test_every_code_has_advice_that_names_what_is_there() -> None:

@@ -54,7 +54,7 @@ def _executors(wanted: Wanted) -> Iterator[str]:
         yield f'link = "{_link_name(wanted, board)}"'
         yield "lanes = 1 # 1: what has begun is not preempted; one for each priority of its chains: preemptive"
         yield "submit_ms = 0.2 # CPU time to make one message"
-        yield "process_ms = 0.2 # CPU time to take over one received frame"
+        yield "process_ms = 0.2 # CPU time to process one received frame"
         yield _PLACEHOLDER
     yield from ("", "[[executors]]", f'name = "{wanted.host}"', 'where = "host" # a ROS 2 process')
     yield "lanes = 1 # threads that run callbacks"
@@ -66,7 +66,7 @@ def _links(wanted: Wanted) -> Iterator[str]:
         yield from ("", "[[links]]", f'name = "{name}"', f'kind = "{wanted.kind}"')
         if wanted.kind == "serial":
             yield f"baud = {wanted.baud}"
-            yield "agent_ms = 2 # from the last byte to the ROS 2 node: adapter, agent and DDS, the worst that occurs"
+            yield "agent_ms = 2 # from the last byte to the ROS 2 node: worst case of adapter, agent and DDS"
             yield "return_ms = 1 # from a node's publish until the frame can go"
         else:
             yield "port = 8888 # of the agent"
@@ -103,7 +103,7 @@ def _chain(name: str, comment: str, priority: int, period_ms: int, way: tuple[st
         yield from ("", "[[chains.callbacks]]", f'name = "{steps[place]}"')
         yield f'kind = "{"timer" if place == 0 else "subscription"}"'
         yield f'executor = "{where}"'
-        yield "execution_ms = 1 # CPU time of one run, the worst that occurs"
+        yield "execution_ms = 1 # worst-case CPU time of one run"
         yield _PLACEHOLDER
         if place + 1 < len(way):
             topic = f"{name}/{steps[place]}"

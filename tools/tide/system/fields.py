@@ -107,8 +107,8 @@ Source = Annotated[
     str,
     Field(
         pattern=f"^(placeholder|estimated)$|{MEASURED.pattern}",
-        description='Where the times of this entry are from: "placeholder" (tide new), "estimated", or "measured 1200 '
-        'times on 2026-11-28, margin 20 %" (tide trace times).',
+        description='Source of the times in this entry: "placeholder" (tide new), "estimated", or "measured 1200 times '
+        'on 2026-11-28, margin 20 %" (tide trace times).',
     ),
 ]
 Where = Literal["mcu", "host"]

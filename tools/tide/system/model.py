@@ -35,12 +35,12 @@ from tide.system.places import Executor, Line, Link, UdpLink
 
 
 def _listed(value: Any) -> Any:
-    """What may be written as one table or as a list of them."""
+    """Makes a tuple of a value that may be written as one table or as a list of them."""
     return () if value is None else (value,) if isinstance(value, (dict, Publication)) else value
 
 
 class Publication(_Entry):
-    """What a callback publishes at its end: a table, or a list of tables if there are several."""
+    """The message or messages that a callback publishes at its end: a table, or a list of tables."""
 
     topic: Topic
     type: MessageType = "std_msgs/msg/String"
@@ -56,13 +56,15 @@ class Publication(_Entry):
     distance_ms: Annotated[
         Milliseconds | None,
         Field(
-            description="It is published on a condition, as on change: least time between two, the period of a chain "
-            "that branches from it. Absent: each run publishes it, or each nth."
+            description="Published on a condition, for example on change: the least time between two, which is the "
+            "period of a chain that branches from it. Absent: each run publishes it, or each nth."
         ),
     ] = None
     reliability: Annotated[
         Reliability | None,
-        Field(description="As of a chain. Absent: that of the chain that takes it, or of its callback's chain."),
+        Field(
+            description="Same as for a chain. Absent: that of the chain that receives it, else of its callback's chain."
+        ),
     ] = None
 
     @property
@@ -71,36 +73,40 @@ class Publication(_Entry):
         return self.every > 1 or self.distance_ms is not None
 
     def period_ns(self, callback_ns: int) -> int:
-        """Least time between two, of a callback with that period."""
+        """Least time between two such messages of a callback with that period."""
         return callback_ns * self.every if self.distance_ms is None else nanoseconds(self.distance_ms)
 
 
 class Request(_Entry):
-    """What a callback asks of a service at its end. The callback behind it is the server, and the one behind that the
-    client, which takes the reply on the executor that has asked."""
+    """The request that a callback sends to a service at its end. The next callback is the server, and the one after
+    that the client, which receives the reply on the executor that sent the request."""
 
     service: Topic
     type: ServiceType
     payload_bytes: Annotated[
         int | None,
-        Field(ge=1, le=16_000_000, description="As of a publication. Absent: as the type says, if it has one size."),
+        Field(
+            ge=1, le=16_000_000, description="Same as for a publication. Absent: as the type says, if it has one size."
+        ),
     ] = None
 
 
 class Reply(_Entry):
-    """What a service replies at its end."""
+    """The reply of a service, sent at its end."""
 
     service: Topic
     type: ServiceType
     payload_bytes: Annotated[
         int | None,
-        Field(ge=1, le=16_000_000, description="As of a publication. Absent: as the type says, if it has one size."),
+        Field(
+            ge=1, le=16_000_000, description="Same as for a publication. Absent: as the type says, if it has one size."
+        ),
     ] = None
 
 
 class Group(_Entry):
     """Callbacks of one executor that never overlap (exclusive), or that overlap even themselves (reentrant). A callback
-    of no group overlaps all but itself."""
+    without a group may overlap all but itself."""
 
     name: Name
     kind: Literal["exclusive", "reentrant"]
@@ -112,19 +118,19 @@ class Callback(_Entry):
     name: Name
     kind: Literal["timer", "event", "subscription", "service", "client"]
     executor: Name
-    execution_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of one run, the worst that occurs.")]
+    execution_ms: Annotated[MillisecondsOrZero, Field(description="Worst-case CPU time of one run.")]
     least_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the shortest run.")] = Decimal(0)
     source: Source = "estimated"
     propagation_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="Longest time that the message which starts it is under way from the callback before it, on "
-            "another executor of the host. Absent: that of [system]."
+            description="Longest transit time of its message from the preceding callback, on another executor of the "
+            "host. Absent: that of [system]."
         ),
     ] = Decimal(0)
     topic: Annotated[
         Topic | None,
-        Field(description="Of a subscription: what it takes of several topics that the callback before it publishes."),
+        Field(description="Subscriptions only: the topic it receives, if the preceding callback publishes several."),
     ] = None
     publishes: Annotated[
         tuple[Publication, ...],
@@ -140,7 +146,7 @@ class Callback(_Entry):
         Field(
             ge=1,
             le=PRIORITY_MAXIMUM,
-            description="In place of what its chain gives it; on the host, all or none have one.",
+            description="Overrides the priority that its chain gives it; on the host, all callbacks or none have one.",
         ),
     ] = None
 
@@ -157,29 +163,30 @@ class Callback(_Entry):
         return nanoseconds(self.propagation_ms)
 
     def located(self, path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], Publication]]:
-        """Its publications, and where a file has them: a table of its own, or each in a list. path: of the callback."""
+        """Its publications with their paths in the file: a table of its own, or each in a list. path: the
+        callback's."""
         if len(self.publishes) == 1:
             return [((*path, "publishes"), self.publishes[0])]
         return [((*path, "publishes", place), one) for place, one in enumerate(self.publishes)]
 
     @property
     def sends(self) -> Publication | Request | Reply | None:
-        """At its end; of several publications the first."""
+        """What it sends at its end; of several publications the first."""
         return next(iter(self.publishes), None) or self.requests or self.replies
 
     @property
     def sent_bytes(self) -> int:
-        """Of that, as serialised; 0: nothing. Sizes that types say are filled in when a file is read."""
+        """Serialised size of what it sends; 0: nothing. Sizes given by types are filled in when a file is read."""
         return (self.sends.payload_bytes or 0) if self.sends is not None else 0
 
     @property
     def count_sent(self) -> int:
-        """Messages that one run makes at most."""
+        """Largest number of messages that one run sends."""
         return len(self.publishes) + (self.requests is not None) + (self.replies is not None)
 
     def sends_to(self, after: Callback | None) -> Publication | Request | Reply | None:
-        """What that callback takes of it, behind it in a chain or in one that branches or joins. None: the chain ends
-        here, and what it sends is one message of each run, or nothing of the chain's."""
+        """What `after` receives from it, `after` being the next callback of its chain or of one that branches or joins.
+        None: the chain ends here, so it has no message, or one of several."""
         if after is not None and after.topic is not None and len(self.publishes) > 1:
             topic = after.topic.lstrip("/")
             return next((one for one in self.publishes if one.topic.lstrip("/") == topic), None)
@@ -189,15 +196,15 @@ class Callback(_Entry):
 
     @property
     def publishes_apart(self) -> bool:
-        """One run is more than one message: there are several, or some that not each run publishes."""
+        """One run is not one message: it publishes several, or some only in certain runs."""
         return len(self.publishes) > 1 or any(one.is_occasional for one in self.publishes)
 
 
 class Chain(_Entry):
-    """Callbacks in data-dependency order: a timer, or an event (of a board an interrupt that triggers a guard
-    condition; on the host a message from outside this file, when it is there), then what each sends the next: a
-    subscription takes what the one before it publishes, a service what it requests, a client what the service replies.
-    One that branches begins with the callbacks of another chain, up to the one it names; its own are what follows."""
+    """Callbacks in data-dependency order. The first is a timer or an event: on a board an interrupt that triggers a
+    guard condition, on the host the arrival of a message from outside this file. Each later callback receives what the
+    preceding one sends: a subscription its message, a service its request, a client the service's reply. A chain that
+    branches begins with the callbacks of another chain up to the one it names, and lists only those that follow."""
 
     name: Name
     priority: Annotated[
@@ -220,15 +227,15 @@ class Chain(_Entry):
     deadline_from: Annotated[
         Literal["tick", "event"],
         Field(
-            description="tick: deadline_ms counts from the nominal expiry of the timer. event: from a change at the "
-            "chain's input, which its timer may see up to a period later."
+            description="tick: deadline_ms counts from the nominal expiry of the timer. event: it counts from a change "
+            "at the chain's input, which the timer may see up to a period later."
         ),
     ] = "tick"
     offset_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="First expiry of its timer, from the start of the system. Runs and simulations keep to it; "
-            "bounds hold for any."
+            description="First expiry of its timer, from the start of the system. Runs and simulations use it; bounds "
+            "hold for any offset."
         ),
     ] = Decimal(0)
     burst: Annotated[
@@ -236,15 +243,15 @@ class Chain(_Entry):
         Field(
             ge=1,
             le=16,
-            description="Of a chain that begins with an event: so many may come at once, and no more than so many in "
-            "as many periods.",
+            description="Chains that begin with an event: number of events that may come at once, and at most in as "
+            "many periods.",
         ),
     ] = 1
     jitter_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="How late its timer may start it, at most. Simulations draw it, bounds add it, runs say "
-            "whether it held."
+            description="Largest delay of its timer's release. Simulations draw it, bounds add it, runs report whether "
+            "it held."
         ),
     ] = Decimal(0)
     reliability: Reliability
@@ -261,7 +268,7 @@ class Chain(_Entry):
         BeforeValidator(_branch),
         PlainSerializer(lambda value: ".".join(value) if value else None),
         WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
-        Field(description="chain.callback: what it publishes starts this chain, too."),
+        Field(description="chain.callback, whose message starts this chain, too."),
     ] = None
     joins: Annotated[
         tuple[tuple[Name, Name], ...],
@@ -272,8 +279,8 @@ class Chain(_Entry):
         ),
         Field(
             max_length=7,
-            description="List of chain.callback beside branches_from: the chain starts when all of them have published "
-            "what belongs to the same expiry of their timer, on the host or on a board.",
+            description="List of chain.callback in addition to branches_from: the chain starts when all of them have "
+            "published their messages of one expiry of their timer, on the host or on a board.",
         ),
     ] = ()
     callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, max_length=CALLBACKS_MAXIMUM, strict=False)]
@@ -284,9 +291,9 @@ class Chain(_Entry):
 
     @property
     def deadline_ns(self) -> int:
-        """From the nominal expiry of its timer, wherever deadline_ms counts from: what happens just after one expiry is
-        seen at the next, a period later, if each instance is over within a period. Of a chain that begins with an
-        event: from the event."""
+        """Deadline from the nominal expiry of its timer, even if deadline_ms counts from the event: a change just after
+        one expiry is seen at the next, a period later, if each instance ends within a period. For a chain that begins
+        with an event it counts from the event."""
         deadline_ns = nanoseconds(self.deadline_ms)
         if self.deadline_from == "tick" or self.begins_with_event:
             return deadline_ns
@@ -306,28 +313,26 @@ class Chain(_Entry):
 
 
 class DataPath(_Entry):
-    """A way of data over chains of different periods. Each leaves a value at its end, and the timer of the next one
-    takes the latest, on the same executor."""
+    """A path of data over chains of different periods. Each chain stores a value at its end, and the timer of the next
+    one reads the latest, on the same executor."""
 
     name: Name
     chains: Annotated[
         tuple[Name, ...],
-        Field(
-            min_length=1, max_length=64, strict=False, description="Names of two or more chains, in the order of data."
-        ),
+        Field(min_length=1, max_length=64, strict=False, description="Names of the chains, in the order of the data."),
     ]
     reaction_ms: Annotated[
         Milliseconds | None,
         Field(
-            description="From a change that the first chain can see to the end of the last one's first instance that "
-            "knows of it, at most. Absent: no limit."
+            description="Limit of the time from a change that the first chain can observe to the end of the first "
+            "instance of the last chain that reflects it. Absent: no limit."
         ),
     ] = None
     age_ms: Annotated[
         Milliseconds | None,
         Field(
-            description="From the release of the first chain to the end of any instance of the last one that uses its "
-            "value, at most. Absent: no limit."
+            description="Limit of the time from the release of the first chain to the end of any instance of the last "
+            "chain that uses its value. Absent: no limit."
         ),
     ] = None
 
@@ -341,18 +346,18 @@ class DataPath(_Entry):
 
 
 class CriticalSection(_Entry):
-    """A callback that takes a lock, once a run."""
+    """A callback that takes a lock, once per run."""
 
     callback: Annotated[
         tuple[Name, Name],
         BeforeValidator(_branch),
         PlainSerializer(".".join),
         WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
-        Field(description="chain.callback: who takes it."),
+        Field(description="chain.callback that takes it."),
     ]
     section_ms: Annotated[
         Milliseconds,
-        Field(description="CPU time from taking to giving it, the worst that occurs; part of execution_ms."),
+        Field(description="Worst-case CPU time from taking to giving it; part of execution_ms."),
     ]
 
     @property
@@ -361,8 +366,9 @@ class CriticalSection(_Entry):
 
 
 class Lock(_Entry):
-    """Data that callbacks share, and that one of them uses at a time (tide/lock.h). On a board with preemptive lanes
-    whoever has it is as urgent as the most urgent that takes it; on the host they are served in order of arrival."""
+    """Data that callbacks share but only one of them may use at a time (tide/lock.h). On a board with preemptive lanes
+    the holder is as urgent as the most urgent callback that takes the lock; on the host callbacks get it in order of
+    arrival."""
 
     name: Name
     sections: Annotated[
@@ -371,8 +377,8 @@ class Lock(_Entry):
             min_length=1,
             max_length=CALLBACKS_MAXIMUM,
             strict=False,
-            description="Who takes it and for how long: callbacks of one board, or of executors of one process of the "
-            "host.",
+            description="Callbacks that take it, and for how long: those of one board, or of executors of one process "
+            "of the host.",
         ),
     ]
 
@@ -385,8 +391,8 @@ class Header(_Entry):
     propagation_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="Longest time that a message is under way between two executors of the host, for callbacks "
-            "that do not say it themselves."
+            description="Longest transit time of a message between two executors of the host, for callbacks without "
+            "their own."
         ),
     ] = Decimal(0)
 
@@ -394,7 +400,7 @@ class Header(_Entry):
 class System(_Entry):
     """One system: executors, the links between them, and the chains that run on both."""
 
-    version: Annotated[Literal[1], Field(description="Of this form of description. Absent: 1.")] = 1
+    version: Annotated[Literal[1], Field(description="Version of the format.")] = 1
     system: Header
     executors: Annotated[tuple[Executor, ...], Field(min_length=1, strict=False)]
     links: Annotated[tuple[Link, ...], Field(strict=False)] = ()
@@ -424,8 +430,8 @@ class System(_Entry):
         return tuple(one for one in self.executors if one.where == "mcu")
 
     def link_of_board(self, board: Executor) -> Line | UdpLink | None:
-        """The one it names; else the one that its chains name, if they touch no other board; else the only one. None:
-        nobody says which."""
+        """The link that the board names; else the one that its chains name, if they touch no other board; else the only
+        one. None: undetermined."""
         if board.link is not None:
             return self.link(board.link)
         if len(self.links) == 1:
@@ -439,8 +445,8 @@ class System(_Entry):
         return self.link(named.pop()) if len(named) == 1 else None
 
     def link_of(self, chain: Chain) -> Line | UdpLink | None:
-        """The link that the chain crosses; null for a chain that stays on one side. Of one over several boards it is
-        that of the first."""
+        """The link that the chain crosses; None for a chain that stays on one side. For a chain over several boards it
+        is that of the first."""
         if len({self.executor(name).where for name in {callback.executor for callback in chain.callbacks}}) == 1:
             return None
         if chain.link:
@@ -449,7 +455,7 @@ class System(_Entry):
         return self.link_of_board(self.executor(board.executor)) or self.links[0]
 
     def with_chains(self, chains: tuple[Chain, ...]) -> System:
-        """The same with these chains, and without the paths over others and what others do with locks."""
+        """The same system with only these chains, without paths over others and without the others' uses of locks."""
         names = {chain.name for chain in chains}
         paths = tuple(path for path in self.paths if names.issuperset(path.chains))
         locks = (
@@ -507,8 +513,8 @@ class System(_Entry):
         )
 
     def condition_of(self, chain: Chain) -> str:
-        """The topic on its way that is published on a condition; empty: each of its timer's periods has an instance, or
-        each nth."""
+        """The topic of its path that is published on a condition; empty: it has an instance in each of its timer's
+        periods, or in each nth."""
         sent = [before.sends_to(after) for way in self.ways(chain) for before, after in pairwise(way)]
         return next((one.topic for one in sent if isinstance(one, Publication) and one.distance_ms is not None), "")
 

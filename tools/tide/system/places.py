@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the callbacks of a description run, and what joins these places: executors and links."""
+"""Executors, which run the callbacks of a description, and the links between them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tide.system.fields import Entry as _Entry
 
 
 class PoolSizes(_Entry):
-    """Sizes of a firmware that exists, as its program defines them for tide/pools.h. What is absent is as `tide
-    footprint --header` writes it."""
+    """Pool sizes of existing firmware, as its program defines them for tide/pools.h. Omitted sizes are those that `tide
+    footprint --header` writes."""
 
     small_nodes: Annotated[int | None, Field(ge=1, le=4096, description="TIDE_SMALL_NODES.")] = None
     small_node_bytes: Annotated[int | None, Field(ge=64, le=65_535, description="TIDE_SMALL_NODE_BYTES.")] = None
@@ -37,27 +37,29 @@ class PoolSizes(_Entry):
 
 
 class Load(_Entry):
-    """What a board executes beside its callbacks: an interrupt, a task of higher priority, a write to flash, the ping
-    and the time synchronisation of a reconnection loop. It goes before every callback, and is over before it comes
-    again."""
+    """Work of a board besides its callbacks: an interrupt, a task of higher priority, a write to flash, the ping and
+    the time synchronisation of a reconnection loop. It precedes every callback, and each run ends before the next
+    begins."""
 
     name: Name
     execution_ms: Annotated[
         Milliseconds,
-        Field(description="CPU time of one run with all that it waits for, the worst that occurs."),
+        Field(description="Worst-case time of one run, including everything that it waits for."),
     ]
-    period_ms: Annotated[Milliseconds, Field(description="Least time from the beginning of one to that of the next.")]
+    period_ms: Annotated[Milliseconds, Field(description="Least time from the beginning of one run to the next.")]
     masks_interrupts: Annotated[
         bool,
-        Field(description="Interrupts are off meanwhile, so that the link stands still; hardware keeps what arrives."),
+        Field(
+            description="Interrupts are masked during a run, so the link stops; hardware keeps the bytes that arrive."
+        ),
     ] = False
     agent_bytes: Annotated[
         int,
         Field(
             ge=0,
             le=512,
-            description="It asks the agent and waits for the answer: bytes of the longer of the two, as 24 of a ping "
-            "or a time synchronisation. The wait is part of execution_ms. 0: it does not.",
+            description="It sends the agent a request and waits for the answer: bytes of the longer of the two, 24 for "
+            "a ping or a time synchronisation. The wait is part of execution_ms. 0: it sends none.",
         ),
     ] = 0
     source: Source = "estimated"
@@ -72,57 +74,59 @@ class Load(_Entry):
 
 
 class Executor(_Entry):
-    """Who runs callbacks. Each executor of a microcontroller is a board of its own, with its own link, unless several
-    name one board. The policy and the way of sending may be chosen at the run, so that one description serves the
-    comparison."""
+    """An executor of callbacks. Each executor on a microcontroller is its own board, with its own link, unless several
+    name one board. The policy may also be chosen for a run, so that one description serves a comparison."""
 
     name: Name
     where: Where
     link: Annotated[
         Name | None,
-        Field(description="Of a board: name of its link. Absent: that of its chains, or the only one."),
+        Field(description="Boards only: name of the link. Absent: that of its chains, or the only one."),
     ] = None
     board: Annotated[
         Name | None,
         Field(
-            description="Of executors on several cores of one board: the same name. They have one session, one link "
-            "and one set of pools, and each has a core of its own. Absent: a board of its own."
+            description="A common name for executors on several cores of one board. They share one session, one link "
+            "and one set of pools, and each has its own core. Absent: its own board."
         ),
     ] = None
     policy: Annotated[
         BoardPolicy | None,
         Field(
-            description="Of a board: tide (most urgent first; preemptive where it has lanes), or rclc's rounds by the "
-            "way of publishing: batch (never waits), batch_stock (a reliable one waits), batch_blocking (each waits). "
-            "Absent: tide."
+            description="Boards only: tide (most urgent first; preemptive if it has lanes), or rclc's rounds with a "
+            "send mode: batch (publishing never waits), batch_stock (a reliable publish waits), batch_blocking (each "
+            "publish waits). Absent: tide."
         ),
     ] = None
     lanes: Annotated[int, Field(ge=1, le=64, description="Threads that run callbacks.")] = 1
     budget_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="CPU time of each lane in every budget_period_ms: tide run keeps it; bounds of the host. "
-            "0: no budget, a core of its own."
+            description="CPU time of each lane in every budget_period_ms. tide run enforces it; bounds use it on the "
+            "host. 0: no budget, a dedicated core."
         ),
     ] = Decimal(0)
-    budget_period_ms: Annotated[MillisecondsOrZero, Field(description="How often a budget comes back.")] = Decimal(0)
-    submit_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to make one message.")] = Decimal(0)
-    process_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to take over one received frame.")] = Decimal(
+    budget_period_ms: Annotated[
+        MillisecondsOrZero, Field(description="Period after which a budget is replenished.")
+    ] = Decimal(0)
+    submit_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to encode and submit one message.")] = Decimal(
         0
     )
+    process_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to process one received frame.")] = Decimal(0)
     dispatch_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to choose a callback.")] = Decimal(0)
     interrupt_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the interrupt of one frame.")] = Decimal(
         0
     )
     loads: Annotated[
         tuple[Load, ...],
-        Field(strict=False, max_length=64, description="Of a board: what it executes beside its callbacks."),
+        Field(strict=False, max_length=64, description="Boards only: work that it executes besides its callbacks."),
     ] = ()
     pools: Annotated[
         PoolSizes | None,
         Field(
-            description="Of a board whose firmware exists: the sizes of its pools. tide check holds them against what "
-            "the chains need, and tide simulate plays them. Absent: those that tide footprint --header writes."
+            description="Boards with existing firmware only: the sizes of its pools. tide check compares them with the "
+            "sizes that the chains need, and tide simulate uses them. Absent: those that tide footprint --header "
+            "writes."
         ),
     ] = None
     source: Source = "estimated"
@@ -131,30 +135,30 @@ class Executor(_Entry):
         Field(
             min_length=1,
             description="Program that tide run starts in its place, in the folder of this file: a client of the agent "
-            "on POSIX, a ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} in it are those of the run. "
-            "Absent: tide run plays it.",
+            "on POSIX, a ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} are replaced by those of the "
+            "run. Absent: tide run simulates it.",
         ),
     ] = None
     image: Annotated[
         str | None,
         Field(
             min_length=1,
-            description="Of a board on a serial line: ELF file that tide run starts in QEMU (mps2-an500), whose first "
-            "UART is the line.",
+            description="Boards on a serial line only: ELF file that tide run starts in QEMU (mps2-an500), with its "
+            "first UART as the line.",
         ),
     ] = None
     attach: Annotated[
         str | None,
         Field(
             min_length=1,
-            description="Of a board that is there already: its serial device, as /dev/ttyACM0; on a network the UDP "
-            "port at which it looks for the agent.",
+            description="Connected boards only: the serial device, for example /dev/ttyACM0; on a network the UDP port "
+            "at which the board looks for the agent.",
         ),
     ] = None
 
 
 class Line(_Entry):
-    """What carries the bytes of one board to the agent, one after the other, and back."""
+    """Carries the bytes of one board to the agent and back, one after the other."""
 
     name: Name
     kind: Literal["serial", "usb_cdc"]
@@ -162,39 +166,42 @@ class Line(_Entry):
         int, Field(ge=MTU_MINIMUM, le=65535, description="Largest message; longer ones go in fragments.")
     ] = 512
     quantum_bytes: Annotated[
-        int, Field(ge=0, le=65535, description="Largest piece before an urgent frame may pass. 0: the MTU.")
+        int, Field(ge=0, le=65535, description="Largest frame, after which an urgent one may pass. 0: the MTU.")
     ] = 0
     agent_ms: Annotated[
         MillisecondsOrZero,
-        Field(
-            description="Serial adapter, agent and DDS, from the last byte to the ROS 2 node, the worst that occurs."
-        ),
+        Field(description="Worst-case delay of serial adapter, agent and DDS, from the last byte to the ROS 2 node."),
     ] = Decimal(0)
     return_ms: Annotated[
-        MillisecondsOrZero, Field(description="The same from a node's publish until the frame can go.")
+        MillisecondsOrZero,
+        Field(description="Worst-case delay from a node's publish until the agent may send the frame."),
     ] = Decimal(0)
     source: Source = "estimated"
     escaped_bytes: Annotated[
         int | None,
-        Field(ge=0, le=65535, description="Bytes 0x7D and 0x7E in a frame at most. Absent: any byte may be one."),
+        Field(
+            ge=0,
+            le=65535,
+            description="Largest number of bytes 0x7D and 0x7E in a frame. Absent: every byte may be one.",
+        ),
     ] = None
     exact_sizes: Annotated[
-        bool, Field(description="Every message is as long as its payload_bytes says. Else that is the most.")
+        bool, Field(description="true: every message has exactly payload_bytes. false: at most.")
     ] = False
     heartbeat_delay_ms: Annotated[
         MillisecondsOrZero | None,
         Field(
             le=1000,
-            description="From the end of a reliable message to the HEARTBEAT that asks for its acknowledgment. 0: at "
-            "once, as in the PoDS paper. Absent: a round trip, measured, 20 ms at least.",
+            description="Time from the end of a reliable message to the HEARTBEAT that requests its acknowledgment. 0: "
+            "at once, as in the PoDS paper. Absent: the measured round trip, at least 20 ms.",
         ),
     ] = None
     agent_heartbeat_ms: Annotated[
         MillisecondsOrZero,
         Field(
             le=10_000,
-            description="From the end of a reliable answer to the HEARTBEAT by which the agent asks whether it was "
-            "taken. 0 also covers a stock agent, which looks every 200 ms.",
+            description="Time from the end of a reliable answer to the HEARTBEAT by which the agent requests its "
+            "acknowledgment. 0 also covers a stock agent, which checks every 200 ms.",
         ),
     ] = Decimal(100)
 
@@ -210,17 +217,17 @@ class Line(_Entry):
 
     @property
     def rate(self) -> int:
-        """Tenths of a byte a second, as the baud rate of 8N1."""
+        """Tenths of a byte per second, like the baud rate of 8N1."""
         raise NotImplementedError
 
     @property
     def device_baud(self) -> int:
-        """With which its device is opened; of a USB device it means nothing."""
+        """Baud rate with which its device is opened; irrelevant for a USB device."""
         return 115_200
 
     @property
     def poll_ns(self) -> int:
-        """How long a frame waits on an idle line until its first byte can go."""
+        """Time that a frame waits on an idle line until its first byte can go."""
         return 0
 
 
@@ -240,8 +247,8 @@ class SerialLink(Line):
 
 
 class UsbLink(Line):
-    """A serial port over USB (CDC ACM) between the microcontroller and the agent. It has no baud rate: what it carries
-    is measured. A frame waits for the host to poll, and then goes in packets at that rate."""
+    """A serial port over USB (CDC ACM) between the microcontroller and the agent. It has no baud rate; its throughput
+    is measured. A frame waits for the host to poll, and is then sent in packets at that rate."""
 
     kind: Literal["usb_cdc"]
     bytes_per_s: Annotated[
@@ -249,12 +256,15 @@ class UsbLink(Line):
         Field(
             ge=1000,
             le=50_000_000,
-            description="What it carries in the slower direction, measured with messages as long as the chains'.",
+            description="Rate in the slower direction, measured with messages as long as the chains'.",
         ),
     ]
     poll_ms: Annotated[
         MillisecondsOrZero,
-        Field(description="From a frame that is ready to its first packet, at most: a frame of USB at full speed."),
+        Field(
+            description="Longest time from a frame that is ready to its first packet: by default a USB frame at full "
+            "speed."
+        ),
     ] = Decimal(1)
 
     @property
@@ -267,8 +277,7 @@ class UsbLink(Line):
 
 
 class UdpLink(_Entry):
-    """UDP or TCP on IPv4 between one or several microcontrollers and the agent. Bounds take its delays as they are
-    given."""
+    """UDP or TCP on IPv4 between one or several microcontrollers and the agent. Bounds use the stated delays."""
 
     name: Name
     kind: Literal["udp", "tcp"]
@@ -278,21 +287,21 @@ class UdpLink(_Entry):
     agent_ms: Annotated[
         MillisecondsOrZero | None,
         Field(
-            description="Network, agent and DDS, from a board's send to the ROS 2 node, the worst that occurs, "
-            "whatever else is sent. Absent: there is no bound."
+            description="Worst-case delay of network, agent and DDS, from a board's send to the ROS 2 node, whatever "
+            "else is sent. Absent: there is no bound."
         ),
     ] = None
     return_ms: Annotated[
         MillisecondsOrZero | None,
-        Field(description="The same from a node's publish to the board. Absent: there is no bound."),
+        Field(description="Worst-case delay from a node's publish to the board. Absent: there is no bound."),
     ] = None
     source: Source = "estimated"
     heartbeat_delay_ms: Annotated[
         MillisecondsOrZero | None,
-        Field(le=1000, description="As of a serial line."),
+        Field(le=1000, description="Same as for a serial line."),
     ] = None
     agent_heartbeat_ms: Annotated[
-        MillisecondsOrZero | None, Field(le=10_000, description="As of a serial line. Absent: measured.")
+        MillisecondsOrZero | None, Field(le=10_000, description="Same as for a serial line. Absent: measured.")
     ] = None
 
     @property

@@ -11,56 +11,57 @@ from tide.system.model import System
 from tide.system.places import Line
 
 HINT = "#:schema ./system.schema.json"  # what editors look for in the first line of a TOML file
-_NAME = "Lower case letters, digits and _, a letter first; at most 64."
+_NAME = "Lower case letters, digits and _, beginning with a letter; at most 64."
 _DESCRIPTIONS = {
     "System.system": "The system's name and what it is for.",
-    "System.executors": "Who runs callbacks, on microcontrollers and on the host.",
+    "System.executors": "The executors of callbacks, on microcontrollers and on the host.",
     "System.links": "Lines and networks between boards and agent.",
-    "System.groups": "Callbacks that may not overlap, or that may overlap even themselves.",
+    "System.groups": "Callbacks that must not overlap, or that may overlap even themselves.",
     "System.chains": "Callbacks in data-dependency order, each with a deadline.",
-    "System.paths": "Ways of data over several chains, with limits for reaction time and data age.",
+    "System.paths": "Paths of data over several chains, with limits for reaction time and data age.",
     "DataPath.name": f"Unique. {_NAME}",
     "System.locks": "Data that callbacks of several lanes share, with the longest critical section of each.",
     "Lock.name": f"Unique. {_NAME}",
-    "Header.name": f"Of the system. {_NAME}",
-    "Header.description": "What it is for, in a line.",
-    "Executor.name": f"By which callbacks say where they run. {_NAME}",
+    "Header.name": f"Name of the system. {_NAME}",
+    "Header.description": "Its purpose, in one line.",
+    "Executor.name": f"Callbacks name their executor by it. {_NAME}",
     "Executor.where": "mcu: a microcontroller, a board of its own and a client of the agent. host: a ROS 2 process.",
     "Load.name": f"Unique on its board. {_NAME}",
-    "SerialLink.name": f"By which chains say what they cross. {_NAME}",
+    "SerialLink.name": f"Chains name their link by it. {_NAME}",
     "SerialLink.kind": "A serial line: 8N1, full duplex.",
     "SerialLink.baud": "Bits per second; a byte takes ten.",
-    "UdpLink.name": f"By which chains say what they cross. {_NAME}",
-    "UsbLink.name": f"By which chains say what they cross. {_NAME}",
+    "UdpLink.name": f"Chains name their link by it. {_NAME}",
+    "UsbLink.name": f"Chains name their link by it. {_NAME}",
     "UsbLink.kind": "A serial port over USB, CDC ACM.",
-    "UdpLink.kind": "UDP or TCP on IPv4. Networks have no bound; with agent_ms and return_ms what is given is taken.",
+    "UdpLink.kind": "UDP or TCP on IPv4. Networks guarantee no bound: agent_ms and return_ms are taken as given.",
     "UdpLink.port": "UDP port of the agent.",
     "UdpLink.mtu_bytes": "Largest message; longer ones go in fragments.",
-    "UdpLink.quantum_bytes": "Largest piece before an urgent frame may pass. 0: the MTU.",
-    "Publication.topic": "ROS 2 topic, as brake/request.",
-    "Publication.type": "ROS 2 type, as std_msgs/msg/String.",
-    "Request.service": "ROS 2 name of the service, as gripper/close.",
-    "Request.type": "ROS 2 type, as std_srvs/srv/Trigger.",
-    "Reply.service": "Of the request that it answers.",
-    "Reply.type": "Of the request that it answers.",
-    "Group.name": f"By which callbacks say that they belong to it. {_NAME}",
-    "Group.kind": "exclusive: one at a time. reentrant: each may overlap all, itself too.",
+    "UdpLink.quantum_bytes": "Largest frame, after which an urgent one may pass. 0: the MTU.",
+    "Publication.topic": "ROS 2 topic, for example brake/request.",
+    "Publication.type": "ROS 2 type, for example std_msgs/msg/String.",
+    "Request.service": "ROS 2 name of the service, for example gripper/close.",
+    "Request.type": "ROS 2 type, for example std_srvs/srv/Trigger.",
+    "Reply.service": "Same as in the request that it answers.",
+    "Reply.type": "Same as in the request that it answers.",
+    "Group.name": f"Callbacks name their group by it. {_NAME}",
+    "Group.kind": "exclusive: one at a time. reentrant: each may overlap all of them, including itself.",
     "Callback.name": f"Unique in its chain. {_NAME}",
-    "Callback.kind": "timer or event begins a chain; a subscription takes what the callback before it publishes, a "
-    "service what it requests; a client takes what the service before it replies.",
+    "Callback.kind": "A timer or an event begins a chain. A subscription receives the message, and a service the "
+    "request, of the preceding callback; a client receives the reply of the preceding service.",
     "Callback.executor": "Name of the executor that runs it.",
-    "Callback.publishes": "What it publishes at its end, for the next callback of the chain and for those that branch "
-    "from it: a table, or a list of tables.",
-    "Callback.requests": "What it asks of a service at its end; that is the next callback of the chain.",
-    "Callback.replies": "Of a service: what it replies at its end.",
-    "Callback.group": "Name of its group. Absent: it overlaps all but itself.",
+    "Callback.publishes": "The message that it publishes at its end, for the next callback of the chain and for those "
+    "that branch from it: a table, or a list of tables.",
+    "Callback.requests": "The request that it sends to a service at its end; the service is the next callback of the "
+    "chain.",
+    "Callback.replies": "Services only: the reply at its end.",
+    "Callback.group": "Name of its group. Absent: it may overlap all callbacks but itself.",
     "Chain.name": f"Unique. {_NAME}",
-    "Chain.period_ms": "From one release of its timer to the next; of events: from one to the next at least, but "
-    "for bursts.",
-    "Chain.deadline_ms": "From the release of its timer, or an event at its input, to the end of its last callback.",
-    "Chain.reliability": "Of its messages: reliable are sent again until they are acknowledged.",
-    "Chain.link": "Name of the link it crosses. Absent: those of the boards that it touches.",
-    "Chain.callbacks": "In data-dependency order: a timer or an event, then what each sends the next.",
+    "Chain.period_ms": "Period of its timer; for events the least time from one to the next, except in bursts.",
+    "Chain.deadline_ms": "From the nominal expiry of its timer, or from an event at its input (deadline_from), to the "
+    "end of its last callback.",
+    "Chain.reliability": "Reliable messages are sent again until they are acknowledged.",
+    "Chain.link": "Name of the link it crosses. Absent: the links of its boards.",
+    "Chain.callbacks": "In data-dependency order: a timer or an event, then the receiver of each message.",
 }
 
 
@@ -102,13 +103,13 @@ def _limit(entry: dict[str, Any], word: str, narrower: Callable[..., Any], limit
 _HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Reference of system.toml
 
-One file describes a robot: who runs callbacks, over which links boards reach the host, and the chains of callbacks with
-their deadlines. `tide check`, `tide simulate`, `tide run`, `tide optimise`, `tide footprint` and `tide trace` read it.
-`tide new system` writes a start, `tide trace describe` writes one from a ROS 2 trace. Whole ones are in
-[examples/systems](../examples/systems).
+One file describes a robot: its executors, the links between boards and host, and the chains of callbacks with their
+deadlines. `tide check`, `tide simulate`, `tide run`, `tide optimise`, `tide footprint` and `tide trace` read it. `tide
+new system` writes a template, and `tide trace describe` writes a description from a ROS 2 trace. Complete descriptions
+are in [examples/systems](../examples/systems).
 
-Times are in milliseconds, as numbers with at most six decimals. A key that is unknown, or a value beyond its limits, is
-an error with its line. An editor checks while you type, if the first line of the file is `#:schema` and a path to
+Times are in milliseconds, as numbers with at most six decimals. An unknown key, or a value beyond its limits, is an
+error that names its line. An editor checks while you type if the first line of the file is `#:schema` and a path to
 [system.schema.json](system.schema.json).
 
 `tide show --as reference` prints this page, and `tide show --as schema` the schema. A test compares both with the code.
