@@ -4,33 +4,32 @@
  * There it uses only the time that no other thread wants (work-conserving). Used budget is replenished one period after
  * the activation in which it was used.
  *
- * Events and time go in; the priority to run at and the next time to look come out. Nothing here reads a clock, sets a
- * priority or allocates. `tide/budget_posix.h` does that for threads, sim/engine/machine.h for simulated ones, and an
- * RTOS in the hooks of its context switch. All times are int64_t nanoseconds on one monotonic clock; the arithmetic is
- * exact.
+ * Events and time go in; the priority to run at and the time of the next check come out. Nothing here reads a clock,
+ * sets a priority or allocates. `tide/budget_posix.h` does that for threads, sim/engine/machine.h for simulated ones,
+ * and a port to an RTOS in the hooks of the context switch. All times are int64_t nanoseconds on one monotonic clock;
+ * the arithmetic is exact.
  *
  * Two rules:
  *
  * TIDE_BUDGET_CORRECTED (default). The budget is a queue of portions, each with the time from which it may be used.
- * They are used in that order. A used portion, or the used part of it, moves to the end of the queue, usable one period
- * later. An activation sets the time of unused portions to its own. The sum is the budget,
- * always:
+ * They are used in that order. A used portion, or the used part of one, moves to the end of the queue and is usable one
+ * period later. An activation sets the time of unused portions to its own. The portions always add up to the budget:
  *   - A lane that nothing preempts never has more than floor(L/T)*B + min(B, L mod T) at its priority in any window of
  *     length L, with B the budget and T the period. (The queue rotates: the unit used now is used again B units later.
  *     Its run began when its first portion became usable; so did the later run, at least one period later.)
- *   - From any instant at which it is blocked or has no budget: at most B*ceil(L/T), preempted or not. That is what the
- *     response-time analysis of less urgent lanes assumes of a periodic task (B, T).
+ *   - In any window that begins when the lane is blocked or has no budget: at most B*ceil(L/T), preempted or not. That
+ *     is what the response-time analysis of less urgent lanes assumes of a periodic task (B, T).
  *   - In any window at all: at most B*(ceil(L/T) + 1). Budget that stays unused for longer than one period because of
  *     more urgent work is not made up for (`forgiven` counts this).
- *   - An overrun, because the owner checked too late, is taken from the next portion, so overruns do not add up.
+ *   - An overrun, when the owner checked too late, is deducted from the next portion, so overruns do not add up.
  *
  * TIDE_BUDGET_POSIX: to the letter of POSIX.1-2017, 2.8.4. It has known defects (Stanovich, Baker, Wang, Gonzalez
  * Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010), and is here for comparison. It
- * keeps one activation time for all budget used since, also for parts that were replenished later, so more than the
- * budget comes back early. An overrun is forgotten but comes back as budget.
+ * keeps one activation time for all budget used since then, even for parts that were replenished later, so more than
+ * the budget is replenished early. An overrun is not deducted, but replenished as budget.
  *
- * Both: with maximum_replenishments outstanding, the lane has its low priority until the first of them comes back, even
- * if budget is left. One replenishment is needed for each activation within one period that ends with budget left.
+ * With both rules, a lane with maximum_replenishments outstanding has its low priority until the first of them is due,
+ * even if budget is left. One replenishment is needed for each activation within one period that ends with budget left.
  *
  * Cost: O(maximum_replenishments) at worst, O(1) for a lane that uses its budget in one go. Memory: the structure and
  * 16 bytes a replenishment, the caller's, which must stay until the last call. Not thread-safe: the owner locks. */
@@ -85,7 +84,7 @@ typedef struct tide_budget {
   bool ready, running;   /* as reported by the events */
   bool high;             /* has its priority */
   int64_t now_ns;        /* time of the latest event */
-  int64_t stopped_ns;    /* of the latest preempt */
+  int64_t stopped_ns;    /* time of the latest preempt */
   int64_t used_ns;       /* corrected: of the first portion; POSIX: since activation_ns */
   int64_t available_ns;  /* POSIX only */
   int64_t activation_ns; /* POSIX only */
@@ -104,8 +103,8 @@ int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, 
 
 /* It became runnable. */
 void tide_budget_ready(tide_budget_t *budget, int64_t now_ns);
-/* It got the processor. An owner that cannot observe context switches calls ready and run in succession: the deadline
- * is then the earliest time at which the budget can be used up. */
+/* It was given the processor. An owner that cannot observe context switches calls ready and run in succession: the
+ * deadline is then the earliest time at which the budget can be used up. */
 void tide_budget_run(tide_budget_t *budget, int64_t now_ns);
 /* It may still run: call this at the deadline or any other time, also with consumed_ns 0 when only time has passed. */
 void tide_budget_account(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
@@ -121,7 +120,7 @@ static inline int32_t tide_budget_priority(const tide_budget_t *budget) {
 /* Processor time that it may use at its priority, as of the latest event; 0 at its low priority. Portions that become
  * usable later are not included. */
 int64_t tide_budget_available_ns(const tide_budget_t *budget);
-/* When to call account next if no other event comes before: the budget is used up then, or comes back. INT64_MAX:
+/* When to call account next if no other event comes before: the budget is then exhausted or replenished. INT64_MAX:
  * never. Earlier calls are harmless. */
 int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
 
@@ -137,7 +136,7 @@ int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
  */
 typedef struct tide_budget_hooks {
   void *context;
-  /* There is work for the lane. The thread that adds the work calls it before it wakes the lane. The lane calls it
+  /* There is work for the lane. Called by the thread that adds the work, before it wakes the lane, and by the lane
    * after each of its waits, for work added while it was falling asleep. No effect when the lane is ready already.
    */
   void (*ready)(void *context);

@@ -46,7 +46,7 @@ typedef struct tide_posix_budget {
   tide_budget_t budget;
   pthread_t thread;
   clockid_t clock;
-  int64_t consumed_ns; /* its processor clock at the latest check */
+  int64_t consumed_ns; /* reading of its processor clock at the latest check */
   int64_t look_ns;     /* time of the next check */
   uint32_t idle_looks; /* consecutive checks without progress */
   int applied;         /* its present priority */
@@ -66,15 +66,15 @@ typedef struct tide_posix_budgets {
 } tide_posix_budgets_t;
 
 /* Start the supervisor with SCHED_FIFO at this priority, on this processor (TIDE_POSIX_ANY_CPU: any). The structure
- * must be zeroed before. TIDE_ERROR_ARGUMENT; TIDE_ERROR_STATE: runs already; TIDE_ERROR_NOT_PERMITTED: no real-time
- * scheduling for this user. There is no budget without real-time scheduling: a nice value limits nothing. */
+ * must be zeroed before. TIDE_ERROR_ARGUMENT; TIDE_ERROR_STATE: it is already running; TIDE_ERROR_NOT_PERMITTED: no
+ * real-time scheduling for this user. There is no budget without real-time scheduling: a nice value limits nothing. */
 int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cpu);
 /* Detaches all lanes and ends the supervisor. */
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
 
 /* Put a thread under its budget, as ready: its own (pthread_self()) or another that does not end before detach.
  * config.priority: above low_priority, below the supervisor's. config.low_priority: a real-time priority, or 0 for
- * SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no such thread; TIDE_ERROR_EXISTS: attached already;
+ * SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no such thread; TIDE_ERROR_EXISTS: already attached;
  * TIDE_ERROR_STATE: no supervisor; TIDE_ERROR_NOT_PERMITTED. */
 int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t *lane, pthread_t thread,
                              const tide_budget_config_t *config);

@@ -24,7 +24,7 @@ typedef struct tide_cdr {
   bool reading;    /* made by tide_cdr_reader */
   int status;      /* TIDE_OK, or the first error: TIDE_ERROR_TOO_LARGE (put), TIDE_ERROR_MALFORMED (get),
                       TIDE_ERROR_CAPACITY_MESSAGE (get into memory that is too small), TIDE_ERROR_ARGUMENT (put on a
-                      reader, get on a writer, element size) */
+                      reader, get on a writer, wrong element size) */
 } tide_cdr_t;
 
 /* Start writing. Little-endian. */
@@ -50,11 +50,11 @@ void tide_cdr_put_bool(tide_cdr_t *cdr, bool value);
 /* Raw bytes, not aligned. */
 void tide_cdr_put_bytes(tide_cdr_t *cdr, const void *bytes, size_t count);
 /* count elements of element_bytes (1, 2, 4, 8) each, aligned to their size, in the byte order of the stream. With no
- * elements not even alignment is written, as by peers. */
+ * elements nothing is written, not even alignment, as peers do. */
 void tide_cdr_put_array(tide_cdr_t *cdr, const void *elements, size_t count, size_t element_bytes);
 /* length counts the characters without the NUL; text need not be terminated. */
 void tide_cdr_put_string(tide_cdr_t *cdr, const char *text, size_t length);
-/* As rosidl encodes wstring: a 32-bit count, then each 16-bit character in 32 bits; no terminator. */
+/* Encoded as rosidl encodes wstring: a 32-bit count, then each 16-bit character in 32 bits; no terminator. */
 void tide_cdr_put_wstring(tide_cdr_t *cdr, const uint16_t *text, size_t length);
 
 uint8_t tide_cdr_get_u8(tide_cdr_t *cdr);
@@ -71,8 +71,8 @@ void tide_cdr_get_bools(tide_cdr_t *cdr, bool *elements, size_t count);
 /* The characters stay in the buffer: *length without the NUL. Null after an error. An absent NUL or a length beyond
  * the buffer is TIDE_ERROR_MALFORMED. Length 0 (no NUL counted) is read as an empty string, as peers send it. */
 const char *tide_cdr_get_string(tide_cdr_t *cdr, size_t *length);
-/* Copies the characters of a wstring and returns how many; more than capacity is TIDE_ERROR_CAPACITY_MESSAGE, a
- * character beyond 16 bits TIDE_ERROR_MALFORMED; 0 after an error. */
+/* Copies the characters of a wstring and returns their number, 0 after an error. More than capacity is
+ * TIDE_ERROR_CAPACITY_MESSAGE, a character beyond 16 bits TIDE_ERROR_MALFORMED. */
 size_t tide_cdr_get_wstring(tide_cdr_t *cdr, uint16_t *text, size_t capacity);
 /* A view of count raw bytes in the buffer; null after an error. */
 const uint8_t *tide_cdr_view(tide_cdr_t *cdr, size_t count);

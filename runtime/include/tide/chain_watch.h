@@ -10,14 +10,14 @@
  *
  * An instance begins at the timer's nominal expiry, or when the first callback becomes ready, and ends when the last
  * callback has run. Instances do not overlap: one that has not ended when the next begins is missing, and a later end
- * counts for the next instance. So a chain whose every instance is late by more than a period shows as missing. First
- * and last callback run on this machine; those between them may run elsewhere.
+ * counts for the next instance. So a chain whose instances are all late by more than a period shows missing instances.
+ * First and last callback run on this machine; those between them may run elsewhere.
  *
  * Late and missing instances are reported in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with
  * tide_rclc_diagnostics, as a warning on /diagnostics.
  *
- * Cost: two comparisons a run while no chain is watched; otherwise less than 40 instructions an instance and no lock.
- * Memory: the program's. Not in a lean runtime. */
+ * Cost: two comparisons per run while no chain is watched; otherwise less than 40 instructions per instance, without a
+ * lock. Memory: the program's. Not in a lean runtime. */
 #ifndef TIDE_CHAIN_WATCH_H
 #define TIDE_CHAIN_WATCH_H
 
@@ -63,8 +63,8 @@ int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_
                      tide_callback_t *last);
 /* Call it in the last callback's lane; from elsewhere a 32-bit machine may read longest_ns torn. */
 tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *watch);
-/* Name and counters of the watched chain that ends with the callback at this place of the executor, from 0; from any
- * thread. 1: there is one; 0: none ends with it. TIDE_ERROR_NOT_FOUND: no callback has this place. */
+/* Name and counters of the watched chain that ends with the executor's callback of this index, from 0; from any thread.
+ * Returns 1 if there is one, 0 if none ends with it. TIDE_ERROR_NOT_FOUND: no callback has this index. */
 int tide_executor_get_watch(tide_executor_t *executor, size_t place, const char **name,
                             tide_chain_watch_counters_t *counters);
 

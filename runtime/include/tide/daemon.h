@@ -8,10 +8,10 @@
  *
  * The wire never waits for a preempted thread. A single critical section of the platform covers the event that makes a
  * frame ready or the wire free, and the start of the most urgent frame. So outside of it the wire is never idle while a
- * frame could be sent, and an urgent frame is delayed by the rest of the one frame on the wire and one
- * start. Rejected: start outside of the section. A less urgent thread that is preempted inside start would keep the
+ * frame could be sent, and an urgent frame is delayed by no more than the rest of the frame on the wire and one start.
+ * Rejected: calling start outside of the section. A less urgent thread that is preempted inside start would keep the
  * wire, and all frames, until it runs again. Giving the wire to another thread meanwhile would need a second buffer,
- * and in every link a start that can be abandoned.
+ * and in every link a start that can be aborted.
  *
  * Critical sections are short and bounded. They contain no copy, no checksum and no on_submessage, and one start of
  * the link at most. Two lanes never deliver frames of the same stream at the same time, so a stream keeps its order.
@@ -36,8 +36,8 @@ struct tide_daemon;
 
 /* What a link provides.
  *
- * start puts one message on the wire and returns at once. TIDE_LINK_SENT: the message has left, and nothing follows
- * (but an awaited message needs tide_daemon_poll). TIDE_OK: the parts stay valid until the link calls
+ * start puts one message on the wire and returns at once. TIDE_LINK_SENT: the message has left, and no further call
+ * follows (a waiting message then needs tide_daemon_poll). TIDE_OK: the parts stay valid until the link calls
  * tide_daemon_on_transmit_complete, exactly once, when the last byte has left: later, from any context, or already
  * within start. After a negative return the message counts as sent and lost, and the streams repair it.
  *
@@ -50,10 +50,10 @@ struct tide_daemon;
 #define TIDE_LINK_SENT 1
 
 typedef enum tide_wait {
-  TIDE_WAIT_NOT,    /* receive what is there, and return */
+  TIDE_WAIT_NOT,    /* receive what has arrived, and return */
   TIDE_WAIT_ANSWER, /* an answer is imminent, so that polling may pay */
-  TIDE_WAIT_WORK,   /* an executor that runs on the program's thread: whatever comes */
-  TIDE_WAIT_LANE    /* a thread of its own, which link and other lanes may preempt */
+  TIDE_WAIT_WORK,   /* an executor on the program's thread waits for any work */
+  TIDE_WAIT_LANE    /* a lane with its own thread, which the link and other lanes may preempt */
 } tide_wait_t;
 
 typedef struct tide_link {
@@ -73,8 +73,8 @@ typedef struct tide_daemon_config {
   tide_transmitter_config_t transmitter; /* the daemon sets on_done and context: leave them empty */
   tide_receiver_config_t receiver;       /* context is passed on; the daemon sets on_acknowledge. ACKNACKs have been
                                             applied when on_control sees them. */
-  /* A frame was noted or acknowledged, or the state changed: wake the executor. Called from the link's context, or by a
-   * release that unblocks a waiting frame, without the critical section. May be null. */
+  /* A frame was queued or acknowledged, or the state changed: wake the executor. Called from the link's context, or by
+   * a release that unblocks a waiting frame, without the critical section. May be null. */
   void (*on_activity)(void *context);
   /* As in the transmitter's configuration. Called with the critical section held, so keep it short; every function of
    * the daemon may be called from it. May be null. */

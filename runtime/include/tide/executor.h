@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executors: which callback runs next, and on which lane.
  *
- * TIDE_POLICY_TIDE (PoDS, section 5.1). timer_list is ordered by next expiry, ready_list by priority. A round moves
- * the timers that are due to ready_list (the head of timer_list shows whether there is one). It registers newly
- * received frames, and processes the most urgent one if nothing more urgent is ready. Then it runs the head of
- * ready_list. Collection is O(1) when nothing is new, and O(log n) for each callback that became ready; no round
- * looks at all handles.
+ * TIDE_POLICY_TIDE (PoDS, section 5.1). timer_list is ordered by next expiry, ready_list by priority. A round moves the
+ * timers that are due to ready_list (the head of timer_list shows whether there is one). It registers newly received
+ * frames, and processes the most urgent one if nothing more urgent is ready. Then it runs the head of ready_list.
+ * Collection is O(1) when nothing is new, and O(log n) for each callback that became ready; no round inspects all
+ * handles.
  *
  * TIDE_POLICY_BATCH (rclc's default executor). A round waits for one received packet or a timer, marks every ready
  * handle, and runs all of them in order of registration. Packets are first come, first served, one a round.
@@ -24,8 +24,8 @@
  * the band of its level. This gives the following forms, and mixtures of them:
  *
  * - one lane: the cooperative executor of the paper;
- * - a lane for each band, the more urgent ones with a higher system priority: preemptive. An urgent timer or
- *   frame wakes its own lane, which preempts any less urgent callback; no less urgent lane ever handles it;
+ * - a lane for each band, the more urgent ones with a higher system priority: preemptive. An urgent timer or frame
+ *   wakes its own lane, which preempts any less urgent callback; a less urgent lane never handles it;
  * - several lanes in a band: the multi-threaded executor; each lane takes the most urgent callback that may run.
  *
  * Overlap. A callback never overlaps itself, unless it is in a reentrant group. Callbacks of a mutually exclusive
@@ -34,8 +34,8 @@
  *
  * Who may call what, with any number of lanes. From any thread or interrupt: notify, wake, wake_for_frames and stop.
  * From any thread, at any time: the functions of timers, add, remove, set_priority and tide_callback_is_ready. From a
- * callback, or while no lane spins: set_trigger and set_policy. Add and remove belong to these, too, with the batch
- * policy or a trigger other than any, since those look at all callbacks.
+ * callback, or while no lane spins: set_trigger and set_policy. The same holds for add and remove with the batch policy
+ * or a trigger other than any, since those inspect all callbacks.
  *
  * Locks. The platform's critical section guards the lists; it is never held while the program's code runs. On a
  * platform that excludes lanes and interrupts separately (tide_platform_t.lanes_enter), the lists are guarded against
@@ -87,7 +87,7 @@ typedef struct tide_callback {
                                                                      program's function */
   void *context;
   const void *handle;              /* the program's object; the `one` trigger compares with it */
-  struct tide_group *group;        /* null: may overlap all but itself */
+  struct tide_group *group;        /* null: it may overlap all but itself */
   tide_measurement_t *measurement; /* null, or the record of its execution times (tide/measure.h); set by the program
                                       while it does not run */
   struct tide_watched_chain *begins, *ends; /* the watched chain that it begins or ends, or null (tide/chain_watch.h) */
@@ -115,10 +115,10 @@ static inline bool tide_callback_is_ready(const tide_callback_t *callback) {
          __atomic_load_n(&callback->arrived, __ATOMIC_RELAXED) != 0u;
 }
 
-/* Number of runs of a late timer after it missed expiries: one for all of them, or one for each. Either way a
- * timer never runs before its expiry, and expiries stay on the grid of first expiry and period. */
+/* Number of runs of a late timer after it missed expiries: one for all of them, or one for each. Either way a timer
+ * never runs before its expiry, and expiries stay on the grid that first expiry and period define. */
 typedef enum tide_overrun {
-  TIDE_OVERRUN_SKIP,    /* one run, later expiries are skipped and the grid is kept (as rcl) */
+  TIDE_OVERRUN_SKIP,    /* one run, later expiries are skipped and the grid is kept (as in rcl) */
   TIDE_OVERRUN_CATCH_UP /* one run for each, back to back */
 } tide_overrun_t;
 
@@ -139,7 +139,7 @@ typedef struct tide_timer {
  * and each may overlap itself when it becomes ready again while it runs.
  *
  * Keep a group within one band if you can. In a group across bands an urgent callback waits until the running, less
- * urgent one has ended, and for everything that preempts it. The most urgent ready callback goes next
+ * urgent one has ended, and with it for everything that preempts that one. The most urgent ready callback goes next
  * even while its own lane is busy. With one lane callbacks never overlap, so groups have no effect.
  *
  * Cost: O(log n) when a callback becomes ready, starts and ends. Memory: a pointer for each callback of the group. */
@@ -166,7 +166,7 @@ typedef struct tide_source {
   int32_t (*most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
   /* Process that frame and notify its callback. Several lanes may call it at the same time. */
   int (*process_most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
-  int (*process_oldest)(void *context); /* of all frames; for the policies batch and readyset */
+  int (*process_oldest)(void *context); /* process the oldest of all frames; for the policies batch and readyset */
   int64_t (*poll)(void *context);       /* housekeeping; returns its next deadline. Null: a thread does it. */
   /* Whether that frame is processed before a callback of the same priority, in addition to the one frame at the start
    * of each round: true while its reader has room, or stores only outdated samples. Null: never. */
@@ -184,14 +184,14 @@ bool tide_trigger_all(tide_callback_t *const *callbacks, size_t count, void *obj
 bool tide_trigger_one(tide_callback_t *const *callbacks, size_t count, void *object); /* object: the handle */
 bool tide_trigger_always(tide_callback_t *const *callbacks, size_t count, void *object);
 
-/* What lanes of the same least_level share. Internal to the executor. */
+/* Shared by lanes of the same least_level. Internal to the executor. */
 typedef struct tide_band {
   tide_queue_t ready_list, timer_list;
   tide_priority_t least, most; /* priorities of its callbacks and frames */
   struct tide_lane *idle;      /* lanes without work, when it has several lanes */
   struct tide_lane *only;      /* its lane, when it has one */
 #if TIDE_PATIENCE
-  int64_t patience_ns; /* of the executor's configuration */
+  int64_t patience_ns; /* as in the executor's configuration */
 #endif
 } tide_band_t;
 
@@ -201,9 +201,8 @@ typedef struct tide_lane { /* internal to the executor, except members that a po
    */
   tide_budget_hooks_t budget;
   /* Set by a port without threads before it runs the lane: a spin then runs one round and returns instead of waiting.
-   * `over` says whether the executor was stopped. If not, next_round_ns says when the next round is due: 0: at once;
-   * TIDE_FOREVER: when the lane's event is set; any other time: then, or when the event is set. TIDE_FOREVER: at its
-   * event. */
+   * `over` says whether the executor was stopped. If not, the next round is due when the lane's event is set, or at the
+   * time next_round_ns; 0: at once. TIDE_FOREVER: at its event. */
   bool returns;
   bool over;
   int64_t next_round_ns;
@@ -211,7 +210,7 @@ typedef struct tide_lane { /* internal to the executor, except members that a po
   tide_event_t event;
   bool busy;                 /* within a round */
   bool forgotten;            /* the callback that it runs was removed meanwhile */
-  bool idle, left;           /* waiting in the idle list of its band; has left a spin that is ending */
+  bool idle, left;           /* idle: waiting in the idle list of its band; left: has left a spin that is ending */
   int64_t sleeps_until_ns;   /* while it is idle */
   int64_t since_last_run_ns; /* of the timer that it runs: time since the previous run */
   tide_callback_t *running;  /* null between callbacks */
@@ -229,7 +228,7 @@ typedef struct tide_executor_config {
   const tide_platform_t *platform;
   tide_policy_t policy;
   tide_callback_t **callbacks;        /* array of callback_count, in order of registration */
-  tide_queue_entry_t **ready_storage; /* callback_count elements for each band (each different least_level) */
+  tide_queue_entry_t **ready_storage; /* callback_count elements for each band (each distinct least_level) */
   tide_queue_entry_t **timer_storage; /* as many as ready_storage */
   size_t callback_count;
   tide_lane_t *lanes; /* with their settings */
@@ -241,18 +240,18 @@ typedef struct tide_executor_config {
    * (received while a publish waited for its acknowledgment, or left because a handle takes one sample a round). Then
    * all stored samples are dispatched. */
   bool batch_waits_for_new_data;
-  int64_t spin_timeout_ns; /* longest wait of a round of spin with a trigger other than any, and of the wait above;
-                              0: 1 s, as rclc */
+  int64_t spin_timeout_ns; /* longest wait of a round of spin with a trigger other than any, and of the wait above; 0: 1
+                              s, as in rclc */
   /* Called by the lane around each callback, for traces and measurements; may be null. */
   void (*on_start)(void *context, tide_callback_t *callback, int64_t now_ns);
   void (*on_end)(void *context, tide_callback_t *callback, int64_t now_ns);
   void *context;
   tide_measure_t *measure; /* clock of the execution times of its callbacks (tide/measure.h); may be null */
 #if TIDE_PATIENCE
-  /* For several lanes of one band, tide policy, no source. A callback made ready by tide_executor_notify_from may wait
-   * this long for a lane that becomes free by itself. Mostly the notifying lane is the first, so none has to be woken.
-   * One idle lane then wakes at the next expiry, the others this much later. 0: all wake at each expiry, and a
-   * notification always wakes an idle lane. */
+  /* For several lanes of one band, the tide policy and no source. A callback made ready by tide_executor_notify_from
+   * may wait this long for a lane that becomes free by itself. Usually the notifying lane is the first to be free, so
+   * none has to be woken. Then one idle lane wakes at the next expiry and the others this much later. 0: all wake at
+   * each expiry, and a notification always wakes an idle lane. */
   int64_t patience_ns;
 #endif
 } tide_executor_config_t;
@@ -290,9 +289,9 @@ typedef struct tide_executor {
 
 /* TIDE_ERROR_UNSUPPORTED: lanes that the policy, the options or the platform (two lanes of one band) do not allow. */
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config);
-/* Set the trigger; the default, and null, is any. With another trigger, a round that triggers runs every ready callback
- * once, most urgent first (tide) or in order of registration (batch). Callbacks that become ready meanwhile wait for
- * the next round. TIDE_ERROR_UNSUPPORTED: another trigger than any with several lanes. */
+/* Set the trigger. Null, and the default: tide_trigger_any. With another trigger, a round that triggers runs every
+ * ready callback once, most urgent first (tide) or in order of registration (batch). Callbacks that become ready
+ * meanwhile wait for the next round. TIDE_ERROR_UNSUPPORTED: another trigger than any with several lanes. */
 int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger, void *object);
 
 /* Change the policy; ready callbacks stay ready. TIDE_ERROR_STATE: called within a round. TIDE_ERROR_UNSUPPORTED: see
@@ -302,8 +301,7 @@ int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy);
 /* Take a snapshot of the counters, from any thread. */
 void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counters_t *counters);
 /* A snapshot of the measurement (tide/measure.h) of the callback with this index (from 0). From any thread. Returns 1
- * if there is one, 0 if the callback has none or the runtime is lean. TIDE_ERROR_NOT_FOUND: no callback has this
- * index. */
+ * if it has one, 0 if it has none or the runtime is lean. TIDE_ERROR_NOT_FOUND: no callback has this index. */
 int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_measurement_t *measurement);
 
 /* Add a callback. The caller sets kind, priority, always, execute, context, handle, group and measurement; this call
@@ -340,7 +338,8 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
  * No effect when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
 /* The same from a callback, in the thread of the lane that runs it. With the tide policy a band's only lane is not
- * woken for what its own callback makes ready, since it checks before it sleeps. For several lanes see patience_ns. */
+ * woken for callbacks that its own callback makes ready, since it checks before it sleeps. For several lanes see
+ * patience_ns. */
 void tide_executor_notify_from(tide_callback_t *callback, size_t lane);
 /* Wake only the lanes to which received frames belong. */
 void tide_executor_wake_for_frames(tide_executor_t *executor);
@@ -354,9 +353,9 @@ void tide_executor_wake(tide_executor_t *executor);
 int tide_executor_round(tide_executor_t *executor, int64_t deadline_ns);
 /* As above for one lane; only one thread at a time may run a lane. */
 int tide_executor_lane_round(tide_executor_t *executor, size_t lane, int64_t deadline_ns);
-/* Run rounds until tide_executor_stop. TIDE_OK, or an error as above. */
+/* Run rounds until tide_executor_stop. Returns TIDE_OK, or an error as above. */
 int tide_executor_spin(tide_executor_t *executor);
-/* As above for one lane, or one round of it (tide_lane_t.returns). Each lane needs a thread of its own that spins it:
+/* As above for one lane; with tide_lane_t.returns, one round only. Each lane needs its own thread that spins it:
  * callbacks of a band without a spinning lane wait. tide_port_run_lanes starts all lanes. */
 int tide_executor_spin_lane(tide_executor_t *executor, size_t lane);
 /* End spin on every lane, after the running callback (or batch). A stop before spin ends the next spin at once. A spin

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Serial stream framing of DDS-XRCE (OMG DDS-XRCE 1.0, annex C): flag 0x7E, source, destination, length (u16 LE),
- * message, CRC-16/ARC (u16 LE) over the unescaped message; after the flag every 0x7E and 0x7D becomes 0x7D and the
- * octet XOR 0x20. No closing flag. A flag always starts a new frame, so a reader is back in step at the next flag,
- * whatever came before. */
+ * message, CRC-16/ARC (u16 LE) over the unescaped message; after the flag every 0x7E and 0x7D becomes 0x7D followed by
+ * the octet XOR 0x20. There is no closing flag. A flag always starts a new frame, so a reader resynchronises at the
+ * next flag, whatever preceded it. */
 #ifndef TIDE_FRAMING_H
 #define TIDE_FRAMING_H
 
@@ -73,7 +73,7 @@ typedef struct tide_framing_reader {
   uint8_t source;  /* source address of the current frame */
   uint16_t length; /* of the current message */
   uint16_t received;
-  uint16_t crc; /* as it came with the message */
+  uint16_t crc; /* as received with the message */
   tide_framing_counters_t counters;
 } tide_framing_reader_t;
 
@@ -81,8 +81,8 @@ void tide_framing_reader_init(tide_framing_reader_t *reader, uint8_t address);
 /* Where the next message goes; null means no room: messages are then skipped and counted as oversize. A message being
  * read into another buffer is dropped and counted as truncated. */
 void tide_framing_reader_set_buffer(tide_framing_reader_t *reader, uint8_t *buffer, size_t capacity);
-/* Consume bytes up to and including the one that completes a message. Returns how many were consumed; *complete is 1
- * when reader->buffer holds reader->length bytes of a whole message. Call again with the rest, after set_buffer. */
+/* Consume bytes up to and including the one that completes a message. Returns the number consumed; *complete is 1 when
+ * reader->buffer holds reader->length bytes of a whole message. Call again with the rest, after set_buffer. */
 size_t tide_framing_reader_input(tide_framing_reader_t *reader, const uint8_t *bytes, size_t count, int *complete);
 /* Forget a partial frame (the link was cut). */
 void tide_framing_reader_reset(tide_framing_reader_t *reader);

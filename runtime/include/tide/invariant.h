@@ -2,9 +2,9 @@
 /* Conditions that only a defect of this code can break. CONTRIBUTING.md says which conditions are invariants and which
  * are error codes.
  *
- * TIDE_INVARIANTS chooses whether they are checked. The default is 0, for firmware and shipped libraries: no code or
- * text of a check remains. The tests, the simulator and sanitizer builds check them.
- * CMake's option of the same name turns them on everywhere. The value changes no layout and no interface. */
+ * TIDE_INVARIANTS selects whether they are checked. The default is 0, for firmware and shipped libraries: no code or
+ * text of a check remains. The tests, the simulator and sanitizer builds check them. CMake's option of the same name
+ * turns them on everywhere. The value changes no layout and no interface. */
 #ifndef TIDE_INVARIANT_H
 #define TIDE_INVARIANT_H
 
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Reports a broken invariant and ends the program. It must not return. The runtime's own prints one line on standard
+/* Reports a violated invariant and ends the program. It must not return. The runtime's own prints one line on standard
  * error and calls abort; without an operating system it executes the compiler's trap instruction. It is a weak symbol:
  * a port or a program may define its own. It runs in the context in which the check failed, possibly an interrupt or a
  * critical section. */

@@ -30,13 +30,13 @@ typedef struct tide_lane_settings {
    * serves the levels below it. */
   uint8_t least_level;
   tide_scheduling_t scheduling;
-  int priority;                               /* FIFO and round robin, as the system counts: 1..99 on Linux */
+  int priority;                               /* FIFO and round robin, in the system's numbers: 1..99 on Linux */
   int64_t runtime_ns, deadline_ns, period_ns; /* deadline and sporadic scheduling; deadline_ns 0: the period */
   int low_priority;                /* sporadic: without budget; below priority. POSIX, Zephyr: 0 means NORMAL */
   uint16_t maximum_replenishments; /* sporadic: most outstanding replenishments; 0: 16 */
   uint16_t processor;              /* TIDE_ON_PROCESSOR(number); 0: any. Not with deadline scheduling */
   size_t stack_bytes;              /* 0: the system's default */
-  /* When the system refuses the scheduling to this user. False: no lane runs, and the error is
+  /* Applies when the system refuses the scheduling to this user. False: no lane runs, and the error is
    * TIDE_ERROR_NOT_PERMITTED. True: the lane runs with normal scheduling and no budget. Then lanes of one processor
    * share it instead of preempting each other, and less urgent callbacks delay urgent ones. */
   bool may_run_normally;

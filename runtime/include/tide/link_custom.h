@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A link over four functions of the program, as in micro-ROS's custom transports, so that a radio, a CAN tunnel or a
- * vendor's driver can serve as a link. It has no context of its own: the waiting caller runs it, so it works
- * without threads and without interrupts. All functions are called from tide_custom_link_open, run and close only, so
- * they need not be safe against each other. */
+ * vendor's driver can serve as a link. It has no context of its own: the waiting caller runs it, so it works without
+ * threads and without interrupts. All of them are called only from tide_custom_link_open, run and close, so they need
+ * not be safe against each other. */
 #ifndef TIDE_LINK_CUSTOM_H
 #define TIDE_LINK_CUSTOM_H
 
@@ -20,11 +20,12 @@ typedef struct tide_custom_transport {
   bool (*close)(void *context);
   /* Returns the bytes taken, at most count; unframed: all or none. */
   size_t (*write)(void *context, const uint8_t *bytes, size_t count, uint8_t *error);
-  /* Waits at most timeout_ms for the first byte (0: not at all). Returns the bytes read, at most count; 0: none came.
+  /* Waits at most timeout_ms for the first byte (0: not at all). Returns the number of bytes read, at most count; 0:
+   * none arrived.
    */
   size_t (*read)(void *context, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *error);
-  /* Ends the read that waits, or the next one. From any thread or interrupt, in a critical section, too. False, or a
-   * null function: a read cannot be ended and waits for a slice. The result must not change from open to close. */
+  /* Ends the waiting read, or the next one. Callable from any thread or interrupt, also in a critical section. False,
+   * or a null function: a read cannot be ended and waits for a slice. The result must not change from open to close. */
   bool (*wake)(void *context);
 } tide_custom_transport_t;
 
@@ -39,7 +40,7 @@ typedef struct tide_custom_link {
   tide_serial_output_t output;
   uint8_t *input;
   size_t input_bytes;
-  const tide_frame_parts_t *outgoing; /* started, not yet written */
+  const tide_frame_parts_t *outgoing; /* frame that was started but is not yet written */
   uint8_t write_attempts;
   bool open, running;
   bool wakes;        /* a read can be ended, so it waits until there is work */
@@ -57,8 +58,8 @@ int tide_custom_link_open(tide_custom_link_t *link, tide_session_t *session, con
                           uint8_t *storage, size_t storage_bytes);
 void tide_custom_link_close(tide_custom_link_t *link);
 
-/* End the wait of a run, or of the next one: the session wants to be polled, or the run is to stop. From any context.
- * No effect if a read cannot be ended: it ends by itself after a slice. */
+/* End the wait of a run, or of the next one: the session needs a poll, or the run must stop. From any context. No
+ * effect if a read cannot be ended: it ends by itself after a slice. */
 void tide_custom_link_wake(tide_custom_link_t *link);
 
 /* Send submitted messages, receive, and poll the session. Returns at the deadline (up to a millisecond before

@@ -23,11 +23,12 @@
  * Memory: the caller provides a pool of blocks of one size for all messages. A topic reserves the most that it can
  * need: its loans, and for each subscription its depth and one message that is being read. So a flooded topic leaves
  * all others their share, and a publisher that holds no more than its loans is never refused. A callback of a reentrant
- * group that overlaps itself reads more than one message: make its subscription that much deeper. Nothing is allocated.
+ * group that overlaps itself reads several messages at once, so its subscription needs that much more depth. Nothing is
+ * allocated.
  *
  * Re-entrancy: borrow, publish, give_back, take and release from any lane, thread or interrupt; subscribe and
- * unsubscribe from threads, also while others publish. Cost: O(1), publish O(log n) for each subscription, in a
- * critical section each; the messages are not touched. */
+ * unsubscribe from threads, also while others publish. Cost: O(1), and O(log n) for each subscription of a published
+ * message, each in its own critical section; the messages are not touched. */
 #ifndef TIDE_LOCAL_H
 #define TIDE_LOCAL_H
 
@@ -110,7 +111,7 @@ int tide_local_topic_fini(tide_local_topic_t *topic);
 int tide_local_borrow(tide_local_topic_t *topic, void **message);
 /* Publish a borrowed message and end the loan. Returns the number of subscriptions that receive it, 0 or more. The
  * message must not be written to any more. TIDE_ERROR_TOO_LARGE: a message has no room for that many bytes; the loan
- * goes on. */
+ * continues. */
 int tide_local_publish(tide_local_topic_t *topic, void *message, uint32_t bytes);
 /* End the loan without publishing. */
 void tide_local_give_back(void *message);

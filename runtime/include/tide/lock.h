@@ -2,9 +2,9 @@
 /* Locks for data that callbacks of different lanes share, with a bounded wait.
  *
  * Immediate priority ceiling: while a lane holds a lock it runs as urgently as the most urgent callback that may take
- * it. So an urgent callback waits for one critical section of a less urgent one at most. On one processor
- * no lane finds a lock taken, unless the kernel time-slices equally urgent lanes. In that case, and on several
- * processors, lanes wait in FIFO order. The bounds of `tide check` include both (docs/analysis/locks.md).
+ * it. So an urgent callback waits for at most one critical section of a less urgent one. On one processor no lane finds
+ * a lock taken, unless the kernel time-slices equally urgent lanes. In that case, and on several processors, lanes wait
+ * in FIFO order. The bounds of `tide check` include both (docs/analysis/locks.md).
  *
  *   static tide_lock_set_t locks;
  *   static tide_lock_t map;
@@ -32,21 +32,21 @@ extern "C" {
 
 /* Error codes in addition to tide/status.h; one for each misuse. */
 typedef enum tide_lock_error {
-  TIDE_ERROR_LOCK_CONTEXT = -39, /* taken in an interrupt, or for a callback that does not run */
+  TIDE_ERROR_LOCK_CONTEXT = -39, /* taken in an interrupt, or for a callback that is not running */
   TIDE_ERROR_LOCK_HELD = -40,    /* taken by a callback that holds it or another one */
   TIDE_ERROR_LOCK_OWNER = -41,   /* given by a lane that does not hold it */
   TIDE_ERROR_LOCK_CEILING = -42  /* taken by a callback more urgent than its ceiling */
 } tide_lock_error_t;
 
-/* Functions that a lock needs of the system. */
+/* System functions that a lock needs. */
 typedef struct tide_lock_port {
   void *context;
-  /* Identifies the caller: a distinct value for each lane; null: an interrupt that is no lane. */
+  /* Identifies the caller: a distinct value for each lane; null: an interrupt that is not a lane. */
   const void *(*current)(void *context);
-  /* Run the caller at least as urgently as that lane. Zero, or the error that taking the lock returns. */
+  /* Run the caller at least as urgently as that lane. Returns zero, or the error that taking the lock returns. */
   int (*raise)(void *context, const tide_lane_t *lane, uintptr_t *before);
   void (*restore)(void *context, uintptr_t before);
-  bool may_wait; /* lanes have stacks of their own; else taking a held lock is TIDE_ERROR_LOCK_CEILING */
+  bool may_wait; /* lanes have their own stacks; otherwise taking a held lock is TIDE_ERROR_LOCK_CEILING */
 } tide_lock_port_t;
 
 /* Lock functions of this platform: for threads or tasks of POSIX, NuttX, FreeRTOS and Zephyr, or lanes of a Cortex-M by
@@ -72,24 +72,25 @@ typedef struct tide_lock { /* internal, except the counters */
   uint32_t takes, waits; /* times it was taken, and times it was found taken */
 } tide_lock_t;
 
-/* Both before the lanes run. TIDE_ERROR_ARGUMENT: a pointer is null. */
+/* Call both before the lanes run. TIDE_ERROR_ARGUMENT: a pointer is null. */
 int tide_lock_set_init(tide_lock_set_t *set, const tide_platform_t *platform, const tide_lock_port_t *port);
 int tide_lock_init(tide_lock_t *lock, tide_lock_set_t *set);
 
-/* The callback may take the lock: its ceiling rises to the callback's priority. Before the lanes run.
+/* The callback may take the lock: its ceiling rises to the callback's priority. Call it before the lanes run.
  * TIDE_ERROR_STATE: the callback belongs to no executor. TIDE_ERROR_UNSUPPORTED: its lane has a budget or a bandwidth,
  * which may end within a critical section. */
 int tide_lock_allow(tide_lock_t *lock, const tide_callback_t *callback);
 
 /* Called by the running callback. TIDE_OK: the caller holds the lock. Errors change nothing:
- *   TIDE_ERROR_LOCK_CONTEXT   an interrupt, or the callback does not run
+ *   TIDE_ERROR_LOCK_CONTEXT   an interrupt, or the callback is not running
  *   TIDE_ERROR_LOCK_HELD      the caller holds this lock or another one of the set
  *   TIDE_ERROR_LOCK_CEILING   the callback is more urgent than any that was allowed, or the ceiling did not hold
  *   TIDE_ERROR_NOT_PERMITTED  the system does not let this user raise a priority
  *   TIDE_ERROR_UNSUPPORTED    FreeRTOS without INCLUDE_vTaskPrioritySet */
 int tide_lock_take(tide_lock_t *lock, const tide_callback_t *callback);
 
-/* From the lane that took it. TIDE_ERROR_STATE: nobody holds it. TIDE_ERROR_LOCK_OWNER: another lane holds it. */
+/* Call it from the lane that took the lock. TIDE_ERROR_STATE: no lane holds it. TIDE_ERROR_LOCK_OWNER: another lane
+ * holds it. */
 int tide_lock_give(tide_lock_t *lock);
 
 /* As tide_status_text, with the codes of locks; separate, so that a program without locks does not link them. */

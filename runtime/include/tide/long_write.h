@@ -3,8 +3,8 @@
  *
  * The sample takes two nodes (one, if no more are free; up to four if frames are large) and refills them as the agent
  * acknowledges them. It keeps its position in its reliable stream: samples published meanwhile on the same level follow
- * it, and other levels pass. No copy is kept, so it cannot be sent again: it is delivered when tide_session_long_poll
- * returns TIDE_OK, and lost as a whole if the session ends before.
+ * it, and those of other levels pass it. No copy is kept, so it cannot be sent again: it is delivered when
+ * tide_session_long_poll returns TIDE_OK, and lost as a whole if the session ends before.
  *
  * Giving up a sample that has begun costs the session: an agent would join its beginning to the next sample, and XRCE
  * cannot cancel a fragmented message. The session reconnects and sends all other reliable messages again.
@@ -42,8 +42,8 @@ int tide_session_long_begin(tide_session_t *session, tide_long_write_t *write, u
 uint8_t *tide_session_long_place(const tide_long_write_t *write, uint32_t *bytes);
 /* Report that `bytes` octets were written there. */
 void tide_session_long_wrote(tide_long_write_t *write, uint32_t bytes);
-/* Send a full node, or the last one, and take the next. TIDE_ERROR_FULL: none is free yet; call again when one has been
- * acknowledged. TIDE_ERROR_DISCONNECTED: the sample is lost with its session. */
+/* Send a full node, or the last one, and acquire the next. TIDE_ERROR_FULL: none is free yet; call again when one has
+ * been acknowledged. TIDE_ERROR_DISCONNECTED: the sample is lost with its session. */
 int tide_session_long_flush(tide_long_write_t *write);
 /* TIDE_OK: the agent has acknowledged all of it. TIDE_ERROR_FULL: not yet. TIDE_ERROR_DISCONNECTED: it is lost. */
 int tide_session_long_poll(const tide_long_write_t *write);

@@ -19,8 +19,8 @@
  * priorities on one processor do. Interrupts that run no measured callback are counted. With several processors, or
  * lanes that take turns, use a thread clock.
  *
- * Cost: two readings of the clock and two critical sections of a dozen instructions a run; for callbacks without a
- * measurement a comparison; in a lean runtime (tide/options.h) nothing. Memory: 40 bytes a callback, the
+ * Cost of a run: two readings of the clock and two critical sections of a dozen instructions; one comparison for a
+ * callback without a measurement; nothing in a lean runtime (tide/options.h). Memory: 40 bytes per callback, the
  * program's. No function here allocates or fails. */
 #ifndef TIDE_MEASURE_H
 #define TIDE_MEASURE_H
@@ -38,7 +38,7 @@ typedef struct tide_measure_clock {
   void *context;
   uint64_t mask;  /* UINT32_MAX for a counter of 32 bits; no run may last longer than one wrap */
   uint32_t hertz; /* ticks a second */
-  bool of_thread; /* the clock stops while its thread does not run */
+  bool of_thread; /* the clock stops while its thread is not running */
 } tide_measure_clock_t;
 
 typedef struct tide_measure {

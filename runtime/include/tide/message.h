@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime knows of a message type: its ROS 2 name and how to move it to and from CDR. `tide generate` makes
- * one of these for each type; rosidl_message_type_support_t.data points to it. */
+/* Description of a message type: its ROS 2 name and its conversion to and from CDR. `tide generate` writes one for each
+ * type; rosidl_message_type_support_t.data points to it. */
 #ifndef TIDE_MESSAGE_H
 #define TIDE_MESSAGE_H
 

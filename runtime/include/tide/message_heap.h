@@ -3,9 +3,9 @@
  * the initial one is malloc if the runtime was built with TIDE_HEAP. Each block allocated here is recorded in an entry
  * of five words, so that it is distinguished from the caller's memory; entries are reused. The runtime itself never
  * allocates. Any thread may allocate and release; on cores without a compare-and-swap instruction (Cortex-M0, RISC-V
- * without A) only one thread may. Not from a callback with a deadline: the cost is the allocator's plus a search of the
- * entries of nearby blocks, or of all entries for a block that crosses 4 KiB. Entries also come from the allocator and
- * are never returned, so its memory may not be reset as a whole. */
+ * without A) only one thread may. Do not call these from a callback with a deadline: the cost is the allocator's plus a
+ * search of the entries of nearby blocks, or of all entries for a block that crosses 4 KiB. Entries also come from the
+ * allocator and are never returned, so its memory may not be reset as a whole. */
 #ifndef TIDE_MESSAGE_HEAP_H
 #define TIDE_MESSAGE_HEAP_H
 
@@ -36,7 +36,7 @@ bool tide_message_is_allocated(const void *block);
 bool tide_message_is_in_allocated(const void *pointer);
 
 /* member is a string or a sequence. True when it has memory for count elements; new memory is zeroed and leaves the
- * member empty. False, without change, when the caller's memory is too small, or the allocator has none left.
+ * member empty. Returns false, without change, when the caller's memory is too small or the allocator has none left.
  * Elements are basic values here. */
 bool tide_message_reserve(void *member, size_t count, size_t element_bytes);
 /* Set a string's size: its text is kept up to that size and padded with zeroes. False, without change, as above. */

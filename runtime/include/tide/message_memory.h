@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What generated messages use: conversion of strings and sequences to and from CDR, and operations on any message by
- * its table of fields. A message's strings and sequences use memory that the caller provides
- * (`tide generate` declares it: PACKAGE__msg__NAME__Storage and PACKAGE__msg__NAME__bind, or micro_ros_utilities at run
- * time), or that of the default allocator. Neither the runtime itself nor reading a message from the wire allocates.
- * Re-entrant; cost proportional to the bytes moved. */
+/* Support for generated messages: conversion of strings and sequences to and from CDR, and operations on any message by
+ * its table of fields. A message's strings and sequences use memory that the caller provides (`tide generate` declares
+ * it: PACKAGE__msg__NAME__Storage and PACKAGE__msg__NAME__bind, or micro_ros_utilities at run time), or that of the
+ * default allocator. Neither the runtime itself nor reading a message from the wire allocates. Re-entrant; cost
+ * proportional to the bytes moved. */
 #ifndef TIDE_MESSAGE_MEMORY_H
 #define TIDE_MESSAGE_MEMORY_H
 
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/* What rosidl_service_type_support_t.data points to. */
+/* Target of rosidl_service_type_support_t.data. */
 typedef struct tide_service_type {
   const char *package;
   const char *name;

@@ -16,12 +16,12 @@
 /* Lean leaves out: messages longer than a frame, lanes and groups, receive slots of each reader (the three below bring
  * them back); time limits of messages, time synchronisation, removal of objects and readers, the batch and readyset
  * policies, triggers, KEEP_LAST of best-effort publishers, custom links, measurement and traces, counters, checks of
- * configurations, answers to an agent that asks what this client is. What needs them returns TIDE_ERROR_UNSUPPORTED.
- * The port's platform is the only one and is called by name: the platform of a configuration may be null, and links
- * never close while they start a frame.
+ * configurations, answers to an agent that asks what this client is. Functions that need them return
+ * TIDE_ERROR_UNSUPPORTED. The port's platform is the only one and is called by name: the platform of a configuration
+ * may be null, and links never close while they start a frame.
  *
- * Bare leaves out critical sections, too: interrupts just set events, and received bytes are handled when the executor
- * chooses its next callback. The price: while a callback runs no frame starts and acknowledgments wait. Needs a port
+ * Bare also leaves out critical sections: interrupts only set events, and received bytes are handled when the executor
+ * chooses its next callback. The price: while a callback runs, no frame starts and acknowledgments wait. Needs a port
  * that supports it (Cortex-M). */
 #ifndef TIDE_PROFILE
 #define TIDE_PROFILE 0
@@ -125,7 +125,7 @@
 #define TIDE_PATIENCE 0
 #endif
 
-/* Records of events of each instance (tide/trace.h). Off: no code of it is in the image. */
+/* Records of events of each instance (tide/trace.h). Off: the image contains no code for it. */
 #ifndef TIDE_TRACE
 #define TIDE_TRACE 0
 #endif

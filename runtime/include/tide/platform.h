@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime needs of the machine below it: a clock, a critical section and events. A port fills in one
- * structure of functions; nothing in src/ includes a header of an operating system. */
+/* The machine below the runtime: a clock, a critical section and events. A port fills in one structure of functions;
+ * nothing in src/ includes a header of an operating system. */
 #ifndef TIDE_PLATFORM_H
 #define TIDE_PLATFORM_H
 
@@ -38,8 +38,8 @@ typedef struct tide_platform {
   /* Enter and leave a critical section against lanes and threads only; interrupts stay enabled. Executors do all work
    * that grows with the number of callbacks within it, so the time for which interrupts are disabled does not depend on
    * that number. critical_enter may be called inside it; if the critical section is already held, this one must exclude
-   * no less. For platforms on which each band has one lane and an interrupt ends before the interrupted code goes on.
-   * Null: the critical section does both. */
+   * at least as much. Only for platforms on which each band has one lane and an interrupt ends before the interrupted
+   * code continues. Null: the critical section does both. */
   uintptr_t (*lanes_enter)(void *context);
   void (*lanes_exit)(void *context, uintptr_t state);
 

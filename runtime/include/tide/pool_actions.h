@@ -31,10 +31,10 @@ typedef struct tide_goal {
     } server;
     struct {
       int64_t goal_number, result_number, cancel_number; /* of unanswered requests; 0: none */
-      bool heard;                                        /* feedback was received */
+      bool heard;                                        /* feedback has been received */
       bool ask_due;                                      /* a result request is due */
-      bool send_due;                                     /* the goal request is to be sent again: the server does not
-                                                            know it */
+      bool send_due;                                     /* the goal request must be sent again: the server does not
+                                                            know the goal */
       bool refused;          /* refused, but in doubt: the result was requested to find out */
       bool unknown;          /* the server does not know the goal; one more request is due */
       bool repeated;         /* the goal request was sent again */
@@ -60,7 +60,7 @@ typedef struct tide_action_result {
 typedef struct tide_action {
   struct tide_support *support; /* null: free */
   bool is_server;
-  bool attention;  /* something could not be sent; the link's context calls again */
+  bool attention;  /* a message could not be sent; the link's context tries again */
   uint8_t session; /* id of the latest session it was used in */
   tide_callback_t callback;
   rclc_executor_handle_t *handle; /* null: in no executor */

@@ -98,10 +98,10 @@ typedef struct tide_service_end {
 
 typedef struct tide_service_handle {
   tide_service_end_t end;      /* first member */
-  void *response;              /* the program's, sent when its callback returns */
-  rmw_request_id_t request_id; /* of the request that is served, or whose response waits */
+  void *response;              /* the program's response, sent when its callback returns */
+  rmw_request_id_t request_id; /* id of the request being served, or of the one whose response waits */
   bool deferred;               /* the program sends the response itself */
-  bool response_waits;         /* the response waits for a free node */
+  bool response_waits;         /* the response is waiting for a free node */
   uint32_t responses_lost;
 } tide_service_handle_t;
 
@@ -133,7 +133,8 @@ typedef struct tide_guard_handle {
 } tide_guard_handle_t;
 
 struct tide_executor_handle;
-/* For an executor that takes all inputs first (LET): begin is its trigger, end is called after each round. */
+/* For an executor with logical execution time (LET), which takes all inputs first: begin is its trigger, end is called
+ * after each round. */
 typedef struct tide_rounds {
   tide_trigger_t begin;
   void (*end)(struct tide_executor_handle *executor);
@@ -143,7 +144,7 @@ typedef struct tide_executor_handle {
   struct tide_support *support; /* null: free */
   tide_executor_t core;
   tide_lane_t *lanes; /* array of tide_pools.lane_count */
-  uint8_t number;     /* of its frames: tide_reader_t.owner */
+  uint8_t number;     /* number in tide_reader_t.owner of its frames */
   bool has_threads;   /* has its own threads, by tide_rclc_executor_set_lanes */
   size_t refused_lane;
   rclc_executor_trigger_t trigger;
@@ -151,9 +152,9 @@ typedef struct tide_executor_handle {
   size_t first; /* index of its first element in the shared arrays */
   size_t count;
   int64_t next_period_ns;
-  const tide_rounds_t *rounds; /* null: each callback takes and sends for itself */
-  tide_node_t *kept;           /* what it sends when its round ends, the most urgent first */
-  bool unread;                 /* since the last spin_some a message did not fit its memory */
+  const tide_rounds_t *rounds; /* null: each callback takes its input and sends its output itself */
+  tide_node_t *kept;           /* messages to send when its round ends, the most urgent first */
+  bool unread;                 /* a message has not fitted its memory since the last spin_some */
 } tide_executor_handle_t;
 
 /* A caller that sleeps until the session changes; memory: the caller's stack. */
@@ -168,8 +169,9 @@ typedef struct tide_support {
   tide_send_t send;
   int32_t creation_timeout_ms, destroy_timeout_ms;
   tide_waiter_t *waiters; /* any number of threads may publish and wait for a free node */
-  bool digesting;         /* a caller that waits for an answer processes received frames: one caller at a time */
-  bool digest_refused;    /* another caller was refused meanwhile */
+  bool digesting;         /* a caller that waits for an answer is processing received frames; only one caller at a time
+                           * does */
+  bool digest_refused;    /* another caller was refused in the meantime */
   bool in_use;
   bool custom;                                           /* the link is the program's own functions */
   void (*retry_responses)(struct tide_support *support); /* null as long as no response has waited for a node */

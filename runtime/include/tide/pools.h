@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The static memory of a program that uses the rclc interface. Nothing is allocated after (or before) main: RAM use is
- * known at link time, and each refusal names the limit that was reached (tide_rclc_last_status).
+/* The static memory of a program that uses the rclc interface. Nothing is allocated, neither before nor after main is
+ * entered: RAM use is known at link time, and each refusal names the limit that was reached (tide_rclc_last_status).
  *
  * Without these lines a program gets the defaults. To choose other sizes, write in exactly one C file:
  *
@@ -68,9 +68,8 @@
 #ifndef TIDE_ACTION_RESULT_BYTES
 #define TIDE_ACTION_RESULT_BYTES 256
 #endif
-/* Parameter servers (rclc_parameter), each with six services and a publisher on top of the numbers above; the
- * parameters of all of them together, at most 254; bytes of a name and of a description, with NUL. No descriptions:
- * 0. */
+/* Parameter servers (rclc_parameter), each with six services and a publisher on top of the numbers above; the number of
+ * all their parameters, at most 254; the bytes of a name and of a description including NUL; 0: no descriptions. */
 #ifndef TIDE_PARAMETER_SERVERS
 #define TIDE_PARAMETER_SERVERS 0
 #endif
@@ -114,8 +113,8 @@
 #ifndef TIDE_GROUPS
 #define TIDE_GROUPS (TIDE_EXECUTOR_LANES > 1 ? 4 : 0)
 #endif
-/* Longest topic name with namespace, the prefix "rt" and NUL, in bytes; also node names with their namespace, and
- * names of services. */
+/* Longest topic name in bytes, with namespace, the prefix "rt" and NUL; also limits node names with their namespace,
+ * and names of services. */
 #ifndef TIDE_NAME_BYTES
 #define TIDE_NAME_BYTES 64
 #endif
@@ -140,8 +139,8 @@
 #define TIDE_LOCAL_MESSAGES \
   (TIDE_LOCAL_TOPICS * TIDE_EXECUTOR_LANES + TIDE_LOCAL_SUBSCRIPTIONS * (TIDE_SUBSCRIPTION_DEPTH + 1))
 #endif
-/* Messages on their way out: small ones and large ones. A node holds one serialised message and 8 bytes more; the
- * largest message that can be published is the larger of the two sizes less 8. */
+/* Nodes for outgoing messages, small and large ones. A node holds one serialised message and 8 more bytes; the largest
+ * message that can be published is the larger of the two sizes less 8. */
 #ifndef TIDE_SMALL_NODES
 #define TIDE_SMALL_NODES 12
 #endif
@@ -155,15 +154,15 @@
 #define TIDE_LARGE_NODE_BYTES 2048
 #endif
 /* Largest message of the link in bytes. The largest frame's payload is this less 4: longer messages leave in fragments,
- * and a more urgent one waits for one fragment at most. */
+ * and a more urgent message waits for at most one fragment. */
 #ifndef TIDE_MTU_BYTES
 #define TIDE_MTU_BYTES 512
 #endif
-/* Slots for received messages that wait for their callback, and one for the arriving frame. Each subscription, service
- * and client reserves as many as its depth, so no other one's backlog can take them: the sum of all depths plus two
- * suffices for all. With fewer slots all readers get the same number; with fewer slots than readers none is reserved.
- * In the subscription's tide_reader_t, account.reserved is the number granted and account.dropped counts dropped
- * frames. */
+/* Slots for received messages that wait for their callback, including one for the arriving frame. Each subscription,
+ * service and client reserves as many as its depth, so no other reader's backlog can take them; the sum of all depths
+ * plus two suffices for all. With fewer slots all readers get the same number; with fewer slots than readers none is
+ * reserved. In the subscription's tide_reader_t, account.reserved is the number granted and account.dropped counts
+ * dropped frames. */
 #ifndef TIDE_SLOTS
 #define TIDE_SLOTS 16
 #endif
@@ -178,7 +177,7 @@
 #ifndef TIDE_STREAMS
 #define TIDE_STREAMS 8
 #endif
-/* Reliable messages in flight a stream, 1 to 16. */
+/* Reliable messages in flight per stream, 1 to 16. */
 #ifndef TIDE_WINDOW
 #define TIDE_WINDOW 16
 #endif

@@ -24,13 +24,13 @@ typedef struct tide_link_address {
   const char *device; /* serial: path of the tty; the texts must outlive the link */
   uint32_t baud;      /* serial */
   bool paced;       /* serial: compute the end of a transmission from the baud rate even when the driver reports it, for
-                       adapters with wrong reports; a pseudo terminal is always paced */
+                       adapters that report it wrongly; a pseudo terminal is always paced */
   bool agent_side;  /* serial: use the agent's address on the line, not the client's: for tests and tools */
   const char *host; /* UDP, TCP: IPv4 address or name */
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
-  uint8_t *storage; /* custom, if the link is a task without a heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the mtu, valid
-                       until the link is closed; not needed on POSIX */
+  uint8_t *storage; /* custom, if the link runs in a task and there is no heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the
+                       mtu, valid until the link is closed; not needed on POSIX */
   size_t storage_bytes;
   /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, in the same numbers as a lane's (SCHED_FIFO on
    * POSIX). The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment or
@@ -103,10 +103,10 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
 const tide_budget_t *tide_port_lane_budget(size_t lane);
 
 typedef struct tide_link_counters {
-  uint32_t opens;             /* the first and each reopening */
+  uint32_t opens;             /* number of openings, including the first */
   uint32_t cuts;              /* times the link was lost */
   uint32_t messages_sent;     /* messages sent completely, by the driver's report or by the line's pacing */
-  uint32_t messages_lost;     /* refused by the system, or lost in a cut */
+  uint32_t messages_lost;     /* messages refused by the system, or lost in a cut */
   uint32_t writes_partial;    /* the system took only a part: the peer or the line is slower than this side */
   uint32_t messages_oversize; /* received, longer than the mtu: dropped */
   uint64_t bytes_sent, bytes_received;

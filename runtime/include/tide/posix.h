@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only a POSIX host offers: scheduling of the calling thread, and exact emulation of execution time. */
+/* Functions for POSIX hosts only: scheduling of the calling thread, and exact emulation of execution time. */
 #ifndef TIDE_POSIX_H
 #define TIDE_POSIX_H
 

@@ -6,7 +6,7 @@
  * chain-aware order: every callback of a more urgent chain is above every callback of a less urgent one, and
  * later in a chain is more urgent.
  *
- * Level 0 is what a program that names no priority gets: its streams are those of a stock client.
+ * A program that names no priority has level 0, whose streams are those of a stock client.
  */
 #ifndef TIDE_PRIORITY_H
 #define TIDE_PRIORITY_H

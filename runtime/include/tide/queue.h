@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one priority queue of the runtime: a binary heap of pointers to intrusive entries. timer_list (next expiry),
- * ready_list (priority), execution_buffer (priority), pending_buffer (timestamp) and the noted frames are all this
- * heap. The key is a 64-bit number; the smallest key is the head; equal keys leave in FIFO order (as long as fewer
- * than 2^31 pushes lie between two of them). Push, pop and remove cost O(log n), head O(1);
- * a new key is a remove and a push. Not thread-safe: the owner locks. Memory: one pointer an entry, the owner's, and
- * the entry itself (16 bytes) inside the queued object. */
+ * ready_list (priority), execution_buffer (priority), pending_buffer (timestamp) and the queued received frames all use
+ * this heap. The key is a 64-bit number; the smallest key is the head; equal keys leave in FIFO order (as long as fewer
+ * than 2^31 pushes lie between two of them). Push, pop and remove cost O(log n), head O(1); to change a key, remove and
+ * push. Not thread-safe: the owner locks. Memory: one pointer an entry, the owner's, and the entry itself (16 bytes)
+ * inside the queued object. */
 #ifndef TIDE_QUEUE_H
 #define TIDE_QUEUE_H
 

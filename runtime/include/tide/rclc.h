@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tide adds to the rclc interface. A program that uses none of this runs as it did, with executor policy tide and
- * one priority; naming chains and priorities is what makes a chain's latency independent of the rest.
+/* What tide adds to the rclc interface. A program that uses none of this runs with the executor policy tide and one
+ * priority. Chains and priorities make a chain's latency independent of the rest.
  *
  * Set-up calls: from one thread, before the executor spins, unless said otherwise. From any thread at any time:
  * rcl_publish, rcl_trigger_guard_condition, rmw_uros_ping_agent, rmw_uros_sync_session, rmw_uros_epoch_*.
@@ -10,15 +10,15 @@
  * While that lane is busy its frames wait, and reliable ones are not acknowledged, so that the agent sends no more than
  * the pool of slots holds. Frames that belong to no lane (answers to requests, subscriptions in no executor) are
  * processed by any lane that is awake. Subscriptions of the same level share a stream of the agent, which keeps its
- * order: one executor's frame waits behind another executor's of the same level. Give their chains different levels if
- * that matters, and do not leave an executor that has subscriptions unspun.
+ * order, so one executor's frame may wait behind another executor's of the same level. Give their chains different
+ * levels if that matters, and do not leave an executor that has subscriptions unspun.
  *
  * Sharing data between lanes. Callbacks of different lanes run at the same time or preempt each other at any
- * instruction; those of one lane never do, nor does a callback overlap itself. So with a lane for each level, data used
- * by callbacks of one level only needs no protection. Data that callbacks of several lanes use needs a lock
- * with priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds only, since the urgent lane waits
- * meanwhile), C11 atomics, or a topic. The runtime's own calls are safe from every lane: rcl_publish (even of
- * the same publisher; the message stays the caller's), rcl_timer_* without init and fini, rcl_trigger_guard_condition,
+ * instruction. Those of one lane never do, and no callback overlaps itself. So with a lane for each level, data used
+ * only by callbacks of one level needs no protection. Data that callbacks of several lanes use needs a lock with
+ * priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds only, since the urgent lane waits
+ * meanwhile), C11 atomics, or a topic. The runtime's own calls are safe from every lane: rcl_publish (even of the same
+ * publisher; the message stays the caller's), rcl_timer_* without init and fini, rcl_trigger_guard_condition,
  * rmw_uros_*. The message passed when a subscription is added belongs to its callback. rclc_executor_remove_* and the
  * fini of a timer, subscription or guard condition return an error (TIDE_ERROR_STATE) while a lane runs the callback,
  * also from within it; cancel a timer from its callback instead. */
@@ -43,13 +43,14 @@ typedef enum tide_send {
                               frame has left the wire, too */
 } tide_send_t;
 
-/* Before handles are added; default TIDE_POLICY_TIDE. The others are baselines: TIDE_POLICY_BATCH runs as rclc does,
- * one lane; TIDE_POLICY_READYSET as rclcpp's executors do, any number of lanes of one level, default trigger, handles
- * ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). */
+/* Call it before handles are added; default TIDE_POLICY_TIDE. The others are baselines: TIDE_POLICY_BATCH behaves like
+ * rclc, with one lane; TIDE_POLICY_READYSET like rclcpp's executors, with any number of lanes of one level, the default
+ * trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). */
 rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t policy);
-/* The lanes of an executor: before handles are added; needs TIDE_EXECUTOR_LANES of <tide/pools.h>. Pass the lanes with
- * rising least_level; settings are copied. rclc_executor_spin then starts a thread for each lane. All threads have
- * their scheduling before any callback runs. It returns when tide_executor_stop of its core has ended all of them.
+/* Set the lanes of an executor, before handles are added; needs TIDE_EXECUTOR_LANES of <tide/pools.h>. Pass the lanes
+ * with rising least_level; settings are copied. rclc_executor_spin then starts a thread for each lane. All threads have
+ * their scheduling before any callback runs. The spin returns when tide_executor_stop of the executor's core has ended
+ * all of them.
  *
  *   static const tide_lane_settings_t lanes[] = {
  *       {.scheduling = TIDE_SCHEDULING_FIFO, .priority = 10},                    everything else
@@ -61,8 +62,8 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
  * before any callback has run: run as root or with CAP_SYS_NICE, or raise the limit (ulimit -r, or rtprio in
  * /etc/security/limits.conf); or set may_run_normally and accept what its comment says.
  *
- * Not with policy batch; only with the default trigger, handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). With
- * several lanes rclc_executor_spin_some and spin_period return TIDE_ERROR_UNSUPPORTED: one caller cannot run them
+ * Requires another policy than batch, the default trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise).
+ * With several lanes rclc_executor_spin_some and spin_period return TIDE_ERROR_UNSUPPORTED: one caller cannot run them
  * all; with one lane they run it in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than TIDE_EXECUTOR_LANES. */
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
@@ -77,8 +78,9 @@ int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
  *   tide_rclc_timer_set_group(&timer, &sensors);              before rclc_executor_add_timer
  *
  * Memory: TIDE_GROUPS of <tide/pools.h>. Causes: TIDE_ERROR_CAPACITY_GROUPS; TIDE_ERROR_STATE from set_group when the
- * handle is in an executor already, from fini while callbacks of the group are; TIDE_ERROR_EXISTS from add when the
- * group has callbacks in another executor; TIDE_ERROR_UNSUPPORTED: a runtime without lanes. A null group: none. */
+ * handle is already in an executor, and from fini while callbacks of the group are in one; TIDE_ERROR_EXISTS from add
+ * when the group has callbacks in another executor; TIDE_ERROR_UNSUPPORTED: a runtime without lanes. A null group:
+ * none. */
 struct tide_group_handle;
 typedef struct tide_callback_group {
   struct tide_group_handle *impl;
@@ -103,7 +105,7 @@ rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t
  * where more urgent frames would wait for longer ones. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0.
  * At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_packing(rclc_support_t *support, bool pack);
-/* Whether nothing of a less urgent level leaves while a reliable message of this level waits for its acknowledgment, as
+/* Whether all less urgent levels are held back while a reliable message of this level waits for its acknowledgment, as
  * PoDS does for all levels. A repair of this level then never waits for a less urgent frame, but less urgent levels
  * wait a round trip for each of its messages. Default: off for all levels; the wire is never idle while a frame could
  * leave. At any time, from any thread. */
@@ -140,11 +142,11 @@ rcl_ret_t tide_rclc_timer_set_overrun(rcl_timer_t *timer, tide_overrun_t overrun
 /* Absolute monotonic time of the next expiry. */
 rcl_ret_t tide_rclc_timer_set_phase(rcl_timer_t *timer, int64_t first_expiry_ns);
 
-/* The status (tide/status.h) behind the last rcl_ret_t that was not RCL_RET_OK, on any thread. */
+/* The status (tide/status.h) behind the last rcl_ret_t that was not RCL_RET_OK, from any thread. */
 int tide_rclc_last_status(void);
 
-/* The agent is reached by a serial device: device path (text must outlive the support) and baud rate. The UDP form is
- * the stock rmw_uros_options_set_udp_address. */
+/* Reach the agent by a serial device: device path (text must outlive the support) and baud rate. The UDP form is the
+ * stock rmw_uros_options_set_udp_address. */
 rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *device, uint32_t baud);
 /* POSIX: the priority of the link's thread, see tide_link_address_t.thread_priority; default 0, the highest.
  * tide_port_link_counters of the support's session reports the actual one. */

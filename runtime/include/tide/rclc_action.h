@@ -37,7 +37,7 @@ rcl_ret_t tide_rclc_action_server_set_result_timeout(rclc_action_server_t *actio
 /* Requests the result of an accepted goal once more; the program gets at most one reply. From any
  * thread. TIDE_ERROR_STATE: the goal is not accepted yet. */
 rcl_ret_t tide_rclc_action_client_ask_again(rclc_action_goal_handle_t *goal_handle);
-/* Stops waiting for this goal: its handle is free, and later messages for it are dropped and counted. */
+/* Stops waiting for this goal: its handle becomes free, and later messages for the goal are dropped and counted. */
 rcl_ret_t tide_rclc_action_client_forget(rclc_action_goal_handle_t *goal_handle);
 
 /* The level of everything that the action sends and receives. Default 0. */
@@ -60,7 +60,7 @@ typedef struct tide_action_counters {
   uint32_t askers_gone;    /* server: more than two clients requested the same result, and the oldest request was
                               dropped */
   uint32_t unknown;        /* feedback, replies and requests for goals that are not, or no longer, known */
-  uint32_t malformed;      /* too large for the message's memory, or malformed */
+  uint32_t malformed;      /* messages too large for their memory, or malformed */
   uint32_t dropped;        /* oldest messages dropped, beyond TIDE_SERVICE_DEPTH or TIDE_SUBSCRIPTION_DEPTH */
   uint32_t replies_lost;   /* not sent: too large for any node, or the agent refused the object */
 } tide_action_counters_t;

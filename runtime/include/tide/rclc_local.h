@@ -48,7 +48,7 @@ rcl_ret_t tide_rclc_publisher_local_counters(const rcl_publisher_t *publisher, t
 /* Number of messages that this subscription's full queue dropped. */
 uint32_t tide_rclc_subscription_local_dropped(const rcl_subscription_t *subscription);
 
-/* As rcl's: borrow a message, fill it, publish it; or return it. For LOCAL and BOTH publishers of messages of fixed
+/* Same as rcl's: borrow a message, fill it, publish it or return it. For LOCAL and BOTH publishers of messages of fixed
  * size (RCL_RET_UNSUPPORTED otherwise). TIDE_ERROR_FULL: more loans at once than TIDE_EXECUTOR_LANES; counted. */
 bool rcl_publisher_can_loan_messages(const rcl_publisher_t *publisher);
 rcl_ret_t rcl_borrow_loaned_message(const rcl_publisher_t *publisher, const rosidl_message_type_support_t *type_support,

@@ -21,7 +21,8 @@ extern "C" {
 
 /* Functions of the program that store values. load: returns false if none is stored; value.type is the expected type,
  * and a value of another type counts as none. save: called after a change by client or program, in the context of the
- * change; a null value: the parameter was deleted. It should record the change and return: the client waits for it. */
+ * change; a null value: the parameter was deleted. It should record the change and return, as the client waits for
+ * it. */
 typedef struct tide_parameter_store {
   bool (*load)(void *context, const char *name, ParameterValue *value);
   void (*save)(void *context, const char *name, const ParameterValue *value);

@@ -11,8 +11,8 @@
  * are reliable: while the agent is away, lines that have a node wait for it, and the others are counted as lost.
  *
  * From any thread, also from callbacks, from an error callback (rmw_microros/error_handling.h) and from log handlers. A
- * line from an interrupt that is no lane is not published but counted. A custom transport that logs each frame it
- * writes would cause a further frame for each, endlessly: give such lines a severity below this one. */
+ * line from an interrupt that is not a lane is counted but not published. A custom transport that logs each frame it
+ * writes would endlessly cause further frames: give such lines a severity below this one. */
 #ifndef TIDE_RCLC_ROSOUT_H
 #define TIDE_RCLC_ROSOUT_H
 
@@ -28,12 +28,12 @@ extern "C" {
 /* With NUL. A longer text is truncated at a UTF-8 character boundary. */
 #define TIDE_ROSOUT_TEXT_BYTES 256
 
-/* Once a program; takes a publisher (TIDE_PUBLISHERS). The default logger has the name of the node, as in rclcpp:
- * "namespace.node". The stamp is the agent's time, 0 before rmw_uros_sync_session. TIDE_ERROR_EXISTS: it exists
+/* Call it once per program; takes a publisher (TIDE_PUBLISHERS). The default logger has the name of the node, as in
+ * rclcpp: "namespace.node". The stamp is the agent's time, 0 before rmw_uros_sync_session. TIDE_ERROR_EXISTS: it exists
  * already. TIDE_ERROR_CAPACITY_PUBLISHERS. TIDE_ERROR_UNSUPPORTED: a build without reliable streams. It also ends with
  * its support and may then be initialised again, with new counters. */
 rcl_ret_t tide_rclc_rosout_init(const rcl_node_t *node, int least_severity);
-/* TIDE_ERROR_STATE, without change: not initialised, or another thread is logging. Other errors as of
+/* TIDE_ERROR_STATE, without change: not initialised, or another thread is logging. Other errors as from
  * rcl_publisher_fini. */
 rcl_ret_t tide_rclc_rosout_fini(rcl_node_t *node);
 

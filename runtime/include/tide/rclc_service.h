@@ -3,7 +3,7 @@
  * level, in fragments if they are long (reliable only), and the sender never waits for the wire. All queues are
  * bounded, and losses are counted.
  *
- * A response that is not sent when the callback returns:
+ * A deferred response, which is not sent when the callback returns:
  *
  *   static rmw_request_id_t asked;
  *   static void on_request(const void *request, rmw_request_id_t *request_id, void *response) {
@@ -29,12 +29,12 @@
 extern "C" {
 #endif
 
-/* From the callback of a service that an executor runs: no response is sent when it returns. The program sends it later
- * with the request id that the callback received (rclc_executor_add_service_with_request_id), or never. */
+/* Call it from a service callback: no response is sent when the callback returns. The program sends it later with the
+ * request id that the callback received (rclc_executor_add_service_with_request_id), or never. */
 rcl_ret_t tide_rclc_service_defer(const rcl_service_t *service);
 
-/* Stops waiting for this reply: its entry is free, and a late reply is dropped and counted.
- * TIDE_ERROR_NOT_FOUND: answered, forgotten or never sent. */
+/* Stops waiting for this reply: its entry becomes free, and a late reply is dropped and counted. TIDE_ERROR_NOT_FOUND:
+ * answered, forgotten or never sent. */
 rcl_ret_t tide_rclc_client_forget(const rcl_client_t *client, int64_t sequence_number);
 
 /* The level selects the streams of requests and replies, in both directions. Default 0. */
@@ -54,8 +54,9 @@ tide_callback_t *tide_rclc_client_callback(const rcl_client_t *client);
 typedef struct tide_service_counters {
   uint32_t received;       /* requests received */
   uint32_t dropped;        /* oldest requests dropped, beyond TIDE_SERVICE_DEPTH */
-  uint32_t decode_errors;  /* too large for the memory of the request, or malformed */
-  uint32_t responses_lost; /* responses of callbacks: too large for any node, or no session (best effort) */
+  uint32_t decode_errors;  /* requests too large for their memory, or malformed */
+  uint32_t responses_lost; /* responses of callbacks that were too large for any node, or had no session (best
+                            * effort) */
 } tide_service_counters_t;
 rcl_ret_t tide_rclc_service_get_counters(const rcl_service_t *service, tide_service_counters_t *counters);
 

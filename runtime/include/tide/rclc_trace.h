@@ -10,10 +10,10 @@
  *       .period_ms = 50, .most_messages = 2, .chains_only = true};
  *   tide_rclc_trace_init(&node, &support, &executor, &settings);      after the lanes are set, before anything spins
  *
- * What it costs the line: at most most_messages frames a period, of TIDE_TRACE_MESSAGE_BYTES and their headers, each of
- * which may delay a more urgent frame. In a description it is a chain of one timer with this period and
- * payload, less urgent than all others. What it costs the processor: a callback of that level; a record takes some 430
- * instructions on a Cortex-M7, a message 30 records.
+ * Cost on the line: at most most_messages frames per period, of TIDE_TRACE_MESSAGE_BYTES and their headers, each of
+ * which may delay a more urgent frame. In a description it is a chain of one timer with this period and payload, less
+ * urgent than all others. Cost on the processor: a callback of that level. A record takes some 430 instructions on a
+ * Cortex-M7, and a message has 30 records.
  *
  * Messages leave only while there is a session and half of the pool is free; otherwise records stay in their rings. A
  * full ring drops the new record and counts it. A lost message shows as a gap in the numbers of the blocks. About once
@@ -39,7 +39,7 @@ extern "C" {
 
 typedef struct tide_trace_settings {
   tide_trace_ring_t *rings;     /* the program's, until fini. The first is the daemon's, the others are the lanes' */
-  size_t ring_count;            /* 1 or more; further lanes have none */
+  size_t ring_count;            /* 1 or more; lanes beyond this number have no ring */
   tide_trace_record_t *records; /* ring_count * records_a_ring, the program's */
   uint32_t records_a_ring;      /* a power of two, 2 or more */
   uint16_t place;               /* number of this board; distinguishes boards in one file */
@@ -49,16 +49,17 @@ typedef struct tide_trace_settings {
   bool chains_only;             /* omit records of level 0, which belong to no chain, including the trace's own */
 } tide_trace_settings_t;
 
-/* Once a program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a handle of the
- * executor, whose lanes get rings. TIDE_ERROR_ARGUMENT: a setting outside its range. TIDE_ERROR_EXISTS: it exists
- * already. TIDE_ERROR_UNSUPPORTED: the runtime was built without TIDE_TRACE. Other errors as of rclc_publisher_init and
- * rclc_executor_add_timer. After an error nothing remains allocated. It also ends with its support. */
+/* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a
+ * handle of the executor, whose lanes get rings. TIDE_ERROR_ARGUMENT: a setting outside its range. TIDE_ERROR_EXISTS:
+ * it exists already. TIDE_ERROR_UNSUPPORTED: the runtime was built without TIDE_TRACE. Other errors as from
+ * rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. It also ends with its
+ * support. */
 rcl_ret_t tide_rclc_trace_init(rcl_node_t *node, rclc_support_t *support, rclc_executor_t *executor,
                                const tide_trace_settings_t *settings);
 /* Gives rings to the lanes of a further executor (at most TIDE_TRACE_EXECUTORS in all) while there are free ones. Call
  * it before the executor spins. TIDE_ERROR_FULL: some of its lanes have none. TIDE_ERROR_STATE: there is no trace. */
 rcl_ret_t tide_rclc_trace_add_executor(rclc_executor_t *executor);
-/* Call it while nothing spins. Records in the rings are lost. TIDE_ERROR_STATE: there is no trace. Other errors as of
+/* Call it while nothing spins. Records in the rings are lost. TIDE_ERROR_STATE: there is no trace. Other errors as from
  * rcl_publisher_fini. */
 rcl_ret_t tide_rclc_trace_fini(rcl_node_t *node);
 

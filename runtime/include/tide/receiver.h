@@ -3,18 +3,18 @@
  *
  * Reception. A link writes each arriving message into a free frame slot and commits it. Commit reads the header only
  * (about 20 bytes: length, kind, target object), so a link may call it from an interrupt: it is the reception handler
- * of the paper. Commit handles messages without a stream at once: acknowledgments, heartbeats, statuses. It also
- * handles STATUS and INFO in their streams when it is their turn, so they need no slot and do not wait behind data. All
- * other frames of streams are only queued by priority; they are then called noted.
+ * of the paper. Commit handles messages without a stream at once: acknowledgments, heartbeats, statuses. STATUS and
+ * INFO of a stream are also handled at once when they are next in order, so they need no slot and do not wait behind
+ * data. All other frames of streams are only queued by priority; they are then called noted.
  *
  * Delivery. The executor asks for the most urgent noted frame. Only then is its payload verified and handed on, in
  * place: a sample stays in its slot until it is released. A stream keeps its order. A frame that arrives early in a
  * reliable stream stays in its slot until the gap is filled, and a frame that precedes an urgent one in its stream
  * becomes as urgent as that one.
  *
- * Acknowledgment. A reliable frame is acknowledged once its checksum is good and it is either in its turn or held for
- * it. A gap is reported as soon as a header shows it. A noted frame that was not yet verified is neither acknowledged
- * nor requested again.
+ * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is either next in order or held
+ * until it is. A gap is reported as soon as a header shows it. A noted frame that was not yet verified is neither
+ * acknowledged nor requested again.
  *
  * Fragments. FRAGMENTs grow into a message in the smallest free tide_reassembly that is large enough. When all of
  * those are in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message
@@ -28,9 +28,9 @@
  * the rest. Frames without a reader belong to an account of their own, with one slot. A frame beyond its account's
  * reservation gets a slot only while all reservations stay covered. Otherwise a waiting frame of the same account is
  * evicted, so no account takes slots that another one needs. Of best-effort frames the oldest is evicted (keep last).
- * Of a reliable stream it is the one farthest ahead, and the peer sends that again. So only best-effort frames are
- * lost, and the account counts them. Where the frames of an account differ in urgency, the least urgent one is evicted
- * (by the level of its stream, then by priority). Among frames without a reader the newest one is evicted.
+ * Of a reliable stream the frame farthest ahead is evicted, and the peer sends it again. So only best-effort frames are
+ * lost, and the account counts them. If the frames of an account differ in urgency, the least urgent one is evicted (by
+ * the level of its stream, then by priority). Among frames without a reader the newest one is evicted.
  *
  * A reader may keep only its latest frames (account.keep). Then a newer frame evicts its oldest whole frame, which
  * counts as received in its stream and as dropped in its account.
@@ -85,18 +85,18 @@ typedef struct tide_slot {
   uint8_t owner;                                           /* executor that may process it; 0: any */
   bool arrived;                                            /* registered in its stream */
   bool continues;                                          /* a FRAGMENT other than the last */
-  bool whole;                                              /* DATA, and nothing else */
-  bool unwanted;                                           /* it has no reader: only its sequence number matters */
-  bool answers;                                            /* STATUS and INFO, nothing else */
+  bool whole;                                              /* consists of DATA only */
+  bool unwanted;                                           /* has no reader: only its sequence number matters */
+  bool answers;                                            /* consists of STATUS and INFO only */
   bool blocked;                                            /* waits for a tide_reassembly */
-  bool skips, skip_ended, too_large, malformed, completed; /* results of delivering */
+  bool skips, skip_ended, too_large, malformed, completed; /* results of the delivery */
   uint16_t length;
   uint16_t crc; /* as received; meaningful when verify is set */
   uint16_t sequence;
   tide_priority_t priority; /* its own, or the higher one of a later frame in its stream */
   uint16_t references;      /* number of tide_receiver_retain, within on_submessage only */
   uint16_t released;        /* number of tide_receiver_release */
-  uint16_t position;        /* offset of the submessage to deliver next; 0: none delivered yet */
+  uint16_t position;        /* offset of the next submessage to deliver; 0: none delivered yet */
   uint8_t *bytes;
   struct tide_reassembly *reassembly; /* target of its FRAGMENT */
   tide_account_t *account;            /* account that uses the slot; null: free */
@@ -170,11 +170,12 @@ typedef struct tide_receiver_config {
   /* A submessage of a stream, in order and verified. To keep its body beyond the call, use tide_receiver_retain and
    * later tide_receiver_release. A daemon calls it without the critical section, one call at a time for each stream. */
   void (*on_submessage)(void *context, const tide_delivery_t *delivery);
-  /* A verified submessage without stream, or a STATUS or INFO in its turn; called by commit or accept. ACKNACKs are
-   * included. HEARTBEAT and RESET have been applied already. Its body is valid during the call only. A daemon calls it
-   * with the critical section held, so keep it short; every function of the daemon may be called from it. */
+  /* A verified submessage without a stream, or a STATUS or INFO that is next in order; called by commit or accept.
+   * ACKNACKs are included. HEARTBEAT and RESET have been applied already. Its body is valid during the call only. A
+   * daemon calls it with the critical section held, so keep it short; every function of the daemon may be called from
+   * it. */
   void (*on_control)(void *context, const tide_delivery_t *delivery);
-  /* An ACKNACK is to be sent. Called by commit and accept. */
+  /* An ACKNACK must be sent. Called by commit and accept. */
   void (*on_acknowledge)(void *context, uint8_t stream, uint16_t first, uint16_t missing);
 } tide_receiver_config_t;
 
@@ -186,12 +187,12 @@ typedef struct tide_receiver {
   tide_queue_t noted;
   tide_account_t nobody; /* account of frames without a reader; first in the list of accounts */
   uint16_t free;         /* free slots, except the one that is filled next */
-  uint16_t slots_used;   /* slots behind these are free and need not be looked at */
+  uint16_t slots_used;   /* slots beyond these are free and need not be inspected */
   uint16_t owed;         /* reserved slots that are not in use */
   uint64_t next_arrival;
   tide_receiver_config_t config;
   uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* by stream id: skipping the rest of a message that is too large */
-  uint32_t abandoning[TIDE_FRAGMENTS ? 8 : 1]; /* by stream id: a part of a message was given up */
+  uint32_t abandoning[TIDE_FRAGMENTS ? 8 : 1]; /* by stream id: part of a message was given up */
   tide_receiver_counters_t counters;
 } tide_receiver_t;
 
@@ -203,9 +204,9 @@ void tide_receiver_set_session(tide_receiver_t *receiver, uint8_t session, uint3
 /* Start all streams at 0 again. Noted frames are dropped; samples in use stay valid. Any time, also from on_control. */
 void tide_receiver_reset(tide_receiver_t *receiver);
 
-/* Reserve slots for a reader: as many as it wants, or fewer when all accounts together want more than there are. In
- * that case all get the same number, perhaps none; account->reserved says how many. When its frames arrive, waiting
- * frames of accounts beyond their reservation are evicted. O(accounts * slots). */
+/* Reserve slots for a reader: as many as it requests, or fewer when all accounts together request more than exist. In
+ * that case all get the same number, perhaps none; account->reserved holds it. When its frames arrive, waiting frames
+ * of accounts beyond their reservation are evicted. O(accounts * slots). */
 void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *account, uint16_t wanted);
 /* End the reservation. Its frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
@@ -241,9 +242,10 @@ bool tide_receiver_any_of(const tide_receiver_t *receiver, const tide_frame_shar
 /* The owner has ended: any executor may process its frames from now on. */
 void tide_receiver_disown(tide_receiver_t *receiver, uint8_t owner);
 
-/* The steps of process, for a caller that locks. Call take, accept and finish under the lock. Call verify and deliver,
- * which read the payload and call on_submessage, without it. Between take and finish no other caller gets a frame of
- * the same stream. slot = take(); if (slot && accept(slot, verify(slot))) { count = deliver(slot); finish(slot); } */
+/* The steps of process, for a caller that does its own locking. Call take, accept and finish under the lock. Call
+ * verify and deliver, which read the payload and call on_submessage, without it. Between take and finish no other
+ * caller gets a frame of the same stream. slot = take(); if (slot && accept(slot, verify(slot))) { count =
+ * deliver(slot); finish(slot); } */
 tide_slot_t *tide_receiver_take_most_urgent_of(tide_receiver_t *receiver, const tide_frame_share_t *share);
 tide_slot_t *tide_receiver_take_oldest_of(tide_receiver_t *receiver, const tide_frame_share_t *share);
 bool tide_receiver_verify(const tide_slot_t *slot);
@@ -252,7 +254,7 @@ bool tide_receiver_accept(tide_receiver_t *receiver, tide_slot_t *slot, bool ver
 int tide_receiver_deliver(tide_receiver_t *receiver, tide_slot_t *slot);
 void tide_receiver_finish(tide_receiver_t *receiver, tide_slot_t *slot);
 
-/* retain: call it from on_submessage only, once for each body that is kept; needs no lock. release: call it once for
+/* retain: call it only from on_submessage, once for each body that is kept; needs no lock. release: call it once for
  * each retain, in any order, from any context (in a daemon: tide_daemon_release). */
 void tide_receiver_retain(tide_receiver_t *receiver, const tide_delivery_t *delivery);
 void tide_receiver_release(tide_receiver_t *receiver, void *memory, bool reassembled);

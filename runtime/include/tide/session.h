@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The client's session with an agent. It connects, creates the program's objects, keeps the connection alive, and
- * notices when the agent is gone or was restarted. Then it connects and creates everything again by itself, and sends
- * again the messages that were not acknowledged.
+ * detects when the agent is gone or was restarted. Then it reconnects by itself, creates everything again, and resends
+ * the messages that were not acknowledged.
  *
- * It has no thread of its own and no blocking call: tide_session_poll moves it on, called from the link's context
- * (POSIX) or from the executor (bare metal). tide_session_wait_* help programs that set up step by step.
+ * It has no thread of its own and no blocking call: tide_session_poll drives it, called from the link's context (POSIX)
+ * or from the executor (bare metal). tide_session_wait_* help programs that set up step by step.
  *
  * Contexts. write_*: from any thread. poll: from any; one caller does the work and the others return at once. open,
  * close, add_*, remove_*, set_* and wait_*: from threads. peek and take_done: from the lane that runs the reader's
@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 typedef enum tide_session_state {
-  TIDE_SESSION_IDLE,       /* not asked to connect, or closed */
+  TIDE_SESSION_IDLE,       /* not opened, or closed */
   TIDE_SESSION_CONNECTING, /* CREATE_CLIENT sent, no answer yet */
   TIDE_SESSION_CREATING,   /* the objects are being created */
   TIDE_SESSION_READY,
@@ -108,14 +108,14 @@ typedef struct tide_session_config {
   uint16_t vendor;           /* written into CREATE_CLIENT; default TIDE_XRCE_VENDOR */
   uint8_t object_stream;     /* stream of CREATE, DELETE and READ_DATA; default TIDE_STREAM_RELIABLE(0). With best
                                 effort the requests are repeated until answered, READ_DATA twice */
-  uint8_t create_flags;      /* TIDE_XRCE_FLAG_REUSE, _REPLACE; 0: both; TIDE_SESSION_CREATE_PLAIN: none */
+  uint8_t create_flags;      /* TIDE_XRCE_FLAG_REUSE, _REPLACE; 0: both flags; TIDE_SESSION_CREATE_PLAIN: no flag */
   uint8_t creations_at_once; /* unanswered CREATEs at a time; default 4; 1 on a best-effort stream */
   int64_t connect_period_ns; /* between CREATE_CLIENTs without an answer; default 1 s. The first three follow after a
                                 fifth of it each; after a refusal it is five times as long */
   int64_t request_period_ns; /* between repeats of a request without an answer; default 1 s */
   int64_t silence_limit_ns;  /* after this time without a message the session sends a GET_INFO; default 1 s. It
-                                reconnects after eight unanswered ones (half of this time each), or when the answer is
-                                "no session" */
+                                reconnects after eight unanswered ones (at intervals of half this time), or when the
+                                answer is "no session" */
   void (*on_state)(void *context, tide_session_state_t state); /* may be null; called from the context of poll */
   /* tide_session_poll must be called before the time that it last returned: wake its caller. Called from any context,
    * never with the critical section held. May be null. */
@@ -127,8 +127,8 @@ typedef struct tide_session_counters {
   uint32_t connects, reconnects, objects_created, requests_repeated, pings, statuses_unexpected, samples_unwanted;
   uint32_t samples_malformed; /* DATA of an unknown format or cut short */
   uint32_t samples_too_large; /* dropped by an agent of tide that reported it, as no message can carry them */
-  uint32_t held_maximum;      /* most samples kept at once while there was no session */
-  uint32_t polls;             /* calls of poll; a busy-waiting caller shows here */
+  uint32_t held_maximum;      /* largest number of samples kept while there was no session */
+  uint32_t polls;             /* calls of poll; reveals a busy-waiting caller */
 } tide_session_counters_t;
 
 typedef struct tide_time_sync {
@@ -220,15 +220,15 @@ int tide_session_remove_object(tide_session_t *session, tide_object_t *object);
  * reader was removed, but no node was free to report that to the agent. */
 int tide_session_add_reader(tide_session_t *session, tide_reader_t *reader);
 int tide_session_remove_reader(tide_session_t *session, tide_reader_t *reader);
-/* Set the one executor that processes its frames from now on (see tide_frame_share_t); 0: any. */
+/* Set the only executor that processes the reader's frames from now on (see tide_frame_share_t); 0: any. */
 void tide_session_set_reader_owner(tide_session_t *session, tide_reader_t *reader, uint8_t owner);
 int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *reader, tide_priority_t priority);
 
 /* Returns the oldest queued sample, or null. It stays valid until tide_session_take_done, whatever arrives; until then
- * peek returns the same one. Only one context may take from a reader. */
-/* True when the reader of the share's most urgent frame has room for it, or when the frame shall replace an older
- * sample (keep_last): the history is full, or frames of other readers wait behind it. A burst loses nothing: samples
- * that arrived less than TIDE_BURST_NS ago stay, and later ones wait in their slots. From any context. */
+ * peek returns the same sample. Only one context may take from a reader. */
+/* True when the reader of the share's most urgent frame has room for it, or when the frame must replace an older sample
+ * (keep_last) because the history is full or frames of other readers wait behind it. A burst loses nothing: samples
+ * that arrived less than TIDE_BURST_NS ago are kept, and later ones wait in their slots. From any context. */
 bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share);
 /* Samples in its queue. */
 size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader);
@@ -244,11 +244,11 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 /* Publish. Begin reserves a node, writes the WRITE_DATA header, and leaves the writer at the payload. End submits it.
  *   tide_write_t write;
  *   if (tide_session_write_begin(...) == TIDE_OK) { encode into write.cdr; status = tide_session_write_end(&write); }
- * bytes: the size of the serialised sample, at most 65,531; fewer may be written.
- * While there is no session, or the object is not yet created, reliable samples are kept as long as there are nodes.
- * One node always stays free for the creation of objects, so give reliable writers two or more. Best-effort samples are
- * refused then, and all samples while the session is closing. TIDE_ERROR_DISCONNECTED: refused for that reason.
- * TIDE_ERROR_FULL: no node. TIDE_ERROR_REFUSED: the agent refused the object. */
+ * bytes: the size of the serialised sample, at most 65,531; fewer may be written. While there is no session, or the
+ * object is not yet created, reliable samples are kept as long as there are nodes. One node always stays free for the
+ * creation of objects, so give reliable writers two or more. Best-effort samples are refused in that state, and all
+ * samples while the session is closing. TIDE_ERROR_DISCONNECTED: refused for that reason. TIDE_ERROR_FULL: no node.
+ * TIDE_ERROR_REFUSED: the agent refused the object. */
 typedef struct tide_write {
   tide_session_t *session;
   tide_node_t *node;
@@ -273,9 +273,9 @@ static inline uint16_t tide_session_write_request(const tide_write_t *write) {
 /* True when every reliable sample of the stream (0: of all streams) is acknowledged, and none waits or is kept. */
 bool tide_session_is_idle(tide_session_t *session, uint8_t stream);
 
-/* Ping the agent, inside or outside a session. Outside it is one frame; inside it is repeated as the liveness check is.
- * ping_round_trip_ns holds the answer. If several threads ping, each checks whether ping_answers has changed since its
- * ping. TIDE_ERROR_FULL: too many control frames wait. */
+/* Ping the agent, inside or outside a session. Outside a session the ping is one frame; inside it is repeated like the
+ * liveness check. ping_round_trip_ns holds the answer. If several threads ping, each checks whether ping_answers has
+ * changed since its ping. TIDE_ERROR_FULL: too many control frames wait. */
 int tide_session_ping(tide_session_t *session);
 /* Start one exchange of time synchronisation. The originate time identifies the reply; late and foreign replies are
  * ignored. Offsets are filtered by round trip. */

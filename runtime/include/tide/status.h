@@ -12,9 +12,9 @@ typedef enum tide_status {
   TIDE_OK = 0,
   TIDE_ERROR_ARGUMENT = -1,        /* a pointer is null, a size is zero or not aligned, a value is outside its range */
   TIDE_ERROR_STATE = -2,           /* not allowed now: not initialised, already initialised, called from a callback */
-  TIDE_ERROR_FULL = -3,            /* a fixed pool or queue has no free place */
+  TIDE_ERROR_FULL = -3,            /* a fixed pool or queue is full */
   TIDE_ERROR_TOO_LARGE = -4,       /* larger than the buffer or the stream can ever hold */
-  TIDE_ERROR_MALFORMED = -5,       /* bytes that break the format */
+  TIDE_ERROR_MALFORMED = -5,       /* bytes that violate the format */
   TIDE_ERROR_CHECKSUM = -6,        /* a frame whose CRC is wrong */
   TIDE_ERROR_TIMEOUT = -7,         /* the deadline passed first */
   TIDE_ERROR_DISCONNECTED = -8,    /* there is no session with an agent */
@@ -24,8 +24,8 @@ typedef enum tide_status {
   TIDE_ERROR_EXISTS = -12,         /* already there */
   TIDE_ERROR_LINK = -13,           /* the link could not be opened or was cut */
   TIDE_ERROR_EXPIRED = -14,        /* dropped because it was not delivered in time */
-  TIDE_ERROR_UNSUPPORTED = -15,    /* a part of the interface that this build leaves out */
-  TIDE_ERROR_CAPACITY_NODES = -16, /* named pools: which limit of the application was reached */
+  TIDE_ERROR_UNSUPPORTED = -15,    /* a part of the interface that this build omits */
+  TIDE_ERROR_CAPACITY_NODES = -16, /* the following name the limit of the program that was reached */
   TIDE_ERROR_CAPACITY_PUBLISHERS = -17,
   TIDE_ERROR_CAPACITY_SUBSCRIPTIONS = -18,
   TIDE_ERROR_CAPACITY_HANDLES = -19,
@@ -37,7 +37,7 @@ typedef enum tide_status {
   TIDE_ERROR_CAPACITY_TIMERS = -25,
   TIDE_ERROR_CAPACITY_GUARD_CONDITIONS = -26,
   TIDE_ERROR_CAPACITY_EXECUTORS = -27,
-  TIDE_ERROR_NAME = -28,                    /* a name breaks the rules of ROS 2 */
+  TIDE_ERROR_NAME = -28,                    /* a name violates the rules of ROS 2 */
   TIDE_ERROR_CAPACITY_LANES = -29,          /* more lanes than the program's TIDE_EXECUTOR_LANES */
   TIDE_ERROR_CAPACITY_GROUPS = -30,         /* more callback groups than TIDE_GROUPS */
   TIDE_ERROR_CAPACITY_LOCAL_TOPICS = -31,   /* local delivery: more than TIDE_LOCAL_TOPICS or _SUBSCRIPTIONS */

@@ -35,15 +35,15 @@ typedef struct tide_input_stream {
   uint16_t last_announced; /* highest sequence number seen or announced by a heartbeat */
   uint16_t oldest;         /* first message that the sender can still resend, if beyond next */
   uint16_t held;           /* bit n: message next + n is held; bit 0: it can be delivered now */
-  uint32_t gaps;           /* best effort: messages that never arrived; reliable: times a gap was seen */
+  uint32_t gaps;           /* best effort: messages that never arrived; reliable: times a gap was detected */
   uint32_t duplicates;
-  uint32_t given_up; /* reliable: messages that the sender no longer had */
+  uint32_t given_up; /* reliable: missing messages that the sender no longer had */
 } tide_input_stream_t;
 
 void tide_input_stream_init(tide_input_stream_t *stream, uint8_t id, uint8_t window);
 /* A message of this stream arrived. Best effort: DELIVER when newer than the last, else DUPLICATE. Reliable: see the
- * verdicts; HOLD marks it as held. Sets acknowledge for every reliable message. O(1). After DELIVER the message counts
- * as missing until advance: if it cannot be delivered, drop it, and the peer sends it again. */
+ * verdicts; HOLD marks the message as held. Sets acknowledge for every reliable message. O(1). After DELIVER the
+ * message counts as missing until advance: if it cannot be delivered, drop it, and the peer sends it again. */
 tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint16_t sequence);
 /* Report that the next message was delivered. True: the new next one is held; deliver that one, too. */
 bool tide_input_stream_advance(tide_input_stream_t *stream);

@@ -40,16 +40,18 @@ typedef enum tide_trace_kind {
   TIDE_TRACE_RECEIVED,   /* a frame was received into a slot; instance: its sequence number; detail: its stream */
   TIDE_TRACE_DIGESTED,   /* its message was delivered; instance and detail as for RECEIVED */
   TIDE_TRACE_LOST,       /* a message that will not be sent; detail: tide_node_outcome_t, or TIDE_TRACE_REFUSED. Or
-                            frames that did not arrive, or found no slot; detail: TIDE_TRACE_NOT_RECEIVED; instance:
+                            frames that did not arrive or found no slot; detail: TIDE_TRACE_NOT_RECEIVED, instance:
                             their number */
   TIDE_TRACE_BUDGET,     /* detail 1: exhausted, 0: replenished */
-  TIDE_TRACE_FRAME,  /* of a wire start, right behind it; instance: the frame's sequence number; detail: its stream */
-  TIDE_TRACE_CLIENT, /* instance: the key of a client. Of an agent: the ring is of this client, and names frames so:
-                        instance: sequence number, above it object id << 16; detail: stream. Of a client: its own. */
-  TIDE_TRACE_CLOCK,  /* of a program whose trace travels (tide/rclc_trace.h); detail 0: its own clock; 1, behind it: the
-                        agent's wall clock at the same time; instance: the round trip in microseconds */
-  TIDE_TRACE_DEADLINE /* of a watched chain (tide/chain_watch.h): an instance ended late, or is missing at the beginning
-                         of the next; detail: tide_violation_t */
+  TIDE_TRACE_FRAME,      /* follows a wire start; instance: the frame's sequence number; detail: its stream */
+  TIDE_TRACE_CLIENT,     /* instance: the key of a client. In an agent's trace the ring belongs to this client:
+                            frames have the instance sequence number plus object id << 16, and detail: the stream.
+                            In a client's trace it is the client's own key. */
+  TIDE_TRACE_CLOCK,      /* in a trace sent over the link (tide/rclc_trace.h); detail 0: the program's clock; detail 1,
+                            which follows: the agent's wall clock at the same time; instance: the round trip in
+                            microseconds */
+  TIDE_TRACE_DEADLINE /* a watched chain (tide/chain_watch.h): an instance ended late, or is missing at the beginning of
+                         the next; detail: tide_violation_t */
 } tide_trace_kind_t;
 
 #define TIDE_TRACE_REFUSED 255u

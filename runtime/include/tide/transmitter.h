@@ -16,8 +16,8 @@
  *
  * Choice. The most urgent of these goes next: control submessages, ACKNACKs, HEARTBEATs, the head of execution_buffer.
  * At the same level they go in this order. The level of a node is that of its stream. Within a level the position in
- * the chain decides, but a reliable stream is first come, first served. A stream whose window is full takes its nodes
- * out of execution_buffer until an acknowledgment opens it, so it delays no other stream.
+ * the chain decides, except that a reliable stream is first come, first served. A stream whose window is full takes its
+ * nodes out of execution_buffer until an acknowledgment opens it, so it delays no other stream.
  *
  * ACKNACKs travel alone, never as a further submessage of a data frame. Within a data frame an acknowledgment would
  * share the order and the losses of that stream, and would count only after the last byte of the data (10 ms for 100 B
@@ -25,15 +25,15 @@
  * of them leave directly before data (14 of 333 in 100 periods), so it would save 0.1 % of the line.
  *
  * Nodes and levels. One node of each class is kept for each level that has used that class. No level takes a second
- * node unless each other level still finds its first, and no level evicts another one's only node. So a level that
+ * node unless each other level can still get its first, and no level evicts another level's only node. So a level that
  * floods, or whose peer does not acknowledge, refuses only its own messages. This holds if there is a node for each
  * level that uses the class, and one for the requests of the session. Levels that are 32 apart count as one. A program
  * with one level uses all nodes.
  *
  * Nodes and writers. A writer (publisher, client, service) has starved if it found no free node of a class while it
  * held none. From then on one node is reserved for it, if there are more than the levels need. So a publisher that
- * floods its level causes the refusal of at most one message of another writer. For a writer that never starved nothing
- * is reserved. Beyond 32 writers, several share one account.
+ * floods its level causes at most one refused message of another writer. For a writer that never starved nothing is
+ * reserved. Beyond 32 writers, several share one account.
  *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), and O(nodes) if
  * it evicts a waiting message. On boards acquire is O(nodes) when nodes run short, and O(nodes^2) if it evicts. Expiry
@@ -58,7 +58,7 @@ extern "C" {
 
 /* Accounts of nodes without a writer. */
 #define TIDE_NODE_NO_WRITER 32u
-#define TIDE_NODE_OWN 33u /* no level either: acquired by tide_transmitter_acquire_own */
+#define TIDE_NODE_OWN 33u /* no writer and no level: acquired by tide_transmitter_acquire_own */
 
 /* In this structure and those below, short members that are used often come first, where the shortest instructions can
  * address them. */
@@ -70,7 +70,7 @@ typedef struct tide_node {
   uint8_t account; /* of its writer, below 32; or TIDE_NODE_* */
   tide_priority_t priority;
   uint16_t first_sequence; /* reliable: of its first fragment; set when that leaves for the first time. Best effort:
-                              since when its turn is waited for, in units of 2^20 ns */
+                              when it began to wait for its turn, in units of 2^20 ns */
   uint16_t fragment_count;
   uint16_t next_fragment; /* first fragment never sent */
   uint16_t resend;        /* bit n: fragment window_base + n is to be sent again */
@@ -100,7 +100,7 @@ typedef struct tide_size_class {
 typedef struct tide_long_message {
   tide_node_t *free; /* its nodes outside of the stream, by next_free */
   tide_node_t *last; /* its newest part in the stream; null: none is there */
-  uint16_t parts;    /* in the stream, or still read by the wire */
+  uint16_t parts;    /* parts in the stream, or still being read by the wire */
   uint8_t stream;    /* 0: no part submitted yet */
   bool complete;     /* no more parts come */
   bool lost;         /* its session ended before the peer had received all of it; all nodes were returned, and no more
@@ -112,7 +112,7 @@ typedef struct tide_output_stream {
   uint8_t id;             /* 0: unused element */
   uint16_t next_sequence; /* best effort: sequence number of the next frame */
   uint16_t first_unacknowledged;
-  uint16_t next_to_send; /* reliable: first number never on the wire: at most window after the former */
+  uint16_t next_to_send; /* reliable: first number that was never on the wire, at most window after the former */
   bool heartbeat_due;
   bool acknack_due; /* for the input stream of the same id */
   bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips it */
@@ -224,8 +224,8 @@ int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes
 /* KEEP_LAST of a best-effort writer: its oldest sample that waits in execution_buffer is evicted and counted, those
  * behind it move up, and the new one takes the last one's turn. replace: as acquire_for, in the evicted one's node.
  * TIDE_ERROR_FULL: none waits that is large enough. keep_last, before the sample is submitted: while `depth` others
- * wait, the oldest is evicted, unless its turn has been waited for less than TIDE_BURST_NS (tide/receiver.h) and half
- * of all nodes are free: a burst is no reason to lose anything. Neither is in the lean profile. O(streams in use) while
+ * wait, the oldest is evicted, unless it has waited for its turn for less than TIDE_BURST_NS (tide/receiver.h) and half
+ * of all nodes are free: a burst alone loses nothing. The lean profile has neither function. O(streams in use) while
  * fewer than depth of the stream wait; O(nodes * depth) for each that is evicted. */
 int tide_transmitter_replace(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                              tide_node_t **node);
@@ -244,9 +244,9 @@ void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node
  * message (TIDE_ERROR_TOO_LARGE). TIDE_ERROR_CAPACITY_STREAMS: no element for another stream. On an error the node is
  * free again (without on_done). expires_ns: a node that was never on the wire is dropped at that time, and the peer
  * notices nothing. A node that was on the wire leaves a gap, which the peer must skip (a HEARTBEAT with a first number
- * beyond it says so). The protocol allows this only at the front of a stream. So such a node expires when all messages
- * before it in its stream are acknowledged or have expired, too. Stock clients do not understand such a HEARTBEAT, so
- * agents should not limit messages for them. */
+ * beyond it requests that). The protocol allows this only at the front of a stream. So such a node expires when all
+ * messages before it in its stream are acknowledged or have expired, too. Stock clients do not understand such a
+ * HEARTBEAT, so agents should not limit messages for them. */
 int tide_transmitter_submit(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns);
 
 /* Submit the next part of a long message: node->length octets. The first part begins with the submessage's header;
@@ -291,7 +291,7 @@ int tide_transmitter_on_acknack(tide_transmitter_t *transmitter, const tide_xrce
 
 /* The earliest time at which tide_transmitter_poll may have something to do. */
 int64_t tide_transmitter_deadline(const tide_transmitter_t *transmitter);
-/* Do the heartbeats and expiries that are due; returns the time of the next one, or TIDE_FOREVER. */
+/* Handle the heartbeats and expiries that are due; returns the time of the next one, or TIDE_FOREVER. */
 int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
 
 /* Start all streams at 0 again. keep: unacknowledged reliable nodes are renumbered and sent again in the new session,
@@ -354,7 +354,7 @@ struct tide_transmitter {
   uint32_t fragment_bytes; /* payload of a full fragment */
   uint64_t submissions;
   int64_t heartbeat_least_ns;                      /* no stream's HEARTBEAT is due before it */
-  bool answers_due;                                /* a stream's ACKNACK or HEARTBEAT may be */
+  bool answers_due;                                /* a stream may owe an ACKNACK or HEARTBEAT */
   uint32_t round_trip_eighths, deviation_quarters; /* smoothed, in fractions of 1,024 ns; 0 before the first sample */
   tide_transmitter_config_t config;
   struct {
