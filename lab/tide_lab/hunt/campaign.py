@@ -204,7 +204,8 @@ def _in_a_worker(schedules: int, climbs: int, files: dict[str, str], block: Bloc
         return _hunted(of_this_worker(find_binary(PROGRAM)), _workers_here(), schedules, climbs, block)
 
 
-# ---- mutants ---- Deliberate defects: in the bounds of tide-hunt, and in the steps from a description to the analysis.
+# ---- mutants ----
+# Deliberate defects: in the bounds of tide-hunt, and in the steps from a description to the analysis.
 
 
 def hunt_twins(systems: int, schedules: int, climbs: int) -> bool:

@@ -652,8 +652,9 @@ class _Tree:
         return chain
 
 
-# ---- goals and results ---- Chains of a drawn description in which a node calls one service of a board after the
-# other, as for a goal and its result.
+# ---- goals and results ----
+# Chains of a drawn description in which a node calls one service of a board after the other, as for a goal and its
+# result.
 
 
 def ask_for_result(chain: Document, hosts: Sequence[str], source: random.Random, share: float) -> None:

@@ -20,9 +20,10 @@ from tide.programs.simulator import SimulationError, Simulator, violations
 from tide.report.results import Row
 from tide.terminal.style import empty_table
 
-# ---- published results ---- Results of the PoDS paper: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of
-# Micro-ROS with Priority-Driven Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. Its
-# micro-ROS is our `batch`, its PoDS our `tide`. Figs. 10 to 12 show no numbers; the statements of the text are below.
+# ---- published results ----
+# Results of the PoDS paper: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of Micro-ROS with Priority-Driven
+# Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. Its micro-ROS is our `batch`, its PoDS our
+# `tide`. Figs. 10 to 12 show no numbers; the statements of the text are below.
 
 
 SOURCE = "Improving Real-Time Performance of Micro-ROS with Priority-Driven Chain-Aware Scheduling (PoDS)"
@@ -135,7 +136,8 @@ def published(case: str, system: str, metric: str, x: float) -> float | None:
     return None if row is None else row[TABLE_1_COLUMNS.index(int(x))]
 
 
-# ---- cases ---- The experiments: the varied quantity of each, and the settings of a point.
+# ---- cases ----
+# The experiments: the varied quantity of each, and the settings of a point.
 
 
 SYSTEMS = ("batch", "batch-stock", "tide", "tide-preemptive", "limit")
@@ -449,7 +451,8 @@ def told(calibration: Calibration, every: Sequence[Cell]) -> list[str]:
     return lines
 
 
-# ---- tables ---- Tables of published figures and ours.
+# ---- tables ----
+# Tables of published figures and ours.
 
 
 _WORDS = {"min_ms": "minimum", "mean_ms": "average", "max_ms": "maximum", "std_ms": "standard deviation"}

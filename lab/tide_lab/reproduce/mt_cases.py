@@ -358,8 +358,9 @@ def _rows(case: MtCase, outcome: Outcome) -> Iterator[Row]:
         yield row("set_updates_one_per_choice", one_per_choice(outcome), None, outcome.callbacks_run)
 
 
-# ---- bounds of the paper ---- The paper's bounds of a configuration, published and safe, and the execution times with
-# which all statements of its text on bounds hold.
+# ---- bounds of the paper ----
+# The paper's bounds of a configuration, published and safe, and the execution times with which all statements of its
+# text on bounds hold.
 
 
 FORMS = ("published", "safe")

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from tide.outputs import written
 from tide_lab.timers.plan import PlanError, Settings
 
-# ---- statistics ---- Statistics of latencies, from single measurements or from a histogram.
+# ---- statistics ----
+# Statistics of latencies, from single measurements or from a histogram.
 
 
 Array = npt.NDArray[np.int64]
@@ -155,7 +156,8 @@ class Summary:
         )
 
 
-# ---- saved blocks of a campaign ---- Finished blocks of a cell on disk, so that a campaign of days can be continued.
+# ---- saved blocks of a campaign ----
+# Finished blocks of a cell on disk, so that a campaign of days can be continued.
 
 
 _SETTINGS = "settings.json"

@@ -157,7 +157,8 @@ def _write_log(path: Path, values_ns: Array) -> None:
             file.write("".join(f"{_us(value)}\n" for value in part.tolist()))
 
 
-# ---- as a table ---- Output of a run on the terminal.
+# ---- as a table ----
+# Output of a run on the terminal.
 
 
 _UNKNOWN = "-"

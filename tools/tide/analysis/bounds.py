@@ -75,7 +75,8 @@ if TYPE_CHECKING:
     from tide.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer, LinkChainAnswer
 
 
-# ---- calls of the analysis ---- Calls of the native analysis in this process, and its refusals.
+# ---- calls of the analysis ----
+# Calls of the native analysis in this process, and its refusals.
 
 
 class AnalysisError(Exception):

@@ -21,7 +21,8 @@ from tide.system.model import Callback, Chain, Publication, System, nanoseconds
 from tide.system.places import Executor, Line, UdpLink
 from tide.system.servers import service_of_group, serving_several
 
-# ---- sections of a chain ---- The parts of a chain on each board that it touches (docs/analysis/boards.md).
+# ---- sections of a chain ----
+# The parts of a chain on each board that it touches (docs/analysis/boards.md).
 
 
 HOST = ""  # the place of sections that touch no board
@@ -107,8 +108,9 @@ def all_of(sections: list[Section] | tuple[Section, ...]) -> Iterator[Section]:
         yield from all_of(one.inner)
 
 
-# ---- locks ---- The cost of locks (docs/analysis/locks.md). On a board the analysis of the link knows the critical
-# sections. On the host a lane that waits for a lock is occupied, so waiting is execution.
+# ---- locks ----
+# The cost of locks (docs/analysis/locks.md). On a board the analysis of the link knows the critical sections. On the
+# host a lane that waits for a lock is occupied, so waiting is execution.
 
 
 Document = dict[str, Any]
@@ -390,9 +392,10 @@ def _line_findings(system: System) -> list[Finding]:
     return findings
 
 
-# ---- chains that branch and join ---- Chains that branch or join where a board takes part (docs/analysis/joins.md,
-# With a board). Each path from a timer to an end is bounded like a separate chain; all paths of one timer have one
-# priority. A callback common to several paths is one object in all of them, so that the analysis counts it once.
+# ---- chains that branch and join ----
+# Chains that branch or join where a board takes part (docs/analysis/joins.md, With a board). Each path from a timer to
+# an end is bounded like a separate chain; all paths of one timer have one priority. A callback common to several paths
+# is one object in all of them, so that the analysis counts it once.
 
 
 _NOTHING = Decimal(0)
@@ -1133,8 +1136,9 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
     return entry
 
 
-# ---- assumptions on executors ---- A text for the executor that a bound assumes on the host. A bound may be proved for
-# more orders than that of the requested policy: then the text names the order of the proof.
+# ---- assumptions on executors ----
+# A text for the executor that a bound assumes on the host. A bound may be proved for more orders than that of the
+# requested policy: then the text names the order of the proof.
 
 
 TEXTS = {

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tide.analysis.native import LinkChainAnswer, Shortfall
 
 
-# ---- internal names ---- Internal names in documents contain a character that user names must not.
+# ---- internal names ----
+# Internal names in documents contain a character that user names must not.
 
 
 NUMBER, ITSELF = "#", "!"
@@ -35,7 +36,8 @@ def chain_of(stretch: str) -> str:
     return stretch.partition(NUMBER)[0]
 
 
-# ---- parts ---- Labels of the parts of bounds.
+# ---- parts ----
+# Labels of the parts of bounds.
 
 
 LABELS = {
@@ -81,7 +83,8 @@ def label(part: Part) -> str:
     return f"{text}, on {part.executor}" if part.executor else text
 
 
-# ---- reasons ---- Why a chain has no bound: what fails first, the value reached, the limit, and the largest part.
+# ---- reasons ----
+# Why a chain has no bound: what fails first, the value reached, the limit, and the largest part.
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,8 @@ def _share(executor: Executor, budget_ns: int) -> float:
     return budget_ns / nanoseconds(executor.budget_period_ms) if budget_ns else 1.0
 
 
-# ---- moves ---- Choices that differ from a given one in one value.
+# ---- moves ----
+# Choices that differ from a given one in one value.
 
 
 Value = TypeVar("Value")
@@ -278,7 +279,8 @@ def _with(values: tuple[Value, ...], index: int, value: Value) -> tuple[Value, .
     return (*values[:index], value, *values[index + 1 :])
 
 
-# ---- the description with a choice ---- The description with the chosen values, keeping comments and order.
+# ---- the description with a choice ----
+# The description with the chosen values, keeping comments and order.
 
 
 def rewritten(text: str, system: System, choice: Choice) -> str:

@@ -175,10 +175,11 @@ def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable
     return kept
 
 
-# ---- as few changes as possible ---- Finds the choice that meets every deadline and is closest to the description. The
-# order of the chains is the user's: it changes last and least. Tried in turn: the description as it is; other values in
-# the same order, breadth first; other orders with the same values, the nearest first; both together. Then unnecessary
-# changes are undone one by one, so that none of the remaining ones can be omitted alone.
+# ---- as few changes as possible ----
+# Finds the choice that meets every deadline and is closest to the description. The order of the chains is the user's:
+# it changes last and least. Tried in turn: the description as it is; other values in the same order, breadth first;
+# other orders with the same values, the nearest first; both together. Then unnecessary changes are undone one by one,
+# so that none of the remaining ones can be omitted alone.
 
 
 _BEAM = 6  # choices for each number of changes that are pursued
@@ -394,7 +395,8 @@ def _longest_rising(values: list[int]) -> list[int]:
     return max(best, key=len)
 
 
-# ---- changes and their reasons ---- Changes of a choice to a description, each with the effect of omitting it.
+# ---- changes and their reasons ----
+# Changes of a choice to a description, each with the effect of omitting it.
 
 
 Evaluate = Callable[[Choice], Found]
