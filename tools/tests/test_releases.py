@@ -111,7 +111,8 @@ def compared(system: System, executor: str, jitter_ms: dict[str, int], offset: i
 
 def test_offsets_reach_client_board_and_simulator(tmp_path: Path) -> None:
     system = with_releases(EXAMPLE, {"steer": 2}, 7)
-    write_board_plan(plan_of(system, system.executor("client"), 3), tmp_path / "plan.txt")
+    board = system.executor("client")
+    write_board_plan(board, plan_of(system, board, 3), tmp_path / "plan.txt")
     plan = [line.split() for line in (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()]
     assert [fields[4] for fields in plan if fields[0] == "chain"] == ["7000000"] * 3
     live = live_plan(run_chains(system), serial_link(system), 3, True).splitlines()

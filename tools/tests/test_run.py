@@ -46,12 +46,13 @@ def client(system: System) -> Executor:
 
 
 def test_plan_file_has_a_line_for_each_chain(tmp_path: Path) -> None:
-    write_board_plan(plan_of(SYSTEM, client(SYSTEM), 36), tmp_path / "plan.txt")
+    write_board_plan(client(SYSTEM), plan_of(SYSTEM, client(SYSTEM), 36), tmp_path / "plan.txt")
     lines = (tmp_path / "plan.txt").read_text(encoding="utf-8").splitlines()
     text = "std_msgs/msg/String digits 4"
-    assert lines[2] == "chain brake 3 500000000 0 39 reliable"
-    assert lines[3] == f"callback sample 10000000 10000000 10000000 - brake/request {text} plan_0.cdr"
-    assert lines[4] == f"callback act 10000000 10000000 10000000 brake/answer {text} - -"
+    assert lines[1] == "chain brake 3 500000000 0 39 0 reliable"
+    assert lines[2] == "callback sample 10000000 10000000 10000000 - -"
+    assert lines[3] == f"send brake/request {text} 1 reliable plan_0.cdr"
+    assert lines[4] == f"callback act 10000000 10000000 10000000 brake/answer {text} 1 reliable - -"
     assert [line.split()[1] for line in lines if line.startswith("chain")] == ["brake", "steer", "battery"]
     assert (tmp_path / "plan_0.cdr").read_bytes() == bytes([96, 0, 0, 0]) + b"0" * 95 + b"\0"
 

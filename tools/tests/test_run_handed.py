@@ -77,6 +77,29 @@ def test_a_wait_for_a_node_that_was_busy_is_taken_off(
     assert found[0].is_slow is (sure_us > 1000)
 
 
+@pytest.mark.parametrize(
+    ("index", "came_us", "expected"), [(8, [600, 700, 900], 1100), (8, [600, 700], None), (7, [600], None)]
+)
+def test_a_message_of_several_is_told_by_its_place(index: int, came_us: list[int], expected: int | None) -> None:
+    """Of a callback that publishes three topics, one of them each second time; a chain that joins its second one."""
+    topics = [{"topic": name, "type": FLOAT, "payload_bytes": 8} for name in ("/a", "/b", "/c")]
+    topics[1]["every"] = topics[2]["every"] = 2
+    system = parse(
+        d.described(
+            d.board("board", link="uart"),
+            d.host("node"),
+            d.line("uart", agent_ms=1, return_ms=0.5),
+            d.chain("own", 2, ("board", 0.2, {"name": "look", "publishes": topics}), period_ms=20),
+            d.chain("seldom", 1, ("node", 1, {"name": "take", "topic": "/c"}), branches_from="own.look", period_ms=40),
+        )
+    )
+    steps = [step(0, 200, "board", "look", "own", index)]
+    steps += [step(at_us, at_us + 10, "agent", "to ROS 2", "own", index) for at_us in came_us]
+    steps.append(step(2000, 3000, "node", "take", "seldom", index))
+    found = handed(system, steps)
+    assert [one.took_ns for one in found] == ([] if expected is None else [expected * US])
+
+
 def test_a_wait_for_a_line_that_was_busy_is_taken_off() -> None:
     steps = [*way(1000, 700), step(2100, 2600, "uart, to the board", "message", "other", 1)]
     steps.append(step(2000, 2700, "uart, to the host", "message", "other", 2))  # the other direction

@@ -311,24 +311,26 @@ def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.Monkey
 
 def planned(system: System, name: str, tmp_path: Any) -> str:
     file = tmp_path / f"{name}_plan.txt"
-    write_board_plan(plan_of(system, system.executor(name), 5), file)
+    write_board_plan(system.executor(name), plan_of(system, system.executor(name), 5), file)
     return str(file.read_text())
 
 
 def test_boards_and_nodes_are_told_their_part_of_a_service(tmp_path: Any) -> None:
     system = parse(described(service("c", "mnm", request=4), service("d", "hmh", priority=2, request=4)))
-    board = planned(system, "m", tmp_path)
-    assert f"callback ask 1000000 0 1000000 - c/set {SET_BOOL} bool 0 m_plan_" in board
-    assert f"callback go_on 1000000 0 1000000 c/set {SET_BOOL} digits 8 - -" in board
-    assert f"callback serve 2000000 0 2000000 d/set {SET_BOOL} bool 0 - d/set {SET_BOOL} digits 8 m_plan_" in board
+    board, kept = planned(system, "m", tmp_path), system.chains[0].reliability
+    assert f"callback ask 1000000 0 1000000 - c/set {SET_BOOL} bool 0 1 {kept} m_plan_" in board
+    assert f"callback go_on 1000000 0 1000000 c/set {SET_BOOL} digits 8 1 {kept} - -" in board
+    serves = f"d/set {SET_BOOL} bool 0 1 {kept} - d/set {SET_BOOL} digits 8 1 {kept} m_plan_"
+    assert f"callback serve 2000000 0 2000000 {serves}" in board
     host = system.executor("h")
     told = nodes_of(system, host, plan_of(system, host, 5), tmp_path)
     asks, takes = told["chains"][0]["callbacks"]
-    assert asks["sends"]["part"] == "Request" and takes["takes"]["part"] == "Response"
-    assert asks["sends"]["topic"] == takes["takes"]["topic"] == "d/set"
+    (request,) = asks["sends"]
+    assert request["part"] == "Request" and takes["takes"]["part"] == "Response"
+    assert request["topic"] == takes["takes"]["topic"] == "d/set"
     (chain,) = (one for one in plan_of(system, system.executor("n"), 5))
-    message = chain.callbacks[0].sends
-    assert message is not None and isinstance(message.publication, ServicePart) and len(message.sample.body) <= 20
+    (message,) = chain.callbacks[0].sends
+    assert isinstance(message.publication, ServicePart) and len(message.sample.body) <= 20
 
 
 def test_a_watch_sees_services_of_boards_by_what_their_agent_tells() -> None:

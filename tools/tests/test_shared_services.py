@@ -152,7 +152,7 @@ def node_task(system: System, name: str, tmp_path: Path) -> dict[str, Any]:
 
 
 def requests_of(chains: list[BoardChain]) -> list[bytes]:
-    return [one.callbacks[0].sends.sample.body for one in chains if one.callbacks[0].sends is not None]
+    return [sent.sample.body for one in chains for sent in one.callbacks[0].sends]
 
 
 def test_a_request_says_whose_it_is(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_lost_request_of_another_chain_keeps_one_waiting() -> None:
 def test_a_board_is_told_whose_a_request_is(tmp_path: Path) -> None:
     system = parse(sharing(*SERVED, kind=GOAL, request=20))
     file = tmp_path / "m_plan.txt"
-    write_board_plan(plan_of(system, system.executor("m"), 5), file)
+    write_board_plan(system.executor("m"), plan_of(system, system.executor("m"), 5), file)
     lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("callback")]
     assert [line[-1] for line in lines] == ["0", "1", "2"] and len({tuple(line[-3:-1]) for line in lines}) == 1
     askers = [plan_of(system, system.executor(name), 5) for name in "hgn"]

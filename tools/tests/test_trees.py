@@ -16,7 +16,7 @@ from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError, ways_of
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
-from tide.run.plan import plan_of, write_board_plan
+from tide.run.plan import counted_of, nodes_of, plan_of, write_board_plan
 from tide.system.levels import levels
 from tide.system.load import SystemFileError, load, parse, require_played
 from tide.system.model import System
@@ -207,7 +207,7 @@ def test_a_message_that_two_nodes_take_crosses_the_line_once() -> None:
 def test_the_plan_of_a_board_has_what_a_callback_joins(tmp_path: Path) -> None:
     system = load(EXAMPLE)
     gate = system.executor("gate")
-    write_board_plan(plan_of(system, gate, 3), tmp_path / "gate.plan")
+    write_board_plan(gate, plan_of(system, gate, 3), tmp_path / "gate.plan")
     lines = (tmp_path / "gate.plan").read_text(encoding="utf-8").splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("callback move "))
     assert lines[place].split()[5] == "gate/size"
@@ -322,14 +322,34 @@ def test_several_topics_of_one_callback_are_played(executor: str, seldom: dict[s
         assert bound_ns is not None and 0 <= worst[name] <= bound_ns + 1000, name
 
 
-def test_what_is_not_played_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_several_topics_of_a_host_alone_are_no_simulation(tmp_path: Path) -> None:
+    tick = ("h", 1, {"name": "tick", "publishes": [topic("a"), topic("b")]})
     file = tmp_path / "system.toml"
-    file.write_text(several([topic("a"), topic("b")], listens("a", 8, "a")), encoding="utf-8")
+    file.write_text(d.described(d.host("h"), d.chain("own", 9, tick), listens("a", 8, "a")), encoding="utf-8")
     system = load(file)
     with pytest.raises(SystemFileError, match=r"system.toml:\d+: 'tick' publishes several topics"):
-        require_played(file, system, [])
-    require_played(file, system, ["m"])
-    require_played(file, system)  # by the simulator
+        require_played(file, system)
+    require_played(file, system, [])  # by tide run
+
+
+def test_a_run_plays_each_topic_as_often_as_it_is_published(tmp_path: Path) -> None:
+    """A chain that branches from it has the instances of its timer that publish it."""
+    seldom = [topic("b", 30, every=3), topic("c", 30, distance_ms=250)]
+    text = several(
+        [topic("a", 30), *seldom],
+        listens("a", 8, "a"),
+        d.chain("b", 7, ("h", 1, {"topic": "b"}), branches_from="own.tick", period_ms=300),
+        d.chain("c", 6, ("h", 1, {"topic": "c"}), branches_from="own.tick", period_ms=250, reliability="reliable"),
+    )
+    system = parse(text)
+    write_board_plan(system.executor("m"), plan_of(system, system.executor("m"), 3), tmp_path / "m.plan")
+    lines = [one.split() for one in (tmp_path / "m.plan").read_text(encoding="utf-8").splitlines()]
+    sent = {one[1]: (one[5], one[6]) for one in lines if one[0] == "send"}
+    assert sent == {"a": ("1", "best_effort"), "b": ("3", "best_effort"), "c": ("3", "reliable")}
+    counted = {chain.name: list(counted_of(system, chain, 3)) for chain in system.chains}
+    assert counted["a"] == counted["own"] == list(range(3, 12)) and counted["b"] == counted["c"] == [3, 6, 9]
+    host = nodes_of(system, system.executor("h"), plan_of(system, system.executor("h"), 3), tmp_path)
+    assert [one["callbacks"][0]["takes"]["every"] for one in host["chains"]] == [1, 3, 3]
 
 
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])

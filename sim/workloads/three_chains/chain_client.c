@@ -37,11 +37,12 @@
 
 #include "plan.h"
 
-#define TIDE_PUBLISHERS PLAN_CALLBACKS
+#define TIDE_PUBLISHERS PLAN_SENDS
 #define TIDE_SUBSCRIPTIONS (PLAN_CALLBACKS + PLAN_JOINS)
 #define TIDE_SERVICES PLAN_CHAINS
 #define TIDE_CLIENTS PLAN_CHAINS
 #define TIDE_TIMERS PLAN_CHAINS
+#define TIDE_GUARD_CONDITIONS PLAN_EVENTS
 #define TIDE_NODES 1
 #define TIDE_EXECUTOR_LANES PLAN_CHAINS
 #define TIDE_STREAMS (PLAN_CHAINS + 1)
@@ -77,6 +78,7 @@ static const char usage[] =
     "  --plan FILE          file of the chains, as written by tide run\n"
     "  --device PATH        serial device of the agent's line\n"
     "  --udp PORT           UDP port of the agent on this machine, in place of a device\n"
+    "  --tcp PORT           the same of TCP\n"
     "  --baud N             baud rate; default: 115200\n"
     "  --mtu N              bytes of the largest message of the link; default: 512\n"
     "  --key N              key of the client; default: any\n"
@@ -107,7 +109,7 @@ static const char usage[] =
     "callbacks.\n";
 
 static struct {
-  const char *plan, *device, *udp, *trace; /* udp: port of the agent on this machine, instead of a device */
+  const char *plan, *device, *udp, *tcp, *trace; /* udp, tcp: port of the agent here, instead of a device */
   tide_policy_t policy;
   bool preemptive; /* a lane for each level */
   tide_send_t send;
@@ -153,8 +155,11 @@ static void take_option(const char *name, const char *value) {
                  {"--budget-period-us", 1, 10000000, 1000, &options.budget_period_ns}};
   static const struct {
     const char *name, **text;
-  } texts[] = {
-      {"--plan", &options.plan}, {"--device", &options.device}, {"--udp", &options.udp}, {"--trace", &options.trace}};
+  } texts[] = {{"--plan", &options.plan},
+               {"--device", &options.device},
+               {"--udp", &options.udp},
+               {"--tcp", &options.tcp},
+               {"--trace", &options.trace}};
   for (size_t index = 0; index < sizeof numbers / sizeof *numbers; index++) {
     if (strcmp(name, numbers[index].name) != 0) continue;
     *numbers[index].number = number(name, value, numbers[index].least, numbers[index].most) * numbers[index].unit_ns;
@@ -199,11 +204,11 @@ static void read_options(int count, char **words) {
       index++;
     }
   }
-  const char *problem = NULL;
-  if (options.plan == NULL || (options.device == NULL) == (options.udp == NULL)) {
-    problem = "needs --plan, and --device or --udp; see chain_client --help";
-  } else if (options.udp != NULL && (atoi(options.udp) < 1 || atoi(options.udp) > 65535)) {
-    problem = "--udp needs a port from 1 to 65535";
+  const char *problem = NULL, *port = options.udp != NULL ? options.udp : options.tcp;
+  if (options.plan == NULL || (options.device != NULL) + (options.udp != NULL) + (options.tcp != NULL) != 1) {
+    problem = "needs --plan, and one of --device, --udp and --tcp; see chain_client --help";
+  } else if (port != NULL && (atoi(port) < 1 || atoi(port) > 65535)) {
+    problem = "--udp and --tcp need a port from 1 to 65535";
   } else if (options.waits && (options.preemptive || options.budget_ns > 0)) {
     problem = "--wait has no preemption and no budget; leave out --wait, or these";
   } else if ((options.budget_ns > 0 || options.budget_period_ns > 0) &&
@@ -337,8 +342,17 @@ static record_t *recorder_at(const plan_callback_t *callback, uint32_t index) {
   return &recorder.records[callback - plan.callbacks][index];
 }
 
+static uint32_t events_of(const plan_chain_t *chain) { return chain->burst > 1 ? chain->burst : 1; }
+
+/* Events of a burst come together. */
 static int64_t release_ns(const plan_chain_t *chain, uint32_t index) {
-  return first_release_ns + chain->offset_ns + (int64_t)index * chain->period_ns;
+  return first_release_ns + chain->offset_ns + (int64_t)(index - index % events_of(chain)) * chain->period_ns;
+}
+
+/* The last instance released until then; negative: none. */
+static int64_t latest(const plan_chain_t *chain, int64_t at_ns) {
+  const int64_t since_ns = at_ns - release_ns(chain, 0), events = events_of(chain);
+  return since_ns < 0 ? -1 : (since_ns / (events * chain->period_ns) + 1) * events - 1;
 }
 
 static void print_events(const plan_chain_t *chain, uint32_t index) {
@@ -354,7 +368,8 @@ static void print_events(const plan_chain_t *chain, uint32_t index) {
 }
 
 static bool ends_here(const plan_chain_t *chain) {
-  return plan.callbacks[chain->first + chain->count - 1].out.topic[0] == '\0';
+  const plan_callback_t *last = &plan.callbacks[chain->first + chain->count - 1];
+  return last->out.topic[0] == '\0' && last->send_count == 0;
 }
 
 /* Latencies exist for chains that begin and end on this board. */
@@ -430,8 +445,7 @@ static void recorder_finish(size_t chain, uint32_t index) {
 }
 
 static uint32_t released(const plan_chain_t *chain, int64_t now_ns) {
-  const int64_t since_ns = now_ns - release_ns(chain, 0);
-  const int64_t count = since_ns < 0 ? 0 : since_ns / chain->period_ns + 1;
+  const int64_t count = latest(chain, now_ns) + 1;
   return count > chain->instances ? chain->instances : (uint32_t)count;
 }
 
@@ -609,15 +623,17 @@ static void print_budgets(void) {
 
 typedef struct callback {
   const plan_callback_t *plan;
-  raw_type_t in_type, out_type;
+  raw_type_t in_type;
   raw_message_t in, out;
   raw_message_t reply; /* for a service: the reply that rclc sends, filled in by any of its callbacks */
-  rcl_publisher_t publisher;
   rcl_subscription_t subscription;
   raw_service_t served, requested;
   rcl_service_t service;
   rcl_client_t client; /* owned by the requesting callback; the one that takes the reply uses it */
   rcl_timer_t timer;
+  rcl_guard_condition_t guard; /* triggered by its events, of which there may be several before it begins */
+  atomic_uint raised;
+  uint32_t begun;
   uint32_t taken;  /* messages since the first release */
   int64_t sent_ns; /* recent longest time to create and send its message */
   uint8_t *came;   /* for a join: by instance, a bit for each arrived message */
@@ -634,8 +650,16 @@ typedef struct join {
   uint32_t taken;
 } join_t;
 
+typedef struct output {
+  const plan_message_t *plan;
+  raw_type_t type;
+  raw_message_t message;
+  rcl_publisher_t publisher;
+} output_t;
+
 static callback_t callbacks[PLAN_CALLBACKS];
 static join_t joins[PLAN_JOINS];
+static output_t outputs[PLAN_SENDS];
 static atomic_uint publish_failures, unexpected; /* counters of all lanes */
 
 enum {
@@ -684,20 +708,12 @@ static bool has_service(const callback_t *callback) { return serves(callback) &&
 
 static bool requests(const callback_t *callback) { return callback->plan->requests; }
 
-static bool publishes(const callback_t *callback) {
-  return callback->plan->out.topic[0] != '\0' && !serves(callback) && !requests(callback);
-}
-
 /* True if the reply belongs to this callback. */
 static rcl_client_t *client_of(callback_t *callback) { return &callbacks[callback->plan->request].client; }
 
 static bool is_last(const callback_t *callback) {
   const plan_chain_t *chain = chain_of(callback);
   return callback->plan == &plan.callbacks[chain->first + chain->count - 1];
-}
-
-static int64_t since_first_ns(const plan_chain_t *chain, int64_t at_ns) {
-  return at_ns - first_release_ns - chain->offset_ns;
 }
 
 static rcl_ret_t request(callback_t *callback) {
@@ -709,6 +725,8 @@ static tide_callback_t *core_of(callback_t *callback) {
   switch (callback->plan->role) {
     case PLAN_TIMER:
       return tide_rclc_timer_callback(&callback->timer);
+    case PLAN_EVENT:
+      return tide_rclc_guard_condition_callback(&callback->guard);
     case PLAN_SERVICE:
       return tide_rclc_service_callback(&server_of(callback)->service);
     case PLAN_CLIENT:
@@ -716,6 +734,13 @@ static tide_callback_t *core_of(callback_t *callback) {
     default:
       return tide_rclc_subscription_callback(&callback->subscription);
   }
+}
+
+static void publish(callback_t *callback, size_t place, uint32_t index) {
+  output_t *output = &outputs[callback->plan->first_send + place];
+  if (index % output->plan->every != 0) return;
+  number_write(output->message.bytes, output->plan->number, index / output->plan->every);
+  if (rcl_publish(&output->publisher, &output->message, NULL) != RCL_RET_OK) publish_failures++;
 }
 
 /* The whole callback: works, sends, and records the times. A service's reply is sent after it has returned. */
@@ -731,8 +756,9 @@ static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int6
   const int64_t worked_ns = executed_ns();
   record_t *record = recorder_at(callback->plan, index);
   record->start_ns = start_ns;
-  if (callback->plan->out.topic[0] != '\0') number_write(callback->out.bytes, callback->plan->out.number, index);
-  if (publishes(callback) && rcl_publish(&callback->publisher, &callback->out, NULL) != RCL_RET_OK) publish_failures++;
+  for (size_t place = 0; place < callback->plan->send_count; place++) publish(callback, place, index);
+  if (callback->plan->out.topic[0] != '\0')
+    number_write(callback->out.bytes, callback->plan->out.number, index / callback->plan->out.every);
   if (requests(callback) && request(callback) != RCL_RET_OK) publish_failures++;
   record->end_ns = now_ns();
   const int64_t done_ns = executed_ns();
@@ -748,21 +774,49 @@ static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   size_t number = 0;
   while (&callbacks[number].timer != timer) number++;
   const plan_chain_t *chain = chain_of(&callbacks[number]);
-  const int64_t since_ns = since_first_ns(chain, tide_rclc_timer_callback(timer)->ready_ns);
-  const int64_t index = since_ns / chain->period_ns;
-  if (since_ns < 0 || index >= chain->instances) return; /* after the last counted period */
+  const int64_t index = latest(chain, tide_rclc_timer_callback(timer)->ready_ns);
+  if (index < 0 || index >= chain->instances) return; /* after the last counted period */
   execute(&callbacks[number], (uint32_t)index, start_ns, start_cpu_ns);
 }
 
+/* A guard condition has one trigger, so the interrupt counts its events, and the callback runs once for each. */
+static void on_event(size_t number) {
+  const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
+  callback_t *callback = callbacks;
+  for (;; callback++) {
+    if (callback->plan->role == PLAN_EVENT && number-- == 0) break;
+  }
+  const uint32_t index = callback->begun;
+  if (index == atomic_load(&callback->raised)) return;
+  callback->begun++;
+  if (callback->begun < atomic_load(&callback->raised)) (void)rcl_trigger_guard_condition(&callback->guard);
+  if (index < chain_of(callback)->instances) execute(callback, index, start_ns, start_cpu_ns);
+}
+
+/* rclc gives a guard condition's callback no context. */
+#define ON_EVENT(number) \
+  static void on_event_##number(void) { on_event(number); }
+ON_EVENT(0)
+ON_EVENT(1)
+ON_EVENT(2)
+ON_EVENT(3)
+ON_EVENT(4)
+ON_EVENT(5)
+ON_EVENT(6)
+ON_EVENT(7)
+static const rclc_gc_callback_t on_events[] = {on_event_0, on_event_1, on_event_2, on_event_3,
+                                               on_event_4, on_event_5, on_event_6, on_event_7};
+_Static_assert(sizeof on_events / sizeof *on_events == PLAN_EVENTS, "a callback for each");
+
 /* The instance of a message; -1: none, or one already processed. taken: messages before this one. */
-static int64_t instance_of(callback_t *callback, const raw_message_t *message, number_place_t place, uint32_t *taken,
-                           int64_t at_ns) {
+static int64_t instance_of(callback_t *callback, const raw_message_t *message, const plan_message_t *in,
+                           uint32_t *taken, int64_t at_ns) {
   const plan_chain_t *chain = chain_of(callback);
-  const int64_t since_ns = since_first_ns(chain, at_ns);
-  if (since_ns < 0) return -1;
-  const int64_t read = number_read(message->bytes, message->size, place);
-  int64_t index = number_instance(read, place, since_ns / chain->period_ns);
-  if (place.kind == NUMBER_COUNT) index = (*taken)++;
+  const int64_t last = latest(chain, at_ns);
+  if (last < 0) return -1;
+  const int64_t read = number_read(message->bytes, message->size, in->number);
+  int64_t index = number_instance(read, in->number, in->every, last);
+  if (in->number.kind == NUMBER_COUNT) index = (int64_t)(*taken)++ * in->every;
   if (index < 0 || index >= chain->instances) return -1;
   return recorder_at(callback->plan, (uint32_t)index)->end_ns == 0 ? index : -1;
 }
@@ -778,7 +832,7 @@ static bool is_last_of_join(callback_t *callback, int64_t index, unsigned bit) {
 static void on_message(const void *message, void *context) {
   const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
   callback_t *callback = context;
-  const int64_t index = instance_of(callback, message, callback->plan->in.number, &callback->taken, start_ns);
+  const int64_t index = instance_of(callback, message, &callback->plan->in, &callback->taken, start_ns);
   if (index < 0) {
     unexpected++;
   } else if (is_last_of_join(callback, index, 0)) {
@@ -789,7 +843,7 @@ static void on_message(const void *message, void *context) {
 static void on_join(const void *message, void *context) {
   const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
   join_t *join = context;
-  const int64_t index = instance_of(join->callback, message, join->plan->number, &join->taken, start_ns);
+  const int64_t index = instance_of(join->callback, message, join->plan, &join->taken, start_ns);
   if (index < 0) {
     unexpected++;
   } else if (is_last_of_join(join->callback, index, join->bit)) {
@@ -850,24 +904,24 @@ static void require_plan(bool right, const plan_message_t *message) {
   exit(2);
 }
 
-static void subscribe_to(const plan_message_t *in, bool reliable, raw_type_t *type, raw_message_t *message,
+static void subscribe_to(const plan_message_t *in, raw_type_t *type, raw_message_t *message,
                          rcl_subscription_t *subscription, rcl_node_t *node) {
   require_plan(raw_type_init(type, in->type) && raw_message_reserve(message), in);
-  require(reliable ? rclc_subscription_init_default(subscription, node, &type->support, in->topic)
-                   : rclc_subscription_init_best_effort(subscription, node, &type->support, in->topic),
+  require(in->reliable ? rclc_subscription_init_default(subscription, node, &type->support, in->topic)
+                       : rclc_subscription_init_best_effort(subscription, node, &type->support, in->topic),
           in->topic);
 }
 
 static void subscribe(callback_t *callback, rcl_node_t *node) {
   const plan_chain_t *chain = chain_of(callback);
   const plan_callback_t *described = callback->plan;
-  subscribe_to(&described->in, chain->reliable, &callback->in_type, &callback->in, &callback->subscription, node);
+  subscribe_to(&described->in, &callback->in_type, &callback->in, &callback->subscription, node);
   for (size_t place = 0; place < described->join_count; place++) {
     join_t *join = &joins[described->first_join + place];
     join->callback = callback;
     join->plan = &plan.joins[described->first_join + place];
     join->bit = (unsigned)place + 1u;
-    subscribe_to(join->plan, chain->reliable, &join->type, &join->in, &join->subscription, node);
+    subscribe_to(join->plan, &join->type, &join->in, &join->subscription, node);
   }
   if (described->join_count == 0) return;
   callback->came = calloc(chain->instances, 1);
@@ -876,14 +930,14 @@ static void subscribe(callback_t *callback, rcl_node_t *node) {
   exit(1);
 }
 
-static void advertise(callback_t *callback, rcl_node_t *node) {
-  const plan_message_t *out = &callback->plan->out;
-  require_plan(raw_type_init(&callback->out_type, out->type), out);
-  if (!raw_message_read(&callback->out, out->file)) exit(2);
-  require_plan(out->number.offset + number_bytes(out->number.kind) <= callback->out.size, out);
-  const rosidl_message_type_support_t *type = &callback->out_type.support;
-  require(chain_of(callback)->reliable ? rclc_publisher_init_default(&callback->publisher, node, type, out->topic)
-                                       : rclc_publisher_init_best_effort(&callback->publisher, node, type, out->topic),
+static void advertise(output_t *output, const plan_message_t *out, rcl_node_t *node) {
+  output->plan = out;
+  require_plan(raw_type_init(&output->type, out->type), out);
+  if (!raw_message_read(&output->message, out->file)) exit(2);
+  require_plan(out->number.offset + number_bytes(out->number.kind) <= output->message.size, out);
+  const rosidl_message_type_support_t *type = &output->type.support;
+  require(out->reliable ? rclc_publisher_init_default(&output->publisher, node, type, out->topic)
+                        : rclc_publisher_init_best_effort(&output->publisher, node, type, out->topic),
           out->topic);
 }
 
@@ -913,13 +967,19 @@ static void create_ends(callback_t *callback, rcl_node_t *node) {
 static void create_callback(callback_t *callback, const plan_callback_t *described, rclc_support_t *support,
                             rcl_node_t *node) {
   callback->plan = described;
-  if (publishes(callback)) advertise(callback, node);
+  for (size_t place = described->first_send; place < described->first_send + described->send_count; place++) {
+    advertise(&outputs[place], &plan.sends[place], node);
+  }
   create_ends(callback, node);
   if (described->role == PLAN_SUBSCRIPTION) {
     subscribe(callback, node);
   } else if (described->role == PLAN_TIMER) {
     const uint64_t period_ns = (uint64_t)chain_of(callback)->period_ns;
     require(rclc_timer_init_default(&callback->timer, support, period_ns, on_timer), "a timer");
+  } else if (described->role == PLAN_EVENT) {
+    callback->guard = rcl_get_zero_initialized_guard_condition();
+    require(rcl_guard_condition_init(&callback->guard, &support->context, rcl_guard_condition_get_default_options()),
+            "a guard condition");
   }
 }
 
@@ -946,15 +1006,29 @@ static void register_handle(rclc_executor_t *executor, callback_t *callback) {
   }
 }
 
+static void register_events(rclc_executor_t *executor) {
+  size_t count = 0;
+  for (size_t index = 0; index < plan.callback_count; index++) {
+    if (callbacks[index].plan->role != PLAN_EVENT) continue;
+    if (count == PLAN_EVENTS) {
+      fprintf(stderr, "chain_client: more than %d chains begin with events\n", PLAN_EVENTS);
+      exit(2);
+    }
+    require(rclc_executor_add_guard_condition(executor, &callbacks[index].guard, on_events[count++]),
+            "adding a guard condition");
+  }
+}
+
 /* Timers first, then the others, both in order of the plan: the order in which the batch executor runs callbacks that
  * are ready in the same round. The priorities do not depend on it. */
 static void register_handles(rclc_executor_t *executor) {
   for (size_t index = 0; index < plan.callback_count; index++) {
-    if (!subscribes(&callbacks[index])) {
+    if (callbacks[index].plan->role == PLAN_TIMER) {
       require(rclc_executor_add_timer(executor, &callbacks[index].timer), "adding a timer");
     }
   }
   for (size_t index = 0; index < plan.callback_count; index++) register_handle(executor, &callbacks[index]);
+  register_events(executor);
 }
 
 /* An input from elsewhere comes after the node or board that published it. */
@@ -970,11 +1044,14 @@ static void name_callback(tide_chain_t *chain, callback_t *callback) {
       rcl_subscription_t *joined = &joins[callback->plan->first_join + place].subscription;
       require(tide_rclc_chain_add_subscription(chain, joined), "naming the chain of what a callback joins");
     }
+  } else if (callback->plan->role == PLAN_EVENT) {
+    require(tide_rclc_chain_add_guard_condition(chain, &callback->guard), "naming an event's chain");
   } else {
     require(tide_rclc_chain_add_timer(chain, &callback->timer), "naming a timer's chain");
   }
-  if (publishes(callback)) {
-    require(tide_rclc_chain_add_publisher(chain, &callback->publisher), "naming a publisher's chain");
+  for (size_t place = 0; place < callback->plan->send_count; place++) {
+    rcl_publisher_t *publisher = &outputs[callback->plan->first_send + place].publisher;
+    require(tide_rclc_chain_add_publisher(chain, publisher), "naming a publisher's chain");
   }
 }
 
@@ -1051,12 +1128,96 @@ static void release_timers(int64_t first_ns) {
   first_release_ns = first_ns;
   for (size_t index = 0; index < plan.callback_count; index++) {
     callback_t *callback = &callbacks[index];
-    if (subscribes(callback)) continue;
+    if (callback->plan->role != PLAN_TIMER) continue;
     require(tide_rclc_timer_set_phase(&callback->timer, first_ns + chain_of(callback)->offset_ns),
             "setting the first release");
   }
   printf("{\"event\": \"start\", \"first_release_ns\": %" PRId64 "}\n", first_release_ns);
   fflush(stdout);
+}
+
+/* ---- beside the executor: interrupts that raise events, and loads. Their threads end when the run does. ---- */
+
+static pthread_t interrupts, loads[PLAN_LOADS];
+static tide_session_t *load_session; /* whose link stands still without interrupts */
+
+static struct {
+  uint32_t runs;
+  int64_t most_ns;
+} loaded[PLAN_LOADS];
+
+/* False: the run has ended before. */
+static bool sleep_until(int64_t at_ns) {
+  while (!interrupted && now_ns() < at_ns) {
+    const int64_t look_ns = now_ns() + 50000000, wake_ns = at_ns < look_ns ? at_ns : look_ns;
+    const struct timespec wake = {.tv_sec = wake_ns / 1000000000, .tv_nsec = wake_ns % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
+  }
+  return !interrupted;
+}
+
+static void *raise_events(void *unused) {
+  (void)unused;
+  schedule((int)options.link_priority, (int)options.link_cpu, "interrupts");
+  for (;;) {
+    callback_t *next = NULL;
+    int64_t at_ns = INT64_MAX;
+    for (size_t index = 0; index < plan.callback_count; index++) {
+      callback_t *callback = &callbacks[index];
+      const uint32_t raised = atomic_load(&callback->raised);
+      if (callback->plan->role != PLAN_EVENT || raised >= chain_of(callback)->instances) continue;
+      if (release_ns(chain_of(callback), raised) >= at_ns) continue;
+      next = callback;
+      at_ns = release_ns(chain_of(callback), raised);
+    }
+    if (next == NULL || !sleep_until(at_ns)) return NULL;
+    atomic_fetch_add(&next->raised, events_of(chain_of(next)));
+    if (rcl_trigger_guard_condition(&next->guard) != RCL_RET_OK) unexpected++;
+  }
+}
+
+/* More urgent than every lane. What it waits for is part of its time. Without interrupts the link stands still. */
+static void *run_load(void *context) {
+  const size_t number = (size_t)((const plan_load_t *)context - plan.loads);
+  const plan_load_t *load = context;
+  schedule(options.priority > 0 ? (int)options.priority + PLAN_CHAINS : 0, (int)options.cpu, "load");
+  const tide_platform_t *platform = load_session->daemon.platform;
+  for (int64_t at_ns = first_release_ns; sleep_until(at_ns);) {
+    const int64_t begin_ns = now_ns(), begin_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    const uintptr_t state = load->masks ? tide_platform_enter(platform) : 0;
+    if (load->asks) (void)rmw_uros_ping_agent((int)(load->execution_ns / 1000000) + 1, 1);
+    const int64_t spent_ns = load->asks ? now_ns() - begin_ns : clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
+    if (spent_ns + SPARE_NS < load->execution_ns) tide_posix_spin_cpu(load->execution_ns - spent_ns - SPARE_NS);
+    if (load->masks) tide_platform_exit(platform, state);
+    const int64_t took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
+    const int64_t most_ns = spent_ns > took_ns ? spent_ns : took_ns;
+    if (most_ns > loaded[number].most_ns) loaded[number].most_ns = most_ns;
+    loaded[number].runs++;
+    at_ns = (at_ns > begin_ns ? at_ns : begin_ns) + load->period_ns;
+  }
+  return NULL;
+}
+
+static void start_others(void) {
+  if (pthread_create(&interrupts, NULL, raise_events, NULL) != 0) exit(1);
+  for (size_t index = 0; index < plan.load_count; index++) {
+    if (pthread_create(&loads[index], NULL, run_load, &plan.loads[index]) != 0) exit(1);
+  }
+}
+
+static void join_others(void) {
+  interrupted = 1;
+  pthread_join(interrupts, NULL);
+  for (size_t index = 0; index < plan.load_count; index++) pthread_join(loads[index], NULL);
+}
+
+static void print_loads(void) {
+  putchar('[');
+  for (size_t index = 0; index < plan.load_count; index++) {
+    printf("%s{\"name\": \"%s\", \"runs\": %" PRIu32 ", \"most_ns\": %" PRId64 "}", index == 0 ? "" : ", ",
+           plan.loads[index].name, loaded[index].runs, loaded[index].most_ns);
+  }
+  putchar(']');
 }
 
 /* ---- the run ---- */
@@ -1121,6 +1282,8 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
          ", \"duplicates\": %" PRIu32 ", \"gaps\": %" PRIu32 "}, \"budgets\": ",
          received->frames, received->checksum_errors, received->overflow_dropped, received->duplicates, received->gaps);
   print_budgets();
+  printf(", \"loads\": ");
+  print_loads();
   puts("}");
   fflush(stdout);
 }
@@ -1128,15 +1291,20 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
 static void choose_link(rmw_init_options_t *link) {
   require(tide_rclc_options_set_mtu(link, options.mtu_bytes), "choosing the largest message");
   if (options.key != 0) require(rmw_uros_options_set_client_key(options.key, link), "choosing the key");
-  if (options.udp != NULL) {
-    require(rmw_uros_options_set_udp_address("127.0.0.1", options.udp, link), "choosing the agent's port");
+  if (options.udp != NULL || options.tcp != NULL) {
+    const char *port = options.udp != NULL ? options.udp : options.tcp;
+    require(rmw_uros_options_set_udp_address("127.0.0.1", port, link), "choosing the agent's port");
+    if (options.tcp != NULL) link->link = TIDE_LINK_TCP;
   } else {
     require(tide_rclc_options_set_serial(link, options.device, options.baud), "choosing the serial device");
   }
 }
 
 static void end_callback(callback_t *callback, rcl_node_t *node) {
-  if (publishes(callback)) require(rcl_publisher_fini(&callback->publisher, node), "ending a publisher");
+  for (size_t place = 0; place < callback->plan->send_count; place++) {
+    rcl_publisher_t *publisher = &outputs[callback->plan->first_send + place].publisher;
+    require(rcl_publisher_fini(publisher, node), "ending a publisher");
+  }
   if (has_service(callback)) require(rcl_service_fini(&callback->service, node), "ending a service");
   if (requests(callback)) require(rcl_client_fini(&callback->client, node), "ending a client");
   if (callback->plan->role == PLAN_SUBSCRIPTION) {
@@ -1148,6 +1316,8 @@ static void end_callback(callback_t *callback, rcl_node_t *node) {
     free(callback->came);
   } else if (callback->plan->role == PLAN_TIMER) {
     require(rcl_timer_fini(&callback->timer), "ending a timer");
+  } else if (callback->plan->role == PLAN_EVENT) {
+    require(rcl_guard_condition_fini(&callback->guard), "ending a guard condition");
   }
 }
 
@@ -1199,7 +1369,10 @@ int main(int count, char **words) {
 
   trace_attach(&support, &executor);
   release_timers(wait_for_start());
+  load_session = tide_rclc_support_session(&support);
+  start_others();
   run(&executor);
+  join_others();
   trace_close();
 
   recorder_stop(now_ns());

@@ -95,11 +95,11 @@ int64_t number_read(const uint8_t *message, size_t bytes, number_place_t place) 
   return number < (uint64_t)kinds[place.kind].modulus ? (int64_t)number : -1;
 }
 
-int64_t number_instance(int64_t read, number_place_t place, int64_t latest) {
+int64_t number_instance(int64_t read, number_place_t place, uint32_t every, int64_t latest) {
   if (read < 0 || latest < 0) return -1;
-  const int64_t modulus = kinds[place.kind].modulus;
-  const int64_t behind = ((latest - read) % modulus + modulus) % modulus;
-  return latest - behind;
+  const int64_t modulus = kinds[place.kind].modulus, count = latest / every;
+  const int64_t behind = ((count - read) % modulus + modulus) % modulus;
+  return (count - behind) * every;
 }
 
 /* ---- the file ---- */
@@ -125,24 +125,30 @@ static bool take_number(fields_t *fields, int64_t *number) {
   return word != NULL && end != word && *end == '\0';
 }
 
+static bool take_reliability(fields_t *fields, bool *reliable) {
+  const char *word = next(fields);
+  *reliable = word != NULL && strcmp(word, "reliable") == 0;
+  return *reliable || (word != NULL && strcmp(word, "best_effort") == 0);
+}
+
 static const char *read_chain(fields_t *fields, plan_t *plan) {
   if (plan->chain_count == PLAN_CHAINS) return "is one chain too many (at most 32)";
   plan_chain_t *chain = &plan->chains[plan->chain_count++];
-  char reliability[16];
-  int64_t level = 0, instances = 0;
+  int64_t level = 0, instances = 0, burst = 0;
   if (!take_text(fields, chain->name, sizeof chain->name) || !take_number(fields, &level) ||
       !take_number(fields, &chain->period_ns) || !take_number(fields, &chain->offset_ns) ||
-      !take_number(fields, &instances) || !take_text(fields, reliability, sizeof reliability) || next(fields) != NULL) {
-    return "does not have the six fields of a chain";
+      !take_number(fields, &instances) || !take_number(fields, &burst) || !take_reliability(fields, &chain->reliable) ||
+      next(fields) != NULL) {
+    return "does not have the seven fields of a chain";
   }
   if (level < 1 || level > 126) return "has a level outside 1..126";
   if (chain->period_ns <= 0 || chain->offset_ns < 0) return "has an impossible time";
   if (instances < 1 || instances > 10000000) return "has an impossible number of instances";
+  if (burst < 0 || burst > 16) return "has an impossible burst";
   chain->level = (uint8_t)level;
   chain->instances = (uint32_t)instances;
+  chain->burst = (uint32_t)burst;
   chain->first = plan->callback_count;
-  chain->reliable = strcmp(reliability, "reliable") == 0;
-  if (!chain->reliable && strcmp(reliability, "best_effort") != 0) return "is neither reliable nor best_effort";
   return NULL;
 }
 
@@ -162,11 +168,14 @@ static const char *read_message(fields_t *fields, plan_message_t *message) {
     return NULL;
   }
   char kind[16];
-  int64_t offset = 0;
+  int64_t offset = 0, every = 0;
   if (!take_text(fields, message->type, sizeof message->type) || !take_text(fields, kind, sizeof kind) ||
-      !take_number(fields, &offset) || !take_file(fields, message->file)) {
+      !take_number(fields, &offset) || !take_number(fields, &every) || !take_reliability(fields, &message->reliable) ||
+      !take_file(fields, message->file)) {
     return "lacks a field of a message";
   }
+  if (every < 1 || every > UINT32_MAX) return "has a message of no instance";
+  message->every = (uint32_t)every;
   if (!number_kind(kind, &message->number.kind)) return "has a number that is none of " NUMBER_KINDS;
   if (offset < 0 || offset > PLAN_PAYLOAD_BYTES) return "has its number behind the largest message";
   message->number.offset = (size_t)offset;
@@ -194,10 +203,12 @@ static const char *find_server(plan_t *plan, plan_callback_t *callback) {
 static const char *find_role(plan_t *plan, plan_callback_t *callback) {
   const bool takes_reply = is_service(&callback->in);
   const bool serves = takes_reply && strcmp(callback->in.topic, callback->out.topic) == 0;
-  callback->role = callback->in.topic[0] == '\0' ? PLAN_TIMER
-                   : serves                      ? PLAN_SERVICE
-                   : takes_reply                 ? PLAN_CLIENT
-                                                 : PLAN_SUBSCRIPTION;
+  const bool begins = callback->in.topic[0] == '\0';
+  callback->role = begins && plan->chains[callback->chain].burst > 0 ? PLAN_EVENT
+                   : begins                                          ? PLAN_TIMER
+                   : serves                                          ? PLAN_SERVICE
+                   : takes_reply                                     ? PLAN_CLIENT
+                                                                     : PLAN_SUBSCRIPTION;
   callback->requests = !serves && is_service(&callback->out);
   if (serves) return find_server(plan, callback);
   if (callback->role != PLAN_CLIENT) return NULL;
@@ -242,6 +253,9 @@ static const char *read_callback(fields_t *fields, plan_t *plan) {
   if (problem == NULL) problem = find_role(plan, callback);
   const bool is_first = plan->chains[callback->chain].count == 1;
   if (problem == NULL && callback->in.topic[0] == '\0' && !is_first) problem = "is a timer that does not begin a chain";
+  if (problem == NULL && callback->out.topic[0] != '\0' && !is_service(&callback->out)) {
+    problem = "publishes, which a line `send` says";
+  }
   return problem;
 }
 
@@ -259,6 +273,32 @@ static const char *read_join(fields_t *fields, plan_t *plan) {
   return problem;
 }
 
+static const char *read_send(fields_t *fields, plan_t *plan) {
+  if (plan->callback_count == 0 || plan->chains[plan->chain_count - 1].count == 0) return "is a message of no callback";
+  plan_callback_t *callback = &plan->callbacks[plan->callback_count - 1];
+  if (plan->send_count == PLAN_SENDS) return "is one publication too many (at most 96)";
+  if (callback->send_count++ == 0) callback->first_send = plan->send_count;
+  plan_message_t *message = &plan->sends[plan->send_count++];
+  const char *problem = read_message(fields, message);
+  if (problem == NULL && (message->topic[0] == '\0' || is_service(message))) problem = "publishes what is no topic";
+  if (problem == NULL && next(fields) != NULL) problem = "has a field too many";
+  return problem;
+}
+
+static const char *read_load(fields_t *fields, plan_t *plan) {
+  if (plan->load_count == PLAN_LOADS) return "is one load too many (at most 16)";
+  plan_load_t *load = &plan->loads[plan->load_count++];
+  int64_t masks = 0, asks = 0;
+  if (!take_text(fields, load->name, sizeof load->name) || !take_number(fields, &load->execution_ns) ||
+      !take_number(fields, &load->period_ns) || !take_number(fields, &masks) || !take_number(fields, &asks) ||
+      next(fields) != NULL) {
+    return "does not have the five fields of a load";
+  }
+  load->masks = masks != 0;
+  load->asks = asks != 0;
+  return load->execution_ns < 0 || load->period_ns <= 0 ? "has an impossible time" : NULL;
+}
+
 static const char *read_line(char *line, const char *path, plan_t *plan) {
   fields_t fields = {NULL, path};
   const char *word = strtok_r(line, BLANKS, &fields.rest);
@@ -266,7 +306,9 @@ static const char *read_line(char *line, const char *path, plan_t *plan) {
   if (strcmp(word, "chain") == 0) return read_chain(&fields, plan);
   if (strcmp(word, "callback") == 0) return read_callback(&fields, plan);
   if (strcmp(word, "join") == 0) return read_join(&fields, plan);
-  return "begins with none of chain, callback and join";
+  if (strcmp(word, "send") == 0) return read_send(&fields, plan);
+  if (strcmp(word, "load") == 0) return read_load(&fields, plan);
+  return "begins with none of chain, callback, join, send and load";
 }
 
 static const char *whole(const plan_t *plan) {

@@ -119,7 +119,6 @@ class BoardsPlayer:
             for callback in chain.callbacks
             for place, sent in enumerate(_sent_by(callback))
         }
-        self._taken = system.taken()
         self._servers = _servers(system)
         self._receivers = self._connected()
         self._paths = [self._path_of(f"c{place}", system.path(chain)) for place, chain in enumerate(system.chains)]
@@ -421,7 +420,7 @@ class BoardsPlayer:
             "from": self._names[id(callback)],
             "to": ",".join(self._names[id(one)] for one in receivers),
             "bytes": sent_bytes,
-            "reliable": str(self._reliability(chain, sent) == "reliable").lower(),
+            "reliable": str(self._system.reliability_of(chain, sent) == "reliable").lower(),
             "hold": str(self._holds(self._system.timer_of(chain))).lower(),
         }
         if isinstance(sent, Publication) and sent.is_occasional:
@@ -439,11 +438,6 @@ class BoardsPlayer:
     def _message_names(self) -> list[str]:
         """In the order of the plan."""
         return list(self._names_of_sent.values())
-
-    def _reliability(self, chain: Chain, sent: Publication | Request | Reply) -> str:
-        """By the publication, otherwise by the chain that takes it, or by its callback's chain if none does."""
-        own = sent.reliability if isinstance(sent, Publication) else None
-        return own or next((one.reliability for one in self._taken.get(id(sent), ())), chain.reliability)
 
     def _locks_of(self, chain: Chain, callback: Callback) -> str:
         return ",".join(

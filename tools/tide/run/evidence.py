@@ -10,13 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 from tide.programs.child import json_line
 from tide.report.results import NAMES, PartResult, Period, Span
-from tide.run.plan import RunChain, link_of
+from tide.run.plan import RunChain, every_of, link_of, maker_of
 from tide.system.model import Callback, System, nanoseconds
 from tide.trace.step import Step
 
@@ -544,10 +544,13 @@ class _Run:
             places[one.place].append(one)
         self.places = {name: _Place(of) for name, of in places.items()}
 
-    def to_node(self, before: Callback, after: Callback, own: Sequence[Step]) -> tuple[Interval, int] | None:
-        """From when the agent had it until the callback began, and for how much of that the node was busy."""
+    def to_node(
+        self, before: Callback, after: Callback, own: Sequence[Step], place: int
+    ) -> tuple[Interval, int] | None:
+        """From when the agent had it until the callback began, and for how much of that the node was busy. place: of
+        the message among those that this run of the callback made."""
         made, taken = _of(own, before.executor, before.name), _of(own, after.executor, after.name)
-        came = None if made is None else _of(own, "agent", "to ROS 2", made.start_ns)
+        came = None if made is None else _of(own, "agent", "to ROS 2", made.start_ns, place)
         if came is None or taken is None or taken.start_ns < came.start_ns:
             return None
         wait = came.start_ns, taken.start_ns
@@ -558,11 +561,13 @@ class _Run:
         hidden_ns = _busy_ns([(one.start_ns, one.end_ns) for one in others], wait, lanes)
         return wait, max(hidden_ns, _busy_ns(own_spans, wait, 1))
 
-    def to_line(self, before: Callback, after: Callback, own: Sequence[Step]) -> tuple[Interval, int] | None:
+    def to_line(
+        self, before: Callback, after: Callback, own: Sequence[Step], place: int
+    ) -> tuple[Interval, int] | None:
         """From the end of the callback, which published before, until the agent gave it to the line, and for how much
         of that the line was busy."""
         made = _of(own, before.executor, before.name)
-        sent = None if made is None else _of(own, "agent", "to the board", made.start_ns)
+        sent = None if made is None else _of(own, "agent", "to the board", made.start_ns, place)
         if made is None or sent is None:
             return None
         link = link_of(self.system, self.system.executor(after.executor))
@@ -573,27 +578,46 @@ class _Run:
 
 
 def handed(system: System, steps: Iterable[Step]) -> list[Handed]:
-    """Of callbacks that follow each other in a chain, one on a board and one on a host."""
+    """Of callbacks that follow each other in a chain, or where it branches or joins, one on a board and one on a
+    host."""
     run = _Run(system, steps)
     found = []
     for chain in system.chains:
-        for before, after in pairwise(chain.callbacks):
+        inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))
+        for before, after in (*inputs, *pairwise(chain.callbacks)):
             way = _DIRECTIONS.get((system.where(before), system.where(after)))
-            if way is None:
+            sent = before.sends_to(after)
+            if way is None or sent is None:
                 continue
             board = (before if way == "agent" else after).executor
             link = link_of(system, system.executor(board))
             limit_ns = nanoseconds((link.agent_ms if way == "agent" else link.return_ms) or Decimal(0))
+            maker = maker_of(system, before)
+            every = [(one, every_of(system, maker, before, one)) for one in before.publishes or (sent,)]
             for index, own in run.instances[chain.name].items():
-                told = run.to_node(before, after, own) if way == "agent" else run.to_line(before, after, own)
+                if maker is not chain:
+                    own = [*run.instances[maker.name].get(index, ()), *own]
+                due = [one for one, apart in every if index % apart == 0]
+                place = next((place for place, one in enumerate(due) if one is sent), None)
+                if place is None or (len(due) > 1 and not _all_came(own, before, way, len(due))):
+                    continue
+                told = (run.to_node if way == "agent" else run.to_line)(before, after, own, place)
                 if told is not None:
                     took_ns = told[0][1] - told[0][0]
                     found.append(Handed(chain.name, board, index, way, took_ns, max(0, took_ns - told[1]), limit_ns))
     return found
 
 
-def _of(own: Sequence[Step], place: str, what: str, from_ns: int = 0) -> Step | None:
-    return next((one for one in own if (one.place, one.what) == (place, what) and one.start_ns >= from_ns), None)
+def _all_came(own: Sequence[Step], before: Callback, way: str, count: int) -> bool:
+    """Which message is which is only known where the agent passed on all of them, in their order."""
+    made, what = _of(own, before.executor, before.name), "to ROS 2" if way == "agent" else "to the board"
+    passed = [one for one in own if (one.place, one.what) == ("agent", what) and made and one.start_ns >= made.start_ns]
+    return len(passed) == count
+
+
+def _of(own: Sequence[Step], place: str, what: str, from_ns: int = 0, number: int = 0) -> Step | None:
+    found = (one for one in own if (one.place, one.what) == (place, what) and one.start_ns >= from_ns)
+    return next(islice(found, number, None), None)
 
 
 def _alone(system: System, callback: Callback) -> set[str]:

@@ -83,6 +83,7 @@ class _Judge:
             "machine": self.machine,
             "placeholders": lambda _: (UNSEEN, "a run cannot tell what your callbacks take", None),
             "events": self.events,
+            "loads": self.kept_loads,
             "undescribed": self.undescribed,
             "interrupts": self.interrupts,
             "other_real_time": self.other_real_time,
@@ -442,12 +443,29 @@ class _Judge:
         return HELD, "tide plays the executor, with the callbacks described", None
 
     def events(self, _: dict[str, int]) -> Verdict:
-        bursts = [one.name for one in self.system.chains if one.burst > 1 and one.callbacks[0].executor in self.at]
         if self.given():
             return UNSEEN, f"events of {', '.join(self.given())} are not counted here", None
-        if bursts:
-            return UNSEEN, f"tide plays no bursts, as those of {', '.join(bursts)}", None
-        return HELD, "tide plays an event each time that one may come", None
+        return HELD, "tide plays an event, or a burst, each time that one may come", None
+
+    def loads(self) -> list[dict[str, Any]]:
+        """Of boards that are played, as they told at their end."""
+        boards = self.run.counters.get("boards", {})
+        return [
+            {**told, "asks": described.agent_bytes > 0, "limit_ns": described.execution_ns}
+            for board in self.system.boards()
+            if board.name in self.at or not self.at
+            for told, described in zip(boards.get(board.name, {}).get("loads", ()), board.loads, strict=False)
+        ]
+
+    def kept_loads(self, _: dict[str, int]) -> Verdict:
+        if self.given():
+            return UNSEEN, f"loads of {', '.join(self.given())} are not counted here", None
+        told = self.loads()
+        if not told:
+            return UNSEEN, "no load was recorded", None
+        worst = max(told, key=lambda one: one["most_ns"] / one["limit_ns"])
+        text = f"{worst['name']} took {_milliseconds(worst['most_ns'])} of {_milliseconds(worst['limit_ns'])} at most"
+        return _within(worst["most_ns"], worst["limit_ns"], text)
 
     def given(self) -> list[str]:
         return [one.name for one in self.system.executors if self.is_given(one) and one.name in self.at]
@@ -463,7 +481,11 @@ class _Judge:
             return UNSEEN, "the threads of this machine are not visible here", None
         if found:
             more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-            return BROKEN, f"{len(found)} threads: {', '.join(found[:_NAMED])}{more}", None
+            return (
+                BROKEN,
+                f"{len(found)} thread{'s' if len(found) > 1 else ''}: {', '.join(found[:_NAMED])}{more}",
+                None,
+            )
         return HELD, "no other thread has a real-time priority", None
 
     def line_was_late(self) -> str:
@@ -492,7 +514,8 @@ class _Judge:
         lines = self.of_lines()
         if lines is None or not self.serial_boards():
             return UNSEEN, "questions of a board are not counted here", None
-        asked = sum(one["signs_of_life"] for one in lines)
+        own = sum(load["runs"] for load in self.loads() if load["asks"])  # which the description has
+        asked = max(0, sum(one["signs_of_life"] for one in lines) - own)
         return (BROKEN if asked else HELD), f"the board asked {asked} times whether the agent is there", None
 
     def machine(self, _: dict[str, int]) -> Verdict:

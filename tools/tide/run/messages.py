@@ -313,19 +313,31 @@ def _numbers(message: Any) -> Iterator[Number]:
             yield Number(leaf.kind, offset)
 
 
+def _shortest(name: str, padded: int) -> int:
+    """rclpy fills messages of one size up to a multiple of 4 bytes, a board does not."""
+    from tide.system.sizes import shortest
+
+    whole, _, part = name.rpartition("_")
+    is_part = part in ("Request", "Response")
+    known = shortest(whole, f"_{part}")[0] if is_part else shortest(name)[0]
+    return known if padded - 4 < known < padded else padded
+
+
 def sample_of(name: str, payload_bytes: int, mark: int | None = None) -> Sample:
     """An instance of the type, of that many bytes or the nearest below. mark: says whose it is, beside its number.
     MessageError: the type is not known, has more bytes, or no room for a mark."""
     message = message_class(name)()
-    least = len(_serialised(message))
+    padded = len(_serialised(message))
+    least = _shortest(name, padded)
     if least > payload_bytes:
         raise MessageError(
             f"a {name} has {least} B at least, payload_bytes is {payload_bytes}",
             f"write payload_bytes = {least} or more",
         )
-    _filled(message, payload_bytes)
+    _filled(message, max(payload_bytes, padded))
     number, *others = [*_numbers(message), Number()]
     body = bytearray(_serialised(message))
+    body = body[:least] if len(body) > payload_bytes else body
     number.written(body, 0)
     if mark is None:
         return Sample(bytes(body), number)

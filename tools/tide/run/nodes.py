@@ -178,31 +178,32 @@ class _Play:
         self.start_ns: int | None = None
         self.timer: Timer | None = None
         self._seen: set[int] = set()
-        self._reserve = Reserve(int(callback["execution_ns"]), int(callback["least_ns"]), callback["sends"] is not None)
-        self._publish: Callable[[int], None] = lambda _: None
-        self._publisher: Publisher | None = None
+        self._reserve = Reserve(int(callback["execution_ns"]), int(callback["least_ns"]), bool(callback["sends"]))
+        self._publish: list[Callable[[int], None]] = []
+        self._publishers: list[tuple[Publisher, int]] = []  # and how many take its messages
         self._subscriptions: list[Subscription[Any]] = []
-        self._numbers: list[Number] = []
+        self._numbers: list[tuple[Number, int]] = []  # and how many instances apart
         self._counts: list[int] = []
         self._arrived: dict[int, set[int]] = {}
         self._lock = threading.Lock()
-        self._readers = 0
-        profile = quality(bool(chain["reliable"]))
-        takes, sends = callback["takes"], callback["sends"]
+        takes = callback["takes"]
         self.client: Client[Any, Any] | None = None
-        self.asks = sends["topic"] if sends is not None and sends.get("part") == "Request" else None
+        asked: dict[str, Any] = next((one for one in callback["sends"] if "part" in one), {})  # a request or a reply
+        self.asks = asked["topic"] if asked.get("part") == "Request" else None
         self.awaits = takes["topic"] if takes is not None and takes.get("part") == "Response" else None
         self.group = group
-        self._sends = sends
+        self._asked = asked
         self.serves = takes if takes is not None and takes.get("part") == "Request" else None
         if self.serves is not None:
-            self._reply = _instance_of(sends)
-        elif sends is not None and self.asks is None:
-            self._publisher = node.create_publisher(message_class(sends["type"]), sends["topic"], profile)
-            self._publish = _numbered(self._publisher, sends)
-            self._readers = int(sends["readers"])
+            self._reply = _instance_of(asked)
+        for one in callback["sends"]:
+            if "part" not in one:
+                kind, profile = message_class(one["type"]), quality(bool(one["reliable"]))
+                publisher = node.create_publisher(kind, one["topic"], profile)
+                self._publish.append(_numbered(publisher, one))
+                self._publishers.append((publisher, int(one["readers"])))
         for place, one in enumerate([] if takes is None else [takes, *callback["joins"]]):
-            self._numbers.append(Number(one["kind"], one["offset"]))
+            self._numbers.append((Number(one["kind"], one["offset"]), int(one["every"])))
             self._counts.append(0)
             if "part" in one:
                 if one["of_host"]:
@@ -211,7 +212,12 @@ class _Play:
             take = partial(self._take_of_host if one["of_host"] else self._take, place)
             self._subscriptions.append(
                 node.create_subscription(
-                    message_class(one["type"]), one["topic"], take, profile, callback_group=group, raw=True
+                    message_class(one["type"]),
+                    one["topic"],
+                    take,
+                    quality(bool(one["reliable"])),
+                    callback_group=group,
+                    raw=True,
                 )
             )
         if takes is None:
@@ -223,7 +229,9 @@ class _Play:
         """The instance that was released last; negative: none."""
         if self.start_ns is None:
             return -1
-        return (now_ns - self.start_ns - int(self.chain["offset_ns"])) // int(self.chain["period_ns"])
+        burst = int(self.chain["burst"])  # of events, which come together
+        since_ns = now_ns - self.start_ns - int(self.chain["offset_ns"])
+        return (since_ns // (burst * int(self.chain["period_ns"])) + 1) * burst - 1
 
     def _expire(self) -> None:
         now_ns = time.monotonic_ns()
@@ -270,28 +278,29 @@ class _Play:
 
     def connect(self, node: Node, taker: _Play) -> None:
         """To the service that it asks; taker: who takes the reply, as long as both are of this executor."""
-        kind = service_class(self._sends["type"])
-        client = self.client = node.create_client(kind, self._sends["topic"], callback_group=taker.group)
-        request = _instance_of(self._sends)
+        kind = service_class(self._asked["type"])
+        client = self.client = node.create_client(kind, self._asked["topic"], callback_group=taker.group)
+        request = _instance_of(self._asked)
 
         def ask(index: int) -> None:
             client.call_async(request(index)).add_done_callback(taker.take_reply)
 
-        self._publish = ask
+        self._publish.append(ask)
 
     def take_reply(self, future: Any) -> None:
         now_ns, cpu_ns = time.monotonic_ns(), self._clock.now_ns()
         self._run(self._index(0, serialize_message(future.result()), now_ns), now_ns, cpu_ns)
 
     def _index(self, place: int, message: bytes, now_ns: int) -> int:
-        number = self._numbers[place]
+        number, every = self._numbers[place]
         if number.kind != "count":
-            return number.instance(message[ENCAPSULATION_BYTES:], self._latest(now_ns))
+            latest = self._latest(now_ns)
+            return number.instance(message[ENCAPSULATION_BYTES:], latest // every) * every if latest >= 0 else -1
         if self.start_ns is None or now_ns < self.start_ns:
             return -1
         with self._lock:
             self._counts[place] += 1
-            return self._counts[place] - 1
+            return (self._counts[place] - 1) * every
 
     def _run(self, index: int, now_ns: int, begun_ns: int | None = None, place: int = 0) -> None:
         """begun_ns: the thread's time at its beginning, if that was before. place: what began it, of several."""
@@ -302,7 +311,8 @@ class _Play:
         before_ns = self._clock.now_ns() - cpu_ns
         self._clock.pass_ns(self._reserve.work_ns(place, before_ns))
         worked_ns = self._clock.now_ns()
-        self._publish(index)
+        for publish in self._publish:
+            publish(index)
         self._reserve.published(self._clock.now_ns() - worked_ns)
         self.runs.append((index, now_ns, time.monotonic_ns(), self._clock.now_ns() - cpu_ns))
 
@@ -318,7 +328,7 @@ class _Play:
 
     def is_matched(self) -> bool:
         """With everybody at the other ends."""
-        if self._publisher is not None and self._publisher.get_subscription_count() < self._readers:
+        if any(publisher.get_subscription_count() < readers for publisher, readers in self._publishers):
             return False
         if self.client is not None and not self.client.service_is_ready():
             return False
@@ -327,11 +337,13 @@ class _Play:
 
 def _numbered(publisher: Publisher, sends: dict[str, Any]) -> Callable[[int], None]:
     number = Number(sends["kind"], sends["offset"])
-    body = Path(sends["file"]).read_bytes()
+    body, every = Path(sends["file"]).read_bytes(), int(sends["every"])
 
     def publish(index: int) -> None:
+        if index % every:
+            return
         message = bytearray(body)
-        number.written(message, index)
+        number.written(message, index // every)
         publisher.publish(_ENCAPSULATION + bytes(message))
 
     return publish
@@ -339,12 +351,12 @@ def _numbered(publisher: Publisher, sends: dict[str, Any]) -> Callable[[int], No
 
 def _instance_of(sends: dict[str, Any]) -> Callable[[int], Any]:
     number = Number(sends["kind"], sends["offset"])
-    body = Path(sends["file"]).read_bytes()
+    body, every = Path(sends["file"]).read_bytes(), int(sends["every"])
     kind = message_class(f"{sends['type']}_{sends['part']}")
 
     def made(index: int) -> Any:
         message = bytearray(body)
-        number.written(message, index)
+        number.written(message, index // every)
         return deserialize_message(_ENCAPSULATION + bytes(message), kind)
 
     return made

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 from tide.run.messages import MessageError, Number, Sample, sample_of
 from tide.system.levels import levels
-from tide.system.model import Callback, Chain, Publication, System, nanoseconds
+from tide.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
 from tide.system.places import Executor, Line, UdpLink
 from tide.system.servers import servers_of
 from tide.system.variants import PlanError
@@ -23,9 +24,13 @@ FIRST_KEY = 0x7D000001  # of the boards that are played
 WARM_UP_INSTANCES = 3
 _MARGIN_INSTANCES = 16
 COUNTED = Number("count")  # of a message that somebody else makes: the instance is its place among all
+NEWEST = Number()  # of such a message on a condition: whatever instance is the latest
 BOARD_CHAINS = 32  # PLAN_CHAINS of sim/workloads/three_chains/plan.h, and so on
 BOARD_CALLBACKS = 64
 BOARD_JOINS = 32
+BOARD_SENDS = 96
+BOARD_EVENTS = 8
+BOARD_LOADS = 16
 BOARD_PAYLOAD_BYTES = 40_000
 BOARD_MTU_BYTES = 4096
 
@@ -50,12 +55,58 @@ def is_played(system: System, chain: Chain) -> bool:
 
 def length_ns(system: System, periods: int) -> int:
     """From the first release to the end of the last period."""
-    return periods * max(system.timer_of(chain).period_ns for chain in system.chains)
+    return periods * max(chain.period_ns for chain in system.chains)
+
+
+# Instances have the numbers of their timer's expiries, or of the events, from 0 on.
 
 
 def instances_of(system: System, chain: Chain, periods: int) -> int:
-    """Those of the warm-up among them."""
+    """Of its timer, those of the warm-up among them."""
     return length_ns(system, periods) // system.timer_of(chain).period_ns + WARM_UP_INSTANCES
+
+
+def step_of(system: System, chain: Chain) -> int:
+    """Of so many instances of its timer one reaches the chain: it may begin with a message of each nth run. One on a
+    condition is played as often as its distance permits."""
+    path = system.path(chain)
+    return _step(system, chain, pairwise(path))
+
+
+def _step(system: System, chain: Chain, pairs: Iterable[tuple[Callback, Callback]]) -> int:
+    step, timer_ns = 1, system.timer_of(chain).period_ns
+    for before, after in pairs:
+        sent = before.sends_to(after)
+        if isinstance(sent, Publication):
+            step *= _every(sent, step * timer_ns)
+    return step
+
+
+def every_of(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> int:
+    """Instances of the timer from one such message to the next. chain: of the callback that makes it."""
+    path = system.path(chain)[: 1 + next(n for n, one in enumerate(system.path(chain)) if one is made_by)]
+    step = _step(system, chain, pairwise(path))
+    return step * _every(sent, step * system.timer_of(chain).period_ns) if isinstance(sent, Publication) else step
+
+
+def _every(sent: Publication, period_ns: int) -> int:
+    """Runs of a callback with that period from one message to the next."""
+    return -(-sent.period_ns(period_ns) // period_ns)
+
+
+def counted_of(system: System, chain: Chain, periods: int) -> range:
+    """The numbers of its instances behind the warm-up."""
+    step = step_of(system, chain)
+    return range(-(-WARM_UP_INSTANCES // step) * step, instances_of(system, chain, periods), step)
+
+
+def apart_ns(system: System, chain: Chain) -> int:
+    """Time in which as many instances are released as come at once."""
+    return chain.period_ns * system.timer_of(chain).burst
+
+
+def timing_of(timer: Chain) -> Timing:
+    return Timing(timer.period_ns, timer.offset_ns, timer.burst)
 
 
 def limit_ns(system: System, callback: Callback) -> int:
@@ -84,8 +135,6 @@ def link_of(system: System, board: Executor) -> Line | UdpLink:
     link = system.link_of_board(board)
     if link is None:
         raise PlanError(f"board '{board.name}' has no link; name one by link = \"...\"")
-    if link.kind == "tcp":
-        raise PlanError(f"link '{link.name}' is TCP, over which a run reaches no board; use udp for the run")
     if is_given(board):
         return link
     if link.mtu_bytes > BOARD_MTU_BYTES:
@@ -107,7 +156,9 @@ def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Ca
                     seen.add(key)
                     sent = callback.sends_to(after)
                     one_of_it = [] if sent is None else [(sent, after)]
-                    untaken = [(one, None) for one in callback.publishes if id(one) not in taken and one is not sent]
+                    is_own = any(callback is one for one in chain.callbacks)
+                    rest = callback.publishes if is_own else ()
+                    untaken = [(one, None) for one in rest if id(one) not in taken and one is not sent]
                     for publication, reader in (*one_of_it, *untaken):
                         assert isinstance(publication, Publication)
                         yield chain, callback, publication, reader
@@ -259,15 +310,18 @@ class ServicePart:
 
 @dataclass(frozen=True)
 class Message:
-    """What a callback takes or sends, and an instance of it."""
+    """What a callback takes or sends, and an instance of it. every: how many instances of its timer apart."""
 
     publication: Publication | ServicePart
     sample: Sample
+    reliable: bool
+    every: int = 1
 
     @property
     def words(self) -> str:
-        number = self.sample.number
-        return f"{self.publication.topic} {self.publication.type} {number.kind} {number.offset}"
+        number, reliability = self.sample.number, "reliable" if self.reliable else "best_effort"
+        told = (self.publication.topic, self.publication.type, number.kind, number.offset, self.every, reliability)
+        return " ".join(map(str, told))
 
     @property
     def mark_words(self) -> str:
@@ -304,10 +358,10 @@ def _mark_of(system: System, asks: Callback) -> int | None:
     return next(number for number, one in enumerate(askers) if one is asks)
 
 
-def _message(system: System, made_by: Callback) -> Message:
-    sent = made_by.sends
-    assert sent is not None  # the loader has checked it
+def _message(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> Message:
+    """chain: of the callback that makes it."""
     publication: Publication | ServicePart
+    every = every_of(system, chain, made_by, sent)
     if isinstance(sent, Publication):
         publication, name = sent, sent.type
     else:
@@ -319,8 +373,9 @@ def _message(system: System, made_by: Callback) -> Message:
         kind = "topic" if made_by.publishes else "service"
         raise PlanError(f"{kind} '{publication.topic}': {error}") from None
     if is_given(system.executor(made_by.executor)):
-        sample = Sample(sample.body, COUNTED)
-    return Message(publication, sample)
+        on_condition = isinstance(sent, Publication) and sent.distance_ms is not None
+        sample, every = Sample(sample.body, NEWEST if on_condition else COUNTED), 1 if on_condition else every
+    return Message(publication, sample, system.reliability_of(chain, sent) == "reliable", every)
 
 
 # ---- what each executor plays ----
@@ -336,7 +391,7 @@ class BoardCallback:
     least_ns: int
     limit_ns: int
     takes: Message | None
-    sends: Message | None
+    sends: tuple[Message, ...]  # publications, or one request or reply
     joins: tuple[Message, ...] = ()
     group: str | None = None
 
@@ -359,6 +414,7 @@ class BoardChain:
     period_ns: int
     offset_ns: int
     instances: int
+    burst: int  # 0: a timer begins it
     reliability: str
     callbacks: tuple[BoardCallback, ...]
 
@@ -376,24 +432,40 @@ def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain
         if not is_played(system, chain):
             count = 2 * count + _MARGIN_INSTANCES  # who begins it keeps time of its own
         times = timer.period_ns, timer.offset_ns
-        found.append(BoardChain(chain.name, known.get(chain.name, 0), *times, count, chain.reliability, own))
+        burst = timer.burst if timer.begins_with_event else 0
+        found.append(BoardChain(chain.name, known.get(chain.name, 0), *times, count, burst, chain.reliability, own))
     return found
 
 
 def _planned(system: System, chain: Chain, callback: Callback) -> BoardCallback:
     path = system.path(chain)
     position = next(n for n, one in enumerate(path) if one is callback)
-    joins = system.inputs(chain)[1:] if callback is chain.callbacks[0] else ()
+    begins = callback is chain.callbacks[0]
+    inputs = system.inputs(chain) if begins else (path[position - 1],)
+    takes = tuple(_taken(system, one, callback) for one in inputs)
+    asked = callback.requests or callback.replies
+    sent = (*callback.publishes, *(() if asked is None else (asked,)))
     return BoardCallback(
         callback.name,
         callback.execution_ns,
         callback.least_ns,
         limit_ns(system, callback),
-        None if position == 0 else _message(system, path[position - 1]),
-        None if callback.sends is None else _message(system, callback),
-        tuple(_message(system, one) for one in joins),
+        next(iter(takes), None),
+        tuple(_message(system, chain, callback, one) for one in sent),
+        takes[1:],
         callback.group,
     )
+
+
+def _taken(system: System, before: Callback, callback: Callback) -> Message:
+    sent = before.sends_to(callback)
+    assert sent is not None  # the loader has checked it
+    return _message(system, maker_of(system, before), before, sent)
+
+
+def maker_of(system: System, callback: Callback) -> Chain:
+    """The chain that has this callback of its own."""
+    return next(chain for chain in system.chains if any(one is callback for one in chain.callbacks))
 
 
 def require_board(executor: Executor, chains: list[BoardChain]) -> None:
@@ -410,7 +482,13 @@ def require_board(executor: Executor, chains: list[BoardChain]) -> None:
             f"board '{executor.name}' joins {len(joins)} further messages; one that is played joins at most "
             f"{BOARD_JOINS}"
         )
-    messages = [one for callback in callbacks for one in (callback.takes, callback.sends) if one is not None]
+    sends = [one for callback in callbacks for one in callback.sends]
+    events = sum(chain.burst > 0 and chain.callbacks[0].takes is None for chain in chains)
+    counts = ((len(sends), BOARD_SENDS, "messages"), (events, BOARD_EVENTS, "events"))
+    for count, most, what in (*counts, (len(executor.loads), BOARD_LOADS, "loads")):
+        if count > most:
+            raise PlanError(f"board '{executor.name}' has {count} {what}; one that is played has at most {most}")
+    messages = [*sends, *(one.takes for one in callbacks if one.takes is not None)]
     for publication in (one.publication for one in (*messages, *joins)):
         if publication.payload_bytes > BOARD_PAYLOAD_BYTES:
             raise PlanError(
@@ -419,39 +497,41 @@ def require_board(executor: Executor, chains: list[BoardChain]) -> None:
             )
 
 
-def write_board_plan(chains: Iterable[BoardChain], path: Path) -> None:
+def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: Path) -> None:
     """With the messages that it names in files beside it."""
-    lines = [
-        "# chain NAME LEVEL PERIOD_NS OFFSET_NS INSTANCES RELIABILITY",
-        "# callback NAME EXECUTION_NS LEAST_NS LIMIT_NS IN OUT [MARK OFFSET VALUE], IN and OUT each - or TOPIC TYPE "
-        "NUMBER OFFSET FILE; join IN",
-    ]
+    lines = ["# as sim/workloads/three_chains/plan.h says"]
     count = 0
+
+    def sent(message: Message) -> str:
+        nonlocal count
+        file = f"{path.stem}_{count}.cdr"
+        count += 1
+        (path.parent / file).write_bytes(message.sample.body)
+        return f"{message.words} {file}"
+
     for chain in chains:
-        fields = (chain.name, chain.level, chain.period_ns, chain.offset_ns, chain.instances, chain.reliability)
-        lines.append("chain " + " ".join(map(str, fields)))
+        times = chain.period_ns, chain.offset_ns, chain.instances, chain.burst
+        lines.append(" ".join(map(str, ("chain", chain.name, chain.level, *times, chain.reliability))))
         for one in chain.callbacks:
             taken = "-" if one.takes is None else f"{one.takes.words} -"
-            sent = "-"
-            if one.sends is not None:
-                file = f"{path.stem}_{count}.cdr"
-                count += 1
-                (path.parent / file).write_bytes(one.sends.sample.body)
-                sent = f"{one.sends.words} {file}"
+            asked = next((sent(each) for each in one.sends if isinstance(each.publication, ServicePart)), "-")
             marked = "" if one.takes is None else one.takes.mark_words
-            times = f"{one.execution_ns} {one.least_ns} {one.limit_ns}"
-            lines.append(f"callback {one.name} {times} {taken} {sent}{marked}")
+            times_ns = f"{one.execution_ns} {one.least_ns} {one.limit_ns}"
+            lines.append(f"callback {one.name} {times_ns} {taken} {asked}{marked}")
             lines += [f"join {joined.words} -" for joined in one.joins]
+            lines += [f"send {sent(each)}" for each in one.sends if isinstance(each.publication, Publication)]
+    for load in executor.loads:
+        flags = f"{int(load.masks_interrupts)} {int(load.agent_bytes > 0)}"
+        lines.append(f"load {load.name} {load.execution_ns} {load.period_ns} {flags}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: Path) -> dict[str, Any]:
     """What tide.run.nodes reads; messages go into files."""
-    owners = {id(one): (chain.name, one.name) for chain in system.chains for one in chain.callbacks}
-    readers: dict[tuple[str, str], int] = {}  # of topics; the observer's is one, where it listens
-    for chain, maker, _, reader in topics_of(system):
+    readers: dict[str, int] = {}  # by topic; the observer's is one, where it listens
+    for chain, _, sent, reader in topics_of(system):
         count = (reader is not None) + (not is_played(system, chain))
-        readers[owners[id(maker)]] = max(readers.get(owners[id(maker)], 0), count)
+        readers[sent.topic] = max(readers.get(sent.topic, 0), count)
     of_hosts: set[tuple[str, str | None]] = set()  # topics and parts of services whose messages come from there
     for one in (one for chain in system.chains for one in chain.callbacks if system.where(one) == "host"):
         of_hosts |= {(each.topic.lstrip("/"), None) for each in one.publishes}
@@ -463,7 +543,8 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
     def described(message: Message) -> dict[str, Any]:
         sample, publication = message.sample, message.publication
         told: dict[str, Any] = {"topic": publication.topic, "type": publication.type}
-        told |= {"kind": sample.number.kind, "offset": sample.number.offset}
+        told |= {"kind": sample.number.kind, "offset": sample.number.offset, "every": message.every}
+        told["reliable"] = message.reliable
         if isinstance(publication, ServicePart):
             told["part"] = publication.part
         if sample.mark.kind != "none":
@@ -475,10 +556,11 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
         told = described(message)
         return told | {"of_host": (told["topic"].lstrip("/"), told.get("part")) in of_hosts}
 
-    def sent(message: Message, owner: tuple[str, str]) -> dict[str, Any]:
-        file = out / f"{executor.name}_{'_'.join(owner)}.cdr"
-        file.write_bytes(message.sample.body)
-        return described(message) | {"file": str(file), "readers": readers.get(owner, 0)}
+    def sent_by(chain: BoardChain, callback: BoardCallback) -> Iterator[dict[str, Any]]:
+        for number, message in enumerate(callback.sends):
+            file = out / f"{executor.name}_{chain.name}_{callback.name}_{number}.cdr"
+            file.write_bytes(message.sample.body)
+            yield described(message) | {"file": str(file), "readers": readers.get(message.publication.topic, 0)}
 
     every = [
         {
@@ -486,7 +568,7 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
             "period_ns": chain.period_ns,
             "offset_ns": chain.offset_ns,
             "instances": chain.instances,
-            "reliable": chain.reliability == "reliable",
+            "burst": max(chain.burst, 1),
             "callbacks": [
                 {
                     "name": one.name,
@@ -494,7 +576,7 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
                     "least_ns": one.least_ns,
                     "takes": None if one.takes is None else taken(one.takes),
                     "joins": [taken(joined) for joined in one.joins],
-                    "sends": None if one.sends is None else sent(one.sends, (chain.name, one.name)),
+                    "sends": list(sent_by(chain, one)),
                     "group": one.group,
                 }
                 for one in chain.callbacks
@@ -531,5 +613,5 @@ def traces_of(
         for name, plan in hosts.items()
     )
     timers = {chain.name: system.timer_of(chain) for chain in system.chains}
-    timings = {name: Timing(timer.period_ns, timer.offset_ns) for name, timer in timers.items()}
+    timings = {name: timing_of(timer) for name, timer in timers.items()}
     return Traces(start_ns, AGENT_TRACE if keys else None, tuple(traced), nodes, timings)

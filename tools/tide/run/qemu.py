@@ -280,7 +280,11 @@ def run_live(system: System, settings: Settings, out: Path) -> Exchange:
         nodes.wait_event("created", START_LIMIT_S)
         board, line = start_board(children, out)
         children.start(
-            "tide-agent", [agent_binary, "--serial", line, *agent_options(link)], out / "agent.log", None, environment
+            "tide-agent",
+            [agent_binary, "--serial", line, *agent_options(link, link.rate)],
+            out / "agent.log",
+            None,
+            environment,
         )
         deadline = time.monotonic() + 4 * START_LIMIT_S + 20 * longest_ns / 1e9 * settings.periods
         exchange = Exchange()

@@ -27,6 +27,7 @@ from tide.run import evidence
 from tide.run.judge import bounded
 from tide.run.plan import (
     WARM_UP_INSTANCES,
+    apart_ns,
     chains_on_the_line,
     is_given,
     is_played,
@@ -129,7 +130,7 @@ def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
     to their end, and which chains that concerns."""
     played = [one for one in chains if is_played(system, system.chain(one.name))]
     shares = [
-        (latency_ns / system.timer_of(system.chain(one.name)).period_ns, one.name)
+        (latency_ns / apart_ns(system, system.chain(one.name)), one.name)
         for one in played
         for latency_ns in one.latencies_ns
     ]
@@ -344,11 +345,10 @@ def details(system: System, outcome: Outcome) -> list[str]:
     for one in outcome.seen:
         if one.part:
             lines.append(f"chain '{one.chain}': from {one.part}, matched by the times of its messages")
-        period_ns = system.timer_of(system.chain(one.chain)).period_ns
         for rate in one.rates:
             lines.append(
                 f"topic {rate.topic}: {rate.count} messages, every {_ms(rate.mean_ns)} ms, {_ms(rate.longest_ns)} ms "
-                f"at most; described: {_ms(period_ns)} ms"
+                f"at most; described: {_ms(rate.described_ns)} ms"
             )
     return lines
 

@@ -109,8 +109,8 @@ def ros_environment(domain: int) -> dict[str, str]:
     return {"ROS_DOMAIN_ID": str(domain), "ROS_LOCALHOST_ONLY": "1"}
 
 
-def agent_options(link: Line) -> list[str]:
-    return ["--baud", str(link.device_baud), "--heartbeat-delay", str(link.agent_heartbeat_ms)]
+def agent_options(link: Line, baud: int) -> list[str]:
+    return ["--baud", str(baud), "--heartbeat-delay", str(link.agent_heartbeat_ms)]
 
 
 def client_options(system: System, board: Executor, link: Line | UdpLink) -> list[str]:
@@ -188,12 +188,16 @@ class Robot:
         self.lines: dict[str, Child] = {}
         self.devices: dict[str, str] = {}  # of boards, their own ends
         self.agent: Child | None = None
-        self.ports: dict[str, int] = {}  # by UDP link
+        self.ports: dict[str, int] = {}  # by network
         self.players: dict[str, Child] = {}
 
     def _has_line(self, board: Executor) -> bool:
         """True if it is emulated here."""
         return isinstance(self.links[board.name], Line) and not (board.image or board.attach)
+
+    def _baud(self, board: Executor, link: Line) -> int:
+        """Both ends of an emulated line keep to its rate, also where that of the real device means nothing (USB)."""
+        return link.rate if self._has_line(board) else link.device_baud
 
     # ---- the run ----
 
@@ -255,12 +259,13 @@ class Robot:
         for number, board in enumerate(self.boards):
             link = self.links[board.name]
             if isinstance(link, Line):
-                words += ["--serial", self._agent_end(children, board, link, number), *agent_options(link)]
+                words += ["--serial", self._agent_end(children, board, link, number)]
+                words += agent_options(link, self._baud(board, link))
             elif link not in networks:
                 networks.append(link)
         for link in networks:  # known to others by the description, else any that is free
             users = [one for one in self.boards if self.links[one.name] == link]
-            words += ["--udp", str(link.port if any(map(is_given, users)) else 0)]
+            words += [f"--{link.kind}", str(link.port if any(map(is_given, users)) else 0)]
         if any(one.attach is not None and one.attach.isdecimal() for one in self.boards):
             words += ["--bind", "0.0.0.0"]
         if any(map(is_given, self.boards)):
@@ -270,8 +275,10 @@ class Robot:
         command = [self.binaries["tide-agent"], *words, "--json-stats", "--trace", str(self.out / AGENT_TRACE)]
         agent = self._start(children, "tide-agent", command, "agent.log")
         ready = agent.wait_line(lambda line: line.startswith("ready"), START_LIMIT_S, "ready")
-        ports = [int(port) for port in re.findall(r"udp \S*?:(\d+)", ready)]
-        self.ports = {link.name: port for link, port in zip(networks, ports, strict=True)}
+        for kind in ("udp", "tcp"):
+            own = [link.name for link in networks if link.kind == kind]
+            ports = [int(port) for port in re.findall(rf"{kind} \S*?:(\d+)", ready)]
+            self.ports |= dict(zip(own, ports, strict=True))
         self.agent = agent
 
     def _start(self, children: Children, name: str, command: list[str], log: str) -> Child:
@@ -348,20 +355,20 @@ class Robot:
         if board.command is not None:
             values = {"domain": str(self.settings.domain)}
             values["device"] = self.devices.get(board.name, "")
-            values["baud"] = str(link.device_baud) if isinstance(link, Line) else ""
+            values["baud"] = str(self._baud(board, link)) if isinstance(link, Line) else ""
             values["port"] = str(self.ports.get(link.name, ""))
             start_command(children, board, self.folder, log, values, self.environment)
         if is_given(board):
             return
         plan = self.out / f"{board.name}_plan.txt"
-        write_board_plan(self.plans[board.name], plan)
+        write_board_plan(board, self.plans[board.name], plan)
         words = [self.binaries["chain_client"], "--plan", str(plan), "--domain", str(self.settings.domain)]
         words += ["--key", str(FIRST_KEY + number), "--wait-for-start", "--mtu", str(link.mtu_bytes)]
         words += ["--trace", str(self.out / f"{board.name}.trace")]
         if isinstance(link, Line):
-            words += ["--device", self.devices[board.name], "--baud", str(link.device_baud)]
+            words += ["--device", self.devices[board.name], "--baud", str(self._baud(board, link))]
         else:
-            words += ["--udp", str(self.ports[link.name])]
+            words += [f"--{link.kind}", str(self.ports[link.name])]
         words += client_options(self.system, board, link)
         if self.settings.waits and may_wait(board):
             words.append("--wait")

@@ -16,7 +16,18 @@ from tide.analysis.result import Bounds
 from tide.play.paths import Instance, Played
 from tide.programs.pauses import Span, pauses_of
 from tide.report.verdict import not_published, unanswered
-from tide.run.plan import WARM_UP_INSTANCES, instances_of, is_given, is_played, limit_ns, topics_of
+from tide.run.plan import (
+    WARM_UP_INSTANCES,
+    apart_ns,
+    counted_of,
+    instances_of,
+    is_given,
+    is_played,
+    limit_ns,
+    step_of,
+    timing_of,
+    topics_of,
+)
 from tide.run.robot import Recorded
 from tide.system.model import Callback, Chain, Publication, System
 
@@ -50,6 +61,7 @@ class Rate:
     count: int
     mean_ns: int | None
     longest_ns: int | None
+    described_ns: int
 
 
 @dataclass
@@ -90,15 +102,14 @@ def owner_of(system: System, chain: Chain, callback: Callback) -> str:
 
 
 def release_ns_of(system: System, chain: Chain, recorded: Recorded, index: int) -> int:
-    timer = system.timer_of(chain)
-    return recorded.start_ns + timer.offset_ns + index * timer.period_ns
+    return recorded.start_ns + timing_of(system.timer_of(chain)).release_ns(index)
 
 
 def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
     path = system.path(chain)
     runs = [recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in path]
     seen = Seen(chain.name)
-    counted = range(WARM_UP_INSTANCES, instances_of(system, chain, periods))
+    counted = counted_of(system, chain, periods)
     done: list[tuple[int, list[tuple[int, int, int]]]] = []
     for index in counted:
         if all(index in one for one in runs):
@@ -141,11 +152,8 @@ def _legs(
 ) -> list[Leg]:
     legs = [Leg(chain.name, f"release to {path[0].name}", max(times[0][0] - at_ns for at_ns, times in done))]
     for number, callback in enumerate(path):
-        executor = system.executor(callback.executor)
-        made_ms = executor.submit_ms if callback.sends else 0
-        limit_ns = int((callback.execution_ms + made_ms + executor.dispatch_ms) * 1_000_000)
         spent_ns = max(times[number][2] for _, times in done)
-        legs.append(Leg(chain.name, f"{callback.name}, execution", spent_ns, limit_ns))
+        legs.append(Leg(chain.name, f"{callback.name}, execution", spent_ns, limit_ns(system, callback)))
         if number + 1 < len(path):
             most_ns = max(times[number + 1][0] - times[number][1] for _, times in done)
             legs.append(Leg(chain.name, f"{callback.name} to {path[number + 1].name}", max(0, most_ns)))
@@ -194,7 +202,8 @@ def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
     owner = owner_of(system, chain, first)
     unfinished = {index for name, index in recorded.unfinished if name == owner}
     begun = recorded.runs.get((owner, first.name), {}).keys() | unfinished
-    return [release_ns_of(system, chain, recorded, index) for index in sorted(begun)]
+    step = step_of(system, chain)
+    return [release_ns_of(system, chain, recorded, index) for index in sorted(begun) if index % step == 0]
 
 
 def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
@@ -243,18 +252,19 @@ def _ways(points: list[_Point]) -> list[list[int]]:
     return list(ways.values())
 
 
-def _rate(topic: str, recorded: Recorded) -> Rate:
-    times_ns = [at_ns for at_ns in recorded.topics.get(topic, []) if at_ns >= recorded.start_ns]
+def _rate(sent: Publication, chain: Chain, recorded: Recorded) -> Rate:
+    """chain: of the callback that publishes it."""
+    times_ns = [at_ns for at_ns in recorded.topics.get(sent.topic, []) if at_ns >= recorded.start_ns]
     gaps = [after - before for before, after in pairwise(times_ns)]
     mean_ns = (times_ns[-1] - times_ns[0]) // len(gaps) if gaps else None
-    return Rate(topic, len(times_ns), mean_ns, max(gaps, default=None))
+    return Rate(sent.topic, len(times_ns), mean_ns, max(gaps, default=None), sent.period_ns(chain.period_ns))
 
 
 def _account(
     system: System, chain: Chain, recorded: Recorded, periods: int, ways: list[list[int]], seen: Seen
 ) -> list[list[int]]:
     """The longest path from each counted release; a release without a path is lost."""
-    counted = range(WARM_UP_INSTANCES, instances_of(system, chain, periods))
+    counted = counted_of(system, chain, periods)
     planned = {release_ns_of(system, chain, recorded, index) for index in counted}
     longest = {way[0]: way for way in ways if way[0] in planned}
     owner = owner_of(system, chain, system.path(chain)[0])
@@ -266,7 +276,7 @@ def _account(
 def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
     seen = Seen(chain.name)
     seen.rates = [
-        _rate(each.topic, recorded)
+        _rate(each, system.chain(owner_of(system, chain, one)), recorded)
         for one in system.path(chain)
         for each in one.publishes
         if is_given(system.executor(one.executor))
@@ -302,7 +312,7 @@ def _count(
     timer = system.timer_of(chain)
     first, last = points[0], points[-1]
     until_ns = recorded.end_ns
-    if recorded.seen_until_ns < until_ns - timer.period_ns:
+    if recorded.seen_until_ns < until_ns - chain.period_ns:
         until_ns = recorded.seen_until_ns
         seconds = max(0, until_ns - recorded.start_ns) / 1e9, (recorded.end_ns - recorded.start_ns) / 1e9
         seen.doubt = f"the observer fell behind: it saw {seconds[0]:.1f} s of {seconds[1]:.1f} s"
@@ -315,8 +325,10 @@ def _count(
     if first.name != _RELEASE and until_ns:
         if timer.begins_with_event:
             seen.doubt = seen.doubt or "how many events came is not known"
+        elif topic := system.condition_of(chain):
+            seen.doubt = seen.doubt or f"how often the condition of {topic} held is not known"
         else:
-            seen.skipped = not_published(starts, timer.period_ns, recorded.start_ns, until_ns, first.missed_count)
+            seen.skipped = not_published(starts, chain.period_ns, recorded.start_ns, until_ns, first.missed_count)
         if last is not first:
             late = sum(way[-1] - way[0] > chain.deadline_ns for way in ways if way[0] in kept)
             missing = unanswered(counted, last.times_ns, chain.deadline_ns, until_ns)
@@ -393,7 +405,7 @@ def paths_of(system: System, recorded: Recorded, periods: int) -> list[SeenPath]
         if not all(is_played(system, chain) for chain in chains):
             continue
         instances = [_instances(system, chain, recorded, periods) for chain in chains]
-        played = Played(instances, [system.timer_of(chain).period_ns for chain in chains])
+        played = Played(instances, [chain.period_ns for chain in chains])
         for what, seen in (("reaction", played.reaction()), ("age", played.age())):
             found.append(SeenPath(path.name, what, seen.worst_ns if seen.samples else None, seen.samples))
     return found
@@ -405,7 +417,7 @@ def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -
     first, last = (recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in (path[0], path[-1]))
     return [
         Instance(release_ns_of(system, chain, recorded, index), first[index][0], last[index][1])
-        for index in range(instances_of(system, chain, periods))
+        for index in range(0, instances_of(system, chain, periods), step_of(system, chain))
         if index in first and index in last
     ]
 
@@ -470,11 +482,11 @@ def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int) -
     runs = [(one, recorded.runs.get((owner_of(system, chain, one), one.name), {})) for one in path]
     executors = [system.executor(one.executor) for one in path]
     shared = frozenset({one.name for one in executors} | {f"link {one.link}" for one in executors if one.link})
-    period_ns = system.timer_of(chain).period_ns
+    period_ns = apart_ns(system, chain)
     names = {owner_of(system, chain, one) for one in path}
     slow = {one.index for one in recorded.handed if one.is_slow and one.chain in names}
     found = []
-    for index in range(instances_of(system, chain, periods)):
+    for index in range(0, instances_of(system, chain, periods), step_of(system, chain)):
         release_ns = release_ns_of(system, chain, recorded, index)
         seen = [(one, of[index]) for one, of in runs if index in of]
         is_whole = len(seen) == len(path)

@@ -959,23 +959,17 @@ def _percent(load: Fraction) -> str:
 
 def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:
     """Descriptions that the programs for boards and nodes cannot play yet. given: executors in a run that are programs
-    of the user; None: for the simulator, which plays loads, and several topics if there is a board."""
+    of the user; None: for the simulator."""
     for index, executor in enumerate(system.executors):
         if executor.board is not None:
             what = f"'{executor.name}' is a core of board '{executor.board}', which has bounds and is not played yet"
             yield Finding(("executors", index, "board"), what, "use tide check")
-        if executor.loads and given is not None and executor.name not in given:
-            what = f"board '{executor.name}' has loads beside its callbacks, which tide run does not play yet"
-            yield Finding(("executors", index, "loads"), what, "use tide simulate, or a program of your own")
     for path, callback in _callbacks(system, lambda one: one.kind == "event" and one.executor not in (given or ())):
         if system.where(callback) == "host" and not system.boards():
             what = f"'{callback.name}' is an event on the host, which is played only beside a board yet"
             yield Finding((*path, "kind"), what, "use tide check, or make it a timer")
-    if given is None and system.boards():
+    if given is not None or system.boards():
         return
-    for path, callback in _callbacks(system, lambda one: one.publishes_apart and one.executor not in (given or ())):
-        yield Finding(
-            (*path, "publishes"),
-            f"'{callback.name}' publishes several topics, or not at each run, which has bounds and is not played yet",
-            "use tide check, or give its executor a program of your own for tide run",
-        )
+    for path, callback in _callbacks(system, lambda one: one.publishes_apart):
+        what = f"'{callback.name}' publishes several topics, or not at each run, which is simulated beside a board only"
+        yield Finding((*path, "publishes"), what, "use tide check or tide run")

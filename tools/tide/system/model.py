@@ -518,6 +518,12 @@ class System(_Entry):
         sent = [before.sends_to(after) for way in self.ways(chain) for before, after in pairwise(way)]
         return next((one.topic for one in sent if isinstance(one, Publication) and one.distance_ms is not None), "")
 
+    def reliability_of(self, chain: Chain, sent: Publication | Request | Reply) -> Reliability:
+        """Of a message: its own, otherwise that of the chain that takes it, or of its callback's chain if none does."""
+        if isinstance(sent, Publication) and sent.reliability is not None:
+            return sent.reliability
+        return next((one.reliability for one in self.taken().get(id(sent), ())), chain.reliability)
+
     def taken(self) -> dict[int, list[Chain]]:
         """The chains that a publication starts or continues, by the identity of the publication."""
         found: dict[int, list[Chain]] = {}

@@ -106,8 +106,15 @@ class TracedGiven:
 
 @dataclass(frozen=True)
 class Timing:
+    """burst: events that come together."""
+
     period_ns: int
     offset_ns: int
+    burst: int = 1
+
+    def release_ns(self, index: int) -> int:
+        """From the first release of all."""
+        return self.offset_ns + index // self.burst * self.burst * self.period_ns
 
 
 @dataclass(frozen=True)

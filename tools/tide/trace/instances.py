@@ -247,7 +247,7 @@ def read_run(path: Path) -> tuple[list[Step], list[str]]:
     for one in found:
         chain, index = one.instance
         timing = traces.chains.get(chain)
-        release_ns = one.start_ns if timing is None else traces.start_ns + timing.offset_ns + index * timing.period_ns
+        release_ns = one.start_ns if timing is None else traces.start_ns + timing.release_ns(index)
         played.append(Step(chain, index, one.start_ns, one.end_ns, one.place, one.what, release_ns))
     given = []
     for each in traces.given:
