@@ -27,6 +27,8 @@ from tide.run.plan import (
     plan_of,
     require_board,
     timing_of,
+    unplayable,
+    with_stand_ins,
 )
 from tide.run.robot import Recorded, Robot
 from tide.run.seen import seen_of
@@ -139,6 +141,22 @@ def test_what_the_user_gives_counts_its_messages() -> None:
     }
     assert taken["encoders"] is None
     assert taken["motors"] is not None and taken["motors"].sample.number == COUNTED
+
+
+def test_types_that_are_not_installed_are_played_by_others_of_their_size() -> None:
+    """As long as nobody but tide reads them; each message that cannot be made is an entry of the description."""
+    system = load(ROOT / "examples/systems/robots/fishbot.toml")
+    found, names = with_stand_ins(system)
+    assert names == ["fishbot_interfaces/srv/FishBotConfig"] and not list(unplayable(found))
+    for before, after in zip(system.chains, found.chains, strict=True):
+        for one, other in zip(before.callbacks, after.callbacks, strict=True):
+            assert (one.sent_bytes, one.name) == (other.sent_bytes, other.name)
+    refused = list(unplayable(system))
+    assert [(one.path[-1], one.path[0]) for one in refused] == [("requests", "chains"), ("replies", "chains")]
+    assert all("fishbot_interfaces" in one.what and one.remedy for one in refused)
+    text = (ROOT / "examples/systems/robots/fishbot.toml").read_text(encoding="utf-8")
+    given = parse(text.replace('name = "teleop"\n', 'name = "teleop"\ncommand = "node"\n'))
+    assert with_stand_ins(given) == (given, [])
 
 
 def test_a_board_takes_only_so_much() -> None:

@@ -23,9 +23,9 @@ from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.programs.simulator import SimulationError
 from tide.report.verdict import MET, NO_ANSWER
 from tide.run.machine import describe
-from tide.run.plan import Variant, is_comparison, is_given, require_comparison
+from tide.run.plan import Variant, is_comparison, is_given, require_comparison, unplayable, with_stand_ins
 from tide.run.robot import START_LIMIT_S, Settings
-from tide.system.load import load, require_played
+from tide.system.load import SystemFileError, load, problem_lines, require_played
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide.terminal.style import print_whole, print_wrapped
 
@@ -200,6 +200,9 @@ def run(
     """
     system = load(file)
     require_played(file, system, [one.name for one in system.executors if is_given(one)])
+    system, stand_ins = with_stand_ins(system)
+    if problems := [(one.path, one.what, one.remedy) for one in unplayable(system)]:
+        raise SystemFileError(problem_lines(file, problems))
     waits = execution is ExecutionChoice.wait
     settings = Settings(
         periods, seed, line_loss, ros_domain(domain), start_limit_s=start_limit_s, details=details, waits=waits
@@ -224,6 +227,9 @@ def run(
         every = ExecutorChoice.both if counts is not None else ExecutorChoice.every
         chosen = every if executor in (None, ExecutorChoice.every) else executor
         variants = _variants(chosen, send or SendChoice.stock)
+        for name in stand_ins:
+            line = f"{name} is not installed here: another type of the same size is played"
+            print_wrapped(console, line, rest="  ")
         run = _Run(system, settings, file.resolve().parent)
         status = MET
         with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:

@@ -12,7 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from tide.run.messages import MessageError, Number, Sample, sample_of
+from tide.run.messages import MessageError, Number, Sample, message_class, sample_of, service_class
+from tide.system.finding import Finding
 from tide.system.levels import levels
 from tide.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
 from tide.system.places import Executor, Line, UdpLink
@@ -376,6 +377,53 @@ def _message(system: System, chain: Chain, made_by: Callback, sent: Publication 
         on_condition = isinstance(sent, Publication) and sent.distance_ms is not None
         sample, every = Sample(sample.body, NEWEST if on_condition else COUNTED), 1 if on_condition else every
     return Message(publication, sample, system.reliability_of(chain, sent) == "reliable", every)
+
+
+# A type that is not installed here: the bytes are the same, and nobody reads them.
+_STAND_INS = {"publishes": "std_msgs/msg/String", "service": "diagnostic_msgs/srv/AddDiagnostics"}
+_STAND_IN_BYTES = 10  # of the shortest: a text with a number
+
+
+def with_stand_ins(system: System) -> tuple[System, list[str]]:
+    """Where tide plays everything, and the types that it replaced."""
+    replaced: set[str] = set()
+    if any(map(is_given, used_executors(system))):
+        return system, []
+
+    def known(sent: Publication | Request | Reply) -> Publication | Request | Reply:
+        is_topic = isinstance(sent, Publication)
+        try:
+            (message_class if is_topic else service_class)(sent.type)
+        except MessageError:
+            if (sent.payload_bytes or 0) >= _STAND_IN_BYTES:
+                replaced.add(sent.type)
+                return sent.model_copy(update={"type": _STAND_INS["publishes" if is_topic else "service"]})
+        return sent
+
+    def changed(callback: Callback) -> Callback:
+        asked = {key: known(one) for key in ("requests", "replies") if (one := getattr(callback, key)) is not None}
+        return callback.model_copy(update={"publishes": tuple(map(known, callback.publishes)), **asked})
+
+    chains = tuple(
+        chain.model_copy(update={"callbacks": tuple(map(changed, chain.callbacks))}) for chain in system.chains
+    )
+    return (system.model_copy(update={"chains": chains}) if replaced else system), sorted(replaced)
+
+
+def unplayable(system: System) -> Iterator[Finding]:
+    """Messages that cannot be made here."""
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            at = ("chains", index, "callbacks", position)
+            parts = [(path, one.type, one.payload_bytes) for path, one in callback.located(at)]
+            services = (("requests", "_Request", callback.requests), ("replies", "_Response", callback.replies))
+            for key, suffix, one in services:
+                parts += [((*at, key), f"{one.type}{suffix}", callback.sent_bytes)] if one is not None else []
+            for path, name, count in parts:
+                try:
+                    _sample(name, count)
+                except MessageError as error:
+                    yield Finding(path, error.what, error.remedy)
 
 
 # ---- what each executor plays ----

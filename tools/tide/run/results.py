@@ -327,9 +327,10 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
     for path in (one.name for one in system.paths if one.name not in watched):
         lines.append(f"path '{path}': nothing can be observed here: a chain of it is of a program of yours")
     why = f", which says nothing of it: {outcome.excluded}" if outcome.excluded else ""
-    lines += [f"{name} was longer than its bound{why}" for name in outcome.longer]
+    known = set() if why else {one.name for one in outcome.run.chains}  # whose verdicts say so
+    lines += [f"{name} was longer than its bound{why}" for name in outcome.longer if name not in known]
     lines += [
-        f"{name} was longer than its bound in an instance that nothing was seen to disturb: a bound is wrong, or an "
+        f"{name} was longer than its bound in an instance that nothing was seen to disturb: a bound is wrong, or a "
         "premise that nothing here observes"
         for name in outcome.run.refuted
     ]
