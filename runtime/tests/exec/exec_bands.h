@@ -44,6 +44,7 @@ struct Bands : testing::Test, Bench {
             },
             [](void *context) { return static_cast<Bands *>(context)->digest_oldest(); },
             nullptr,
+            nullptr,
             nullptr};
   }
 

@@ -201,6 +201,7 @@ class Real {
         [](void *context, tide_priority_t, tide_priority_t) { return static_cast<Real *>(context)->process(true); },
         [](void *context) { return static_cast<Real *>(context)->process(false); },
         nullptr,
+        nullptr,
         nullptr};
     bench.init();
     for (size_t index = 0; index < program.callbacks.size(); index++) add(index, program.callbacks[index]);

@@ -37,6 +37,7 @@ struct Frames {
               self->polls++;
               return self->poll_deadline;
             },
+            nullptr,
             nullptr};
   }
   static std::vector<Frame>::const_iterator best(const std::vector<Frame> &frames) {
