@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system description as input of the analysis. Entries without a bound are refused with their name."""
+"""Translates a system description into the input of the analysis. Entries for which there is no bound are refused by
+name."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ HOST = ""  # the place of sections that touch no board
 
 @dataclass(frozen=True)
 class Section:
-    """The part of a chain from its arrival at a board until it finally leaves it. away: its stays on other boards in
-    between, as the sections there and the number of the own callback after them. least_ns: its shortest time."""
+    """The part of a chain from its arrival at a board until it finally leaves it. away: its visits to other boards in
+    between: the sections there, and the index of the own callback that follows. least_ns: its shortest time."""
 
     name: str
     chain: Chain
@@ -48,7 +49,7 @@ class Section:
 
     @property
     def inner(self) -> tuple[Section, ...]:
-        """Of the next depth only."""
+        """Sections within this one, of the next depth only."""
         return tuple(one for _, sections in self.away for one in sections)
 
     @property
@@ -66,7 +67,8 @@ class _Piece:
 
 
 def sections_of(system: System, chain: Chain) -> list[Section]:
-    """In their order. If the chain returns to a board, its actions in between are within the section there."""
+    """The chain's sections in order. If the chain returns to a board, its sections in between are within the section
+    there."""
     pieces = [_Piece(0, HOST, None)]
     at, count, previous = pieces[0], 1, None
     for callback in chain.callbacks:
@@ -117,7 +119,8 @@ Document = dict[str, Any]
 
 
 def lock_sections_of(system: System) -> dict[int, list[Document]]:
-    """By the identity of a callback of a board, as tools/analysis/native.cpp reads them."""
+    """The critical sections of a board's callbacks, by the callback's identity, in the form of
+    tools/analysis/native.cpp."""
     found: dict[int, list[Document]] = {}
     for lock, callback, section_ns in _sections(system):
         if system.where(callback) == "mcu":
@@ -126,7 +129,7 @@ def lock_sections_of(system: System) -> dict[int, list[Document]]:
 
 
 def waits_of(system: System) -> dict[int, int]:
-    """By the identity of a callback of the host: longest wait for its locks in one run."""
+    """For each callback of the host, by identity: the longest wait for its locks in one run."""
     if not system.locks:
         return {}
     locks: dict[str, list[tuple[Callback, int]]] = {}
@@ -141,7 +144,7 @@ def waits_of(system: System) -> dict[int, int]:
 
 
 def _of_alternatives(system: System, waits_ns: Mapping[int, int]) -> dict[int, int]:
-    """A chain that stands for one of a join's inputs has the callbacks of the chain that joins."""
+    """A chain that represents one of a join's inputs has the callbacks of the chain that joins."""
     by_name = {
         (chain.name, one.name): waits_ns[id(one)]
         for chain in system.chains
@@ -166,7 +169,7 @@ def _sections(system: System) -> list[tuple[str, Callback, int]]:
 
 
 def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, int]]) -> int:
-    """Each other lane precedes it at most once, with the longest sections of its executor."""
+    """Each other lane precedes it at most once, with one of the longest sections of that lane's executor."""
     kinds = {group.name: group.kind for group in system.groups}
     total_ns = 0
     for executor in system.executors:
@@ -180,7 +183,7 @@ def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, 
 
 
 def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lanes: int) -> int:
-    """Runs of the other callback that may be before one of this, on so many lanes."""
+    """Number of runs of the other callback that may precede one of this callback, on that many lanes."""
     if other.group is not None and kinds[other.group] == "reentrant":
         return lanes
     excluded = other is callback or (other.group is not None and other.group == callback.group)
@@ -198,7 +201,7 @@ _LEAST_QUANTUM = 64
 
 def link_findings(system: System) -> list[Finding]:
     shared = _shared_lines(system)
-    if shared:  # what else does not fit follows from it
+    if shared:  # other mismatches follow from it
         return shared
     findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
     for index, chain in enumerate(system.chains):
@@ -283,7 +286,7 @@ def _boards(system: System) -> list[Finding]:
 
 
 def _returns(system: System, chain: Chain, way: tuple[Callback, ...]) -> list[Finding]:
-    """A chain that comes to a board again in between, of which it has left for another one before."""
+    """True for a chain that alternates between boards: it returns to a board within its stay on another one."""
     seen: set[str] = set()
     for section in all_of(sections_of(system, chain.model_copy(update={"callbacks": way}))):
         if section.place in seen:
@@ -330,7 +333,7 @@ def _shared_lines(system: System) -> list[Finding]:
 
 
 def shared_lanes(system: System) -> list[Finding]:
-    """A begun callback is not preempted in its own lane, which no bound covers if others have lanes."""
+    """A running callback is not preempted in its own lane, which no bound covers if others have lanes."""
     findings = []
     for index, one in enumerate(system.executors):
         if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
@@ -405,8 +408,8 @@ Way = tuple[Callback, ...]
 
 @dataclass(frozen=True)
 class Ways:
-    """system: without branches and joins. of_chain: by name of a chain as it is described those of `system` that it is
-    no later than. joined: those of them that wait for several messages."""
+    """system: without branches and joins. of_chain: for each described chain, by name, the chains of `system` whose
+    latest bounds it. joined: those chains of `system` that wait for several messages."""
 
     system: System
     of_chain: Mapping[str, tuple[str, ...]]
@@ -440,10 +443,10 @@ def ways_of(system: System) -> Ways:
 
 
 class _Begun:
-    """Of a message that not each run publishes a tree of its own begins, with a timer as slow as the message may come.
-    What comes before the message is there again, executed and sent by that timer, which only adds work. Where that is
-    one callback of a board, the run that makes the message is counted with the other tree, which has the same level:
-    behind the run nothing else is to do but to send (docs/analysis/joins.md, Several messages)."""
+    """A message that is not published in every run begins its own tree, with a timer whose period is the least distance
+    of two such messages. The tree repeats the callbacks and messages before it, which only adds work. If that is a
+    single callback of a board, the run that makes the message is counted in the other tree, which has the same level:
+    after the run only the sending is left (docs/analysis/joins.md, Several messages)."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -471,7 +474,7 @@ class _Begun:
 def _unheard(
     system: System, begun: _Begun, of_chain: Mapping[str, tuple[str, ...]], shared: Mapping[str, int]
 ) -> Iterator[Chain]:
-    """Messages that belong to no chain, sent by a callback with others."""
+    """Messages that belong to no chain, sent by a callback besides others."""
     taken = system.taken()
     for chain in system.chains:
         count = len(of_chain[chain.name])
@@ -493,8 +496,8 @@ def _unheard(
 
 
 class _BehindJoins:
-    """Callbacks that do not run on a way in an instance in which another input is the last. Over several boards each
-    way has its own of them, as its sections begin at another time than those of the other ways."""
+    """Callbacks that do not run on a path in an instance in which another input is the last. Over several boards each
+    path has its own copies of them, as its sections begin at another time than those of the other paths."""
 
     def __init__(self, system: System) -> None:
         waiting = [chain for chain in system.chains if _waits(system, chain)]
@@ -543,7 +546,7 @@ def _alone(system: System, chain: Chain, way: Way, name: str, shared: Mapping[st
 
 
 def latest_ways(system: System, ways: Ways, bounds: Sequence[ChainBound]) -> list[ChainBound]:
-    """Of the chains of this system in its order, from those of its ways."""
+    """Bounds of this system's chains in its order, from the bounds of its paths."""
     by_name = {one.name: one for one in bounds}
     places = {chain.name: index for index, chain in enumerate(system.chains)}
     return [
@@ -649,9 +652,7 @@ def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Fi
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
-RELAY = (
-    "!relay"  # a host executor of documents: where a message passes through on its way between two callbacks of boards
-)
+RELAY = "!relay"  # a host executor in documents, through which a message passes between two callbacks of boards
 _POLICIES: dict[HostPolicy, str] = {
     "default": "default",
     "priority": "priority",
@@ -675,12 +676,12 @@ def is_on_host(system: System) -> bool:
 
 
 def described_executor(system: System) -> ClientExecutor:
-    """The client's policy by the description: preemptive with several lanes."""
+    """The client's policy according to the description: preemptive with several lanes."""
     return next((executor_of_board(board) for board in system.boards()), "tide")
 
 
 def executor_of_board(board: Executor) -> ClientExecutor:
-    """By the description."""
+    """The executor according to the description."""
     if board.policy is None or board.policy == "tide":
         return "lanes" if board.lanes > 1 else "tide"
     return board.policy
@@ -689,8 +690,8 @@ def executor_of_board(board: Executor) -> ClientExecutor:
 def link_document(
     system: System, executor: ClientExecutor | None = None, losses: int = 0, joined: Collection[str] = ()
 ) -> Document:
-    """The form of tools/analysis/native.cpp, of a system with one board. executor: None: that of the description.
-    joined: chains that wait for several messages."""
+    """The document, in the form of tools/analysis/native.cpp, of a system with one board. executor: None means the
+    description's. joined: chains that wait for several messages."""
     refuse_link(system, executor, losses)
     return board_document(system, executor or described_executor(system), losses, joined=joined)
 
@@ -775,7 +776,7 @@ def board_document(
     whole: System | None = None,
     joined: Collection[str] = (),
 ) -> Document:
-    """For the board of a system with at most one. whole: the system of which it is a part, whose locks count."""
+    """The document of a system with at most one board. whole: the system to which it belongs, whose locks count."""
     policy, _, send = executor.partition("_")
     client = next(iter(system.boards()), None)
     line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
@@ -852,7 +853,7 @@ def _over_first(chain: Chain, joined: Collection[str]) -> str | None:
 
 
 def shared_callbacks(system: System) -> dict[int, int]:
-    """By identity a number of each callback that is in several chains, which are ways of a tree then."""
+    """A number, by identity, for each callback in several chains, which are then paths of one tree."""
     counts = Counter(id(callback) for chain in system.chains for callback in chain.callbacks)
     return {key: number for number, key in enumerate((key for key, count in counts.items() if count > 1), 1)}
 
@@ -873,8 +874,9 @@ def _add_sections(document: Document, system: System, whole: System) -> None:
 
 
 def _relay_services(document: Document, system: System, client: str) -> None:
-    """From the board to itself a request or a reply has another size on its way back: it passes through the agent. One
-    that goes to another board is followed here by what comes back from there, which takes none of it."""
+    """A request or reply from the board to itself passes through the agent and has another size on its return. A
+    message to another board is followed here by the message that returns from there, and no callback here receives
+    it."""
     relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
     used = False
     for chain, entry in zip(system.chains, document["chains"], strict=True):
@@ -889,8 +891,8 @@ def _relay_services(document: Document, system: System, client: str) -> None:
         document["hosts"].append({"name": RELAY, "own_cores": True})
 
 
-_UDP_FLOOR_NS = 2_000_000  # of a measured delay where the link names none (DELAY_MINIMUM_NS of the transmitter)
-_UDP_BAUD = 1_000_000_000  # the fastest there is: what a network takes is in agent_ms and return_ms
+_UDP_FLOOR_NS = 2_000_000  # floor of a measured delay if the link names none (DELAY_MINIMUM_NS of the transmitter)
+_UDP_BAUD = 1_000_000_000  # the highest possible: the network's delay is in agent_ms and return_ms
 
 
 def _line(system: System, line: Line | UdpLink) -> Document:
@@ -925,7 +927,7 @@ def exclusive_group(system: System, callback: Callback) -> str | None:
 
 
 def shared_exclusive_groups(system: System) -> dict[str, str]:
-    """Of each executor with several lanes a group whose callbacks exclude each other, if it has one with several."""
+    """For each executor with several lanes: a group of several callbacks that exclude each other, if it has one."""
     if not system.groups:
         return {}
     kinds = {group.name: group.kind for group in system.groups}
@@ -946,7 +948,7 @@ def own_priorities(system: System) -> bool:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Callbacks of a chain that follow each other on one executor. No name of the user has its name's number."""
+    """Successive callbacks of a chain on one executor. Its name contains a number, which no user's name does."""
 
     name: str
     chain: Chain
@@ -970,14 +972,14 @@ def stretches_of(system: System, chain: Chain) -> list[Stretch]:
 
 
 def hop_before(system: System, stretches: list[Stretch], number: int) -> int:
-    """Transfer time of the message that starts this stretch from the preceding one."""
+    """Transfer time of the message that starts this segment from the preceding one."""
     return system.hop_ns(stretches[number - 1].callbacks[-1], stretches[number].callbacks[0])
 
 
 def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
-    """The form of tools/analysis/native.cpp: every stretch of a chain on one executor is a chain of its own
-    there, and a chain that branches has callbacks of its own in place of those it shares, which only adds work.
-    meeting: names of stretches in which an instance may meet the one before it."""
+    """The form of tools/analysis/native.cpp: every segment of a chain on one executor is a separate chain there, and a
+    branching chain has copies of the callbacks that it shares, which only adds work. meeting: names of segments in
+    which an instance may meet the preceding one."""
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
     own = policy == "priority" and own_priorities(system)
@@ -1028,7 +1030,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
             delays = [hop_before(system, stretches, number) for number in range(1, len(stretches))]
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
-    several = serving_several(system)  # requests wait there for one callback, without priorities
+    several = serving_several(system)  # requests wait there for one callback, regardless of priorities
     executors = [
         {
             "name": one.name,
@@ -1137,8 +1139,8 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
 
 
 # ---- assumptions on executors ----
-# A text for the executor that a bound assumes on the host. A bound may be proved for more orders than that of the
-# requested policy: then the text names the order of the proof.
+# Texts that name the executor that a bound assumes on the host. If the bound is proved for a wider class of orders than
+# the requested policy, the text names that class.
 
 
 TEXTS = {
@@ -1158,13 +1160,13 @@ CLIENT_TEXTS: dict[ClientExecutor, str] = {
     "batch_blocking": "rclc's rounds, in any order; each publish waits until its frame has left, a reliable one "
     "until it is acknowledged",
 }
-# From the one that holds for all to the one that holds for fewest.
+# From the policy whose bounds hold for all orders to the one whose bounds hold for the fewest.
 _ORDER = ("any_order", "default", "wait_set", "priority")
 STARVATION = "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)"
 
 
 def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterable[str]]) -> tuple[Model, ...]:
-    """proved: by executor the policies that the bounds used there are proved for."""
+    """proved: for each executor the policies for which the bounds used there are proved."""
     excluding = shared_exclusive_groups(system)
     models = []
     for executor in system.executors:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements of runs and simulations next to the bounds: one line for each chain of each run.
 
-Both count from the nominal expiry of the chain's timer."""
+Observations and bounds both count from the nominal expiry of the chain's timer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tide.analysis.bounds import bounds_of, executors_for
 from tide.analysis.result import Bounds
 from tide.system.model import System
 
-DESCRIBED = "described"  # a run in which each board had its own executor
+DESCRIBED = "described"  # a run in which each board used the executor of its description
 _EXECUTORS = {
     ("tide", "asynchronous"): "tide",
     ("tide-preemptive", "asynchronous"): "lanes",
@@ -57,7 +57,7 @@ class Observation:
         return self.is_longer and not self.excluded
 
     def verdict(self) -> str:
-        """The message if it is longer."""
+        """The message for an observation above its bound."""
         worst_ns, bound_ns = self.worst_ns or 0, self.bound_ns or 0
         how = f"; replay: {self.replay}" if self.replay else ""
         if self.excluded:
@@ -140,8 +140,8 @@ def _pool_full(run: dict[str, Any]) -> int:
 
 
 def excluded(run: dict[str, Any], losses: int) -> str:
-    """What may have made an instance longer than a bound for this many losses; empty: nothing. It is not known which
-    instance lost a frame, so one may have lost all of them."""
+    """Losses that may have made an instance longer than a bound for this many losses; empty: none. It is not known
+    which instance lost a frame, so one may have lost all of them."""
     damaged, again = _lost(run)
     if max(damaged, again) > losses:
         most = f"more than {losses}" if losses else "some"

@@ -217,7 +217,7 @@ def group_of(premise: str) -> Group:
 
 
 def _known(premise: str) -> tuple[Group, str, About]:
-    """A new premise of an analysis has its own name until it gets a better one here (a test checks)."""
+    """A premise without an entry here is printed under its id; a test requires an entry."""
     return _KNOWN.get(premise, (YOURS, premise.replace("_", " "), "machine"))
 
 
@@ -258,7 +258,7 @@ def _users_of(system: System, lock_name: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Reach:
-    """What the bound of a chain depends on: the chains whose bounds it uses, including itself, and all executors that
+    """The dependencies of a chain's bound: the chains whose bounds it uses, including itself, and all executors that
     one of these visits or shares a lock with. Nothing else occurs in a term of the bound."""
 
     chains: frozenset[str]
@@ -280,7 +280,7 @@ def reaches_of(system: System, bounds: Bounds) -> dict[str, Reach]:
 
 
 def _before(system: System, chain: Chain) -> set[str]:
-    """The chains that it branches from or joins, and with them the others of its timer, whose callbacks it may
+    """The chains from which it branches or which it joins, and the other chains of their timer, whose callbacks it may
     share."""
     timer = system.timer_of(chain)
     return {one.name for one in system.chains if system.timer_of(one) is timer}

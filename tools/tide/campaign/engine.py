@@ -19,7 +19,7 @@ HELP = "Place where blocks run: this machine, or the workers of a Dask cluster. 
 METAVAR = "local|dask://HOST:PORT"
 _SCHEME = "dask://"
 ANSWER_LIMIT = "10s"  # for the scheduler, which may be remote
-# Blocks for each thread of the cluster: so that a worker that has finished one finds the next.
+# Blocks queued for each thread of the cluster, so that a worker that has finished one finds the next.
 _AHEAD = 3
 
 

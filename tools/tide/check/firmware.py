@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains as a firmware's C source declares them, held against the description: the same level, period and deadline in
-both. Only what can be read for sure is compared; everything else is named. Numbers that come from the header of
-`tide footprint --header` are the description's own."""
+"""Chains as a firmware's C source declares them, compared with the description: the same level, period and deadline in
+both. Only values that can be read with certainty are compared; the others are named. Numbers that come from the header
+of `tide footprint --header` are the description's own."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _NUMBER = re.compile(r"(0x[0-9a-fA-F]+|\d+)[uUlL]*")
 class _Declared:
     line: int
     name: str | None
-    level: int | str  # the words of the source where they are no number
+    level: int | str  # the source text, if it is not a number
     period_ns: int | str
     deadline_ns: int | str
 
 
 def differences(system: System, source: Path) -> list[str]:
-    """A line for each number that differs, or that cannot be read, and for each chain that only one of both has."""
+    """A line for each number that differs or cannot be read, and for each chain that only one side has."""
     try:
         text = source.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -105,7 +105,7 @@ def _arguments(text: str, at: int) -> list[str]:
 
 
 def _number(word: str, constants: dict[str, str]) -> int | str:
-    """The word itself where it is no number."""
+    """The number, or the word itself if it is not a number."""
     value = _NUMBER.fullmatch(constants.get(word, word))
     return int(value[1], 0) if value else word
 

@@ -28,13 +28,13 @@ def milliseconds(value_ns: int | None) -> str:
     return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
 
 
-MOST_CHAINS = 50  # of which a table shows all without being asked
-_SHOWN = 20  # of more than these
+MOST_CHAINS = 50  # number of chains that a table always shows
+_SHOWN = 20  # number shown if there are more chains
 _NAMED, _FEW = 8, 3
 
 
 def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
-    """Those without a bound first, then those with the least slack, as a part of their deadline."""
+    """Chains without a bound first, then those with the least slack relative to their deadline."""
 
     def key(one: ChainBound) -> tuple[bool, float]:
         return one.slack_ns is not None, 0.0 if one.slack_ns is None else one.slack_ns / one.deadline_ns
@@ -43,14 +43,14 @@ def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
 
 
 def colour_of(numbers: Origins | None) -> str:
-    """A "yes" is green only where every time was measured."""
+    """A "yes" is green only if every time was measured."""
     return "green" if numbers is not None and numbers.measured == numbers.count else "yellow"
 
 
 def bounds_table(
     bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None
 ) -> RuledTable:
-    """chains: None: all. Two figures for each: from the tick of its timer, and from a change at its input."""
+    """chains: None means all. Each has two figures: from the tick of its timer, and from a change at its input."""
     headings = ("from tick", "from event", "deadline", "slack")
     times = [Column(heading, right=True) for heading in headings]
     title = f"{bounds.system}, executor {bounds.executor.replace('_', ', ')}: bounds in ms"
@@ -68,7 +68,7 @@ def bounds_table(
 
 
 def _counts_from(bounds: Bounds) -> str:
-    """From when deadlines count; those from an event stand in the table less their period."""
+    """The start of deadlines; the table shows those from an event less the chain's period."""
     if all(chain.begins_with_event for chain in bounds.chains):
         return "The deadline counts from the event that begins the chain."
     timers = [chain for chain in bounds.chains if not chain.begins_with_event]
@@ -147,8 +147,8 @@ def print_bounds(
     details: bool = False,
     numbers: Origins | None = None,
 ) -> None:
-    """The answer first, then the table, then what it rests on. every: also where there are many chains, else those with
-    the least margin. numbers: where they are from; green is an answer only where all of them were measured."""
+    """The answer, then the table, then its premises. every: show all chains even if there are many, instead of those
+    with the least margin. numbers: sources of the times; an answer is green only if all of them were measured."""
     most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
     shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
     print_verdict(bounds, console, numbers)
@@ -174,7 +174,7 @@ def print_bounds(
 def print_verdict(
     bounds: Bounds, console: Console, numbers: Origins | None = None, premises: str = "the premises below"
 ) -> None:
-    """The answer, and what its numbers rest on. premises: where they are."""
+    """The answer, and the sources of its numbers. premises: where the premises are printed."""
     late = [chain.name for chain in bounds.chains if not chain.met]
     late += [f"path {path.name}" for path in bounds.paths if not path.met]
     answer, colour = f"every deadline is guaranteed, if {premises} hold", colour_of(numbers)
@@ -191,7 +191,7 @@ def print_verdict(
 
 
 def _reasons(bounds: Bounds, where: Where) -> list[str]:
-    """Each root once, and behind it the chains that have no bound because of it."""
+    """Each root cause once, followed by the chains that have no bound because of it."""
     roots: dict[tuple[Path, str, str | None], list[ChainBound]] = {}
     for chain in bounds.chains:
         if chain.root is not None:
@@ -210,7 +210,7 @@ def _reasons(bounds: Bounds, where: Where) -> list[str]:
 
 
 def _next(root: Root) -> str:
-    """What to change."""
+    """The advice for a root cause."""
     if root.chain is None or root.part is None or root.limit_ns is None:
         return ""
     return "; raise its period_ms, or shorten that part"

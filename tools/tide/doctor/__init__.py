@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say what this machine lacks for tide, and what to type for it."""
+"""Report what this machine lacks for tide, and what to type."""

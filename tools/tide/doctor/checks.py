@@ -44,11 +44,11 @@ class Finding:
     what: str
     state: State
     found: str
-    advice: str = ""  # what to type or do; empty where nothing has to be done
+    advice: str = ""  # what to type or do; empty if nothing has to be done
 
 
 def _words(*words: str | Path) -> str | None:
-    """What the program prints; nothing when it cannot be started or fails."""
+    """The program's output; empty if it cannot be started or fails."""
     try:
         done = subprocess.run(
             [str(word) for word in words], capture_output=True, text=True, timeout=_SHORT_S, check=False
@@ -99,7 +99,7 @@ def ros() -> Finding:
 
 
 def network() -> Finding:
-    """DDS finds others by multicast, on the loopback device too."""
+    """DDS discovers others by multicast, on the loopback device too."""
     group = socket.inet_aton("239.255.0.1") + socket.inet_aton("127.0.0.1")
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:

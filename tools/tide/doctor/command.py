@@ -27,7 +27,7 @@ def _place(text: str | None) -> tuple[str, int] | None:
 
 
 def _print(console: Console, findings: list[Finding]) -> None:
-    """What is missing and what is weak, then every finding by its purpose."""
+    """The missing and the weak parts, then every finding by its purpose."""
     told = {state: [one.what for one in findings if one.state == state] for state in ("missing", "weak")}
     answer = "; ".join(f"{state}: {', '.join(names)}" for state, names in told.items() if names)
     colour = "red" if told["missing"] else "yellow" if told["weak"] else "green"
@@ -49,7 +49,7 @@ def doctor(
     agent: Annotated[str | None, typer.Option(help="Address of an agent that should answer: HOST:PORT.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Say what this machine lacks for tide, and what to type for it.
+    """Report what this machine lacks for tide, and what to type.
 
     Exit status 1 if something is missing for the purpose of --for, or for checking and running. "weak" works, but not
     as well as it could.

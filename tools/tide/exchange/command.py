@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 _LEFT = ("exchange.json", "agent*.log")
-_FRAME_BYTES, _USE_OF_LINE, _BITS = 100, 0.7, 10  # a message, what is around it and its acknowledgment
+_FRAME_BYTES, _USE_OF_LINE, _BITS = 100, 0.7, 10  # a message with its framing and its acknowledgment
 
 
 @app.command()

@@ -77,9 +77,10 @@ class Found:
     up: list[Way]
     sent_down: list[int]
     state: dict[str, Any] = field(default_factory=dict)  # the board's last report about messages
-    result: dict[str, Any] = field(default_factory=dict)  # and about everything else
+    result: dict[str, Any] = field(default_factory=dict)  # and its last report about everything else
     gone_s: list[float] = field(default_factory=list)
-    disturbed: list[tuple[float, float]] = field(default_factory=list)  # from a loss of agent or cable to its return
+    disturbed: list[tuple[float, float]] = field(default_factory=list)  # intervals from a loss of agent or cable to its
+    # return
     duration_s: float = 0.0
 
     @property
@@ -132,7 +133,7 @@ def text_down(number: int) -> str:
 
 
 def read_up(text: str) -> tuple[int, int]:
-    """The number and the one that the board expects next; -1: malformed."""
+    """The message's number, and the number that the board expects next; -1: malformed."""
     first, second = text[:_DIGITS], text[_DIGITS : 2 * _DIGITS]
     if len(second) != _DIGITS or not (text.isascii() and (first + second).isdecimal()):
         return -1, -1
@@ -163,7 +164,8 @@ class Host:
         self.up = [Way(name) for name in CHAINS]
         self.confirmed, self.sent = [0] * len(CHAINS), [0] * len(CHAINS)
         self.sent_s: list[list[float]] = [[] for _ in CHAINS]
-        # Of each chain: when a number was sent and when the first message up came that knows of it; when messages came.
+        # For each chain: when a number was sent and when the first message from the board that reflects it arrived;
+        # when messages arrived.
         self.trips: list[list[tuple[float, float]]] = [[] for _ in CHAINS]
         self.came_s: list[list[float]] = [[] for _ in CHAINS]
         self.state: dict[str, Any] = {}
@@ -173,7 +175,7 @@ class Host:
             self._down.append(self.node.create_publisher(String, f"{_NAME}/{name}/down", kept))
             hear = self._hearing(index)
             self._heard.append(self.node.create_subscription(String, f"{_NAME}/{name}/up", hear, 1000))
-        self._later = [  # a restarted agent waits for a reader of these
+        self._later = [  # for these a restarted agent waits for a reader
             self.node.create_subscription(String, f"{_NAME}/{name}", lambda _: None, 10) for name in ("burst", "opened")
         ]
         self._words = self.node.create_publisher(String, f"{_NAME}/word", 10)
@@ -285,11 +287,11 @@ class Trial:
                 raise RunError(f"the board has not {what} within {limit_s:g} s\n{self.agent.tail()}")
 
     def send(self, now_s: float, last_s: float) -> None:
-        """The messages down that are due. last_s: when something came last."""
+        """Sends the messages to the board that are due. last_s: when a message last arrived."""
         self.host.send(quiet=now_s > last_s + 0.5)
 
     def is_waiting(self, found: Found, now_s: float, last_s: float) -> bool:
-        """Whether silence is expected, since somebody has the cable in the hand."""
+        """Whether silence is expected because the user is handling the cable."""
         return False
 
     def _is_time_to_kill(self, killed: int) -> bool:

@@ -19,7 +19,7 @@ _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"(?: lab
 _INDIRECT = "__indirect_call"
 _CALLEE = re.compile(r"(\w+)(?:\[\w+\])?\(")
 _ASSIGNMENT = re.compile(r"[.>](\w+)(?:\[\w+\])? = &?(\w+)\b")
-# Functions that reach a member as an argument.
+# Functions that are assigned to a member through an argument.
 _HANDED_OVER: dict[str, set[str]] = {
     "callback": {"on_timer"},
     "subscription_callback": {"on_message"},
@@ -106,7 +106,8 @@ def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) ->
 
 
 def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] | None = None) -> Graph:
-    """linked: the image's symbols; others cannot be called through pointers. None: any may be."""
+    """linked: the image's symbols; other functions cannot be called through pointers. None: any function may be
+    called."""
     graph = Graph()
     edges: list[tuple[str, str, str]] = []
     for file in graphs:

@@ -51,7 +51,7 @@ def generate(
 ) -> None:
     """Turn ROS 2 message definitions into C: structures laid out as rosidl does, CDR encode and decode, static memory.
 
-    Everything that a message contains is generated with it. Files that do not change are not touched."""
+    Everything that a message contains is generated with it. Files whose content does not change are not written."""
     from tide.generate.emit import generate as run
     from tide.generate.model import GenerateError
     from tide.generate.source import COMMON_PACKAGES, Library

@@ -10,7 +10,7 @@ from typing import TypeAlias, Union
 
 
 class GenerateError(Exception):
-    """Its text is one readable line."""
+    """An error; its text is one readable line."""
 
     def __init__(self, problem: str, file: Path | None = None, line: int | None = None) -> None:
         where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "

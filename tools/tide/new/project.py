@@ -27,7 +27,7 @@ class Board:
     sources: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
-    script: str = ""  # of the linker
+    script: str = ""  # script of the linker
     machine: str = ""  # of QEMU
     link: str = "udp"
     baud: int = 115_200
@@ -36,7 +36,7 @@ class Board:
     dispatch_ms: float = 0.1
     runtime: str = "tide"  # the runtime's location in the project
     messages: str = "messages"  # the messages' location
-    files: tuple[tuple[str, str], ...] = ()  # as folders; they replace existing files
+    files: tuple[tuple[str, str], ...] = ()  # like folders; they replace existing files
     parts: tuple[str, ...] = (
         "CMakeLists.txt",
         "cmake",
@@ -158,7 +158,7 @@ def require_name(name: str) -> None:
 
 
 def make_project(folder: Path, name: str, board: Board) -> None:
-    """Creates all of it or nothing: it is made in a temporary folder and then moved."""
+    """Creates the whole project or nothing: it is made in a temporary folder and then moved."""
     place = folder / name
     if place.exists():
         raise UsageError(f"{place} exists; choose another name, or remove it")
@@ -187,7 +187,7 @@ def _fill(work: Path, name: str, board: Board) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.with_suffix("").write_text(text, encoding="utf-8")
     (work / ".gitignore").write_text("build/\n", encoding="utf-8")
-    if board.name == "esp32":  # where its build looks for sources
+    if board.name == "esp32":  # folder in which its build looks for sources
         (work / "main.c").rename(work / "main/main.c")
     (work / board.runtime).mkdir(parents=True)
     for part in board.parts:

@@ -249,7 +249,7 @@ class Moves:
         return self._system.where(callback) == "host" and not exclusive and not branched
 
     def _budgets(self, choice: Choice) -> Iterator[Choice]:
-        """Adds or removes a budget, or moves a budget step between executors."""
+        """Adds or removes a budget, or moves one step of budget between executors."""
         with_budget = [index for index, budget_ns in enumerate(choice.budgets_ns) if budget_ns]
         for part in BUDGET_STEPS:
             for index in with_budget:

@@ -30,7 +30,7 @@ class Score:
     late: int
     margin: float
     lanes: int
-    fits: bool = True  # it needs no more processors than available
+    fits: bool = True  # needs no more processors than are available
 
     def key(self) -> tuple[float, ...]:
         return (self.fits, -self.unbounded, -self.late, self.margin, -self.lanes)
@@ -162,8 +162,8 @@ class Search:
 
 def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable[[System], Moves] = Moves) -> list[str]:
     """Chains that cannot be met together although any of them could be left out: each is removed in turn, and stays
-    removed if the rest still cannot be met. By the same search, so a core is a result of the search, not a proof,
-    unless it is a single chain."""
+    removed if the rest still cannot be met. The same search decides this, so a core is a result of the search, not a
+    proof, unless it is a single chain."""
     kept = [chain.name for chain in system.chains]
     for chain in sorted(system.chains, key=lambda one: one.priority):
         rest = [name for name in kept if name != chain.name]
@@ -364,7 +364,7 @@ def fewest_numbers(wanted: tuple[int, ...], before: tuple[int, ...]) -> tuple[in
     ranked = sorted(range(len(wanted)), key=lambda index: wanted[index])
     kept = _longest_rising([before[index] for index in ranked])
     values: dict[int, int] = {ranked[place]: before[ranked[place]] for place in kept}
-    most = max(LEVEL_MAXIMUM, *before)  # so that levels stay levels
+    most = max(LEVEL_MAXIMUM, *before)  # so that valid levels stay valid
     place = 0
     while place < len(ranked):
         if ranked[place] in values:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description whose chains stay on the host, on the shipped executors in virtual time: what may vary from run to run,
-and the words of one run for `tide-sim host`."""
+"""A description whose chains stay on the host, for the shipped executors in virtual time: the values that may vary from
+run to run, and the arguments of one run for `tide-sim host`."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from tide.system.model import Callback, System
 from tide.system.servers import servers_of, with_servers
 
 PROGRAM = "tide-sim host"
-_DEPTH = 64  # messages that wait for a subscription: so many that none is let go
+_DEPTH = 64  # messages that wait for a subscription; enough that none is dropped
 _MICROSECOND = 1000
-# What is between two executors, as an executor of its own: a lane for each message that may be under way.
+# The transfer between two executors, as a separate executor with a lane for each message that may be in transit.
 _WIRE = "~wire"
 _MOST_WIRES = 64
-_MOST_EXECUTORS = 15  # and one for messages under way
+_MOST_EXECUTORS = 15  # besides the one for messages in transit
 _MOST_CHAINS = 126
-_MOST_CALLBACKS = 128  # and as many messages under way
+_MOST_CALLBACKS = 128  # and as many messages in transit
 
 
 def _steps(path: list[tuple[str | None, str]]) -> list[str]:
-    """Callbacks of a chain, with what is between two of them."""
+    """Callbacks of a chain, with the transfers between them."""
     return [name for wire, callback in path for name in (wire, callback) if name is not None]
 
 
 @dataclass(frozen=True)
 class HostRun:
-    """All that may differ between two runs of a description."""
+    """All values that may differ between two runs of a description."""
 
     offsets_ns: tuple[int, ...]  # by timer
     executions_ns: tuple[tuple[int, int], ...]  # shortest and longest, by callback
     registration: tuple[int, ...]  # callbacks in this order
     priorities: tuple[int, ...]  # by callback
-    late: bool  # timers that may start instances late do
+    late: bool  # timers that may start instances late do so
     extremes: bool
-    anywhere: bool  # where budgets lie in their periods
+    anywhere: bool  # position of the budgets in their periods
     seed: int
 
 
 def _priorities(system: System, policy: str) -> dict[int, int]:
-    """By the identity of a callback; nothing where the policy looks at none and there are too many."""
+    """Priorities by the identity of a callback; empty if the policy uses none and there are too many."""
     try:
         return priorities_of(system)
     except LevelError:
@@ -68,7 +68,7 @@ def _require_size(system: System) -> None:
 
 
 class HostPlayer:
-    """Of one policy. The source of chance is the caller's."""
+    """A player for one policy. The caller provides the random source."""
 
     def __init__(self, system: System, policy: str, source: random.Random) -> None:
         system = with_servers(system)
@@ -91,7 +91,7 @@ class HostPlayer:
         self._marks_ns = [0, *self._sums(system)]
         self._policy = policy
         given = _priorities(system, policy)
-        # A server that several chains ask has one: the highest of them.
+        # A server called by several chains has one priority: the highest of theirs.
         place_of = {id(one): place for place, one in enumerate(self._callbacks)}
         self._servers = [[place_of[id(one)] for one in several] for several in servers_of(system).values()]
         self._priorities = self._as_one([given.get(id(one), 1) for one in self._callbacks])
@@ -142,7 +142,7 @@ class HostPlayer:
         self.chain_names = [chain.name for chain in system.chains]
 
     def _sums(self, system: System) -> list[int]:
-        """Times from a release to a callback of its chain."""
+        """Times from a release to each callback of its chain."""
         sums = []
         for chain in system.chains:
             sum_ns = 0
@@ -153,7 +153,7 @@ class HostPlayer:
 
     def drawn(self) -> HostRun:
         source = self._random
-        heavy = source.random() < 0.5  # every execution as long as it may be
+        heavy = source.random() < 0.5  # every execution has its longest time
         count = len(self._callbacks)
         registration = list(range(count))
         if source.random() < 0.7:
@@ -170,7 +170,7 @@ class HostPlayer:
         )
 
     def changed(self, run: HostRun) -> HostRun:
-        """One thing is different."""
+        """The run with one changed value."""
         source = self._random
         kind = source.random()
         if kind < 0.5:
@@ -228,18 +228,18 @@ class HostPlayer:
         return fixed_ns, fixed_ns
 
     def recording(self, words: str) -> str:
-        """The same run, with the times of its instances."""
+        """Repeats the run and returns the times of its instances."""
         return f"record=true {words}"
 
     def instances(self, played: Played) -> list[list[Instance]]:
-        """Of a recorded run, by chain."""
+        """The instances of a recorded run, by chain."""
         return [[Instance(*one) for one in chain] for chain in played.recorded]
 
     def of_chains(self, played: Played) -> Played:
         return played
 
     def words(self, run: HostRun) -> str:
-        """The longest period twice, from the last release."""
+        """Duration of the run: two of the longest periods after the last release."""
         longest_ns = max(self._periods_ns.values())
         words = [
             *self._begin,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reaction time and data age of a path, as they were in one run: from the times of its chains' instances."""
+"""Reaction times and data ages of a path in one run, from the times of its chains' instances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tide.system.model import System
 
 
 class Instance(NamedTuple):
-    """That ended. Its first callback takes the latest value when it starts."""
+    """An instance that ended. Its first callback reads the latest value when it starts."""
 
     release_ns: int
     start_ns: int
@@ -20,7 +20,7 @@ class Instance(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """worst_ns: -1: none was seen."""
+    """worst_ns: -1 if none was observed."""
 
     worst_ns: int
     samples: int
@@ -36,7 +36,7 @@ class Played:
         self._periods_ns = periods_ns
 
     def reaction(self) -> Seen:
-        """Of a change just after an instance of the first chain has looked."""
+        """Reaction to a change just after an instance of the first chain has read its input."""
         worst_ns, samples = -1, 0
         first = self._chains[0]
         for before, after in pairwise(first):
@@ -46,8 +46,8 @@ class Played:
         return Seen(worst_ns, samples)
 
     def _reached(self, time_ns: int) -> int | None:
-        """When a value that the first chain left then has come to the end of the path. None: the run is over before, or
-        a chain had not begun."""
+        """When a value that the first chain stored at that time has reached the end of the path. None: the run ended
+        before, or a chain had not begun."""
         for place in range(1, len(self._chains)):
             at = bisect_left(self._starts[place], time_ns)
             chain = self._chains[place]
@@ -57,7 +57,7 @@ class Played:
         return time_ns
 
     def age(self) -> Seen:
-        """At the end of each instance of the last chain."""
+        """The data age at the end of each instance of the last chain."""
         worst_ns, samples = -1, 0
         for one in self._chains[-1]:
             release_ns = self._released(one.start_ns)
@@ -66,7 +66,8 @@ class Played:
         return Seen(worst_ns, samples)
 
     def _released(self, time_ns: int) -> int | None:
-        """The release of the first chain whose value is there then. None: there is none yet, or a chain is over."""
+        """The release of the first chain's instance whose value is used at that time. None: there is none yet, or a
+        chain has ended."""
         release_ns = None
         for place in reversed(range(len(self._chains) - 1)):
             at = bisect_right(self._ends[place], time_ns) - 1
@@ -81,7 +82,7 @@ class Played:
 
 
 def seen_on_paths(system: System, names: Sequence[str], instances: Sequence[Sequence[Instance]]) -> list[Seen]:
-    """By path its reaction time, then its data age. names: of the chains whose instances these are."""
+    """For each path its reaction time, then its data age. names: the chains to which the instances belong."""
     of_chain = dict(zip(names, instances, strict=True))
     found = []
     for path in system.paths:

@@ -19,7 +19,7 @@ from typing import IO, Any
 from tide.interrupts import shielded
 from tide.programs.patience import Patience
 
-_LOOK_S = 0.2  # between checks for other ends of a wait
+_LOOK_S = 0.2  # interval of checks for other reasons to end a wait
 
 
 class RunError(Exception):
@@ -73,7 +73,7 @@ class Child:
     lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
     log_failure: OSError | None = None  # why the log is incomplete
     reader: threading.Thread | None = None
-    is_group: bool = False  # it may start children of its own, which end with it
+    is_group: bool = False  # it may start its own children, which end with it
 
     @classmethod
     def start(
@@ -129,8 +129,8 @@ class Child:
         self.lines.put(None)
 
     def next_line(self, patience: Patience) -> str | None:
-        """The next line, or None if the child has closed its output. RunError when the patience has ended, OSError when
-        the log cannot be written any more."""
+        """The next line, or None if the child has closed its output. RunError when the time limit has passed, OSError
+        when the log can no longer be written."""
         while True:
             if self.log_failure is not None:
                 raise self.log_failure

@@ -32,8 +32,8 @@ def watch_pauses(seconds: float) -> dict[str, Any]:
 
 
 def start_pauses(children: Children, log: Path) -> Child:
-    """Started before all other programs with a higher priority, to detect pauses of the machine. Needs real-time
-    priorities."""
+    """Starts tide-pauses before all other programs, with a higher priority, to detect pauses of the machine. Needs
+    real-time priorities."""
     watch: Child = children.start("tide-pauses", [str(find_binary("tide-pauses"))], log)
     watch.wait_event("watching", _START_S)
     return watch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide-sim as child processes: one plan, one seed, or many at a time, none left behind."""
+"""Runs tide-sim as child processes: one plan, one seed, or many at a time. None is left running."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Simulator:
         return subprocess.CompletedProcess(words, child.returncode, output, errors)
 
     def results(self, words: Sequence[str]) -> dict[str, Any]:
-        """Results of one call, including broken rules."""
+        """Results of one call, including violated rules."""
         done = self.call(words)
         if done.returncode not in (0, 1) or not done.stdout.strip():
             raise SimulationError(_reason(done), 2 if done.returncode == 2 else 1)
@@ -99,7 +99,8 @@ class Simulator:
                 child.kill()
 
     def each(self, work: Callable[[Task], Answer], tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
-        """`work` on all tasks, as many at a time as there are processors; results in the order in which they finish."""
+        """Runs `work` on all tasks, as many at a time as there are processors; yields results in the order in which
+        they finish."""
         remaining = iter(tasks)
         pending: dict[Future[Answer], Task] = {}
         with ThreadPoolExecutor(workers()) as pool:
@@ -131,7 +132,7 @@ def how_it_ended(status: int) -> str:
 
 
 def violations(data: dict[str, Any]) -> list[str]:
-    """A line for each broken rule."""
+    """A line for each violated rule."""
     return [f"{run['executor']}: {rule}" for run in data["runs"] for rule in run.get("violations", [])]
 
 

@@ -2,9 +2,9 @@
 """Every picture of the command, as SVG: in its page and as separate files, without a library and without a network.
 
 Positions along the axis are percentages and sizes of words are pixels, so a picture fits a telephone and its words stay
-readable. Colours are those of Okabe and Ito, which the colour-blind can tell apart. What is grey is so on white and on
-black. A mouse over a mark shows its values. Rejected: plotly for pages (5 MB in each) beside matplotlib for files:
-every chart was drawn twice."""
+readable. Colours are those of Okabe and Ito, which the colour-blind can tell apart. Grey parts are visible on white and
+on black. A mouse over a mark shows its values. Rejected: plotly for pages (5 MB each) and matplotlib for files, which
+drew every chart twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tide.report.references import Reference
 from tide.report.results import LABELS, NAMES, ChainResult, Period, Results, Run, nearest_rank, running
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-_MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # where parts have more names
+_MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # further colours for more names of parts
 _EXECUTOR_COLOURS = {
     "tide": "#0072B2",
     "tide-preemptive": "#009E73",
@@ -34,10 +34,10 @@ _GRID = "rgba(128,128,128,0.35)"
 
 # ---- a picture ----
 
-_LEFT, _RIGHT = 0.5, 2.5  # percent of the width, beside the axis
+_LEFT, _RIGHT = 0.5, 2.5  # margins in percent of the width
 _TOP, _ROW, _BAR, _BAR_TOP, _LEGEND_ROW = 8, 46, 20, 20, 18  # pixels
 _WIDTH = 960  # width of a separate file
-_WORDS_FROM = 6  # percent: a bar that is narrower has no words in it
+_WORDS_FROM = 6  # percent: a narrower bar contains no text
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Title:
 
 
 class Picture:
-    """Rows below each other over one axis that begins at 0 and has room for `most`."""
+    """Rows over a common axis that begins at 0 and has room for `most`."""
 
     def __init__(self, titles: Sequence[Title], most: float, axis: str, heading: str = "") -> None:
         self.most = most if most > 0 else 1.0
@@ -184,7 +184,7 @@ def _ms(value_ns: int | None) -> str:
 
 # ---- every instance of a run ----
 
-MOST_POINTS = 300  # in one row, always including the largest
+MOST_POINTS = 300  # points in one row, always including the largest
 _ALL_POINTS = 6000  # in a picture
 _LARGEST = 50
 
@@ -196,13 +196,13 @@ class _Row:
 
 
 def _rows(results: Results) -> list[_Row]:
-    """Chain by chain, so that the executors stand below each other."""
+    """Chain by chain, so that the executors are adjacent."""
     most = max((len(run.chains) for run in results.runs), default=0)
     return [_Row(run, run.chains[number]) for number in range(most) for run in results.runs if number < len(run.chains)]
 
 
 def shown_points(latencies_ns: Sequence[int], most: int = MOST_POINTS) -> list[tuple[int, int]]:
-    """Instance and latency: all, or the largest and a number of others, evenly by rank."""
+    """Instances with their latencies: all, or the largest and a number of others, evenly by rank."""
     every = sorted(enumerate(latencies_ns), key=lambda one: one[1])
     if len(every) <= most:
         return every
@@ -222,7 +222,7 @@ def latency_chart(results: Results, references: Sequence[Reference]) -> Picture:
     most_points = max(2 * _LARGEST, min(MOST_POINTS, _ALL_POINTS // max(1, len(rows))))
     for number, row in enumerate(rows):
         _latency_row(drawn, number, row, results.runs.index(row.run), jitter, most_points, most)
-    for reference in references[:1]:  # of the most urgent chain, so it crosses its rows only
+    for reference in references[:1]:  # belongs to the most urgent chain, so it crosses only that chain's rows
         told = f"{reference.label}: {reference.latency_ms:g} ms"
         drawn.mark(0, len(results.runs) - 1, reference.latency_ms, INK, told, dash=True)
         drawn.name(INK, f"dashed: {reference.label}, {reference.latency_ms:g} ms")
@@ -269,7 +269,8 @@ _TRACKS = {"mcu": "microcontroller", "up": "line to the host", "host": "ROS 2 no
 
 
 def timeline_chart(periods: Sequence[Period]) -> Picture:
-    """A row for each track of each run. A preempted callback of a board has a gap, in which the running one is seen."""
+    """A row for each track of each run. A preempted callback of a board has a gap, in which the running one is
+    visible."""
     pieces = [running(one.spans) for one in periods]
     present = {span.track for spans in pieces for span in spans}
     tracks = [track for track in _TRACKS if track in present] or ["mcu"]
@@ -318,7 +319,7 @@ def _coloured(names: Iterable[str]) -> dict[str, str]:
 
 
 def parts_chart(run: Run) -> Picture:
-    """Of each chain the parts of its slowest instance, and below them the shares of its bound, if it has one."""
+    """For each chain: the parts of its slowest instance, and below them the shares of its bound, if it has one."""
     titles: list[Title] = []
     rows: list[tuple[int, list[tuple[str, str, int]]]] = []
 
@@ -345,8 +346,8 @@ def parts_chart(run: Run) -> Picture:
 
 
 def bounds_chart(bounds: Bounds, only: ChainBound | None = None) -> Picture:
-    """The parts of the bounds, most urgent chain on top, interference of all chains in one colour. only: of this
-    chain, with the interference of each other one by itself."""
+    """The parts of the bounds, the most urgent chain on top, with the interference of all chains in one colour. only:
+    this chain alone, with the interference of each other chain shown separately."""
     chains = [only] if only else bounds.chains
     rows = [(row, list(_pieces(chain.parts, only is not None))) for row, chain in enumerate(chains)]
     most_ns = max((chain.bound_ns or 0 for chain in chains), default=0) or min(

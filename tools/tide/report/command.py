@@ -28,7 +28,7 @@ def report(
 ) -> None:
     """Print the verdict and the tables of a results.json again, or make its page anew.
 
-    Exit status: as of tide run, from which the file is.
+    Exit status: that of the tide run that wrote the file.
 
     Example: tide report results/three_chains --html page.html
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTML page that needs nothing beside it: verdict, charts, tables, machine and command line."""
+"""One self-contained HTML page: verdict, charts, tables, machine and command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tide.report.verdict import State
 
 
 def write_page(results: Results, references: Sequence[Reference], periods: Sequence[Period], path: Path) -> None:
-    """periods: one of each run, where somebody recorded it."""
+    """periods: one for each run, if it was recorded."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tide.report", "."),
         autoescape=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures that a run can be held against: the real stock micro-ROS stack, measured with the same paced line, echo and
+"""Figures with which a run can be compared: the real stock micro-ROS stack, measured with the same paced line, echo and
 callbacks (115,200 baud, 10 ms, 100 B, 500 ms), and the PoDS paper's Table 1."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Reference:
 
 _STOCK = {("reliable", 3): 82.2, ("best_effort", 3): 40.5, ("reliable", 1): 35.7, ("best_effort", 1): 34.7}
 
-# The best that a user of the stock client can do, three chains of the same program (2026-11, micro-ROS iron client,
-# tide's line, agent and nodes, 47 periods each, from the start of the first callback).
+# The best results with the stock client, three chains of the same program (2026-11, micro-ROS iron client, tide's line,
+# agent and nodes, 47 periods each, from the start of the first callback).
 _STRONGEST = (
     Reference(
         "stock client, reliable, session timeout 0: publish returns at once, and an error",

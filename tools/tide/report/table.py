@@ -40,14 +40,14 @@ def cells(run: Run, chain: ChainResult) -> list[str]:
 
 
 def rows(results: Results) -> list[list[str]]:
-    """Chain by chain, so that the executors stand below each other."""
+    """Chain by chain, so that the executors are adjacent."""
     if not results.runs:
         return []
     return [cells(run, run.chains[position]) for position in range(len(results.runs[0].chains)) for run in results.runs]
 
 
 def verdict_rows(results: Results) -> list[list[str]]:
-    """Chain by chain: what was observed beside its bound and its deadline, and what that means."""
+    """For each chain: the observation next to its bound and its deadline, and the verdict."""
     if not results.runs:
         return []
     found = []
@@ -60,7 +60,7 @@ def verdict_rows(results: Results) -> list[list[str]]:
 
 
 def verdict_table(results: Results) -> Table:
-    """Of one run without the name of its executor."""
+    """With a single run the executor's name is omitted."""
     several = len(results.runs) > 1
     kept = [place for place, heading in enumerate(VERDICT_HEADINGS) if several or heading != "executor"]
     table = empty_table(f"{results.system}: observation, bound and deadline in ms", gap=0)
@@ -108,7 +108,7 @@ def sweep_table(sweep: Sweep) -> Table:
 
 
 def conclusion(results: Results) -> str | None:
-    """What was shown of the most urgent chain: its median by executor, and where its deadline is guaranteed."""
+    """The result for the most urgent chain: its median by executor, and where its deadline is guaranteed."""
     urgent = [(run, run.chains[0]) for run in results.runs if run.chains and run.chains[0].p50_ns]
     if len(urgent) < 2:
         return None
@@ -157,12 +157,12 @@ def _summary(run: Run) -> Summary:
 
 
 def _tells_why(state: State) -> bool:
-    """In the answer itself."""
+    """Whether the answer itself names the reason."""
     return state in (State.NOT_MET, State.NOT_SEEN)
 
 
 def weaknesses(run: Run) -> list[str]:
-    """What weakens the answer: each reason once, with its chains where it is not of all."""
+    """The reasons that weaken the answer: each once, with its chains unless it applies to all."""
     found: dict[str, list[str]] = {}
     verdicts = run.verdicts
     for chain, one in zip(run.chains, verdicts, strict=True):
@@ -172,14 +172,14 @@ def weaknesses(run: Run) -> list[str]:
 
 
 def print_answer(console: Console, results: Results) -> None:
-    """In one line for each run."""
+    """One line for each run."""
     several = len(results.runs) > 1
     for one in summaries(results):
         print_wrapped(console, f"{one.label}: {one.text}" if several else one.text, rest="  ", style=_STYLES[one.kind])
 
 
 def print_weaknesses(console: Console, results: Results, more: Mapping[str, Sequence[str]] | None = None) -> None:
-    """Of the run that is judged, or of all. more: what no verdict says, by the label of the run."""
+    """The reasons for the judged run, or for all. more: reasons outside the verdicts, by the label of the run."""
     several = len(results.runs) > 1
     for run in results.judged_runs:
         found = [*weaknesses(run), *(more or {}).get(run.label, ())]
@@ -211,7 +211,8 @@ def _two_places(value_ns: int | None) -> str:
 
 
 def part_rows(run: Run) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """By part: of each chain the most of all instances, that of the slowest one, and the share of the bound."""
+    """For each part, by chain: the maximum of all instances, the value of the slowest instance, and the share of the
+    bound."""
     by_chain = [{part.name: part for part in chain.parts} for chain in run.chains]
     rows = []
     for name in NAMES:
@@ -233,7 +234,7 @@ def total(chain: ChainResult) -> tuple[str, str, str]:
 
 
 def parts_table(run: Run) -> Table:
-    """For each chain: the most, and what the slowest instance had; then the share of the bound."""
+    """For each chain: the maximum, the value of the slowest instance, and the share of the bound."""
     table = empty_table(
         f"{run.label}: parts of the latency in ms, of the slowest instance / most of all / bound", gap=0
     )
@@ -250,7 +251,7 @@ def parts_table(run: Run) -> Table:
 
 
 def urgent_parts_table(runs: Sequence[Run]) -> Table:
-    """Of the most urgent chain in each run: the most of all instances, and the share of the bound."""
+    """For the most urgent chain of each run: the maximum of all instances, and the share of the bound."""
     told = [run for run in runs if run.chains and run.chains[0].parts]
     table = empty_table(f"{told[0].chains[0].name}: most of each part in ms, and its share of the bound", gap=0)
     table.add_column("part", no_wrap=True)
@@ -272,7 +273,7 @@ def urgent_parts_table(runs: Sequence[Run]) -> Table:
 
 
 def print_premises(console: Console, every: Sequence[tuple[str, str]]) -> None:
-    """Id and text of each, of bounds that nothing has been held against."""
+    """Id and text of each premise, for bounds without a run."""
     print_wrapped(console, "Premises: the bounds hold as long as these do")
     for group, of_it in _grouped(every, lambda one: one[0]):
         console.print(f"  {group}")
@@ -281,7 +282,7 @@ def print_premises(console: Console, every: Sequence[tuple[str, str]]) -> None:
 
 
 def print_premise_names(console: Console, every: Sequence[tuple[str, str]]) -> None:
-    """The same in a few lines."""
+    """The premises in a few lines."""
     print_wrapped(console, "Premises: the bounds hold as long as these do; --details explains each")
     for group, of_it in _grouped(every, lambda one: one[0]):
         names = dict.fromkeys(short(one) for one, _ in of_it)
@@ -289,7 +290,7 @@ def print_premise_names(console: Console, every: Sequence[tuple[str, str]]) -> N
 
 
 def print_answers(console: Console, run: Run, several: bool = False) -> None:
-    """Each premise with what the run says of it, what it counted, and what is left of the limit."""
+    """Each premise with the run's verdict, its counter, and the remaining margin."""
     print_wrapped(console, f"Premises{f' of {run.label}' if several else ''}, and what this run says of them")
     for group, of_it in _grouped(run.answers, lambda one: one.id):
         console.print(f"  {group}")
@@ -363,7 +364,7 @@ def _counted(value: float) -> str:
 
 
 def words(value: Any) -> str:
-    """Numbers, yes or no, and what is in a list or a table."""
+    """A value as text: numbers, yes or no, and the contents of lists and tables."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)):

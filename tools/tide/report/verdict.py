@@ -5,10 +5,10 @@
     completeness (all of it seen? all instances?) -> limits of the observation
     premises (broken, not observable)             -> conditions of the guarantee
 
-A verdict claims no more than these three show: it is green only where every instance was seen from start to end, all of
-them met the deadline, the bound is within the deadline, and every premise of that bound was seen to hold. Rejected: a
-verdict per chain that looks at latencies alone. It called a chain "met, guaranteed" of which nine answers in ten never
-came, and another whose execution times it had just seen exceeded."""
+A verdict claims no more than these three show: it is green only if every instance was observed from start to end, all
+of them met the deadline, the bound is within the deadline, and every premise of that bound was observed to hold.
+Rejected: a verdict from latencies alone. It called a chain "met, guaranteed" although nine answers in ten were missing,
+and another one although it had just observed longer execution times than described."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class State(str, Enum):
 
 @dataclass(frozen=True)
 class Observation:
-    """Counts of instances. unanswered: started, but no end was seen; not_started: due by the described period, but no
-    start was seen."""
+    """Counts of instances. unanswered: started, without an observed end; not_started: due by the described period,
+    without an observed start."""
 
     samples: int
     late: int
@@ -51,8 +51,8 @@ class Observation:
 
 @dataclass(frozen=True)
 class Completeness:
-    """part: the part of the chain that was seen ("A to B"); empty: all of it. unseen: why nothing of it was. doubt: why
-    some instances may not have been seen; empty: every instance was, from its start to its end."""
+    """part: the observed part of the chain ("A to B"); empty: all of it. unseen: why no part of it was observed. doubt:
+    why some instances may not have been observed; empty: every instance was observed from start to end."""
 
     part: str = ""
     unseen: str = ""
@@ -61,7 +61,8 @@ class Completeness:
 
 @dataclass(frozen=True)
 class Premises:
-    """Premises of the bound that were seen broken, and those not observable in this run, in a few words each."""
+    """Premises of the bound that were observed not to hold, and those not observable in this run, in a few words
+    each."""
 
     broken: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
@@ -114,7 +115,7 @@ _BY_TIME = "matched by time, so that an answer more than a period late looks ear
 
 
 def _failures(seen: Observation, completeness: Completeness) -> tuple[str, ...]:
-    """A count of instances that were due is only given where the start of each was seen."""
+    """The number of instances that were due is only given if the start of each was observed."""
     of = f" of {seen.due}" if seen.due and not completeness.doubt else ""
     counts = ((seen.unanswered, "unanswered"), (seen.not_started, "not started"), (seen.late, "late"))
     return tuple(f"{count}{of} {word}" for count, word in counts if count)
@@ -130,7 +131,7 @@ MET, NOT_MET, NO_ANSWER, ABOVE_BOUND, VOID, NO_EVIDENCE = range(6)
 
 
 def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_bound: bool = False) -> int:
-    """above_bound: an apparently undisturbed instance was longer than its bound. The gravest wins."""
+    """above_bound: an apparently undisturbed instance was longer than its bound. The gravest status wins."""
     states = {one.state for one in verdicts}
     if State.NOT_MET in states:
         return NOT_MET
@@ -150,9 +151,9 @@ _EARLY = 0.1  # share of a period: a last message earlier than due by this count
 
 
 def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_ns: int, missed: int = 0) -> int:
-    """How many messages of a periodic topic are missing between two times. missed: those that were published, but that
-    the observer did not receive (by the publisher's sequence numbers). At either end one period is not judged, as the
-    timer's phase is unknown. Jitter below nine tenths of a period does not cause missing messages."""
+    """Number of messages of a periodic topic that are missing between two times. missed: messages that were published
+    but not received by the observer (by the publisher's sequence numbers). One period at either end is not judged, as
+    the timer's phase is unknown. Jitter below nine tenths of a period does not cause missing messages."""
     if not times_ns:
         return max(0, (until_ns - from_ns) // period_ns - 1)
     inside = int((times_ns[-1] - times_ns[0]) / period_ns + _EARLY) + 1 - len(times_ns)
@@ -162,8 +163,8 @@ def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_n
 
 
 def unanswered(starts_ns: Sequence[int], ends_ns: Sequence[int], deadline_ns: int, until_ns: int) -> int:
-    """How many starts have no end within their deadline; both in order of time. Each end belongs to the first waiting
-    start. Exact if the deadline is within the period, otherwise a lower bound. Starts whose deadline is
+    """Number of starts without an end within their deadline; both lists are in order of time. Each end belongs to the
+    first waiting start. Exact if the deadline is within the period, otherwise a lower bound. Starts whose deadline is
     after `until_ns` are not counted, but may be answered."""
     missing, place = 0, 0
     for start_ns in starts_ns:

@@ -63,7 +63,7 @@ class _Worst:
 
     @property
     def wrong(self) -> str:
-        """The error that the runs revealed, or that they say nothing of it; empty: neither."""
+        """The error that the runs revealed, or a note that they contain no observation; empty: neither."""
         if self.limit_ns is not None and self.worst_ns < 0:
             return "never seen to end"
         return "above its bound" if self.is_above else "late" if self.is_late else ""
@@ -148,13 +148,13 @@ class Outcome:
 
     @property
     def bad(self) -> list[str]:
-        """Chains and paths that were late, lost, above their bound, or not seen."""
+        """Chains and paths that were late, lost, above their bound, or not observed."""
         every: tuple[Seen | SeenPath, ...] = (*self.seen, *self.paths)
         return [f"{one.name} ({one.wrong})" for one in every if one.wrong]
 
     @property
     def is_broken(self) -> bool:
-        """Whether a promise of tide was broken: a bound, its pools or a rule of the runtime."""
+        """Whether a promise of tide was broken: a bound, the bound's pools or a rule of the runtime."""
         above = any(one.is_above for one in (*self.seen, *self.paths))
         return bool(self.violations or self.full or above)
 
@@ -175,8 +175,8 @@ class Outcome:
 
 
 def simulate_description(system: System, executor: str | None, runs: int, first: int, search: bool) -> Outcome:
-    """Runs the seeds from `first` on. search: as many runs again for each chain, to bring it closer to its bound.
-    NoBoundError, UnplayableError: it cannot be analysed or simulated."""
+    """Runs the seeds from `first` on. search: the same number of further runs for each chain, to bring it closer to its
+    bound. NoBoundError, UnplayableError: it cannot be analysed or simulated."""
     bounds = bounds_of(system, executor)
     program = HOST_PROGRAM if is_on_host(system) else BOARD_PROGRAM
     server = Server(program)
@@ -278,7 +278,7 @@ def _rows(system: System, bounds: Bounds) -> list[Seen]:
 
 
 def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
-    """Offsets of chains that specify them; the others are drawn."""
+    """Offsets of chains that specify them; other offsets are drawn."""
     said = {
         place: chain.offset_ns for place, chain in enumerate(system.chains) if "offset_ms" in chain.model_fields_set
     }

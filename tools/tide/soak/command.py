@@ -109,7 +109,7 @@ def soak(
 
 
 def page(board: str, where: str, found: Found, trial: Soak, bounds: list[Limits]) -> tuple[str, list[str]]:
-    """The page, and what is wrong."""
+    """The page, and the failures."""
     from tide.exchange.host import CHAINS
     from tide.soak.trial import AGENT_MS, PERIOD_MS, measured
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trial of tide exchange by the clock: a message each way in each period, the agent killed and the cable unplugged
-at planned times, and what was measured beside the bounds of a description of that program."""
+at planned times, and the measurements next to the bounds of a description of that program."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tide.exchange.host import CHAINS, Found, Task, Trial
 from tide.programs.child import Children, RunError
 from tide.system.load import parse
 
-PERIOD_MS = 200  # within which each message must be over, or there is no bound
-AGENT_MS = 10  # accepted of this computer, each way
-_SILENT_S, _HAND_S = 2.0, 300.0  # without a message the cable is out; how long somebody may take for it
+PERIOD_MS = 200  # within which each message must be delivered, or there is no bound
+AGENT_MS = 10  # delay allowed for this computer, each way
+_SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unplugged cable; time that the user may take
 _SETTLE_S = 5.0  # after a loss, until everything that waited has passed
 
 Say = Callable[[str], None]
@@ -79,10 +79,11 @@ return_ms = {AGENT_MS}
 
 @dataclass(frozen=True)
 class Limits:
-    """In ms, of one chain; none: the analysis has none."""
+    """Bounds of one chain in ms; None: the analysis has none."""
 
-    trip_ms: float | None  # from a message down to the first one up that knows of it
-    gap_ms: float | None  # between two messages up: the age of the older one's data when the newer comes
+    trip_ms: float | None  # from a message to the board to the first message from it that reflects it
+    gap_ms: float | None  # between two messages from the board: the age of the older one's data when the newer one
+    # arrives
 
 
 def limits(baud: int) -> list[Limits]:
@@ -101,7 +102,7 @@ def _ms(time_ns: int | None) -> float | None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of one chain and kind, without what a killed agent or an unplugged cable delayed."""
+    """Times of one chain and kind, without those that a killed agent or an unplugged cable delayed."""
 
     count: int
     median_ms: float
@@ -132,16 +133,16 @@ def measured(
 
 
 class Soak(Trial):
-    """`unplugs` times somebody is told, step by step, to unplug the cable."""
+    """The trial. It asks the user `unplugs` times, step by step, to unplug the cable."""
 
     def __init__(self, task: Task, children: Children, report: Callable[[int], None], unplugs: int, say: Say) -> None:
         super().__init__(task, children, report)
         self.unplugs, self.say = unplugs, say
-        self.unplugged = 0  # as often as it was done
+        self.unplugged = 0  # times that it was done
         self._asked = 0
-        self._asked_s: float | None = None  # somebody has the cable in the hand since then
-        self._out_s: float | None = None  # it is out since then
-        self._begun_s = self._next_s = 0.0  # when the first message went down, and when the next one does
+        self._asked_s: float | None = None  # the time since which the user handles the cable
+        self._out_s: float | None = None  # the time since which it is unplugged
+        self._begun_s = self._next_s = 0.0  # when the first message was sent to the board, and when the next one is due
         self._highest = 0
 
     def send(self, now_s: float, last_s: float) -> None:
@@ -156,7 +157,7 @@ class Soak(Trial):
 
     def _is_due(self, now_s: float) -> bool:
         whole_s = self.task.each * self.task.period_ms / 1e3
-        # Between two kills of the agent.
+        # Whether an unplugging is due, between two kills of the agent.
         return (now_s - self._begun_s) * (self.unplugs + 1) >= whole_s * (self._asked + 1) * 0.9
 
     def is_waiting(self, found: Found, now_s: float, last_s: float) -> bool:
@@ -194,7 +195,7 @@ class Soak(Trial):
 
 
 def soak(task: Task, unplugs: int, report: Callable[[int], None], say: Say) -> tuple[Found, Soak]:
-    """RunError when the board does not come, or stops answering."""
+    """RunError when the board does not appear, or stops answering."""
     with Children() as children:
         trial = Soak(task, children, report, unplugs, say)
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change values in the text of a description. Everything else in it stays: comments, order, the way it is written."""
+"""Changes values in the text of a description. Everything else stays: comments, order, formatting."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterable
 
 from tide.system.locate import Path, locate_values
 
-Edit = tuple[Path, str, str, str]  # the entry; its key, the new value as it is written; the key to stand behind if new
+Edit = tuple[Path, str, str, str]  # the entry; its key; the new value as text; the key after which a new key is
+# inserted
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """`text` has been accepted as a description. A key that an entry lacks comes behind another one that it has, in an
-    inline table too."""
+    """`text` has been accepted as a description. A missing key is inserted after an existing one, in an inline table
+    too."""
     newline = "\r\n" if "\r\n" in text else "\n"
     text = text.replace("\r\n", "\n")
     for entry, key, value, behind in edits:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What entries of a system description are made of: times, names and their limits."""
+"""Types of the values in a system description: times, names and their limits."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
 CHAIN_PRIORITY_MAXIMUM = 1_000_000
 MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model.h
 CALLBACKS_MAXIMUM = 1000  # kMostCallbacks there
-PUBLICATIONS_MAXIMUM = 64  # of a callback
+PUBLICATIONS_MAXIMUM = 64  # messages of a callback
 MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
-PRIORITY_MAXIMUM = 32_511  # of a callback: the last position of the highest level
+PRIORITY_MAXIMUM = 32_511  # for a callback: the last position of the highest level
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def _milliseconds(value: Any) -> Decimal:
-    """More than 0. There are many such values, so one call asks all of each; errors are of pydantic's kinds."""
+    """A number above 0. There are many such values, so one call checks everything; errors are of pydantic's kinds."""
     number = _whole_nanoseconds(value)
     if number <= 0:
         raise PydanticKnownError("greater_than", {"gt": 0})

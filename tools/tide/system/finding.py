@@ -8,7 +8,7 @@ from tide.system.locate import Path
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong: where, what, and what to do about it."""
+    """One problem: where it is, what is wrong, and what to do."""
 
     path: Path
     what: str

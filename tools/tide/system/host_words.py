@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system whose chains stay on the host, in the words of sim/workloads/host_chains/plan.h."""
+"""A system whose chains stay on the host, as the arguments of sim/workloads/host_chains/plan.h."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def host_words(system: System, policy: Policy, seconds: float, seed: int = 1) ->
 
 
 def lock_words(system: System) -> list[str]:
-    """Behind those of callbacks."""
+    """Entries that follow those of callbacks."""
     return [
         ",".join(
             (f"lock={lock.name}", *(f"{'.'.join(one.callback)},{one.section_ns / 1e3:.15g}" for one in lock.sections))

@@ -59,9 +59,8 @@ def levels(system: System, executor: str) -> dict[str, int]:
 
 
 def shared_priorities(board: str, chains: Sequence[Chain]) -> dict[str, int]:
-    """By name, for chains that call a shared service of this board: their common priority there, that of the most
-    urgent one. A service has one level for all clients. Also includes chains with a callback there that have the
-    priority of another one."""
+    """The priority, by chain, of chains that call a shared service of this board: that of the most urgent one, as a
+    service has one level for all clients. Also includes chains whose callbacks there have another chain's priority."""
     found: dict[str, int] = {}
     askers: dict[str, list[str]] = defaultdict(list)
     for chain in chains:
@@ -88,9 +87,8 @@ def shared_priorities(board: str, chains: Sequence[Chain]) -> dict[str, int]:
 
 
 def tree_priorities(system: System) -> dict[str, int]:
-    """By name, of chains that begin with the same timer, where there is a board: the priority that all of them have on
-    boards, which is that of the most urgent one. Their shared callbacks have one level there, for all continuing
-    chains."""
+    """The priority, by chain, of chains that share a timer in a system with boards: on boards all of them have that of
+    the most urgent one. Their shared callbacks have one level there, for all continuing chains."""
     if not system.boards() or all(chain.branches_from is None for chain in system.chains):
         return {}
     trees: dict[str, list[Chain]] = defaultdict(list)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each key and table of a TOML text stands. The standard parser keeps no positions; errors need the line.
+"""Positions of the keys and tables of a TOML text. The standard parser keeps no positions; errors need the line.
 
-The text has already been accepted by the TOML parser, so this reader only has to find its way, not to judge."""
+The TOML parser has already accepted the text, so this reader need not validate it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def locate(text: str) -> dict[Path, int]:
 
 @dataclass(frozen=True)
 class Values:
-    """Where the values of a text stand, as offsets (begin, end) by path, and which tables are inline."""
+    """Offsets (begin, end) of the values of a text by path, and which tables are inline."""
 
     spans: dict[Path, tuple[int, int]]
     inline: frozenset[Path]
 
 
 def locate_values(text: str) -> Values:
-    """Of a text without carriage returns."""
+    """Reader of a text without carriage returns."""
     reader = _Reader(text)
     reader.read()
     return Values(reader.spans, frozenset(reader.inline))
@@ -39,7 +39,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.counted = (0, 1)  # up to where line ends have been counted, and the line there
+        self.counted = (0, 1)  # offset up to which line ends have been counted, and the line there
         self.lines: dict[Path, int] = {(): 1}
         self.array_lengths: dict[Path, int] = {}
         self.spans: dict[Path, tuple[int, int]] = {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description's chains and lanes as the parameters of tide_rclcpp: what an executor of a C++ process is told. The
-words are those of ros/tide_rclcpp/include/tide_rclcpp/options.hpp."""
+"""A description's chains and lanes as parameters of tide_rclcpp, for an executor of a C++ process. The grammar is in
+ros/tide_rclcpp/include/tide_rclcpp/options.hpp."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _PRIORITY_OF_BUDGETS = 50
 
 
 def parameters_file(system: System, executor: str | None, command: str) -> str:
-    """For `--params-file`, of every node of the process. executor: None is the first one on the host. UsageError."""
+    """The text for `--params-file`, for every node of the process. executor: None means the first one on the host.
+    UsageError."""
     chosen = _executor(system, executor)
     lines = [
         f"# {command} wrote this; have it written again when the description changes.",
@@ -57,7 +58,7 @@ def _chains(system: System, executor: str) -> Iterator[str]:
             continue
         parts = [_named(one, _source(system, chain, place), executor) for place, one in enumerate(chain.callbacks)]
         members = list(chain.callbacks)
-        for further in system.inputs(chain)[1:]:  # behind the chain's callbacks, so that these have their positions
+        for further in system.inputs(chain)[1:]:  # after the chain's callbacks, so that these keep their positions
             parts.append(_named(chain.callbacks[0], _sent_by(further, chain.callbacks[0]), executor))
             members.append(chain.callbacks[0])
         for position, one in enumerate(members):
@@ -81,7 +82,7 @@ def _sent_by(callback: Callback, taker: Callback) -> str:
 
 
 def _named(callback: Callback, source: str, executor: str) -> str:
-    """The description has no nodes, so it is that of any node."""
+    """The description has no nodes, so the name matches any node."""
     if callback.executor != executor:
         return "remote"
     return f"{callback.kind} * {source} as {callback.name}"

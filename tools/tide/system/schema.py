@@ -90,7 +90,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _limit(entry: dict[str, Any], word: str, narrower: Callable[..., Any], limit: Any) -> None:
-    """Limits on top of those of a type: pydantic leaves them out, or tells them by a word of its own."""
+    """Adds limits beyond those of a type: pydantic omits them, or writes them under its own keywords."""
     for form in entry.get("anyOf", [entry]):
         form.pop("le", None)
         form.pop("ge", None)

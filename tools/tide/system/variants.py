@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variants of a system: with another reliability, with more or fewer chains, with other answers of its link."""
+"""Variants of a system: with another reliability, with more or fewer chains, with another HEARTBEAT delay of its
+links."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tide.system.places import Line
 
 
 class PlanError(Exception):
-    """A system that cannot be run so; one line that says why and what to do."""
+    """A system that cannot be run in this variant; one line says why and what to do."""
 
 
 def with_reliability(system: System, reliability: Reliability) -> System:
@@ -20,13 +21,13 @@ def with_reliability(system: System, reliability: Reliability) -> System:
 
 
 def with_hold(system: System, hold: bool) -> System:
-    """For every chain."""
+    """Sets hold for every chain."""
     chains = tuple(chain.model_copy(update={"hold": hold}) for chain in system.chains)
     return system.model_copy(update={"chains": chains})
 
 
 def with_heartbeat_delay(system: System, delay_ms: Decimal | None) -> System:
-    """For every serial link; null: measured."""
+    """Sets the HEARTBEAT delay of every serial link; None: measured."""
     links = tuple(
         link.model_copy(update={"heartbeat_delay_ms": delay_ms}) if isinstance(link, Line) else link
         for link in system.links

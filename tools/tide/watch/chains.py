@@ -159,7 +159,7 @@ def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: i
 
 
 class Window:
-    """The last values, with access by rank."""
+    """A window of the last values, with access by rank."""
 
     def __init__(self, length: int = WINDOW) -> None:
         self._values: deque[int] = deque()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tide.watch.session import Session
 
 app = typer.Typer()
-_STEP_S = 0.5  # each step asks all topics
+_STEP_S = 0.5  # each step polls all topics
 _LEAST_PAUSE_S = 0.2
 
 
@@ -80,7 +80,7 @@ def watch(
 
 
 def _status(view: View) -> int:
-    """Of all that was watched, as tide run ends."""
+    """Exit status of the whole watch, as that of tide run."""
     rows = view.chains
     if any(row.misses or row.unanswered or row.not_started or row.state in ("silent", "gone") for row in rows):
         return NOT_MET
@@ -90,7 +90,7 @@ def _status(view: View) -> int:
 
 
 def _views(session: Session, every_s: float, count: int) -> Iterator[View]:
-    """The first at once, the others when their time has come; --count counts those after the first."""
+    """Prints the first view at once, the others when they are due; --count counts those after the first."""
     made = 0
     next_s = time.monotonic()
     session.step()
@@ -143,6 +143,6 @@ def _live(views: Iterator[View], console: Console) -> View | None:
             for last in views:
                 live.update(picture(last, console), refresh=True)
     finally:
-        if last is not None:  # what was seen last stays in the terminal
+        if last is not None:  # the last view stays in the terminal
             console.print(picture(last, console))
     return last

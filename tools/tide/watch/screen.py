@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a watch shows at one moment: rows, which are the JSON, too (docs/guide/watching.md has every key), tables that
-fit a terminal, the chains first that need an eye, and plain lines. Durations are in nanoseconds; None: not known."""
+"""Output of a watch: rows, which are also the JSON (docs/guide/watching.md has every key), tables that fit a terminal,
+with the chains that need attention first, and plain lines. Durations are in nanoseconds; None: not known."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LegRow:
 
 @dataclass(frozen=True)
 class ServiceRow:
-    """As the agent of a board tells it; side: asks or serves."""
+    """A service as reported by the agent of a board; side: asks or serves."""
 
     service: str
     side: str
@@ -38,10 +38,11 @@ class ServiceRow:
 
 @dataclass(frozen=True)
 class ChainRow:
-    """state: unseen, waiting, running, silent, gone or refused; why: of all but running. verdict: of the last seconds,
-    in the words of tide.report.verdict, with its `reasons`; empty: nothing was measured. A latency is from `start` to
-    `end`, which is a part of what the bound is of. unanswered: starts without an end within the deadline, at least;
-    not_started: starts that are missing against the described period, of the last seconds."""
+    """state: unseen, waiting, running, silent, gone or refused; why: for all states but running. verdict: that of the
+    last seconds, in the words of tide.report.verdict, with its `reasons`; empty: nothing was measured. A latency is
+    from `start` to `end`, which is a part of the chain that the bound covers. unanswered: starts without an end within
+    the deadline, at least; not_started: starts of the last seconds that are missing compared with the described
+    period."""
 
     name: str
     priority: int
@@ -75,7 +76,7 @@ class ChainRow:
 
 @dataclass(frozen=True)
 class LinkRow:
-    """load_in: of what the link can carry, towards the host; load_out: towards the boards."""
+    """load_in: share of the link's capacity used towards the host; load_out: towards the boards."""
 
     name: str
     described: str
@@ -105,7 +106,7 @@ class AgentRow:
 
 @dataclass(frozen=True)
 class ClientRow:
-    """queue: places of the agent's queue for it."""
+    """queue: use and capacity of the agent's queue for it."""
 
     key: str
     agent: str
@@ -124,7 +125,7 @@ class ClientRow:
 
 @dataclass(frozen=True)
 class ProgramRow:
-    """What another program says on /diagnostics, with its own words."""
+    """The status of another program on /diagnostics, in its own words."""
 
     name: str
     level: str
@@ -163,7 +164,7 @@ _ORDER = {"silent": 2, "gone": 2, "refused": 2, "waiting": 3, "running": 4}
 _ORDER |= {one.value: {State.NOT_MET: 0, State.VOID: 1}.get(one, 4) for one in State}
 _TEXTS = ("", "at")
 _OVERHEAD = 3  # lines of a table above its rows
-_SHARE_OF_CHAINS = 0.6  # of a terminal's lines
+_SHARE_OF_CHAINS = 0.6  # share of a terminal's lines
 
 
 def milliseconds(value_ns: int | None) -> str:
@@ -175,23 +176,24 @@ def state_of(row: ChainRow) -> str:
 
 
 def word_of(row: ChainRow) -> str:
-    """State or verdict in a word or two: "met" alone says no more than that nothing was late."""
+    """State or verdict in one or two words. "met, guarantee void" becomes "guarantee void", since "met" alone would
+    hide it."""
     found = state_of(row)
     return "guarantee void" if found == State.VOID else found.partition(",")[0]
 
 
 def by_need(rows: Iterable[ChainRow]) -> list[ChainRow]:
-    """Within one state as they come: most urgent first."""
+    """Sorted by state; within one state the most urgent first."""
     return sorted(rows, key=lambda row: _ORDER.get(state_of(row), 5))
 
 
-_GAP = 2  # of a column to the next one
-_LEAST = 12  # of the last column
-_MOST = 24  # of the first
+_GAP = 2  # spaces from a column to the next one
+_LEAST = 12  # least width of the last column
+_MOST = 24  # greatest width of the first column
 
 
 def _one_line(text: str) -> str:
-    """What others say may hold line ends and escape sequences; a terminal would obey them."""
+    """Texts of other programs may contain line ends and escape sequences, which a terminal would obey."""
     return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
 
 
@@ -208,8 +210,8 @@ def _table(
     title: str, headings: Sequence[str], rows: list[list[str]], width: int, optional: Sequence[str] = ()
 ) -> Text:
     """Cells between the second column, which has a colour, and the last are numbers, or have a heading in _TEXTS. No
-    number is cut: in a narrow terminal columns that are optional go, and the last one is cut. It is one text, because
-    rich's tables, which measure and wrap each cell, took more of a processor than all else in a watch."""
+    number is truncated: a narrow terminal omits optional columns and truncates the last one. The table is one text,
+    because rich's tables, which measure and wrap each cell, took more processor time than the rest of a watch."""
     rows = [[_one_line(cell) for cell in row] for row in rows]
     rows = [[_cut(row[0], _MOST), *row[1:]] for row in rows]
     kept = list(range(len(headings)))
@@ -375,7 +377,7 @@ def picture(view: View, console: Console) -> RenderableType:
 
 
 def plain_lines(view: View, before: View | None) -> list[str]:
-    """For an output that is no terminal: one line, and one for each chain whose state is another one."""
+    """Lines for an output that is not a terminal: one for each view, and one for each chain whose state has changed."""
     counts: dict[str, int] = {}
     for row in view.chains:
         counts[word_of(row)] = counts.get(word_of(row), 0) + 1
@@ -392,7 +394,8 @@ def plain_lines(view: View, before: View | None) -> list[str]:
 
 
 def _told(row: ChainRow) -> tuple[str, str]:
-    """What a line is about. Why a chain that runs is not measured may become known later; seconds of silence go on."""
+    """Key of a chain's line, which is printed again when this changes. For a running chain it includes the reason,
+    which may become known later; for a silent one it does not, as the reason counts the seconds."""
     return state_of(row), row.why if row.state == "running" else ""
 
 
