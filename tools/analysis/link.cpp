@@ -18,7 +18,8 @@ namespace {
 constexpr int64_t kFramingBytes = 7;  // flag, two addresses, length, checksum
 constexpr int64_t kHeaderBytes = 4, kSubmessageBytes = 4, kRequestBytes = 4;
 constexpr int64_t kAnswerBytes = kHeaderBytes + kSubmessageBytes + 5;
-constexpr int64_t kAnswerEscapes = 7;   // two numbers, the stream and the checksum; the rest is known
+constexpr int64_t kAnswerEscapes = 7;   // two numbers, the stream and the checksum may be escaped; the other bytes are
+                                        // known
 constexpr int64_t kQuestionBytes = 32;  // GET_INFO and INFO, rounded up
 constexpr time_ns kSecondNs = 1'000'000'000;
 
@@ -78,11 +79,11 @@ time_ns question_frame_ns(const Line &line) { return frame_ns(line, kQuestionByt
 
 namespace {
 
-constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // a quarter of an hour, so that no sum overflows
+constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // some 17 minutes, so that no sum overflows
 constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as on the host
 constexpr size_t kMostChains = 1000;
 constexpr int64_t kMostPayloadBytes = 1'000'000;
-constexpr int64_t kMostFragments = 15;  // of one message: all may be in transit, plus one more frame
+constexpr int64_t kMostFragments = 15;  // fragments of one message; all may be in transit, plus one more frame
 
 class Checker {
  public:
@@ -252,8 +253,8 @@ namespace {
 struct Traffic {
   int64_t messages = 0, frames = 0;
   int64_t control = 0;   // ACKNACKs and HEARTBEATs
-  int64_t receipts = 0;  // of these the ACKNACKs that follow a message of the other direction at once
-  int64_t asks = 0;      // of these the HEARTBEATs; the other direction has as many answers to them
+  int64_t receipts = 0;  // of these, ACKNACKs that immediately follow a message of the other direction
+  int64_t asks = 0;      // of these, HEARTBEATs; the other direction has as many answers to them
   time_ns total_ns = 0, unit_ns = 0, least_ns = 0;
   time_ns plain_ns = 0;  // total_ns if no byte is escaped
 };
@@ -266,11 +267,12 @@ struct Load {
   time_ns first_ns = 0, last_ns = 0;  // the visits of a pair
   time_ns taking_ns = 0;              // processing of the frames before the last visit
   bool pair = false;                  // starts and ends on the client, elsewhere in between
-  time_ns tail_line_ns = 0;           // of its last callback's message, which follows the end of the response
+  time_ns tail_line_ns = 0;           // time on the line of its last callback's message, which follows the end of the
+                                      // response
   Traffic up, down;
   std::vector<time_ns> hosts_ns;             // by host executor
   std::vector<bool> visits_host;             // the same; even a callback without execution time waits for a lane
-  time_ns host_ns = 0, host_least_ns = 0;    // the way through the agent and the chain's own host callbacks
+  time_ns host_ns = 0, host_least_ns = 0;    // time in the agent and in the chain's own host callbacks
   time_ns up_wait_ns = 0, down_wait_ns = 0;  // wait of an ACKNACK and its transmission
   time_ns taking_most_ns = 0;                // from the arrival of an answer until it is taken
   time_ns answer_ns = 0;                     // from the end of a message to its acknowledgment
@@ -299,20 +301,21 @@ struct Cut {
   std::vector<bool> callbacks;  // callbacks that other chains count
 };
 
-// A callback, or a message on its way, in the order of a chain. At each of them its instances are served one after the
-// other, but for a delay, in which they overlap.
+// A callback, or a message in transit, in the order of a chain. Each stage serves the chain's instances one after the
+// other, except a delay, in which they overlap.
 struct Stage {
   enum class Kind { client, up, down, host, delay } kind = Kind::delay;
   size_t host = 0;
   time_ns own_ns = 0, least_ns = 0;
-  time_ns others_ns = 0;              // what else of an instance the same processor or direction has to do
-  time_ns late_ns = 0, early_ns = 0;  // from the nominal expiry until an instance comes to it, at most and at least
-  time_ns behind_ns = 0;              // the same until it is behind it, at most
+  time_ns others_ns = 0;              // other work of an instance on the same processor or direction
+  time_ns late_ns = 0, early_ns = 0;  // greatest and least time from the nominal expiry until an instance arrives at
+                                      // the stage
+  time_ns behind_ns = 0;              // greatest time from the nominal expiry until an instance leaves the stage
   size_t index = 0;
   bool is_at(const Stage &other) const { return kind == other.kind && host == other.host; }
 };
 
-// What one instance of a chain asks, as another one sees it.
+// Demand of one instance of a chain as counted for another chain.
 struct Seen {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0;
   int64_t up_frames = 0, down_frames = 0;  // in a window of the stream
@@ -402,10 +405,11 @@ constexpr Stage kClient{Stage::Kind::client}, kUp{Stage::Kind::up}, kDown{Stage:
 constexpr int kMostBusyPasses = 64;
 
 constexpr int kMostPasses = 2000, kExactPasses = 40;
-constexpr int64_t kMostInstances = 100;  // of one chain: under way, or one behind the other without a gap
+constexpr int64_t kMostInstances = 100;  // largest number of instances of one chain that are under way, or follow each
+                                         // other without a gap
 constexpr int kMostSteps = 200'000;
 
-// Rounded up to the microsecond; shorter times to the nanosecond.
+// Milliseconds as text, rounded up to the microsecond; shorter times to the nanosecond.
 std::string milliseconds(time_ns time) {
   if (time > 1000 && time < kNeverNs) time = divide_up(time, 1000) * 1000;
   std::string text = std::to_string(time / 1'000'000);
@@ -456,7 +460,7 @@ class LinkModel {
         time_ns reached_ns = 0;
         settled_ = settled_ && pass < kMostPasses;
         time_ns found_ns = settled_ ? solve(chain, reached_ns) : kNeverNs;
-        // What is enough for more is a bound, too, and is found sooner.
+        // A larger window that suffices is a bound as well, and is found sooner.
         if (several_[chain] && pass > kExactPasses && found_ns > responses_[chain])
           found_ns = std::min(add(found_ns, found_ns / 16), kNeverNs);
         if (found_ns == kNeverNs) fail(chain, reached_ns);
@@ -508,7 +512,7 @@ class LinkModel {
   struct Once {
     Linear sum;
     time_ns again_ns = 0;   // additional demand if one instance interfered with both visits
-    time_ns latest_ns = 0;  // the longest way over the line of any chain
+    time_ns latest_ns = 0;  // the longest round trip over the line of any chain
   };
 
   size_t size() const { return system_.chains.size(); }
@@ -532,7 +536,7 @@ class LinkModel {
     }
     return found;
   }
-  // How long an instance is about, as far as it is known.
+  // How long an instance is under way, as far as known.
   time_ns about_ns(size_t chain) const {
     const bool longer = several_[chain] && responses_[chain] != kNeverNs;
     return longer ? responses_[chain] : std::min(responses_[chain], period(chain));
@@ -556,7 +560,7 @@ class LinkModel {
 
   struct Shares {
     double up = 0, down = 0, plain_up = 0, plain_down = 0, client = 0;
-    std::vector<double> hosts;  // by executor of those that the chain visits, of each of its lanes
+    std::vector<double> hosts;  // share of each lane, for each executor that the chain visits
   };
 
   // ---- demand of one instance of each chain on the client, the line and the host ----
@@ -658,7 +662,7 @@ class LinkModel {
         delay(callback.hop_ns.value_or(line.host_hop_ns), 0);
       }
       if (here) {
-        // What comes for a later instance is taken over first.
+        // Messages for a later instance are processed first.
         const time_ns taking_ns =
             before == nullptr ? 0 : message(line, Direction::down, before->payload_bytes).frames * client.process_ns;
         const time_ns own_ns = client.dispatch_ns + std::max<time_ns>(callback.execution_ns, 1) +
@@ -692,7 +696,7 @@ class LinkModel {
     return stages;
   }
 
-  // Its end is on the way of the longer one, and what it sends there.
+  // The shorter chain's end, and the message that it sends, are on the longer chain's path.
   bool begins_alike(size_t longer, size_t shorter) const {
     const auto &of = system_.chains[longer].callbacks, &begin = system_.chains[shorter].callbacks;
     return of.size() >= begin.size() &&
@@ -748,7 +752,7 @@ class LinkModel {
         goes_on_[chain] = goes_on_[chain] || (alike && (!begins_alike(chain, other) || other < chain));
       }
     }
-    // An element counts for other chains on the first way that no other way continues.
+    // An element counts for other chains on the first path that no other path continues.
     for (const bool goes_on : {false, true}) {
       for (size_t chain = 0; chain < size(); chain++) {
         if (goes_on_[chain] != goes_on) continue;
@@ -767,7 +771,7 @@ class LinkModel {
       if (keys[chain].empty()) continue;
       const std::set<SharedKey> others = counted_by_others(chain);
       outside_[chain] = cut_of(chain, others);
-      // After a join it ends when the way through the last input does.
+      // After a join an element ends when the path through the last input does.
       std::set<size_t> late;
       for (const SharedKey &key : keys[chain]) {
         const auto own = std::find(keys[chain].begin(), keys[chain].end(), key);
@@ -820,20 +824,20 @@ class LinkModel {
     return found;
   }
 
-  // From the nominal expiry to the end of everything charged to others.
+  // From the nominal expiry to the end of all work that is counted for other chains.
   time_ns latest_ns(size_t chain) const {
     time_ns latest_ns = responses_[chain];
     for (const size_t other : as_late_[chain]) latest_ns = std::max(latest_ns, responses_[other]);
     return latest_ns;
   }
 
-  // In a window of this chain another instance of the other one may be about than that of the same expiry.
+  // Whether a window of this chain may contain another instance of the other chain than the one of the same expiry.
   bool may_meet(size_t other, size_t chain) const {
     return !one_release(other, chain) || several_[chain] || latest_ns(other) > period(other);
   }
 
-  // From the nominal expiry until all of an instance that is charged there is over. Where several instances are under
-  // way, it is over at that stage long before it is over at all.
+  // From an instance's nominal expiry to the end of all its work at this stage. If several instances are under way,
+  // that is long before the instance ends.
   time_ns until_ns(size_t chain, const Stage &at) const {
     if (!several_[chain] || !is_plain_[chain]) return latest_ns(chain);
     time_ns behind_ns = 0;
@@ -843,16 +847,16 @@ class LinkModel {
     return std::min(behind_ns, latest_ns(chain));
   }
 
-  // What another chain executes or sends there in a window of this one. busy: the window begins when nothing waits
-  // there that goes before the least urgent of its work, so that what is done in it has also come in it.
+  // Work that another chain executes or sends there in a window of this one. busy: the window begins when nothing more
+  // urgent than its least urgent work waits there, so all work done in it has also arrived in it.
   Linear within(size_t other, size_t chain, const Stage &at, time_ns load_ns, time_ns window_ns, bool busy) const {
     if (!may_meet(other, chain) && system_.protocol.losses == 0) return constant(load_ns);
     const Linear executed = share(load_ns, period(other), std::max(until_ns(other, at), load_ns), window_ns);
     return busy ? lesser(executed, arrived(other, at, window_ns), window_ns) : executed;
   }
 
-  // What comes to that processor or direction in a window, from any nominal expiry on; kNeverNs: unknown. Work that
-  // waits for something else there, too, may have come before.
+  // Work that arrives at that processor or direction in a window from any nominal expiry on; kNeverNs: unknown, as work
+  // that also waits for something else may have arrived before.
   Linear arrived(size_t chain, const Stage &at, time_ns window_ns) const {
     const Protocol &protocol = system_.protocol;
     if (!is_plain_[chain] || !windows_suffice_ || protocol.hold || protocol.losses > 0) return constant(kNeverNs);
@@ -886,9 +890,9 @@ class LinkModel {
     return longest_ns;
   }
 
-  // How often the delay of an instance's HEARTBEATs restarts: when a frame was sent and, with a measured delay, when
-  // some outstanding frames are acknowledged. If each message is acknowledged before the next one is sent, the latter
-  // happens frames − 1 times a message.
+  // Number of times that the delay of an instance's HEARTBEATs restarts: when a frame was sent and, with a measured
+  // delay, when some outstanding frames are acknowledged. If each message is acknowledged before the next one is sent,
+  // the latter happens frames − 1 times a message.
   int64_t beginnings(size_t chain, const Traffic &sent) const {
     const Protocol &protocol = system_.protocol;
     if (is_batch() || system_.chains[chain].shares_level || several_[chain]) return -1;
@@ -910,7 +914,7 @@ class LinkModel {
 
   // ---- what the client executes beside its callbacks (docs/analysis/link.md, "Loads") ----
 
-  // In a window that may begin anywhere, at most; masking: of those alone that stop the line, too.
+  // Greatest execution of loads in a window that may begin anywhere; masking: only of loads that also stop the line.
   Linear loads(time_ns window_ns, bool masking) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {
@@ -920,7 +924,7 @@ class LinkModel {
     return sum;
   }
 
-  // Their frames there, which leave and come while the load waits or is late.
+  // The loads' frames in this direction, which are sent and received while the load waits or is late.
   Linear loads_on_line(Direction direction, time_ns window_ns) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {
@@ -930,7 +934,7 @@ class LinkModel {
     return sum;
   }
 
-  // From the beginning of a load to its end, at most, with what others take of it.
+  // Longest time from the beginning of a load to its end, including interference by other loads.
   time_ns load_span_ns() const {
     time_ns span_ns = 0, next_ns = 0, longest_ns = 0;
     for (const ClientLoad &load : system_.client.loads) {
@@ -956,9 +960,9 @@ class LinkModel {
                        [](const ClientLoad &load) { return load.masks || load.payload_bytes > 0; });
   }
 
-  // How long the last of `own` ACKNACKs and HEARTBEATs of this chain takes, with its wait: behind a frame that has
-  // begun, and what is more urgent. In a batch all use one stream, of which no message stands before an ACKNACK.
-  // known_ns: what it takes at least.
+  // Time for the last of `own` ACKNACKs and HEARTBEATs of this chain, including its wait for a frame that has begun and
+  // for more urgent ones. In a batch all use one stream, and no message of it precedes an ACKNACK. known_ns: a lower
+  // limit of the time.
   time_ns control_wait_ns(size_t chain, Direction direction, int64_t own, time_ns known_ns) const {
     const bool up = direction == Direction::up;
     const time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0);
@@ -1009,8 +1013,8 @@ class LinkModel {
   }
 
   // Number of instances whose lost frames may delay one of this chain, including itself. On a shared stream a message
-  // waits for those ahead, of at most one instance of each other chain; and a lost one behind it may postpone its
-  // HEARTBEAT, again of one instance each (docs/analysis/services.md).
+  // waits for the messages ahead of it, which belong to at most one instance of each other chain. A lost message behind
+  // it, again of one instance of each, may postpone its HEARTBEAT (docs/analysis/services.md).
   int64_t lossy_instances(size_t chain) const {
     if (is_batch()) return static_cast<int64_t>(size());
     const auto others = static_cast<int64_t>(sharers(chain).size());
@@ -1054,7 +1058,7 @@ class LinkModel {
     Traffic up = load.up, down = load.down;
     up.control = down.control = up.receipts = down.receipts = up.asks = down.asks = 0;
     const auto count = [&](const Questions &questions, const Traffic &sent, time_ns message_pending_ns) {
-      // Of several instances under way the frame that left last is asked about.
+      // With several instances under way the HEARTBEAT follows the frame that left last.
       if (several_[chain]) {
         const int64_t each = questions.delay_ns < 0
                                  ? message_pending_ns / std::min(questions.floor_ns, questions.period_ns)
@@ -1070,7 +1074,8 @@ class LinkModel {
       // Repeated frames may be held back; the message arrives before the response ends in any case.
       const time_ns held_ns = protocol.hold && lost > 0 ? late_ns : 0;
       load.answer_ns = add(add(way_ns, asking_ns), add(repair_ns, held_ns));
-      // Then only an answer that has begun may delay the HEARTBEAT; more urgent frames hold the line themselves.
+      // While the line is held, only an answer that has begun may delay the HEARTBEAT; more urgent frames hold the line
+      // themselves.
       load.hold_ns = add(way_ns + (asked ? delay_ns + 2 * control_ns : 0), repair_ns);
       up.asks = count(protocol.client, up, load.answer_ns);
       up.control += up.asks;
@@ -1081,7 +1086,7 @@ class LinkModel {
     if (self.downlink_reliable && down.messages > 0) {
       load.taking_most_ns = taking_ns(chain);
       const time_ns known_ns = add(add(up_wait_ns, agent_ns), repair_ns);
-      // A batch may take the first of several frames before the last one, from which its time counts, has arrived.
+      // A batch may take the first frame of a message before its last one has arrived, from which the time counts.
       load.receipt_ns = add(is_batch() ? late_ns : load.taking_most_ns, known_ns);
       down.asks = count(protocol.agent, down, add(load.taking_most_ns, known_ns));
       down.control += down.asks;
@@ -1183,7 +1188,7 @@ class LinkModel {
     if (protocol.silence_ns == 0) return true;
     bool client_hears = false, agent_hears = false;
     for (size_t chain = 0; chain < size(); chain++) {
-      if (system_.chains[chain].sporadic) continue;  // its events may never occur
+      if (system_.chains[chain].sporadic) continue;  // the chain's events may never occur
       const Load &load = loads_[chain];
       const time_ns apart_ns = add(period(chain), responses_[chain]);
       const bool acknowledges = load.down.messages > 0 && system_.chains[chain].downlink_reliable;
@@ -1194,8 +1199,8 @@ class LinkModel {
     return client_hears && agent_hears;
   }
 
-  // Number of probes, and of answers, in a window: they are half a silence apart. An answer may be delayed by the
-  // agent, and a batch processes it after all ready callbacks.
+  // Number of probes, and of answers, in a window: probes are at least half a silence apart. An answer may be delayed
+  // by the agent, and a batch processes it after all ready callbacks.
   Linear signs_of_life(time_ns window_ns) const {
     const time_ns silence_ns = system_.protocol.silence_ns;
     time_ns late_ns = system_.line.acknowledges_ns();
@@ -1214,7 +1219,7 @@ class LinkModel {
     for (int pass = 0; pass < kMostBusyPasses; pass++) {
       time_ns next_ns = 0;
       for (size_t chain = 0; chain < size(); chain++) {
-        if (goes_on_[chain]) continue;  // its messages are those of a longer one
+        if (goes_on_[chain]) continue;  // its messages are also those of a longer chain
         const Load &load = loads_[chain];
         const bool up = direction == Direction::up;
         const Traffic &traffic = up ? load.up : load.down;
@@ -1264,7 +1269,7 @@ class LinkModel {
     for (const size_t other : here_) {
       if (goes_on_[other]) continue;
       const Load &load = loads_[other];
-      // Its own are sent after its message; those of its instances before are not.
+      // The instance's own are sent after its message; those of preceding instances may be sent before.
       const bool own = other == chain && !self.answers_first;
       const int64_t count = instances[other] - (own ? 1 : 0);
       all_ns = add(all_ns, multiply(multiply(count, load.up.control), control_ns));
@@ -1317,7 +1322,7 @@ class LinkModel {
   }
 
   // Every answer follows a message that came over the line. If messages are farther apart than the times of host,
-  // answer and its receipt, each has host and line to itself, except for HEARTBEATs and their answers.
+  // answer and its receipt, each finds host and line free, except for HEARTBEATs and their answers.
   void find_downlink_waits() {
     down_waits_.assign(size(), kNeverNs);
     hosts_keep_up_ = false;
@@ -1387,7 +1392,8 @@ class LinkModel {
       Linear frames;
       if (waited) {
         frames = {};
-      } else if (load.hold_ns > load.up.total_ns) {  // also for frames counted by others, unless they count all of it
+      } else if (load.hold_ns > load.up.total_ns) {  // also for frames counted by other chains, unless those count all
+                                                     // of them
         frames = share(goes_on_[other] ? 0 : load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
       } else if (!may_meet(other, chain) || several_[other]) {
         frames = within(other, chain, kUp, part.up_ns, window_ns, busy);
@@ -1470,7 +1476,7 @@ class LinkModel {
     return sum + constant(messages * blocking_ns);
   }
 
-  // ---- bounds: demand in a window, and the least window that it fits into ----
+  // ---- bounds: demand in a window, and the least window that holds it ----
 
   Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts, bool busy = false) const {
     Linear sum;
@@ -1519,7 +1525,8 @@ class LinkModel {
     }
     std::map<std::string, time_ns> of_group;
     std::vector<time_ns> units;
-    time_ns rest_ns = 0;  // of chains of which several instances run at a time, which are no unit
+    time_ns rest_ns = 0;  // execution of chains of which several instances may run at once, and which are therefore not
+                          // a unit
     for (size_t other = 0; other < size(); other++) {
       if ((other == chain && !several_[chain]) || loads_[other].hosts_ns[place] == 0) continue;
       for (const auto &[group, load_ns] : seen_on_host(other, chain, place)) {
@@ -1592,7 +1599,7 @@ class LinkModel {
       if (other != chain) count = up ? seen(other, chain).up_frames : seen(other, chain).down_frames;
       // Its own response may still grow in this iteration.
       const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
-      const bool by_window = other == chain && !any_several_;  // else a window may be that of one stage
+      const bool by_window = other == chain && !any_several_;  // otherwise a window may be that of one stage
       const Linear instances = by_window ? stair(window_ns, own_ns, period(chain))
                                          : constant(std::max<int64_t>(divide_up(span_ns(other), period(other)), 1));
       frames = frames + scale(instances, count);
@@ -1629,7 +1636,7 @@ class LinkModel {
     });
   }
 
-  // For a chain that has a bound.
+  // Call it only for a chain that has a bound.
   StreamUse use_of(size_t chain, Direction direction) const {
     const bool up = direction == Direction::up;
     const Traffic &traffic = up ? loads_[chain].up : loads_[chain].down;
@@ -1653,7 +1660,8 @@ class LinkModel {
   }
 
   // The longest critical section of a less urgent chain whose lock has this chain or a more urgent one among its
-  // takers. At most one a visit: no less urgent chain begins another while this one waits (docs/analysis/locks.md).
+  // takers. At most one per visit: no less urgent chain begins another section while this one waits
+  // (docs/analysis/locks.md).
   time_ns lock_blocking(size_t chain) const {
     if (system_.client.policy != ClientPolicy::lanes || loads_[chain].visits == 0) return 0;
     std::map<std::string, int64_t> ceilings;
@@ -1697,8 +1705,8 @@ class LinkModel {
     return true;
   }
 
-  // instances: of this chain, one behind the other without a gap, of which the window begins with the first; one where
-  // each is over before the next release.
+  // instances: how many consecutive instances of this chain the window covers, beginning with the first; 1 if each ends
+  // before the next release.
   Demand demand(size_t chain, time_ns window_ns, Until until = Until::sent, int64_t instances = 1) const {
     const Load &self = loads_[chain];
     const LinkChain &described = system_.chains[chain];
@@ -1735,8 +1743,8 @@ class LinkModel {
     const Linear base =
         constant(self.client_ns + parts.client_blocking_ns + self.new_data_ns + parts.lock_blocking_ns) + interrupt;
     const Linear generic = base + result.remote + client;
-    // A section that is interrupted goes on between the visits of more urgent chains, which the lemmas of pairs
-    // exclude. They say nothing of chains that are as urgent.
+    // An interrupted critical section continues between the visits of a more urgent chain, which the lemmas on pairs
+    // exclude. They also say nothing about equally urgent chains. In both cases the generic demand applies.
     if (several_[chain]) {
       const Linear own = own_instances(chain, until, instances, window_ns);
       parts.own_ns = own.value;
@@ -1819,7 +1827,7 @@ class LinkModel {
 
   // ---- several instances under way (docs/analysis/link.md, "Beyond the period") ----
 
-  // Why an instance of this chain must be over before the next one is released; empty: it need not.
+  // Why an instance of this chain must end before the next one is released; empty: it need not.
   std::string alone(size_t chain) const {
     const LinkChain &self = system_.chains[chain];
     const Protocol &protocol = system_.protocol;
@@ -1834,15 +1842,16 @@ class LinkModel {
     return "";
   }
 
-  // What an instance goes through until then.
+  // The stages of an instance until the given end.
   std::vector<Stage> stages_until(size_t chain, Until until) const {
     std::vector<Stage> stages = stages_[chain];
     if (until == Until::ended && loads_[chain].tail_line_ns > 0) stages.pop_back();
     return stages;
   }
 
-  // In the window of so many instances what the others of the chain add to one way through all of its stages. Where the
-  // chain has several stages, all that it does there counts; at each other one its instances come in order.
+  // Work that the other instances of the chain add, in the window of this many instances, to one path through all
+  // stages. If the chain has several stages on a resource, all its work there counts; at any other stage its instances
+  // arrive in order.
   Linear own_instances(size_t chain, Until until, int64_t instances, time_ns window_ns) const {
     using Kind = Stage::Kind;
     const std::vector<Stage> stages = stages_until(chain, until);
@@ -1863,14 +1872,14 @@ class LinkModel {
     return sum + constant(multiply(instances - 1, longest_ns));
   }
 
-  // How long one of its messages waits there for its window.
+  // Time that one of the chain's messages waits for its window at this stage.
   time_ns full_window_ns(size_t chain, const Stage &stage, time_ns window_ns) const {
     if (stage.kind != Stage::Kind::up && stage.kind != Stage::Kind::down) return 0;
     const Direction direction = stage.kind == Stage::Kind::up ? Direction::up : Direction::down;
     return window_wait(chain, direction, 1, window_ns).value;
   }
 
-  // What its instances do there at other stages, and the taking over of what comes later.
+  // Work of the chain's instances on the same resource at other stages, and the processing of later messages.
   Linear other_stages(size_t chain, const Stage &stage, time_ns window_ns) const {
     const Linear executed = share(stage.others_ns, period(chain), span_ns(chain), window_ns);
     if (stage.others_ns == 0 || !is_plain_[chain] || !windows_suffice_) return executed;
@@ -1885,7 +1894,7 @@ class LinkModel {
     return lesser(executed, came, window_ns);
   }
 
-  // So many instances at one stage, from a moment on in which nothing waits there that goes before them.
+  // Demand of this many instances at one stage, from a moment at which nothing more urgent waits there.
   Demand demand_at(size_t chain, const Stage &stage, time_ns window_ns, int64_t instances) const {
     using Kind = Stage::Kind;
     Demand result;
@@ -1933,8 +1942,8 @@ class LinkModel {
     return result;
   }
 
-  // From the arrival at a stage, late_ns after a nominal expiry at most, until an instance is behind it, or kNeverNs.
-  // parts: what that is made of.
+  // Longest time from the nominal expiry until an instance leaves a stage, if it arrives at most late_ns after the
+  // expiry; kNeverNs: unbounded. parts: its parts.
   time_ns stage_ns(size_t chain, const Stage &stage, time_ns late_ns, LinkParts *parts) const {
     if (stage.kind == Stage::Kind::delay) {
       if (parts != nullptr) parts->host_ns += stage.own_ns;
@@ -1950,13 +1959,13 @@ class LinkModel {
         longest_ns = window_ns - earlier_ns;
         if (parts != nullptr) *parts = demand_at(chain, stage, window_ns, instances).parts;
       }
-      // The next one finds none of these there any more.
+      // The next instance meets none of these at the stage.
       if (add(late_ns, window_ns) <= add(earlier_ns, period(chain)) + stage.early_ns) return longest_ns;
     }
     return kNeverNs;
   }
 
-  // Stage by stage: what is before a stage makes its arrivals late, no more.
+  // The bound stage by stage: earlier stages only make arrivals late.
   time_ns by_stages_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
     time_ns late_ns = jitter(chain);
     for (const Stage &stage : stages_until(chain, until)) {
@@ -1969,7 +1978,8 @@ class LinkModel {
     return late_ns;
   }
 
-  // When instances come to each stage, for the windows of others. Whether something of that has changed.
+  // Updates the times at which instances arrive at each stage, which others' windows use. Returns whether any has
+  // changed.
   bool place_stages(size_t chain) {
     if (!is_plain_[chain]) return false;
     bool changed = false;
@@ -1983,7 +1993,8 @@ class LinkModel {
     return changed;
   }
 
-  // All stages in one window, which begins with the first of so many instances that follow each other without a gap.
+  // The bound by one window over all stages, which begins with the first of several instances that follow each other
+  // without a gap.
   time_ns by_window_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
     time_ns longest_ns = 0, window_ns = 1, unused_ns = 0;
     for (int64_t instances = 1; instances <= kMostInstances; instances++) {
@@ -2000,7 +2011,7 @@ class LinkModel {
     return kNeverNs;
   }
 
-  // Of a timer that is late by a period the executor skips an expiry.
+  // True if the chain's timer is never late by a period, which would make the executor skip an expiry.
   bool timer_keeps_up(size_t chain) const {
     const Stage &first = stages_[chain].front();
     if (system_.chains[chain].sporadic || first.kind == Stage::Kind::delay) return true;
@@ -2068,7 +2079,7 @@ class LinkModel {
     return found_ns > multiply(kMostInstances, period(chain)) ? kNeverNs : std::max(found_ns, responses_[chain]);
   }
 
-  // The least window from here on that all that is asked in it fits into; kNeverNs: none up to most_ns.
+  // The least window, from the given one on, that holds all the demand in it; kNeverNs: none up to most_ns.
   template <class Ask>
   static time_ns least_window(const Ask &ask, time_ns from_ns, time_ns most_ns, time_ns &reached_ns) {
     time_ns window_ns = from_ns;
@@ -2085,7 +2096,7 @@ class LinkModel {
     return kNeverNs;
   }
 
-  // A chain that depends on a late one has that one as its root.
+  // A chain that depends on a late chain has that chain as its root cause.
   void fail(size_t chain, time_ns reached_ns) {
     roots_[chain] = chain;
     for (const size_t other : dependences(chain)) {
@@ -2095,14 +2106,14 @@ class LinkModel {
     }
     const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
     if (several_[chain]) why_[chain] = why_beyond(chain);
-    if (several_[chain] || reached_ns <= window_ns) return;  // it was not looked at
+    if (several_[chain] || reached_ns <= window_ns) return;  // it was not evaluated
     Demand made = demand(chain, window_ns);
     made.parts.jitter_ns = jitter(chain);
     for (const Linear &each : made.cases) reached_[chain] = std::max(reached_[chain], add(jitter(chain), each.value));
     reached_parts_[chain] = std::move(made.parts);
   }
 
-  // A step behind a corner may go a little too far; whatever a window is enough for is itself a window that is enough.
+  // A step beyond a corner may go slightly too far; the result is still a window that suffices.
   template <class Ask>
   static time_ns settled(const Ask &ask, time_ns window_ns) {
     for (int step = 0; step < kMostSteps; step++) {
@@ -2114,14 +2125,15 @@ class LinkModel {
     return window_ns;
   }
 
-  // For a chain that has a bound: response to the end of its last callback, without that callback's message.
+  // Call it only for a chain that has a bound: response to the end of its last callback, without that callback's
+  // message.
   time_ns end_ns(size_t chain) const {
     if (several_[chain]) return std::min(beyond_period_ns(chain, Until::ended), responses_[chain]);
     if (loads_[chain].tail_line_ns == 0) return responses_[chain];
     return std::min({in_period_ns(chain, Until::ended), staged_ns(chain, Until::ended), responses_[chain]});
   }
 
-  // By the window of one instance, where that is over before the next release; else kNeverNs.
+  // The bound by the window of one instance, if that ends before the next release; otherwise kNeverNs.
   time_ns in_period_ns(size_t chain, Until until) const {
     time_ns reached_ns = 0;
     const time_ns most_ns = period(chain) - jitter(chain);
@@ -2130,18 +2142,19 @@ class LinkModel {
     return window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
   }
 
-  // Where others have several instances under way, these fill a long window more than each of a chain's stages.
+  // The bound by stages. If others have several instances under way, these fill a long window more than any single
+  // stage.
   time_ns staged_ns(size_t chain, Until until) const {
     return any_several_ && alone(chain).empty() ? by_stages_ns(chain, until) : kNeverNs;
   }
 
   // ---- parts and assumptions of a bound ----
 
-  // Shares of what this chain and all that go before it ask for, whoever waits for what: of the directions that it
-  // uses, with escapes as described and without any, of the client, and of each executor of the host that it visits.
+  // Load of this chain and of all that precede it, regardless of who waits for what: as a share of the directions that
+  // it uses, with escapes as described and without any, of the client, and of each executor of the host that it visits.
   Shares asked(size_t chain) const {
     Shares shares;
-    shares.hosts.assign(system_.hosts.size() + 1, 0);  // the last is none
+    shares.hosts.assign(system_.hosts.size() + 1, 0);  // the last entry is unused
     const Load &self = asked_[chain];
     for (const ClientLoad &load : system_.client.loads) {
       const auto period_ns = static_cast<double>(load.period_ns);
@@ -2235,7 +2248,7 @@ class LinkModel {
     return who + percent(up ? shares.up : shares.down) + line + "; raise 'baud' or send less";
   }
 
-  // Of a chain that has no bound although several of its instances may be under way, as it fails.
+  // Reason why a chain has no bound although several of its instances may be under way.
   std::string why_beyond(size_t chain) {
     const bool is_late = !timer_keeps_up(chain);
     const time_ns timer_late_ns = is_late ? add(jitter(chain), timer_ns(chain)) : 0;
@@ -2249,7 +2262,8 @@ class LinkModel {
     return "its instances come faster than they are over, with all that may go before them";
   }
 
-  // Its stream needs more frames than a window holds, and the wait for it is what makes it late, or most of that.
+  // Reason if the chain's stream needs more frames than a window holds, and the wait for the window is the main cause
+  // of its lateness.
   std::optional<std::string> full_window(size_t chain) const {
     const time_ns waiting_ns = reached_parts_[chain].window_ns;
     const time_ns rest_ns = reached_[chain] - waiting_ns;
@@ -2257,7 +2271,7 @@ class LinkModel {
     const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
     const int64_t up = unacknowledged(chain, Direction::up, window_ns).value;
     const int64_t down = unacknowledged(chain, Direction::down, window_ns).value;
-    if (several_[chain] && std::max(up, down) > kMostInstances) return std::nullopt;  // nothing settles any more
+    if (several_[chain] && std::max(up, down) > kMostInstances) return std::nullopt;  // the iteration no longer settles
     const bool to_agent = window_wait(chain, Direction::up, 1, window_ns).value > 0;
     if (several_[chain] && !to_agent && window_wait(chain, Direction::down, 1, window_ns).value == 0)
       return std::nullopt;
@@ -2325,7 +2339,7 @@ class LinkModel {
       parts.line_interference_ns.assign(size(), 0);
       parts.client_blocking_ns = client_blocking(chain);
     }
-    // Double counting in the sum of parts is subtracted from the interference, the least urgent chain first.
+    // Work that the sum of parts counts twice is subtracted from the interference, the least urgent chain first.
     time_ns surplus_ns = parts.total_ns() - response_ns;
     if (surplus_ns < 0) parts.client_blocking_ns -= std::exchange(surplus_ns, 0);  // both visits of a less urgent chain
     std::vector<size_t> order(size());
@@ -2333,7 +2347,7 @@ class LinkModel {
     std::sort(order.begin(), order.end(), [this](size_t left, size_t right) {
       return system_.chains[left].priority < system_.chains[right].priority;
     });
-    // The instances before were released that much earlier.
+    // The preceding instances were released that much earlier.
     const time_ns earlier_ns = std::clamp<time_ns>(surplus_ns, 0, parts.own_ns);
     parts.own_ns -= earlier_ns;
     surplus_ns -= earlier_ns;
@@ -2413,7 +2427,8 @@ class LinkModel {
     list.push_back({"pools", "pools never run full", {{"window", system_.protocol.window}}});
     list.push_back({"line_alone", "nobody else uses the line", {}});
     if (alive_ && system_.protocol.silence_ns > 0) {
-      // A message must have returned within the silence, so the first release must be earlier by its answer's time.
+      // A message must have returned within the silence, so the first release must be earlier by the time of its
+      // answer.
       const time_ns silence_ns = system_.protocol.silence_ns;
       size_t soonest = size();
       for (size_t chain = 0; chain < size(); chain++) {
@@ -2448,22 +2463,23 @@ class LinkModel {
   std::vector<size_t> here_;        // chains that may delay others on the client and its line; in a batch all
   std::vector<time_ns> responses_;  // from the nominal expiry; kNeverNs: late
   std::vector<size_t> roots_;       // for late chains: the chain that was late first
-  std::vector<time_ns> reached_;    // and its response then
+  std::vector<time_ns> reached_;    // and its response at that time
   std::vector<LinkParts> reached_parts_;
-  std::vector<std::string> why_;  // of those of which several instances are under way
+  std::vector<std::string> why_;  // reasons for chains of which several instances may be under way
   std::vector<bool> several_;     // an instance may be under way when the next one is released
   bool any_several_ = false;
-  bool settled_ = true;           // else bounds raised each other without end
-  std::vector<time_ns> remotes_;  // from the end of the first visit until the answer is there
+  bool settled_ = true;           // false: bounds raised each other without end
+  std::vector<time_ns> remotes_;  // from the end of the first visit until the arrival of the answer
   std::vector<Load> loads_;
-  std::vector<Load> asked_;  // the same of an idle system: nothing waits for anything
+  std::vector<Load> asked_;  // loads in an idle system, in which nothing waits
   std::vector<std::vector<Stage>> stages_;
-  std::vector<bool> is_plain_;                       // nothing of it is counted elsewhere, and it is bounded here
+  std::vector<bool> is_plain_;                       // no part of it is counted elsewhere, and it is bounded here
   std::vector<int64_t> roots_of_;                    // number of the first callback
-  std::vector<bool> goes_on_;                        // there is a chain that begins with all of this one
-  std::vector<Cut> outside_;                         // what others have counted already
+  std::vector<bool> goes_on_;                        // there is a chain of which this one is a prefix
+  std::vector<Cut> outside_;                         // the parts already counted by others
   std::map<std::pair<size_t, size_t>, Cut> inside_;  // of one, as another one of its timer has it
-  std::vector<std::vector<size_t>> as_late_;         // chains by whose last input what this one is charged may come
+  std::vector<std::vector<size_t>> as_late_;         // chains through whose last input the work counted for this chain
+                                                     // may arrive
   time_ns answer_ns_ = 0, gap_ns_ = 0, load_span_ns_ = 0;
   std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;

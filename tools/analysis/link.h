@@ -7,7 +7,7 @@
 // back; one between two host executors takes `host_hop_ns`.
 //
 // The bounds are unpublished: the TIDE executor, cooperative or with preemptive lanes, with the daemon that sends for
-// it; and the batch executor with its ways of sending, for comparison (docs/analysis/link.md has the argument).
+// it; and the batch executor with its send modes, for comparison (docs/analysis/link.md has the argument).
 #pragma once
 
 #include <cstdint>
@@ -28,29 +28,29 @@ enum class ClientPolicy { tide, lanes, batch };
 // Send modes of the batch executor. stock: a reliable publish waits until it is acknowledged. blocking: a best-effort
 // publish also waits until the last byte was sent.
 enum class Send { asynchronous, stock, blocking };
-// always: the agent acknowledges every reliable message. asked: only when a HEARTBEAT asks.
+// always: the agent acknowledges every reliable message. asked: only when a HEARTBEAT requests it.
 enum class Acknowledges { always, asked };
 
-// What the client executes beside its callbacks: an interrupt, a task, what the program's loop does between rounds. It
-// goes before everything, and each is over before the next.
+// Work of the client besides its callbacks: an interrupt, a task, the program's loop between rounds. It precedes
+// everything, and each execution ends before the next one begins.
 struct ClientLoad {
   time_ns execution_ns = 0, period_ns = 0;
-  bool masks = false;         // interrupts are off: the client neither starts a frame nor takes one over
-  int64_t payload_bytes = 0;  // of a frame to the agent and one back that it waits for; 0: none
+  bool masks = false;         // interrupts are masked: the client neither starts nor receives a frame
+  int64_t payload_bytes = 0;  // size of a frame to the agent and of the awaited one back; 0: none
 };
 
 struct Client {
   ClientPolicy policy = ClientPolicy::tide;
   Send send = Send::asynchronous;
   bool waits_for_new_data = true;  // batch, as the stock rmw_wait
-  time_ns submit_ns = 0;           // make one message
-  time_ns process_ns = 0;          // verify and take over one received frame
-  time_ns dispatch_ns = 0;         // choose a callback
+  time_ns submit_ns = 0;           // to encode and submit one message
+  time_ns process_ns = 0;          // to verify and process one received frame
+  time_ns dispatch_ns = 0;         // to choose a callback
   bool fixed_costs = false;        // these three times are exact; false: upper limits
   time_ns interrupt_receive_ns = 0, interrupt_complete_ns = 0;
-  std::string name = "client";  // of its executor
+  std::string name = "client";  // name of its executor
   std::vector<ClientLoad> loads = {};
-  // Processors that its callbacks are bound to, of which nobody says which: each counts as if all were on one.
+  // Number of processors to which its callbacks are bound, in an unknown assignment: each counts as if all were on one.
   int64_t processors = 1;
 };
 
@@ -58,11 +58,11 @@ struct Line {
   int64_t baud = 115200;
   int64_t mtu_bytes = 512;
   int64_t quantum_bytes = 0;                 // largest piece before an urgent frame may pass; 0: the MTU
-  std::optional<int64_t> escaped_bytes;      // most escaped bytes in one frame; none: all may be
+  std::optional<int64_t> escaped_bytes;      // most escaped bytes in one frame; none: all bytes may be
   bool exact_sizes = false;                  // message sizes are exact; false: upper limits
   time_ns agent_least_ns = 0, agent_ns = 0;  // from the last byte on the line until a ROS 2 node has the message
   std::optional<time_ns> turn_ns;            // from the last byte until the acknowledgment can be sent; none: agent_ns
-  time_ns return_ns = 0;                     // from a node's publish until the frame can go
+  time_ns return_ns = 0;                     // from a node's publish until the agent may send the frame
   time_ns host_hop_ns = 0;                   // between two callbacks of the host without their own value
 
   time_ns acknowledges_ns() const { return turn_ns.value_or(agent_ns); }
@@ -85,8 +85,8 @@ struct Protocol {
   time_ns silence_ns = 1'000'000'000;                    // after this silence a client probes the agent; 0: no session
 };
 
-// own_cores: every callback has a processor of its own, and its instances may overlap: a delay. Else `lanes` threads
-// that take ready callbacks in any order.
+// own_cores: every callback has its own processor and its instances may overlap, so it is a delay. Otherwise `lanes`
+// threads that take ready callbacks in any order.
 struct HostExecutor {
   std::string name;
   int64_t lanes = 1;
@@ -109,13 +109,14 @@ struct LinkCallback {
   time_ns least_ns = 0;       // shortest execution
   int64_t payload_bytes = 0;  // size of its message; 0: none
   std::vector<CriticalSection> sections = {};
-  std::optional<time_ns> hop_ns = std::nullopt;  // on the host, from the preceding callback
+  std::optional<time_ns> hop_ns = std::nullopt;  // transfer time on the host from the preceding callback
   // The same number in several chains of one timer denotes one callback, executed once an instance whichever chain
   // continues from it. If two successive callbacks are shared, so is the message between them if `message` is equal. 0:
   // only in this chain.
   int64_t shared = 0;
-  int64_t message = 0;     // which of the messages that one run makes: what the others take to make is execution
-  std::string group = {};  // on the host: of callbacks that exclude each other, though lanes are free; empty: of none
+  int64_t message = 0;     // index of the message among those of one run; the time to make the others is execution
+  std::string group = {};  // on the host: the group of callbacks that exclude each other although lanes are free;
+                           // empty: none
 };
 
 struct LinkChain {
@@ -129,9 +130,9 @@ struct LinkChain {
   // For a chain that is bounded elsewhere and has only its host part here: its bound from its own nominal expiry;
   // kNeverNs: none.
   std::optional<time_ns> response_ns = std::nullopt;
-  bool sporadic = false;      // begun by events: its period is the least time between two, and nothing has to come
-  bool shares_level = false;  // with others of the same priority that say so, too: all have the same streams
-  std::string alone = {};     // why an instance must be over before the next one is released; empty: it need not
+  bool sporadic = false;      // begun by events: its period is the least time between two, and no event need occur
+  bool shares_level = false;  // shares its streams with the other chains of the same priority that set this, too
+  std::string alone = {};     // why an instance must end before the next one is released; empty: it need not
 };
 
 struct LinkSystem {
@@ -161,7 +162,7 @@ struct Message {
 
 // Largest XRCE message in one frame of this direction.
 int64_t message_limit(const Line &line, Direction direction);
-// Transmission time of a frame with this many bytes of XRCE message.
+// Transmission time of a frame with an XRCE message of this many bytes.
 time_ns frame_ns(const Line &line, int64_t message_bytes);
 Message message(const Line &line, Direction direction, int64_t payload_bytes);
 // Transmission times of an ACKNACK or a HEARTBEAT, and of a liveness probe.
@@ -187,10 +188,10 @@ struct LinkParts {
   time_ns interrupts_ns = 0;
   time_ns host_wait_ns = 0;  // other callbacks of the host executors
   time_ns own_ns = 0;        // its other instances
-  time_ns losses_ns = 0;     // until what was lost has been sent again
-  time_ns lateness_ns = 0;   // that part of the interference which is there because others may be late
+  time_ns losses_ns = 0;     // until lost frames have been sent again
+  time_ns lateness_ns = 0;   // the part of the interference that exists only because others may be late
   time_ns total_ns() const;
-  void include(const LinkParts &more);  // of another part of the way
+  void include(const LinkParts &more);  // Adds the parts of another section of the chain.
 };
 
 // Largest simultaneous use of one direction by a chain: instances with messages queued, in transit or unacknowledged,
@@ -204,7 +205,7 @@ struct LinkResult {
   StreamUse up, down;                  // for a chain that has a bound
   bool met = false;
   LinkParts parts;
-  bool hidden = false;  // the way over the line is hidden behind callbacks that run meanwhile
+  bool hidden = false;  // the time on the line is hidden behind callbacks that run meanwhile
   // Without a bound: the chain that failed first, possibly this one; a lower limit of its response, the limit, and its
   // parts. reached_ns 0: it was not evaluated.
   size_t root = 0;

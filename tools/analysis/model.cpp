@@ -324,7 +324,7 @@ Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, ti
 
 namespace {
 
-// The lane's supply at a window, as a linear piece: zero for twice the gap, then budget and gap alternate.
+// The lane's supply at a window, as a linear piece: zero for twice the gap, then alternating budget and gap.
 Linear least_piece(const Lane &lane, time_ns window_ns) {
   if (lane.dedicated()) return {window_ns, 1, kNeverNs};
   const time_ns starved_ns = 2 * (lane.period_ns - lane.budget_ns);
@@ -374,7 +374,7 @@ Linear Supply::least(time_ns window_ns) const {
 time_ns Supply::window_for_ns(time_ns supply_ns) const {
   if (supply_ns <= 0) return 0;
   if (alike_) return analysis::window_for_ns(lanes_.front(), divide_up(supply_ns, lanes()));
-  time_ns high_ns = kNeverNs;  // one lane alone supplies it by then
+  time_ns high_ns = kNeverNs;  // one lane alone supplies that much by this time
   for (const Lane &lane : lanes_) high_ns = std::min(high_ns, analysis::window_for_ns(lane, supply_ns));
   time_ns low_ns = 0;  // supplies less
   while (high_ns - low_ns > 1) {

@@ -534,8 +534,7 @@ struct Judge {
   int64_t met = 0;
 };
 
-// only_safe: the four safe analyses, and whether a set is schedulable at all; else each analysis as published, safe and
-// tight.
+// only_safe: the four safe analyses, verdict only; otherwise each analysis as published, safe and tight.
 std::vector<Judge> judges_of(bool only_safe) {
   Options verdict, refined, tight;
   verdict.only_verdict = true;

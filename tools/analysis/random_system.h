@@ -65,7 +65,7 @@ class RandomSystem {
     return {"crowded", policy, std::move(lanes), std::move(chains), {"one", "two"}};
   }
 
-  // Two frequent chains, a long one of short callbacks and a less important one of long callbacks: which block
+  // Two frequent chains, a long one of short callbacks and a less important one of long callbacks: which blocks
   // repeatedly.
   Executor blocking_family() {
     std::vector<Chain> chains;
@@ -86,7 +86,7 @@ class RandomSystem {
   // Releases that keep to period and jitter, executions within the worst case, budgets anywhere in their periods.
   Scenario scenario(const Executor &executor, time_ns end) {
     Scenario scenario;
-    const bool heavy = chance(50);  // all as frequent and as long as allowed
+    const bool heavy = chance(50);  // all releases as frequent, and executions as long, as allowed
     for (const Chain &chain : executor.chains()) {
       scenario.releases.emplace_back();
       const bool dense = heavy || chance(60);

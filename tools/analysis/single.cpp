@@ -337,7 +337,8 @@ struct Effort {
   }
 };
 
-// The least window from `from_ns` on whose supply exceeds the demand; no smaller one may suffice.
+// The least window, from_ns or longer, whose supply exceeds the demand. The caller knows that no window below from_ns
+// does.
 template <class Demand>
 std::optional<time_ns> least_window(const Executor &executor, Effort &effort, time_ns most_ns, Demand demand,
                                     time_ns from_ns = 1) {

@@ -27,8 +27,8 @@ namespace {
 // Executors whose callbacks have priorities that do not come from their chains (Callback::priority).
 //
 // Each chain is bounded in its own order: a callback that is not below all of its callbacks may go first. Callbacks
-// below all of them can only have started before. So a chain with both kinds is split in two, each with its own
-// execution and the whole chain's deadline: either half executes within the response of the chain.
+// below all of them delay it only if they have started before. So a chain with both kinds is split in two, each with
+// its own execution and the whole chain's deadline: either half executes within the response of the chain.
 
 constexpr int64_t kBeside = int64_t{1} << 40, kAbove = int64_t{1} << 41;
 
@@ -95,8 +95,8 @@ time_ns before_ns(const Executor &executor, size_t other, size_t chain) {
 // Bounds of one executor that hold whether or not its deadlines are met, and why a chain has none.
 //
 // A bound assumes how late the other chains may be. Any value is valid, deadlines or others, if the resulting bounds
-// stay within it: then there is no first moment at which one of them is broken. If deadlines fail, the least such
-// values are searched from below.
+// stay within it: then there is no first moment at which a response exceeds one of them. If deadlines fail, the least
+// such values are searched from below.
 
 constexpr int kMostRaises = 400;
 constexpr int kExactPasses = 24;  // afterwards values are raised a little more, to limit the passes

@@ -38,7 +38,7 @@ struct PathResult {
   bool guaranteed = false;
   std::vector<std::optional<time_ns>> segments_ns;
   std::vector<time_ns> jitter_ns;  // release jitter of each segment
-  std::optional<Shortfall> why;    // there is no bound
+  std::optional<Shortfall> why;    // reason if there is no bound
 };
 
 struct SystemResult {
@@ -46,7 +46,7 @@ struct SystemResult {
   std::vector<std::vector<std::optional<Shortfall>>> why;  // by executor and chain: why there is no bound
   std::vector<PathResult> paths;
   bool settled = true;      // false: the release of some segment is unknown
-  bool guaranteed = false;  // every chain and every path is
+  bool guaranteed = false;  // every chain and every path is guaranteed
 };
 
 // Applies to each executor its fitting safe analysis. A segment is released when the preceding one ends, which

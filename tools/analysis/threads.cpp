@@ -299,7 +299,7 @@ Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Line
 // ---- the theorems ----
 // Sobhani, Choi and Kim 2023: the default multi-threaded executor and the priority-driven one, by theorem. 1 and 2:
 // constrained deadlines, reentrant callbacks. 3 and 4: arbitrary deadlines. 5 and 6: with mutually exclusive groups.
-// Which terms a bound has follows from the policy, the deadlines, and whether it knows groups.
+// The terms of a bound depend on the policy, the deadlines, and whether the theorem covers groups.
 
 namespace {
 
@@ -593,7 +593,7 @@ class Run {
     breakdown.demand_ns = terms.total().value;
   }
 
-  // Bounds all chains, the most important first, and says whether all are met.
+  // Bounds all chains, the most important first, and returns whether all deadlines are met.
   bool pass() {
     bool all_met = true;
     bool more_important_met = true;

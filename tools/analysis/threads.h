@@ -44,7 +44,7 @@ struct Options {
   bool presume = false;
   // The one chain that is bounded; by default all are.
   size_t only = std::numeric_limits<size_t>::max();
-  // Asks only whether all chains are met: stops at the first that is not, explains nothing.
+  // Only asks whether every deadline is met: stops at the first miss, explains nothing.
   bool only_verdict = false;
 };
 

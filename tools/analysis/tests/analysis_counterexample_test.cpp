@@ -161,9 +161,9 @@ TEST(Counterexample, X5JitterIsNotInTheSlack) {
 }
 
 // The design's own repair counted the instances of a callback in the window, less the one under analysis: in a window
-// shorter than the callback that misses the earlier one which holds it. Found by the hunt, seed 5529.
+// shorter than the callback that omits the earlier instance that holds the group. Found by the hunt, seed 5529.
 TEST(Counterexample, X6EarlierInstancesOfOneTimer) {
-  std::vector<Chain> chains{make_chain({4}, 3, 5, 1)};  // more than a timer can do, as it never runs twice at a time
+  std::vector<Chain> chains{make_chain({4}, 3, 5, 1)};  // more than a timer can do, as it never overlaps itself
   chains[0].timer = true;
   Scenario scenario;
   scenario.releases = {{{0, {}}, {3, {}}, {6, {}}, {9, {}}}};

@@ -21,10 +21,10 @@ TEST(Generate, UUniFastSplitsEvenly) {
       means[part] += shares[part] / rounds;
     }
   }
-  for (const double mean : means) EXPECT_NEAR(mean, 0.5, 0.02);  // no place is favoured
+  for (const double mean : means) EXPECT_NEAR(mean, 0.5, 0.02);  // no position is favoured
 }
 
-// Ten callbacks that were rounded one by one made one chain of a thousand in four execute for longer than its period.
+// When ten callbacks were rounded one by one, one chain of a thousand in four executed for longer than its period.
 TEST(Generate, AChainThatFillsItsPeriodFitsIntoIt) {
   Recipe recipe;
   recipe.chains = 1;
@@ -41,7 +41,7 @@ TEST(Generate, AChainThatFillsItsPeriodFitsIntoIt) {
 
 double sum_of(const std::vector<double> &shares) { return std::accumulate(shares.begin(), shares.end(), 0.0); }
 
-// Sums and limits hold whatever the limits are, also where there is next to no room.
+// Sums and limits hold for any limits, even if they leave almost no room.
 TEST(Generate, DirichletRescaleKeepsSumsAndLimits) {
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     Random random(seed);
@@ -61,8 +61,8 @@ TEST(Generate, DirichletRescaleKeepsSumsAndLimits) {
   }
 }
 
-// Against points of the whole simplex of which those within the limits are kept: the same share of points in each cell
-// of a grid, by Pearson's chi squared.
+// Compared with points of the whole simplex, of which those within the limits are kept: the same share of points in
+// each cell of a grid, by Pearson's chi squared.
 TEST(Generate, DirichletRescaleIsUniform) {
   struct Case {
     double sum;

@@ -64,7 +64,7 @@ TEST(LinkFrames, Fragments) {
   EXPECT_EQ(sent.total_ns, 2 * frame_ns(line, 64) + frame_ns(line, 8 + 48));
 }
 
-// A client announces four bytes less than the MTU: an agent that keeps to it cuts 6000 bytes into 13 frames, not 12.
+// A client announces four bytes less than the MTU: an agent that observes this cuts 6000 bytes into 13 frames, not 12.
 TEST(LinkFrames, FromTheAgentAreFourBytesShorter) {
   Line line;
   EXPECT_EQ(message(line, Direction::down, 6000).frames, 13);
@@ -85,8 +85,8 @@ TEST(LinkBound, AloneIsWhatItDoesItself) {
 TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("battery", 1, 10 * ms, 10 * ms, 90));
-  // The line keeps up, so that only callbacks block; of one instance of the only less urgent chain only one does, as
-  // the other follows at once.
+  // The line keeps up, so that only callbacks block; of one instance of the only less urgent chain only one callback
+  // does, as the other one follows at once.
   EXPECT_EQ(bound_of(system), bound_of(alone()) + 10 * ms);
   LinkSystem crowded = system;
   crowded.chains.push_back(round_trip("lamp", 0, 10 * ms, 10 * ms, 90));
@@ -95,7 +95,7 @@ TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
   EXPECT_EQ(bound_of(system), bound_of(alone()) + message(system.line, Direction::up, 90).unit_ns);
 }
 
-// Sixteen frames are out, and the ACKNACK for the first waits behind one large frame of a less urgent chain.
+// Sixteen frames are unacknowledged, and the ACKNACK for the first waits behind one large frame of a less urgent chain.
 TEST(LinkBound, NoBoundWhereAWindowRunsFull) {
   LinkSystem system;
   system.line.baud = 921'600;
@@ -109,7 +109,7 @@ TEST(LinkBound, NoBoundWhereAWindowRunsFull) {
   LinkResults results = bound_link(system);
   EXPECT_FALSE(results.chains[0].response_ns);
   EXPECT_NE(results.chains[0].reason.find("and a window holds 16"), std::string::npos) << results.chains[0].reason;
-  // With a slower chain all that is out fits into the window.
+  // With a slower chain all unacknowledged frames fit into the window.
   system.chains[0].period_ns = system.chains[0].deadline_ns = 10 * ms;
   results = bound_link(system);
   EXPECT_EQ(bound_of(system), results.chains[0].response_ns);
@@ -119,7 +119,7 @@ TEST(LinkBound, NoBoundWhereAWindowRunsFull) {
   EXPECT_FALSE(bound_link(system).chains[0].response_ns);
 }
 
-// Of 40 frames on one stream 16 may be out: the last ones wait for two acknowledgments of those before.
+// Of 40 frames on one stream 16 may be unacknowledged: the last ones wait for two acknowledgments of earlier ones.
 TEST(LinkBound, ChainsOfOneStreamWaitForItsWindow) {
   LinkSystem system;
   system.line.baud = 20'000'000;
@@ -142,7 +142,7 @@ TEST(LinkBound, ChainsOfOneStreamWaitForItsWindow) {
   EXPECT_EQ(bound_link(system).chains[0].parts.window_ns, 0);
 }
 
-// What the last callback sends is not waited for; to others it is all there.
+// A response does not include the message of the last callback; interference includes it.
 TEST(LinkBound, TheLastCallbackEndsBeforeWhatItSends) {
   LinkSystem system = alone();
   system.chains[0].callbacks = {{"sample", kOnClient, 10 * ms, 10 * ms, 96}};
@@ -152,7 +152,7 @@ TEST(LinkBound, TheLastCallbackEndsBeforeWhatItSends) {
   EXPECT_GE(bound_link(system).chains[1].parts.line_interference_ns[0], 9'982'639);
 }
 
-// Over a network an acknowledgment comes back, and data does not.
+// Over a network acknowledgments take the return delay as well, data does not.
 TEST(LinkBound, OnlyAcknowledgmentsTakeTheWayBack) {
   LinkSystem system = alone();
   system.chains[0].callbacks = {{"sample", kOnClient, 1 * ms, 1 * ms, 96}, {"hear", 0, 0, 0, 0}};
@@ -164,7 +164,7 @@ TEST(LinkBound, OnlyAcknowledgmentsTakeTheWayBack) {
   EXPECT_EQ(bound_link(system).chains[0].parts.host_ns, 2 * ms);
 }
 
-// A share beyond 100 % is of what is described, whatever waits for whatever.
+// A load above 100 % is that of the description, regardless of what waits for what.
 TEST(LinkBound, PercentagesAreOfWhatIsAskedFor) {
   LinkSystem system = alone();
   system.client.policy = ClientPolicy::batch;
@@ -190,7 +190,7 @@ TEST(LinkBound, EscapesThatDecideAreNamed) {
   EXPECT_NE(reason.find("give 'escaped_bytes'"), std::string::npos) << reason;
 }
 
-// What is less urgent takes no bound, however much it asks for.
+// Less urgent load, however high, leaves the bounds of more urgent chains.
 TEST(LinkBound, OverloadTakesTheBoundsOfWhatIsLessUrgent) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("late", 2, 300 * ms, 300 * ms));
@@ -231,7 +231,7 @@ LinkSystem streams() {
   return system;
 }
 
-// Instances that follow each other at a distance do not delay each other, however long their way is.
+// Instances that follow each other at a distance do not delay each other, however long their path is.
 TEST(BeyondThePeriod, ADelayIsNoLoad) {
   EXPECT_EQ(message(streams().line, Direction::up, kBytes).total_ns, kFrame);
   EXPECT_EQ(bound_of(streams()), 1 * ms + kFrame + 25 * ms + 1 * ms);
@@ -250,13 +250,13 @@ TEST(BeyondThePeriod, AFrameInFrontDelaysSeveralInstances) {
   // Callbacks of 1 ms: on the client the more urgent one, on the host that of one instance of the other.
   const time_ns client_ns = 1 * ms + 1 * ms, host_ns = 1 * ms + 1 * ms;
   EXPECT_EQ(results.chains[0].response_ns, client_ns + 12'300'000 + kFrame + 25 * ms + host_ns);
-  // With 6 ms between two the line is never idle, and each waits longer than the one before.
+  // With 6 ms between two the line is never idle, and each instance waits longer than the preceding one.
   system.chains[0].period_ns = 6 * ms;
   EXPECT_FALSE(bound_link(system).chains[0].response_ns);
   EXPECT_NE(bound_link(system).chains[0].reason.find("of the line to the agent"), std::string::npos);
 }
 
-// Less urgent: two instances of the other may be in front, the second one because the first was late.
+// A less urgent chain: two instances of the other may precede it, the second one because the first was late.
 TEST(BeyondThePeriod, InstancesOfOthersComeLateOneBehindTheOther) {
   LinkSystem system = streams();
   system.chains[0].jitter_ns = 8 * ms;
@@ -266,7 +266,7 @@ TEST(BeyondThePeriod, InstancesOfOthersComeLateOneBehindTheOther) {
   EXPECT_GE(*log.response_ns, 1 * ms + 1 * ms + 2 * kFrame + kFrame + 25 * ms + 1 * ms);
 }
 
-// The timer's callback must begin before the next expiry, or that is skipped.
+// The timer's callback must begin before the next expiry, or that expiry is skipped.
 TEST(BeyondThePeriod, ALateTimerSkipsExpiries) {
   LinkSystem system = streams();
   system.chains.push_back(stream("slow", 1, 1000 * ms, 8));
@@ -280,11 +280,11 @@ TEST(BeyondThePeriod, ALateTimerSkipsExpiries) {
   system.client.policy = ClientPolicy::lanes;
   EXPECT_TRUE(bound_link(system).chains[0].response_ns);
   system.client.policy = ClientPolicy::tide;
-  system.chains[0].sporadic = true;  // events that meet run once for all
+  system.chains[0].sporadic = true;  // events that coincide run once
   EXPECT_TRUE(bound_link(system).chains[0].response_ns);
 }
 
-// A processor with too much to do is named.
+// An overloaded processor is named.
 TEST(BeyondThePeriod, AnExecutorOfTheHostMayBeOverloaded) {
   LinkSystem system = streams();
   system.chains[0].callbacks[1].execution_ns = 8 * ms;
@@ -308,7 +308,7 @@ TEST(BeyondThePeriod, InstancesOfOneChainTakeSeveralLanes) {
   EXPECT_EQ(bound_link(system).chains[1].parts.host_wait_ns, 0);
 }
 
-// What the bounds of one instance at a time need is said where it is missing.
+// If the bounds need that instances do not overlap, the reason says so.
 TEST(BeyondThePeriod, SomeMustBeOverBefore) {
   LinkSystem system = streams();
   system.chains[0].alone = "it asks a service";
@@ -388,7 +388,7 @@ LinkSystem back_and_forth(int64_t chains, int callbacks, time_ns period_ns) {
   return system;
 }
 
-// 1,900 crossings: were every message asked about for itself, each question would bring more than one other.
+// 1,900 crossings: with a HEARTBEAT for each message, each HEARTBEAT would cause more than one other.
 TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
   LinkSystem many = back_and_forth(100, 20, 100'000 * ms);
   const LinkResults results = bound_link(many);
@@ -396,8 +396,8 @@ TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
   // What a host publishes at the end stays on the host.
   for (LinkChain &chain : many.chains) chain.callbacks.back().payload_bytes = 20;
   EXPECT_EQ(bound_link(many).chains[0].response_ns, results.chains[0].response_ns);
-  // One stream asks once in its delay at most, however many messages it has: 24 crossings of one chain, in each of
-  // which the agent waits for longer than its delay.
+  // A stream sends at most one HEARTBEAT in its delay, however many messages it has: 24 crossings of one chain, in each
+  // of which the agent waits for longer than its delay.
   LinkSystem system = back_and_forth(1, 25, 100'000 * ms);
   for (LinkCallback &callback : system.chains[0].callbacks) callback.execution_ns *= callback.place == 0 ? 1 : 500;
   system.protocol.agent = {100 * ms, 100 * ms, 100 * ms};
@@ -407,7 +407,7 @@ TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
   EXPECT_GT(bound_of(system), patient_ns);
 }
 
-// Counting that does not come to an end is no bound.
+// If the count of HEARTBEATs does not settle, there is no bound.
 TEST(LinkBound, NoBoundWhereTheCountOfQuestionsDoesNotSettle) {
   const LinkSystem system = back_and_forth(10, 5, 10'000 * ms);
   EXPECT_TRUE(bound_link(system).met);
@@ -421,7 +421,7 @@ TEST(LinkBound, NoBoundWhereTheCountOfQuestionsDoesNotSettle) {
   }
 }
 
-// A chain whose ACKNACKs never get a turn has no bound, and those above it keep theirs.
+// A chain whose ACKNACKs are never sent has no bound, and more urgent chains keep theirs.
 TEST(LinkBound, OnlyTheStarvedHaveNone) {
   LinkSystem system = back_and_forth(3, 3, 1'000 * ms);
   system.hosts[0].own_cores = true;
@@ -468,7 +468,7 @@ TEST(LinkBound, AHostExecutorIsShared) {
   EXPECT_GE(bound_of(system), apart_ns + 8 * ms);
 }
 
-// A window that others fill to its end is no sign that it has run.
+// A callback without execution time has not run in a window that others fill completely.
 TEST(LinkBound, WhatTakesNoTimeWaitsForItsTurn) {
   LinkSystem system = alone();
   system.hosts[0].own_cores = false;
@@ -481,7 +481,7 @@ TEST(LinkBound, WhatTakesNoTimeWaitsForItsTurn) {
   EXPECT_GE(bound_of(system, 1), 8 * ms);
 }
 
-// Answers that come over the line find the host free, but for a chain that begins on it.
+// Answers that arrive over the line find the host free, except for a chain that begins on it.
 TEST(LinkBound, WhatTakesNoTimeOnTheHostWaitsBehindAnswers) {
   LinkSystem system = alone();
   system.hosts[0].own_cores = false;
@@ -491,7 +491,7 @@ TEST(LinkBound, WhatTakesNoTimeOnTheHostWaitsBehindAnswers) {
   EXPECT_EQ(bound_of(system, 1), 6 * ms + 1);
 }
 
-// Times from nothing to the longest that are allowed; the sanitizers see what overflows.
+// Times from zero to the longest allowed; the sanitizers detect overflows.
 TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
   std::mt19937_64 random(7);
   const auto below = [&random](uint64_t count) { return static_cast<int64_t>(random() % count); };

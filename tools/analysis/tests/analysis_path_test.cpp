@@ -62,7 +62,7 @@ TEST(Path, NoBoundUpstreamTakesTheGuaranteeDownstream) {
   EXPECT_FALSE(result.guaranteed);
   EXPECT_FALSE(result.executors[1].chains[1].response_ns);
   EXPECT_FALSE(result.executors[1].chains[1].guaranteed);
-  // Both have the same root: the executor on which more is asked than there is.
+  // Both have the same root cause: the overloaded executor.
   for (const auto &why : {result.paths[0].why, result.why[1][1]}) {
     ASSERT_TRUE(why);
     EXPECT_EQ(why->kind, Shortfall::Kind::overload);
@@ -84,7 +84,7 @@ TEST(Path, ABoundUpstreamThatMissesItsDeadlineIsABound) {
 }
 
 TEST(Path, ARingOfExecutorsEndsOneWayOrTheOther) {
-  // Each path makes the other one late: the jitters grow until nothing can be said.
+  // Each path makes the other one late: the jitters grow until there is no bound.
   Description description;
   description.executors = {{"x", Policy::ready_set, {{1, 1}}}, {"y", Policy::ready_set, {{1, 1}}}};
   description.chains = {{"p1", "x", {{"a", 45, ""}}, 100, 100, 0, 1, false},
@@ -161,7 +161,7 @@ TEST(Path, ARingSettlesWhereRunsAreNeverShort) {
   }
 }
 
-// Both executors are run one after the other: what ends in the first is released in the second.
+// Both executors are run one after the other: the ends in the first are the releases in the second.
 TEST(Path, NoScheduleExceedsItsBound) {
   int checked = 0;
   for (uint64_t seed = 1; seed <= 2000; ++seed) {

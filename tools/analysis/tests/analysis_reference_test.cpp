@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The same bounds written down a second time, as plainly as the text: every window is tried, nothing is shared with
-// the code under test but the model.
+// SPDX-License-Identifier: Apache-2.0 The same bounds written down a second time, as plainly as the text: every window
+// is tried, only the model is shared with the code under test.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -94,8 +93,8 @@ class Reference {
     return std::max<time_ns>(0, (safe_ ? chain.jitter_ns : 0) + chain.deadline_ns - chain.execution_ns);
   }
 
-  // What an instance executes within the window is at most the overlap of a box of its execution time with one of the
-  // window and the slack; instances lie a period apart, wherever the first one lies.
+  // An instance executes within the window at most the overlap of a box of its execution time with one of the window
+  // and the slack; instances are a period apart, at any offset.
   time_ns workload(size_t j, time_ns t) const {
     const Chain &chain = chains_[j];
     const time_ns length = t + slack(j);
@@ -114,7 +113,7 @@ class Reference {
     return most;
   }
 
-  // What instances before and after the one under analysis execute while it is under way.
+  // Executions of the chain's earlier and later instances while the one under analysis is under way.
   time_ns other_instances(size_t i, time_ns t) const {
     const Chain &chain = chains_[i];
     time_ns sum = 0;

@@ -31,7 +31,7 @@ TEST(SingleThread, ByHand) {
 }
 
 TEST(SingleThread, AFrequentChainIsInEachReadySetOnce) {
-  // The others run five and four times before the executor has time, but a chain of one callback sees two sets.
+  // The other callbacks become ready five and four times, but a chain of one callback waits for two sets only.
   const Executor executor = one_thread(
       Policy::ready_set, {make_chain({1}, 100, 100, 3), make_chain({3}, 7, 100, 2), make_chain({4}, 8, 100, 1)});
   EXPECT_EQ(bound_of("single-any-order", executor, 0), 5 * 3 + 4 * 4 + 1);
@@ -54,7 +54,7 @@ TEST(SingleThread, ALiveTimerRunsManyTimesInAReadySet) {
   EXPECT_LE(run_schedule(live, scenario).worst_ns(0), live_ns);
 }
 
-// No bound is used for an executor in whose order it need not hold.
+// No bound is used for an executor for whose order it is not proved.
 TEST(SingleThread, ABoundIsUsedWhereItHolds) {
   const std::vector<Policy> policies{Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::priority};
   const bool holds[4][4] = {
@@ -75,7 +75,7 @@ TEST(SingleThread, ABoundIsUsedWhereItHolds) {
   }
 }
 
-// What a bound is made of is all of it.
+// The parts of a bound add up to the whole demand.
 TEST(SingleThread, PartsAreTheWholeDemand) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     RandomSystem random(seed);
@@ -93,7 +93,8 @@ TEST(SingleThread, PartsAreTheWholeDemand) {
         EXPECT_EQ(sum_ns, parts.demand_ns);
         EXPECT_EQ(parts.window_ns + parts.finish_ns, *one.response_ns);
         EXPECT_EQ(parts.finish_ns, executor.chains()[chain].last_ns) << seed;
-        // On a core of its own what is asked is what passes, but for the time by which a later instance was released.
+        // On a dedicated core the demand equals the time that passes, less the time by which a later instance was
+        // released.
         EXPECT_GE(sum_ns, parts.window_ns) << seed << ", " << one.analysis;
       }
     }
@@ -122,7 +123,8 @@ TEST(SingleThread, ABudgetDelays) {
 }
 
 TEST(SingleThread, LaterInstancesOfABusyWindowCount) {
-  // Pushed by what is not preempted, the second instance of the chain is slower than the first (Davis et al. 2007).
+  // Delayed by a callback that is not preempted, the second instance of the chain is slower than the first (Davis et
+  // al. 2007).
   const Executor executor =
       one_thread(Policy::priority,
                  {make_chain({100}, 250, 250, 3), make_chain({100}, 350, 325, 2), make_chain({100}, 350, 350, 1)});
@@ -162,7 +164,7 @@ TEST(SingleThread, PublishedExamples) {
   EXPECT_EQ(bound_of("blass2021-busy-published", polled, 2), 3 * 10 + 190 + 230 - 1);
 }
 
-// B + E and what is more important and comes in meanwhile, by hand; more than a period: one period more.
+// B + E plus more important work that arrives meanwhile, by hand; beyond a period one period more.
 TEST(SingleThread, PublishedWithPriorities) {
   const Executor executor = one_thread(
       Policy::priority, {make_chain({2, 1}, 10, 10, 3), make_chain({2, 2}, 20, 20, 2), make_chain({1, 4}, 25, 25, 1)});
@@ -188,7 +190,7 @@ TEST(SingleThread, ThePublishedBoundWithPrioritiesIsExceeded) {
   EXPECT_GE(bound_of("single-priority", executor, 2), worst_ns);
 }
 
-// What comes in order needs no second count: the last callback of a later instance cannot go first.
+// Instances run in order and need not be counted twice: the last callback of a later instance cannot go first.
 TEST(SingleThread, NoBoundForAnyOrderIsAboveThePublishedOne) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     RandomSystem random(seed);

@@ -134,7 +134,8 @@ TEST(Theorems, VerdictsSayWhatTheyDependOn) {
   EXPECT_FALSE(analyse(*find_analysis("theorem2-published"), executor).chains[1].guaranteed);
 }
 
-// The less important chain is far too slow: nobody may rely on it, and with the default executor nobody is safe.
+// The less important chain is far too slow: no bound may rely on it, and with the default executor no chain is
+// guaranteed.
 TEST(Theorems, ALateChainTakesTheGuaranteeOfThoseThatDependOnIt) {
   const std::vector<Chain> chains{make_chain({1, 2}, 40, 40, 2), make_chain({3, 30}, 40, 30, 1)};
   const Executor executor("e", Policy::priority, cores(3), chains);
@@ -176,7 +177,7 @@ TEST(Theorems, OverloadHasNoBound) {
   EXPECT_EQ(bounds("theorem1-safe", executor)[1], none);
 }
 
-// A deadline that is twice as long does not make a chain set lose its guarantee, in whatever form bounds are used.
+// Twice as long deadlines do not make a chain set lose its guarantee, whatever form of bound is used.
 TEST(Theorems, LongerDeadlinesRefuseNothing) {
   Options tight;
   tight.refine = tight.joint = tight.cap_running = true;
@@ -211,7 +212,7 @@ TEST(Theorems, FullLoadIsSolvedByCorners) {
   EXPECT_EQ(bounds("theorem2-safe", executor), (Pair{66 * ms - 1, 132 * ms - 1, 165 * ms}));
 }
 
-// It took the group a unit ago at least, and has executed that unit.
+// The holder took the group at least a unit ago, and has executed that unit.
 TEST(Theorems, ALessImportantGroupMateOfOneUnitHoldsNothing) {
   const auto bound_ns = [](time_ns mate_ns) {
     std::vector<Chain> chains{make_chain({2, 3}, 100, 100, 3), make_chain({mate_ns}, 100, 100, 2),
