@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the port needs of a chip. Here: the interrupt controller, which all of them have. In the chip's own header: a
- * free-running clock, a one-shot wake-up, and numbers of interrupts that software may pend. */
+/* Interface of the port to a chip. This header has the interrupt controller, which all chips have. The chip's own
+ * header has a free-running clock, a one-shot wake-up, and numbers of interrupts that software may pend. */
 #ifndef TIDE_CORTEX_M_CHIP_H
 #define TIDE_CORTEX_M_CHIP_H
 
@@ -15,8 +15,8 @@
 /* Interrupts of the runtime have this priority; critical sections mask it and what is less urgent, so interrupts of
  * the application with a smaller number are never delayed by the runtime (and must not call it). */
 #define TIDE_INTERRUPT_PRIORITY 0x40u
-/* Below them the link (it lets the session's time pass), below that the lanes, in steps that four bits of priority can
- * tell apart; the main program is below all. */
+/* The link, which polls the session, is below them, and the lanes are below the link, in steps that four bits of
+ * priority can distinguish; the main program is below all. */
 #define TIDE_LINK_PRIORITY 0x50u
 #define TIDE_LANE_PRIORITY_MOST 0x60u
 #define TIDE_LANE_PRIORITY_LEAST 0xF0u
@@ -26,9 +26,9 @@
  * and, for platform.c:
  *
  *   tide_chip_init()      start the clock; let the wake-up interrupt at TIDE_INTERRUPT_PRIORITY
- *   tide_chip_ticks()     a counter of 32 bits that counts up; somebody looks at it at least once in a round
- *   tide_chip_arm(ns)     the wake-up interrupt comes after that time (below 2^30 ns), once; earlier does no harm
- *   tide_chip_disarm()    in that interrupt: it does not come again */
+ *   tide_chip_ticks()     a counter of 32 bits that counts up; it is read at least once in each wrap
+ *   tide_chip_arm(ns)     the wake-up interrupt comes once, after that time (below 2^30 ns); earlier is harmless
+ *   tide_chip_disarm()    called in that interrupt: it does not come again */
 #ifndef TIDE_STM32F405
 #define TIDE_STM32F405 0
 #endif

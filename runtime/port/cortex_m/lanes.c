@@ -34,7 +34,7 @@ static struct {
   void *context;
   size_t below[LANES_MAXIMUM]; /* index of the lane that this one has preempted */
   size_t on_top;               /* the lane that runs, preempted by nothing but interrupts */
-  int64_t since_ns;            /* that lane's time is charged up to here */
+  int64_t since_ns;            /* time up to which that lane has been charged */
   tide_event_t ended;
 } all = {.on_top = NOBODY};
 

@@ -3,7 +3,8 @@
  * registers that are used here, 168 MHz, TIM2 as the clock, SysTick as the wake-up.
  *
  * QEMU's netduinoplus2 runs the same image. It has neither RCC (which reads 0, as no chip's does: an oscillator is on
- * after a reset) nor DMA, and its TIM2 counts at 1 GHz instead of 84 MHz; tide_stm32_start sets the prescaler by that.
+ * after a reset) nor DMA, and its TIM2 counts at 1 GHz instead of 84 MHz; tide_stm32_start sets the prescaler
+ * accordingly.
  */
 #ifndef TIDE_STM32F405_H
 #define TIDE_STM32F405_H
@@ -46,7 +47,7 @@
 #define STM32_SYSTICK_MAXIMUM 0xFFFFFFu
 
 #define TIDE_CHIP_CORE_HZ 168000000u
-#define TIDE_CHIP_TICK_NS 250 /* of TIM2: a round takes 17.9 minutes */
+#define TIDE_CHIP_TICK_NS 250 /* tick of TIM2, which wraps after 17.9 minutes */
 #define STM32_APB2_HZ 84000000u
 
 /* Numbers that software pends: those of OTG_HS, the camera, the cryptographic processor, the random numbers and the
@@ -58,8 +59,8 @@
 
 /* Clocks, TIM2 and pins; called by the start-up code (port/stm32/stm32f405.c) before anything else. */
 void tide_stm32_start(void);
-/* The crystal (TIDE_STM32_HSE_MHZ) does not oscillate, or there is none: the internal oscillator runs, by up to 1 %
- * off, which is no clock to measure by. */
+/* The crystal (TIDE_STM32_HSE_MHZ) does not oscillate, or there is none: the internal oscillator runs, which is up to 1
+ * % off and unsuitable for measurements. */
 extern bool tide_stm32_without_crystal;
 
 static inline void tide_chip_init(void) { STM32_SYSTICK_PRIORITY = TIDE_INTERRUPT_PRIORITY; }
@@ -67,8 +68,8 @@ static inline void tide_chip_init(void) { STM32_SYSTICK_PRIORITY = TIDE_INTERRUP
 static inline uint32_t tide_chip_ticks(void) { return STM32_TIM2_CNT; }
 
 /* SysTick at an eighth of the core's clock: 21 ticks a microsecond, 0.8 s at most. With LOAD at 0 it stops at the end
- * of the round under way, once it has loaded: after a tick, or, in an emulator in real time, when a thread of that runs
- * again, which is not worth waiting for: the interrupt stops it, too. */
+ * of its present period, once it has loaded that value: after a tick or, in an emulator in real time, when the
+ * emulator's thread runs again. This is not worth waiting for, as the interrupt also stops it. */
 static inline void tide_chip_arm(uint32_t left_ns) {
   uint32_t ticks = left_ns / 1000u * 21u + left_ns % 1000u * 21u / 1000u + 2u;
   if (ticks > STM32_SYSTICK_MAXIMUM) ticks = STM32_SYSTICK_MAXIMUM;

@@ -7,8 +7,8 @@
 #include "tide/port.h"
 #include "tide/status.h"
 
-/* Who polls the session: a task of an operating system (runtime/port/rtos/link.c); an interrupt of the link;
- * or, in a runtime without lanes, the executing or waiting context (tide_port_pump). */
+/* The session is polled by a task of an operating system (runtime/port/rtos/link.c); an interrupt of the link; or, in a
+ * runtime without lanes, the executing or waiting context (tide_port_pump). */
 #ifndef LINK_TASK
 #define LINK_TASK 0
 #endif

@@ -7,9 +7,9 @@
  * configMAX_SYSCALL_INTERRUPT_PRIORITY).
  *
  * The runtime is called from tasks, so after vTaskStartScheduler: before it, a critical section leaves interrupts
- * masked. A lane with TIDE_SCHEDULING_INHERIT has the priority of the task that spins; only FIFO and ROUND_ROBIN lanes
- * preempt each other. Lanes and the link are tasks of the kernel's heap while they run; their memory is back in the
- * heap when the call that ends them returns. */
+ * masked. A lane with TIDE_SCHEDULING_INHERIT has the priority of the task that spins; only lanes with a priority of
+ * their own (FIFO, ROUND_ROBIN, SPORADIC) preempt each other. Lanes and the link are tasks of the kernel's heap while
+ * they run; their memory is back in the heap when the call that ends them returns. */
 #ifndef TIDE_FREERTOS_H
 #define TIDE_FREERTOS_H
 

@@ -10,7 +10,7 @@ void tide_bare_idle(uint32_t most_us) { (void)best_effort_wfe_or_timeout(make_ti
 uintptr_t tide_bare_mask(void) { return save_and_disable_interrupts(); }
 void tide_bare_unmask(uintptr_t state) { restore_interrupts((uint32_t)state); }
 
-/* Its interrupt ends WFE; the byte is read by whoever slept. */
+/* The interrupt ends WFE; the waiting caller then reads the byte. */
 static void on_chars(void *context) { (void)context; }
 
 bool pico_serial_transport_open(struct uxrCustomTransport *transport) {
@@ -27,7 +27,7 @@ bool pico_serial_transport_close(struct uxrCustomTransport *transport) {
   return true;
 }
 
-/* Raw: no newline becomes two bytes. */
+/* Raw, so that a newline does not become two bytes. */
 size_t pico_serial_transport_write(struct uxrCustomTransport *transport, const uint8_t *bytes, size_t count,
                                    uint8_t *error) {
   (void)transport;
@@ -48,7 +48,7 @@ size_t pico_serial_transport_read(struct uxrCustomTransport *transport, uint8_t 
     if (octet >= 0)
       bytes[got++] = (uint8_t)octet;
     else if (got > 0u || best_effort_wfe_or_timeout(end))
-      break; /* a byte since the look is an event: no WFE sleeps through it */
+      break; /* a byte that arrives after the check is an event, so WFE does not sleep through it */
   }
   return got;
 }

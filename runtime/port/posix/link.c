@@ -6,15 +6,15 @@
  * does not wait for a thread to wake. The link's thread does everything else. The daemon's critical section, in which
  * frames start, guards the descriptor and the outgoing frame as well.
  *
- * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. If it were, it would
- * run after each one, as it has the top priority, and no two would be sent together. The thread handles missing
+ * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. If it were woken, it
+ * would run after each one, as it has the top priority, and no two would be sent together. The thread handles missing
  * acknowledgments, datagrams that the system does not take now, and in a flood messages that wait for others. While the
  * thread is running, submitted messages join its batch.
  *
  * Waiting callers also receive datagrams, so that an answer need not wake two threads in turn; `receiving` serialises
- * them. If one thread of the program does all the waiting and publishing, nobody else can be kept waiting by it, and it
- * attends the link: while it waits, and for a while after it waited or published, the link's thread does not listen.
- * Then that thread takes over, so that a long callback, or a program that only computes, delays an acknowledgment by
+ * them. If one thread of the program does all the waiting and publishing, it delays no other thread, and it attends the
+ * link: while it waits, and for a while after it waited or published, the link's thread does not listen. After that the
+ * link's thread takes over, so that a long callback, or a program that only computes, delays an acknowledgment by
  * ATTENTION_NS at most. With a second thread or lanes the link's thread always listens, because it may be more urgent
  * than the one that waits. */
 #define _GNU_SOURCE
@@ -91,7 +91,7 @@ typedef struct kind {
   int (*push)(link_t *link);
   /* For datagrams, instead of load and push: the message joins the link's batch. */
   int (*append)(link_t *link, const tide_frame_parts_t *frame);
-  /* Has what the system took left the machine? Null: yes. */
+  /* Whether the bytes that the system took have left the machine. Null: always. */
   bool (*is_drained)(link_t *link);
   /* Called when data may be readable. 0: there was none; negative: the link is down. */
   int (*receive)(link_t *link);
@@ -120,7 +120,8 @@ struct link {
   _Atomic uintptr_t user;            /* the thread that published or waited last */
   _Atomic int64_t shared_until_ns;   /* it is not the only one; TIDE_FOREVER: there are lanes */
   atomic_bool attending;             /* it waits and receives */
-  int64_t relieved_ns;               /* its own: when it last took over what the timer was set for */
+  int64_t relieved_ns;               /* the link's thread: when it last took over the work for which the timer was
+                                      * set */
   _Atomic int64_t attended_until_ns; /* the thread does not listen before this time */
 
   /* In the critical section. */
@@ -139,7 +140,7 @@ struct link {
   int64_t drained_check_ns; /* 0, or when to query the driver again */
   int64_t reopen_ns, poll_ns;
   tide_datagram_input_t datagrams;
-  uint8_t *datagram_storage; /* null where datagrams do not arrive */
+  uint8_t *datagram_storage; /* null if no datagrams arrive */
   size_t input_bytes;
   uint8_t input[INPUT_BYTES];
 
@@ -208,8 +209,8 @@ static void set_timer(const link_t *link, int64_t time_ns) {
 }
 
 /* Requests work from the thread at this time; the work must already be visible. Either this sees the thread's wake-up
- * time, or the thread sees the request before it sleeps. A request for later only sets a timer: the thread is not woken
- * now to compute when to wake. A caller that attends the link looks itself. */
+ * time, or the thread sees the request before it sleeps. A request for a later time only sets a timer: the thread is
+ * not woken now to compute its wake-up time. A caller that attends the link checks by itself. */
 static void ask(link_t *link, int64_t time_ns) {
   if (time_ns == TIDE_FOREVER || is_own_thread(link)) return;
   int64_t asked_ns = atomic_load(&link->asked_ns);
@@ -342,7 +343,7 @@ static bool is_only_user(link_t *link, int64_t now_ns) {
  * The session determines the time of the latter; it is polled at the earliest possible one. */
 static int64_t due_ns_locked(const link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
   const bool waits = link->kind->append != NULL || link->output.written < link->output.length;
-  if (link->busy && waits) return 0; /* for the descriptor, and the thread does */
+  if (link->busy && waits) return 0; /* it waits for the descriptor, and so does the thread */
   const int64_t due_ns = earlier(complete_ns_locked(link), link->gather_until_ns);
   if (!frame->awaited) return due_ns;
   const int64_t set_ns = link->session->daemon.transmitter.config.heartbeat_delay_ns;
@@ -719,8 +720,8 @@ static bool sleep_on(link_t *link, tide_event_t *event, int64_t deadline_ns) {
   return platform->event_wait(platform->context, event, earlier(deadline_ns, clock_ns() + THREAD_RECEIVES_NS)) == 1;
 }
 
-/* The caller does from now on what the thread would be woken for. Not each time, as this costs two system calls: if
- * waits are frequent the timer is stopped before it expires, anyway. */
+/* From now on the caller does the work for which the thread would be woken. The timer is not stopped each time, as this
+ * costs two system calls: if waits are frequent the timer is stopped before it expires, anyway. */
 static bool begin_attending(link_t *link, int64_t now_ns) {
   if (!is_only_user(link, now_ns) || atomic_exchange(&link->attending, true)) return false;
   attended_by_this_thread = link;
@@ -823,7 +824,7 @@ static void detach(link_t *link, bool cut) {
 /* Whether the thread listens now; otherwise *until_ns is when it does if nothing changes. */
 static bool listens(const link_t *link, int64_t *until_ns) {
   const int64_t now_ns = clock_ns();
-  *until_ns = TIDE_FOREVER; /* the caller that attends asks when it leaves */
+  *until_ns = TIDE_FOREVER; /* the attending caller requests this when it leaves */
   if (now_ns < atomic_load(&link->shared_until_ns) || atomic_load(&link->holders) > 1u) return true;
   if (atomic_load(&link->attending)) return false;
   *until_ns = atomic_load(&link->attended_until_ns);
@@ -872,7 +873,7 @@ static void pause_for_test(const link_t *link) {
 /* True: no earlier time was requested than the deadline. */
 static bool may_sleep(link_t *link, int64_t deadline_ns) {
   if (atomic_exchange(&link->timer_set, false))
-    set_timer(link, 0); /* what it was set for is done, or in the deadline */
+    set_timer(link, 0); /* the work for which it was set is done, or included in the deadline */
   pause_for_test(link);
   link->own_deadline_ns = deadline_ns;
   atomic_store(&link->asleep_until_ns, deadline_ns);

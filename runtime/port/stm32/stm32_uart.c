@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By DMA the ring is circular, so its position is all there is to know: ring bytes less what the stream still counts
- * down. Interrupts at idle, half and full see to it that somebody looks at least once in half a ring. By interrupts
- * each byte is handed on as it comes. */
+/* With DMA the ring is circular, and its state is just a position: ring bytes less the stream's remaining count.
+ * Interrupts at idle, half and full ensure that it is read at least once in half a ring. Without DMA each byte is
+ * passed on as it arrives. */
 #include "stm32_uart.h"
 
 #if TIDE_STM32_F4
@@ -43,7 +43,8 @@ tide_stm32_counters_t tide_stm32_counters;
 static struct {
   uint8_t *ring;
   size_t ring_bytes;
-  size_t seen; /* by DMA: position of the last look: what lies behind it was invalidated up to there; else the next */
+  size_t seen; /* with DMA: position of the last reading, up to which the cache was invalidated; without: the next
+                * position */
 } receiver;
 
 /* A Cortex-M4 has none. */
@@ -56,7 +57,8 @@ static bool has_cache(void) { return !TIDE_STM32_F4 && tide_stm32_line.has_cache
 static volatile uint32_t *received_of(tide_stm32_uart_t *uart) { return &uart->data; }
 static volatile uint32_t *transmit_of(tide_stm32_uart_t *uart) { return &uart->data; }
 
-/* Behind a read of the status. A byte that the DMA has not fetched yet would be lost with it: a frame to repair. */
+/* Call it after reading the status. A byte that the DMA has not fetched yet would be lost, and its frame be
+ * repaired. */
 static void clear_status(tide_stm32_uart_t *uart, uint32_t flags) {
   if ((flags & (UART_ERRORS | UART_IDLE)) != 0u) (void)uart->data;
   if ((flags & UART_COMPLETE) != 0u) uart->status = ~UART_COMPLETE;
@@ -84,8 +86,8 @@ static void open_without_streams(tide_stm32_uart_t *uart) {
   uart->control1 = UART_ENABLE_BITS | UART_RECEIVE_INTERRUPT;
 }
 
-/* The handler writes the first byte, too. It would come by itself; an emulator without interrupts for room and for the
- * end (QEMU 7.2) needs the pend. */
+/* The handler also writes the first byte. On a chip its interrupt comes by itself; QEMU 7.2, which has no interrupts
+ * for room and for the end, needs the pend. */
 static void start_without_streams(const uint8_t *bytes, size_t count) {
   sender.bytes = bytes;
   sender.left = count;
@@ -99,7 +101,7 @@ static void receive_byte(tide_stm32_uart_t *uart) {
   tide_uart_received();
 }
 
-/* Reading the status before each byte that is written clears the end of the byte before. */
+/* Reading the status before each written byte clears the completion flag of the preceding byte. */
 static void send_bytes(tide_stm32_uart_t *uart) {
   while (sender.left > 0u && (uart->status & UART_HAS_ROOM) != 0u) {
     uart->data = *sender.bytes++;
@@ -161,8 +163,8 @@ static int open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
   uart->control3 = UART_DMA_RECEIVE | UART_DMA_TRANSMIT | UART_ERROR_INTERRUPT;
   clear_status(uart, UART_ERRORS | UART_IDLE | UART_COMPLETE);
   stop(&tide_stm32_line.transmit);
-  /* A line of the ring that the CPU wrote (zeroed memory) and that was not written back could come over what the DMA
-   * puts there. */
+  /* A line of the ring that the CPU wrote (zeroed memory) and that was not written back could overwrite the DMA's
+   * data. */
   if (has_cache()) tide_stm32_cache_invalidate(ring, ring_bytes);
   start_receiving();
   uart->control1 = UART_ENABLE_BITS | UART_IDLE_INTERRUPT;
@@ -196,7 +198,7 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
   channel->stream->memory = address_of(bytes);
   channel->stream->count = (uint32_t)count;
   channel->stream->fifo = 0u;
-  clear_status(uart, UART_COMPLETE); /* or the end of the last piece would count for this one */
+  clear_status(uart, UART_COMPLETE); /* otherwise the end of the last piece would count for this one */
   uart->control1 |= UART_COMPLETE_INTERRUPT;
   channel->stream->control = channel->request | DMA_TO_PERIPHERAL | DMA_MEMORY_STEPS;
   channel->stream->control |= DMA_ENABLE;
@@ -212,7 +214,7 @@ static void invalidate(size_t from, size_t to) {
 
 static size_t receive_position(void) {
   if (!has_streams()) return receiver.seen;
-  const size_t left = tide_stm32_line.receive.stream->count; /* 0 for a moment, before it is loaded again */
+  const size_t left = tide_stm32_line.receive.stream->count; /* it is 0 for a moment, before it is reloaded */
   const size_t position = (receiver.ring_bytes - left) % receiver.ring_bytes;
   if (has_cache()) {
     if (position < receiver.seen) {
@@ -239,7 +241,7 @@ void tide_stm32_receive_interrupt(void) {
 void tide_stm32_uart_interrupt(void) {
   tide_stm32_uart_t *uart = tide_stm32_line.uart;
   const uint32_t status = uart->status;
-  if ((status & UART_ERRORS) != 0u) tide_stm32_counters.uart_errors++; /* frames that suffered fail their checksum */
+  if ((status & UART_ERRORS) != 0u) tide_stm32_counters.uart_errors++; /* damaged frames fail their checksum */
   if (!has_streams()) {
     if ((status & UART_HAS_BYTE) != 0u)
       receive_byte(uart);
@@ -250,7 +252,7 @@ void tide_stm32_uart_interrupt(void) {
     if ((status & (UART_ERRORS | UART_IDLE)) != 0u) clear_status(uart, status & (UART_ERRORS | UART_IDLE));
     if ((status & UART_IDLE) != 0u) tide_uart_received();
   }
-  /* The status keeps its bit after the end, so only the interrupt that is on tells that somebody waits for it. */
+  /* The status keeps its bit after the end, so only an enabled interrupt shows that a transmission waits for it. */
   if ((uart->control1 & UART_COMPLETE_INTERRUPT) != 0u && (uart->status & UART_COMPLETE) != 0u) {
     uart->control1 &= ~UART_COMPLETE_INTERRUPT;
     clear_status(uart, UART_COMPLETE);

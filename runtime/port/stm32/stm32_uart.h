@@ -21,9 +21,9 @@
  * of 32 and is a multiple of 64 long; no other data may share its cache lines, since invalidating them would discard a
  * neighbouring write.
  *
- * Who calls what: open and close a thread; start_transmit a thread or an interrupt of the runtime's priority, with the
- * daemon's critical section held, so never two at once; receive_position within tide_uart_received. The two handlers
- * are interrupts of the runtime's priority and call tide_uart_received and tide_uart_transmit_complete.
+ * Callers: open and close are called by a thread; start_transmit by a thread or an interrupt of the runtime's priority,
+ * with the daemon's critical section held, so never two at once; receive_position within tide_uart_received. The two
+ * handlers are interrupts of the runtime's priority and call tide_uart_received and tide_uart_transmit_complete.
  *
  * Memory: 24 bytes. Cost of a handler: a dozen register accesses, and one cache operation for 32 bytes received. */
 #ifndef TIDE_STM32_UART_H
@@ -79,7 +79,7 @@ typedef struct tide_stm32_line {
 extern const tide_stm32_line_t tide_stm32_line; /* the board's */
 
 typedef struct tide_stm32_counters {
-  uint32_t overruns;    /* a handler ran half a ring late or later: bytes may be, frames are lost */
+  uint32_t overruns;    /* a handler was late by half a ring or more: bytes may be lost, and with them frames */
   uint32_t uart_errors; /* overrun, noise or framing errors on the line */
   uint32_t dma_errors;  /* the receiving stream was disabled by an access to unreachable memory: an error of the board's
                            set-up */
@@ -87,7 +87,7 @@ typedef struct tide_stm32_counters {
 extern tide_stm32_counters_t tide_stm32_counters;
 
 void tide_stm32_uart_interrupt(void);
-void tide_stm32_receive_interrupt(void); /* of the receiving stream: half full, full, error */
+void tide_stm32_receive_interrupt(void); /* handler of the receiving stream: half full, full, error */
 
 /* In runtime/port/stm32/cache.c: for bytes in whole lines of 32. */
 void tide_stm32_cache_clean(const uint8_t *line, size_t bytes);

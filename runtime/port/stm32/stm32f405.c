@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An STM32F405 without vendor code: vector table, clocks, pins, and USART1 as the agent's line (PA9, PA10; QEMU's first
- * serial line). USART2 (PA2) prints, at 115,200 Bd, and whoever prints waits for it. A source of the program, not of a
+ * serial line). USART2 (PA2) prints at 115,200 Bd; a printing caller waits for it. A source of the program, not of a
  * library, linked with stm32f405.ld.
  *
  * Definitions: TIDE_STM32_HSE_MHZ, the crystal, whole MHz, 0: none (8); TIDE_STM32_DMA=1, the line by DMA2 (streams 2
@@ -25,7 +25,7 @@ int main(void);
 void reset_handler(void);
 void fault_handler(void);
 void other_interrupt(void);
-/* What a program may define: its own interrupts, by number; where it ends; where it prints. */
+/* Functions that a program may define: its own interrupts, by number; its end; its output. */
 void board_interrupt(uint32_t number);
 void board_exit(int code);
 void board_print(const char *line);
@@ -75,8 +75,8 @@ bool tide_stm32_without_crystal;
 #define HSI_MHZ 16u
 #define HSE_TRIES 500000u /* 0.1 s at least; a crystal takes some milliseconds */
 
-/* 1 MHz times 336, halved: 168 MHz for the core, 42 for APB1 (its timers 84), 84 for APB2. Time from a wrong clock
- * would be worse than none: without a PLL nothing starts. */
+/* 1 MHz times 336, halved: 168 MHz for the core, 42 for APB1 (its timers 84), 84 for APB2. A wrong clock would be worse
+ * than none: without a PLL the program does not start. */
 static void start_clocks(void) {
   const uint32_t crystal_mhz = TIDE_STM32_HSE_MHZ;
   if (crystal_mhz > 0u) STM32_RCC_CR |= RCC_HSE_ON;
@@ -95,7 +95,7 @@ static void start_pins(void) {
   STM32_RCC_AHB1ENR |= 1u << 0 | (uint32_t)TIDE_STM32_DMA << 22; /* GPIOA, DMA2 */
   STM32_RCC_APB1ENR |= 1u << 0 | 1u << 17;                       /* TIM2, USART2 */
   STM32_RCC_APB2ENR |= 1u << 4;                                  /* USART1 */
-  (void)STM32_RCC_APB2ENR;                                       /* the clock is there two cycles later */
+  (void)STM32_RCC_APB2ENR;                                       /* the clock runs two cycles later */
   STM32_GPIOA_AFRL = (STM32_GPIOA_AFRL & ~(0xFu << 8)) | 7u << 8;
   STM32_GPIOA_AFRH = (STM32_GPIOA_AFRH & ~(0xFFu << 4)) | 0x77u << 4;
   STM32_GPIOA_OSPEEDR |= 1u << 4 | 1u << 18;
@@ -129,7 +129,7 @@ __attribute__((weak)) void board_exit(int code) {
   for (;;) __asm volatile("wfi");
 }
 
-/* One that nobody serves would come for ever. */
+/* An interrupt without a handler would recur for ever. */
 __attribute__((weak)) void board_interrupt(uint32_t number) { NVIC_DISABLE[number / 32u] = 1u << (number % 32u); }
 
 void fault_handler(void) {
@@ -156,7 +156,7 @@ void reset_handler(void) {
   board_exit(main());
 }
 
-/* Of lanes; null in a program that has none. */
+/* Handler of lanes; null in a program that has none. */
 #pragma weak tide_cortex_m_software_interrupt
 
 #define EIGHT(handler) handler, handler, handler, handler, handler, handler, handler, handler

@@ -36,7 +36,7 @@ static inline void tide_action_set_state(tide_goal_t *goal, rcl_action_goal_stat
   __atomic_store_n(&goal->handle.status, state, __ATOMIC_RELEASE);
 }
 
-/* The states of a server's goals are to be published. From any thread. */
+/* Requests the publication of the states of a server's goals. From any thread. */
 static inline void tide_action_note_change(tide_action_t *action) {
   __atomic_store_n(&action->server.status_due, true, __ATOMIC_RELEASE);
 }
@@ -60,7 +60,7 @@ rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc
                           size_t goal_count, void *context, void (*execute)(tide_callback_t *callback, void *context));
 /* Makes the action's callback run once more. From any context. */
 void tide_action_wake(tide_action_t *action);
-/* Set before sending, cleared when everything was sent: see above. */
+/* Set before sending, and cleared when everything was sent: see above. */
 void tide_action_set_attention(tide_action_t *action, bool attention);
 
 /* True once in each session except the first. */

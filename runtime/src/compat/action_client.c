@@ -12,7 +12,7 @@
  * forgotten it.
  */
 #define SEND_AGAIN_WITHIN_NS INT64_C(8000000000)
-/* By then a goal request that reached ROS 2 before the result request has reached the server. */
+/* After this time a goal request that reached ROS 2 before the result request has also reached the server. */
 #define PAUSE_NS INT64_C(1000000000)
 
 /* ---- life ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a status of the runtime is in rcl, the last one, and the program's function for errors. */
+/* Translation of the runtime's statuses into rcl codes, the last status, and the program's function for errors. */
 #if TIDE_DESKTOP
 #include <stdio.h>
 #endif

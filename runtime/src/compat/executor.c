@@ -222,7 +222,7 @@ rcl_ret_t rclc_executor_prepare(rclc_executor_t *executor) {
   return tide_compat_executor_of(executor) == NULL ? tide_compat_result(TIDE_ERROR_ARGUMENT) : RCL_RET_OK;
 }
 
-/* ---- what is added and taken away ---- */
+/* ---- adding and removing handles ---- */
 
 int tide_compat_remove_callback(tide_callback_t *callback) {
   tide_executor_t *core = callback->executor;
@@ -600,7 +600,8 @@ static int spin_some(const rclc_executor_t *executor, uint64_t timeout_ns) {
   return TIDE_OK;
 }
 
-/* As rclc, a code when a message did not fit; but what else was due has run. The program may have ended the executor.
+/* As in rclc, returns a code when a message did not fit; the other callbacks that were due have run. The program may
+ * have ended the executor.
  */
 static rcl_ret_t result_of_spin(const rclc_executor_t *executor, int status) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
@@ -854,7 +855,7 @@ static void execute_taken(tide_callback_t *callback, void *context) {
   call_subscription(handle, handle->data);
 }
 
-/* For a message that could not be decoded. */
+/* Called for a message that could not be decoded. */
 static void execute_without(tide_callback_t *callback, void *context) {
   (void)callback;
   rclc_executor_handle_t *handle = context;

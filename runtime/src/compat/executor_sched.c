@@ -169,7 +169,7 @@ rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl
   return add_sched(&record, sparam);
 }
 
-/* Each gets its own level, so that no lane runs another one's callback. */
+/* Each lane gets its own level, so that no lane runs another one's callback. */
 static rcl_ret_t set_up(rclc_executor_t *executor, size_t first, size_t count) {
   for (size_t index = 0u; index < count; index++) record_lanes[first + index].least_level = (uint8_t)(index + 1u);
   rcl_ret_t result = count == 0u ? RCL_RET_OK : tide_rclc_executor_set_lanes(executor, &record_lanes[first], count);

@@ -204,7 +204,7 @@ rcl_ret_t rcl_count_services(const rcl_node_t *node, const char *service_name, s
   return count_topic(node, SERVER, service_name, count);
 }
 
-/* A newer message than the last one read has arrived. */
+/* True if a newer message than the last one read has arrived. */
 static bool is_told_more(tide_support_t *support, void *seen) {
   (void)support;
   refresh();

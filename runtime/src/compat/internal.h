@@ -28,9 +28,9 @@ rcl_ret_t tide_compat_result(int status);
 /* The same with a specific rcl code, which is returned. */
 rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
 
-/* What came on a topic (as on the wire, "rt/name") could not be decoded: counts it. On a desktop the first one is
- * reported on stderr, as a program's usual mistake is a message without memory, which nobody looks for in a counter;
- * and then spin_some of the handle's executor (null: none) returns an error, unless it is the sender's mistake. */
+/* Counts a message of a topic (as on the wire, "rt/name") that could not be decoded. On a desktop the first one is
+ * reported on stderr: the usual mistake is a message without memory, and nobody looks for that in a counter. Unless the
+ * sender is at fault, spin_some of the handle's executor (null: none) then returns an error. */
 void tide_compat_unread(int status, uint32_t *count, const char *topic, const rclc_executor_handle_t *handle);
 
 /* Types of the runtime's own messages and services, which only one side of the wire ever needs. */

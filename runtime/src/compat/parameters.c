@@ -73,7 +73,7 @@ static void put_value(tide_cdr_t *cdr, uint8_t type, tide_parameter_value_t valu
 static const char *get_name(tide_cdr_t *cdr) {
   size_t length;
   const char *name = tide_cdr_get_string(cdr, &length);
-  return name != NULL && length == 0 ? "" : name; /* which may have no NUL */
+  return name != NULL && length == 0 ? "" : name; /* and may have no NUL */
 }
 
 static void skip_array(tide_cdr_t *cdr, size_t element_bytes) {
@@ -216,7 +216,7 @@ static uint8_t check(const tide_parameter_server_t *server, const change_t *chan
   return by_client && !is_in_range(parameter, change->value) ? OUT_OF_RANGE : CHANGED;
 }
 
-/* As a message; the value's other members are empty. */
+/* The change as a message; the value's other members are empty. */
 static void to_message(Parameter *message, const change_t *change) {
   memset(message, 0, sizeof *message);
   message->name.size = strlen(change->name);
@@ -236,7 +236,7 @@ static void store(const tide_parameter_server_t *server, const tide_parameter_t 
   server->store.save(server->store.context, parameter->name, event == EVENT_DELETED ? NULL : &message.value);
 }
 
-/* Publishes the event, and stores the change. */
+/* Stores the change; then publishes the event if the server is set to. */
 static void tell(tide_parameter_server_t *server, const tide_parameter_t *parameter, event_t event) {
   store(server, parameter, event);
   if (!server->program->notify_changed_over_dds) return;
@@ -304,7 +304,7 @@ static uint8_t apply(tide_parameter_server_t *server, const change_t *change, bo
 }
 
 /* Requests and answers of the six services. A request is executed while it is decoded, as its names are available only
- * then; malformed ones change nothing. The answer is made from the recorded outcome. */
+ * then; malformed ones change nothing. The answer is composed from the recorded outcome. */
 
 /* ---- requests ---- */
 

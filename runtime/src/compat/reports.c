@@ -61,7 +61,7 @@ typedef struct status {
   value_t values[VALUES];
 } status_t;
 
-/* Of a status: total number of errors, and number of reports for which it remains a warning. */
+/* For each status: total number of errors, and number of reports for which it remains a warning. */
 typedef struct alarm {
   uint32_t troubles;
   uint8_t reports_left;
@@ -139,7 +139,7 @@ static void encode_array(tide_cdr_t *cdr, const void *untyped) {
   tide_cdr_put_u8(cdr, status->level);
   put_name(cdr, status);
   put_text(cdr, status->message);
-  put_text(cdr, hexadecimal(diagnostics.key, key)); /* as the agent calls the client */
+  put_text(cdr, hexadecimal(diagnostics.key, key)); /* the client's name in the agent's reports */
   tide_cdr_put_u32(cdr, status->count);
   for (uint32_t index = 0u; index < status->count; index++) put_value(cdr, &status->values[index]);
 }
@@ -234,7 +234,7 @@ static void add_measured(tide_executor_t *executor) {
   }
 }
 
-/* Of each chain that the program watches (tide/chain_watch.h) what was late and what did not end. */
+/* Adds the late and missing instances of each chain that the program watches (tide/chain_watch.h). */
 static void add_watched(tide_executor_t *executor, alarm_t *alarm) {
   uint32_t troubles = 0u;
   const char *name = NULL;
@@ -431,7 +431,7 @@ static struct {
   size_t executor_count;
   tide_trace_settings_t settings;
   size_t rings_used;
-  size_t next_ring; /* ring with which the next message begins */
+  size_t next_ring; /* index of the ring with which the next message begins */
   tide_trace_instances_t instances;
   tide_trace_ring_t clock;
   tide_trace_record_t clock_records[4];

@@ -288,7 +288,7 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
 
 /* ---- services in an executor ---- */
 
-static bool some_wait; /* a response waits since the last pass over the services */
+static bool some_wait; /* a response has begun to wait since the last pass over the services */
 
 static bool waits_locked(const tide_service_handle_t *service, const tide_support_t *support) {
   return service->end.support == support && __atomic_load_n(&service->response_waits, __ATOMIC_ACQUIRE) &&

@@ -166,7 +166,7 @@ rcl_ret_t rcl_context_get_domain_id(rcl_context_t *context, size_t *domain_id) {
   return RCL_RET_OK;
 }
 
-#define DISCOVERY_MS 1000 /* as the stock: one query */
+#define DISCOVERY_MS 1000 /* as in the stock: one query */
 
 /* Finds the agent of this network. */
 rmw_ret_t rmw_uros_discover_agent(rmw_init_options_t *rmw_options) {
@@ -269,7 +269,7 @@ int64_t tide_compat_poll(tide_support_t *support) {
 
 #define ENTITY_TIMEOUT_MS 1000
 #define GOODBYE_MS 300
-#define LEAVE_MS 100 /* wait for executors; a callback that ends the support itself cannot leave earlier */
+#define LEAVE_MS 100 /* time to wait for executors; a callback that ends the support itself cannot leave earlier */
 #define HEARTBEAT_DELAY_MAXIMUM_NS INT64_C(1000000000)
 
 static void wake_waiters_locked(tide_support_t *support) {
@@ -340,8 +340,8 @@ static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *exec
   tide_compat_leave(critical);
 }
 
-/* Called after each message that has left, mostly with nobody to wake. Executors do not need acknowledgments, and would
- * be woken for each. */
+/* Called after each message that has left, usually with no waiter. Executors do not need acknowledgments, so they are
+ * not woken for them. */
 static void on_activity(void *context) {
   tide_support_t *support = context;
   void (*retry)(tide_support_t *) = __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE);

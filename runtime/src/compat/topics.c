@@ -96,7 +96,7 @@ int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *nod
   handle->reliable = tide_compat_is_reliable(qos_profile);
   handle->wait_ms = handle->reliable ? STOCK_CONFIRM_MS : 0;
   if (!handle->reliable && qos_profile->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL) {
-    const size_t depth = qos_profile->depth == 0 ? 1 : qos_profile->depth; /* 0: of the system, which is 1 */
+    const size_t depth = qos_profile->depth == 0 ? 1 : qos_profile->depth; /* 0: the system's default, which is 1 */
     handle->keep_last = depth > UINT16_MAX ? UINT16_MAX : (uint16_t)depth;
   }
   tide_support_t *support = node->impl->support;
@@ -310,7 +310,7 @@ static void on_sample(void *context, tide_reader_t *reader) {
   tide_subscription_handle_t *handle = context;
   if (handle->handle == NULL) return;
   const uint32_t pending = __atomic_load_n(&handle->callback.pending, __ATOMIC_RELAXED);
-  const bool has_local = handle->local != NULL; /* whose samples are pending, too */
+  const bool has_local = handle->local != NULL; /* whose samples count as pending, too */
   if (has_local || pending < tide_session_queued(&handle->support->session, reader)) {
     tide_executor_notify(&handle->callback);
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Communication Daemon (tide/daemon.h): a transmitter, a receiver and a link, in one critical section.
  *
- * A public function enters the critical section, does its part on the two halves, has the link start the next frame,
- * leaves it, and then calls on_activity to wake the executor. */
+ * A public function enters the critical section, updates the two halves, lets the link start the next frame, leaves the
+ * section, and then calls on_activity to wake the executor. */
 #include "tide/daemon.h"
 
 #include <string.h>

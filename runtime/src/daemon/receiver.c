@@ -575,7 +575,7 @@ static void ask_again(tide_receiver_t *r, uint8_t id, uint16_t sequence) {
   if (ahead >= 0 && ahead < (int16_t)stream->window) acknowledge(r, stream, ahead);
 }
 
-/* ---- a stream moves on ---- */
+/* ---- a stream advances ---- */
 
 static void advance_once(tide_receiver_t *r, tide_input_stream_t *stream) {
   if (!TIDE_RELIABLE_STREAMS) {
@@ -781,7 +781,7 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
     const bool is_blocked = get_bit(blocked, slot->stream);
     const bool is_reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
 
-    /* 1. Which account gives a slot: the frame's own, if no other one has to. */
+    /* 1. The account that gives up a slot: the frame's own, unless another one has to. */
     const tide_account_t *account = frame->account, *other = slot->account;
     const bool is_own = TIDE_RESERVATIONS && other == account;
     if (is_own && of_others) continue;
@@ -799,7 +799,7 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
       }
     }
 
-    /* 2. Which of their frames is evicted. */
+    /* 2. The frame to evict. */
     tide_slot_t **chosen = is_own ? &own : &of_others;
     const tide_slot_t *best = *chosen;
     bool is_first;
@@ -1155,7 +1155,7 @@ void tide_receiver_disown(tide_receiver_t *r, uint8_t owner) {
 
 /* ---- accept, deliver, finish ---- */
 
-/* These return false: the frame is not delivered now. */
+/* put_back and drop return false: the frame is not delivered now. */
 
 static bool put_back(tide_receiver_t *r, tide_slot_t *slot, uint8_t state, bool blocked) {
   slot->state = state;

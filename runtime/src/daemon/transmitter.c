@@ -460,7 +460,7 @@ static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t
   return found;
 }
 
-/* free: the free node that it gets; null: one that is free for it, or is evicted. */
+/* free: the free node to use; null: take one that is free for this claim, or evict one. */
 static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_node_t *free, tide_node_t **result) {
   *result = NULL;
   if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
@@ -519,7 +519,7 @@ int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_nod
 
 /* ---- KEEP_LAST of best-effort writers ---- */
 
-/* The writer's first sample in execution_buffer behind this rank, and how many are behind it. */
+/* The writer's first sample in execution_buffer behind this rank, and the number of samples behind it. */
 static tide_node_t *oldest_behind(const tide_transmitter_t *t, uint8_t stream, uint16_t writer, int64_t rank,
                                   uint32_t *count) {
   tide_node_t *oldest = NULL;
@@ -546,7 +546,7 @@ static void give_turn(tide_node_t *node, turn_t turn) {
 
 /* Each of the writer's other samples moves up to the turn of the one before it. Returns the turn that the new sample
  * takes: at the end of the queue, a writer that is faster than the wire would never have one. And as a turn keeps its
- * time, a flood is no burst after TIDE_BURST_NS. */
+ * time, a flood no longer counts as a burst after TIDE_BURST_NS. */
 static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t writer) {
   const uint8_t id = oldest->stream;
   tide_output_stream_t *stream = find_stream(t, id);

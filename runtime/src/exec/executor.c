@@ -199,7 +199,7 @@ int tide_group_init(tide_group_t *group, tide_group_kind_t kind, tide_queue_entr
 
 /* ---- bands: which lane to wake ----
  *
- * The only lane of a band is woken by its event, which is sticky. Of several lanes an idle one is picked. A lane adds
+ * In a band with one lane, its sticky event wakes it. In a band with several lanes an idle one is picked. A lane adds
  * itself to the idle ones in the critical section in which it finds no work, so no wake-up is lost. A picked lane is
  * removed, so two wake-ups reach two lanes. A lane that takes a callback and leaves more work picks another lane for
  * the rest. With patience only one idle lane wakes at the next expiry, and the others a little later: they find the
@@ -466,7 +466,7 @@ static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *fr
   const tide_group_t *group = group_of(callback);
   const bool first = group == NULL || group->kind == TIDE_GROUP_REENTRANT || group->offered == callback;
   if (!first || !tide_queue_contains(&callback->ready_entry)) return true;
-  /* of several lanes the notifying one takes the only ready callback, unless another lane that wakes anyway is
+  /* with several lanes the notifying one takes the only ready callback, unless another lane that wakes anyway is
    * faster */
   return own && callback->pending == 1u && band->ready_list.count == 1u && patience_of(band) > 0 &&
          first_look_ns(band) <= after(now_ns, patience_of(band));
@@ -732,7 +732,7 @@ static void trace_end(const tide_lane_t *lane, tide_priority_t priority, int64_t
   (void)tide_trace_put(lane->trace, TIDE_TRACE_END, priority, tide_trace_instance(lane->trace, priority), 0u, now_ns);
 }
 
-/* The lane that runs the callback is looked for, because only an instance that is not in time needs it. */
+/* Searches for the lane that runs the callback; only an instance that is not in time needs it. */
 void tide_exec_trace_deadline(const tide_callback_t *runs, tide_priority_t priority, tide_violation_t violation,
                               int64_t now_ns) {
   tide_executor_t *executor = runs->executor;
@@ -785,7 +785,7 @@ static void execute_measured(const tide_executor_t *executor, const tide_lane_t 
 
 static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *callback, int64_t start_ns) {
   const tide_executor_config_t *config = &executor->config;
-  /* read now, as it may be removed while it runs */
+  /* read before the run, during which the callback may be removed */
   tide_measurement_t *measurement = !TIDE_LEAN && config->measure != NULL ? callback->measurement : NULL;
   tide_chain_watch_t *ends = TIDE_LEAN ? NULL : callback->ends;
   const tide_priority_t priority = trace_start(executor, lane, callback, start_ns);
@@ -802,7 +802,7 @@ static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *c
   end(executor, lane, start_ns, end_ns);
 }
 
-/* ---- rounds: what the policies share ---- */
+/* ---- rounds: functions shared by the policies ---- */
 
 static bool is_to_stop(const tide_executor_t *executor) { return __atomic_load_n(&executor->stopped, ACQUIRE); }
 static int idle_result(const tide_executor_t *executor) { return is_to_stop(executor) ? 0 : TIDE_ERROR_TIMEOUT; }
@@ -1197,7 +1197,7 @@ static int round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
   }
 }
 
-/* ---- the readyset policy: rclcpp's default executors as the literature models them, an honest baseline, too ---- */
+/* ---- the readyset policy: rclcpp's default executors as the literature models them, also an honest baseline ---- */
 
 /* Whether the set contains a callback that may run when the lane chooses, timers included. */
 static bool has_eligible(tide_executor_t *executor, const tide_lane_t *lane, bool waited) {

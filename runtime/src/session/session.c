@@ -16,12 +16,13 @@ enum {
   REQUEST_DELETE_CLIENT = 2,
   PING_REQUEST_LEAST = 3,
   REQUEST_FIRST = 10,
-  PING_REQUEST_USUAL = 10, /* what the stock client uses */
+  PING_REQUEST_USUAL = 10, /* as in the stock client */
   CLOSE_ATTEMPTS = 4,
   QUICK_ATTEMPTS = 3,
   STEPS_AT_ONCE_MAXIMUM = 8,
   /* A new session starts new streams, so messages that the agent received but could not acknowledge arrive twice. A
-   * restarted agent says so at the first ping; only a silent one is given time, for a cable to be plugged in again. */
+   * restarted agent is detected by its first answer to a ping; only a silent one is given time, for example until a
+   * cable is plugged in again. */
   PINGS_UNANSWERED_MAXIMUM = 8,
   HEARTBEATS_UNANSWERED_SUSPICIOUS = 3,
   RETRY_FULL_NS = 5000000 /* delay of the next attempt when no node was free */
@@ -836,7 +837,7 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   if (reader != NULL && reader->on_sample != NULL) reader->on_sample(reader->context, reader);
 }
 
-/* Frames of the same urgency that wait: the first one's reader, and what the others are to know of it. */
+/* Waiting frames of the same urgency: the first one's reader, and its state for comparison with the others. */
 typedef struct welcome {
   tide_session_t *session;
   const tide_reader_t *stuck; /* keeps its last samples, and has no room for the first frame */
@@ -1031,8 +1032,8 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   int acquired = tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
   if (!TIDE_LEAN && acquired == TIDE_ERROR_FULL && write->keep_last > 0u)
     acquired = tide_daemon_replace(&session->daemon, bytes, priority, request->object, &write->node);
-  /* Meanwhile the reserve may have gone to a request whose node this one is: were all nodes held, no object could be
-   * made, and nothing held could ever leave. */
+  /* Meanwhile a request may have taken the reserve, so this node must replace it: if samples held all nodes, no object
+   * could be created, and no held sample could ever leave. */
   if (!TIDE_SINGLE_CONTEXT && reliable && acquired == TIDE_OK && !keep_reserve(session)) {
     tide_daemon_abandon(&session->daemon, write->node);
     write->node = NULL;
@@ -1257,8 +1258,8 @@ void tide_session_long_end(tide_long_write_t *write) {
   if (given_up) kick(session);
 }
 
-/* ---- liveness: does the agent answer, and does it know the session? One GET_INFO at a time, for the program and for
- * this check ---- */
+/* ---- liveness: whether the agent answers and knows the session; one GET_INFO at a time, for the program and for this
+ * check ---- */
 
 static int send_ping(tide_session_t *session, int64_t now_ns) {
   uintptr_t critical = enter(session);

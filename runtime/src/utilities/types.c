@@ -42,7 +42,7 @@ static memory_t memory_of(const micro_ros_utilities_memory_conf_t *conf) {
   return memory;
 }
 
-/* What of the rule remains after this path, or null: "a.b.c" after a.b is ".c". */
+/* The rest of the rule after this path, or null: for "a.b.c" after a.b it is ".c". */
 static const char *rest_of_rule(const char *rule, const path_t *path) {
   if (path->parent != NULL) {
     rule = rest_of_rule(rule, path->parent);

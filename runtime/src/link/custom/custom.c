@@ -5,7 +5,7 @@
 #include "tide/status.h"
 
 #define MILLISECOND_NS INT64_C(1000000)
-#define WRITE_ATTEMPTS 100u /* without progress, one slice apart; then the message is lost */
+#define WRITE_ATTEMPTS 100u /* attempts without progress, one slice apart; then the message is lost */
 #define MESSAGES_A_RUN 16u
 #define LONGEST_WAIT_MS 60000 /* for a read that can be ended */
 
