@@ -417,7 +417,7 @@ constexpr std::string_view kLivelinessProperty = "uxr_hl";
 constexpr Time kRepetition = 300'000'000;
 // Longer than any network delays a message of an ended session.
 constexpr Time kLateCopy = 3'000'000'000;
-// A session that goes back to the endpoint that it came from so soon is fought for by two programs of one host.
+// If a session returns to its former endpoint within this time, two programs of one host compete for it.
 constexpr Time kReturn = 10 * kSecond;
 
 // Clients of tide number their sessions from here, without and with their key in each header.
@@ -450,8 +450,8 @@ bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now
   return client.former_session() == body.session && now - client.began() < kLateCopy;
 }
 
-// False: no answer at all, so that an attacker learns nothing. A stock client repeats its request for ten seconds: an
-// owner that has moved is admitted as soon as its former endpoint has been silent for long enough.
+// False: the agent does not answer at all, so that an attacker learns nothing. A stock client repeats its request for
+// ten seconds: an owner that has moved is admitted as soon as its former endpoint has been silent for long enough.
 bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   if (options_.allows && !options_.allows(endpoint, key)) {
     counters_.not_allowed++;

@@ -33,20 +33,21 @@ namespace tide::agent {
 struct Options {
   Limits limits;
   Profiles profiles;
-  std::optional<int> domain;                         // overrides those of clients
-  int default_domain = 0;                            // for clients that request 0
-  std::function<int64_t()> wall_clock_ns;            // for time synchronisation; unset: the system's
-  std::function<Time(Endpoint)> heartbeat_delay_ns;  // of a client at the endpoint, as tide_transmitter_config_t;
-                                                     // unset: -1
-  std::function<Host(Endpoint)> host_of;             // unset: each endpoint is a host of its own
-  std::function<bool(Endpoint)> may_be_forged;       // the sender's address; unset: no
+  std::optional<int> domain;                                      // overrides those of clients
+  int default_domain = 0;                                         // domain of clients that request 0
+  std::function<int64_t()> wall_clock_ns;                         // for time synchronisation; unset: the system's
+  std::function<Time(Endpoint)> heartbeat_delay_ns;               // HEARTBEAT delay for a client at the endpoint, as in
+                                                                  // tide_transmitter_config_t; unset: -1
+  std::function<Host(Endpoint)> host_of;                          // unset: each endpoint is a host of its own
+  std::function<bool(Endpoint)> may_be_forged;                    // the sender's address; unset: no
   std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;  // unset: limits.client_timeout_ns
   // How to rename a client's topics, services and nodes; the result outlives the agent. Unset, or null: not at all.
   std::function<const Renaming *(Endpoint, uint32_t key)> names;
   std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: any client at the endpoint; unset: all
   Wake wake;                                                          // called when poll is needed; from any thread
-  std::function<void(const std::string &)> log;                       // each creation, a line each; unset: none
-  std::function<void(const std::string &)> warn;                      // limits and refusals, few lines; unset: none
+  std::function<void(const std::string &)> log;                       // receives a line for each creation; unset: none
+  std::function<void(const std::string &)> warn;                      // receives a few lines about limits and refusals;
+                                                                      // unset: none
   bool tells_events = false;  // warn also gets a line for each client that connects, leaves or is refused an entity
   std::function<std::string(Endpoint)> name_of;  // for such lines; unset: the endpoint's number
   Tracer *tracer = nullptr;                      // records messages, or null; must outlive the agent

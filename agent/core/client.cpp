@@ -469,9 +469,9 @@ bool Client::offer_again() {
   return false;
 }
 
-// After a restart of the agent, a client's kept samples arrive before DDS has discovered the readers of its writers,
-// and before those have discovered the writers: the two discoveries are independent, on a busy machine a second apart.
-// One sample is sent to the first reader, and the others wait until it is acknowledged.
+// After a restart of the agent, a client's kept samples arrive before writers and readers have discovered each other.
+// The two directions are independent, and on a busy machine a second apart. One sample is sent to the first reader, and
+// the others wait until it is acknowledged.
 bool Client::waits_for_reader(WriterPart *writer, uint8_t stream) const {
   if (writer == nullptr || writer->reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
   if (now_ < writer->reader_deadline_ns) {
@@ -567,7 +567,7 @@ Time Client::poll(Time now) {
     input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
   }
   if (now >= sweep_ns_) {
-    const bool is_busy = creation_.is_begun() || input_->is_stalled();  // the client may still be creating
+    const bool is_busy = creation_.is_begun() || input_->is_stalled();  // the client may still be creating entities
     sweep_ns_ = is_busy ? now + context_.limits.settle_ns : TIDE_FOREVER;
     if (!is_busy) entities_.remove_former();
   }

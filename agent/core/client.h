@@ -114,15 +114,15 @@ class Client {
   Time timeout_ns() const { return announcement_.timeout_ns; }
   void count_out(size_t bytes);
 
-  // A message of this client's session.
+  // Handles a message of this client's session.
   void message(const tide_xrce_header_t &header, Bytes message, Time now);
-  // An entity of this client, if it still exists, has an event.
+  // Handles an event of an entity of this client, if the entity still exists.
   void wake(const Signal &signal, Time now);
   // Timers. Returns when to call again.
   Time poll(Time now);
   // Delivers messages that freed nodes make possible.
   void serve(Time now);
-  // The frame chosen by the transmitter starts; it was sent.
+  // sending: the frame chosen by the transmitter starts; sent: it has been sent.
   void sending(Time now);
   void sent(Time now);
 
@@ -145,7 +145,7 @@ class Client {
 
   Context &context_;
   Counters counters_;
-  uint64_t past_gaps_ = 0, past_repeated_ = 0;  // of streams that have ended
+  uint64_t past_gaps_ = 0, past_repeated_ = 0;  // counts of streams that have ended
   Endpoint endpoint_;
   Announcement announcement_;
   uint8_t former_session_ = 0;

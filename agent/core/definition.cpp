@@ -422,7 +422,7 @@ std::string fault_of(const Topic &topic, bool may_lack_type = false) {
   return fault_of("type", topic.type, type_fault(topic.type));
 }
 
-// What is wrong with its names or domain, or an empty text.
+// The fault in its names or domain, or an empty text.
 std::string fault_of(const Definition &definition) {
   switch (definition.kind) {
     case TIDE_XRCE_KIND_PARTICIPANT:

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// What a client asks the agent to create, independent of the representation (XML, binary, reference) of its
-// description; and the names that it may use in DDS.
+// SPDX-License-Identifier: Apache-2.0 Entities that clients request, independent of the representation (XML, binary,
+// reference) of its description; and the names that it may use in DDS.
 #pragma once
 
 #include <compare>
@@ -29,7 +28,7 @@ std::string type_fault(std::string_view name);         // must be printable ASCI
 std::string participant_fault(std::string_view name);  // must be printable ASCII
 // Whether a participant's name has the form of a ROS 2 node: node, or /namespace/node.
 bool is_node_name(std::string_view name);
-// For messages: other than printable ASCII becomes \xNN, and a long text is truncated.
+// For log messages: bytes other than printable ASCII become \xNN, and a long text is truncated.
 std::string quoted(std::string_view text);
 
 // How the agent renames one client's topics, services, actions and nodes, so that one firmware image serves many
@@ -100,7 +99,7 @@ class Profiles {
   std::map<std::pair<std::string, std::string>, XmlElement> elements_;
 };
 
-// For messages: "publisher of 'rt/chatter', type 'std_msgs::msg::dds_::String_'".
+// For log messages: "publisher of 'rt/chatter', type 'std_msgs::msg::dds_::String_'".
 std::string described(const Definition &definition);
 
 // Fills in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE, ERR_INVALID_DATA

@@ -142,9 +142,9 @@ std::string name_of_key(uint32_t key) {
   return text.data();
 }
 
-constexpr size_t kMostServices = 6;  // of one client, in its status
+constexpr size_t kMostServices = 6;  // services of one client in its status
 
-// Of rq/NAMERequest, its name in DDS.
+// The service's name from rq/NAMERequest, its name in DDS.
 std::string name_of_service(const std::string &topic) {
   constexpr size_t kPrefixBytes = 3, kSuffixBytes = 7;
   const bool fits = topic.starts_with("rq/") && topic.ends_with("Request");

@@ -181,9 +181,9 @@ class DiagnosticArray {
 
 struct DiagnosticsOptions {
   Time period_ns = 0;               // 0: off, without a participant
-  std::string name = "tide_agent";  // of the node, and prefix of status names
+  std::string name = "tide_agent";  // name of the node, and prefix of status names
   std::string instance;             // hardware_id: which of several agents this is
-  size_t clients = 64;              // in one array, at most
+  size_t clients = 64;              // most clients in one array
   LinksVitals links;                // unset: no links
 };
 

@@ -54,7 +54,7 @@ class SignalQueue {
 // A request without a reachable server, or a reply whose client DDS has not matched yet: ROS 2 would lose them.
 struct WaitingMessage {
   uint16_t request = 0;       // of a requester: id of the request
-  SampleIdentity identity{};  // of a replier: of the request that is answered
+  SampleIdentity identity{};  // for a replier: identity of the request that is answered
   std::vector<uint8_t> payload;
   bool big_endian = false;
   Time until_ns = 0;  // deadline: a request executed much later would do harm
@@ -142,8 +142,8 @@ struct ParticipantPart {
 };
 struct WriterPart {
   std::unique_ptr<Writer> dds;
-  Time reader_deadline_ns = 0;  // until then samples wait for a reader that has discovered this writer; 0: they do not
-                                // wait
+  Time reader_deadline_ns = 0;  // time until which samples wait for a reader that has discovered this writer; 0: they
+                                // do not wait
   bool has_written = false;     // a first sample was written, for such a reader to acknowledge
   Time refused_since_ns = 0;    // time since which DDS refuses its samples; 0: it does not
 };

@@ -49,8 +49,8 @@ struct Limits {
   size_t waiting_bytes = size_t{64} * 1024;  // the same
   Time request_wait_ns = 5'000'000'000;      // longest wait of a request for a server
   size_t released_requests = 8;              // burst of waiting requests to a server: ROS 2 servers keep the last ten
-  Time release_period_ns = 100'000'000;      // from one such burst to the next; each reply allows one request more
-  Time reply_wait_ns = 10'000'000'000;       // until DDS has matched the asker (see reader_wait_ns)
+  Time release_period_ns = 100'000'000;      // from one such burst to the next; each reply allows one more request
+  Time reply_wait_ns = 10'000'000'000;       // until DDS has matched the requesting client (see reader_wait_ns)
   Time look_again_ns = 100'000'000;          // between two checks of DDS while a message waits
   std::array<NodeClass, 4> nodes = {{{128, 160}, {1024, 64}, {8192, 8}, {65540, 2}}};
   size_t reserved_nodes = 8;                    // not used for DATA, so that a STATUS always finds one
@@ -58,7 +58,8 @@ struct Limits {
   size_t input_streams = 128;                   // of one client
   size_t held_bytes = size_t{256} * 1024;       // early messages of reliable streams
   size_t sample_bytes = size_t{1024} * 1024;    // of a sample that is longer than XRCE can announce
-  size_t reassembly_bytes = size_t{2} * 65540;  // fragments of unfinished messages, all streams; and one such sample
+  size_t reassembly_bytes = size_t{2} * 65540;  // fragments of unfinished messages of all streams, in addition to one
+                                                // such sample
   uint32_t message_bytes = 65500;               // largest message sent, whatever the client announces
   size_t replies = 256;                         // answers outside sessions, waiting for their link
   size_t replies_per_endpoint = 16;

@@ -29,11 +29,12 @@ namespace rtps = eprosima::fastrtps::rtps;
 namespace {
 
 // RTPS pads a sample to a multiple of four octets. The last two bits of the encapsulation's options say how many octets
-// are padding (DDS-XTypes 1.3, 7.6.3.1.2), so that a sample keeps its length. Readers that ignore them receive what
-// they always did; writers that do not set them send 0.
+// are padding (DDS-XTypes 1.3, 7.6.3.1.2), so that a sample keeps its length. Readers that ignore these bits receive
+// the padding, as before; writers that do not set them send 0.
 constexpr size_t kEncapsulationBytes = 4, kAlignment = 4;
 constexpr uint8_t kPaddingMask = 0x03;
-constexpr uint32_t kLargestSampleBytes = 65536;  // the longest written, from XRCE; DDS receives longer ones, too
+constexpr uint32_t kLargestSampleBytes = 65536;  // longest sample written, from XRCE; longer ones can be received from
+                                                 // DDS
 constexpr int32_t kSamplesMaximum = 512;         // in a history, regardless of the requested depth
 // A reader's history holds samples until the agent's thread takes them and applies the depth (core/delivery.cpp).
 constexpr uint32_t kReaderSamples = 256;
@@ -111,7 +112,8 @@ dds::DataWriterQos writer_qos(const Qos &qos) {
   result.reliability().max_blocking_time = milliseconds(1);  // the caller serves all clients
   result.reliable_writer_qos().times.heartbeatPeriod = milliseconds(20);
   result.reliable_writer_qos().times.nackResponseDelay = milliseconds(0);
-  // With zero, a timer of DDS would expire after each sample: its thread wakes, and takes the lock of the next one.
+  // With zero, a timer of DDS would expire after each sample, and its thread would wake and hold the lock that the next
+  // sample needs.
   result.reliable_writer_qos().times.nackSupressionDuration = milliseconds(1);
   return result;
 }

@@ -222,8 +222,8 @@ using NodePointer = std::shared_ptr<Node>;
 // A client that reads ros_to_microros_graph, as in micro-ROS, receives a micro_ros_msgs/Graph with all nodes of the
 // domain, their topics and services, and a new one after changes.
 bool is_graph(const Topic &topic);
-// Watches with a participant of its own, as long as the source exists. wake: there is a new graph; from any thread.
-// Null: DDS refuses.
+// Watches with its own participant as long as the source exists. wake is called, from any thread, when there is a new
+// graph. Null: DDS refuses.
 std::unique_ptr<Source> make_watch(const NodePointer &node, Worker &worker, Wake wake);
 
 }  // namespace tide::agent

@@ -64,7 +64,7 @@ namespace {
 
 class DdsWriter : public Writer, private dds::DataWriterListener {
  public:
-  // peers: null, or kept up to date; outlives the writer. Null when DDS refuses.
+  // peers: null, or an object that is kept up to date and outlives the writer. Null when DDS refuses.
   static std::unique_ptr<DdsWriter> make(const NodePointer &node, const Topic &topic, const Qos &qos,
                                          Peers *peers = nullptr) {
     const OwnerPointer owner = node->domain().find_owner(topic);
@@ -124,7 +124,8 @@ class DdsReader : public Source, private dds::DataReaderListener {
  public:
   using Arrival = std::function<void(dds::DataReader &reader)>;
 
-  // arrival: new data; by a thread of DDS, also before this returns. peers: as a writer's, with their contacts.
+  // arrival: called for new data by a thread of DDS, possibly before this returns. peers: as a writer's, with their
+  // contacts.
   static std::unique_ptr<DdsReader> make(const NodePointer &node, const Topic &topic, const Qos &qos, Arrival arrival,
                                          Peers *peers = nullptr) {
     const OwnerPointer owner = node->domain().find_owner(topic);

@@ -68,7 +68,7 @@ class RtpsMessage {
   void keep();
 
  private:
-  std::span<const uint8_t> view_;  // of the caller of parse
+  std::span<const uint8_t> view_;  // octets that belong to the caller of parse
   std::vector<uint8_t> bytes_;
   size_t trailer_bytes_ = 0;  // of a vendor's submessage at the end: Fast DDS accepts its count of messages only there
   bool names_destination_ = false, starts_with_destination_ = false;

@@ -176,7 +176,7 @@ std::string option_meant(const std::string &word, const std::vector<std::string>
   const auto stock = kStock.find(is_short ? name.substr(0, 2) : name);
   if (stock != kStock.end()) return stock->second;
   std::string best;
-  size_t least = 3;  // with a distance above two it is another word
+  size_t least = 3;  // a distance above two means another word
   for (const std::string &option : known) {
     const size_t letters = distance(name, option);
     if (letters >= least || letters * 2 >= name.size()) continue;

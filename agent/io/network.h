@@ -30,7 +30,7 @@ struct BacklogLimits {
   size_t total_bytes = size_t{32} << 20;
   size_t endpoints = 1024;
   size_t messages_a_turn = 64;    // of an endpoint
-  Time turn_ns = 200'000;         // the same; an endpoint that took longer skips turns
+  Time turn_ns = 200'000;         // the same in time; an endpoint that took longer skips turns
   size_t stranger_messages = 32;  // of a stranger, and of any endpoint outside sessions
   size_t strangers = 512;
   Time session_weight = 8;  // time share of endpoints with a session, relative to 1 for all strangers together
@@ -60,7 +60,7 @@ class Backlog {
 
  private:
   struct Line {
-    std::vector<uint8_t> bytes;  // messages, each after its length
+    std::vector<uint8_t> bytes;  // messages, each preceded by its length
     size_t first = 0, messages = 0;
     Time debt_ns = 0;  // time of its turns beyond turn_ns; negative: time left over
     Standing standing = Standing::kSession;
@@ -136,10 +136,10 @@ struct TcpLimits {
   Time message_wait_ns = 5'000'000'000;  // from the first octet of a message to the last
 };
 
-// Each message follows its length (u16, little-endian); each connection is an endpoint. A frame that becomes the most
-// urgent one waits for unsent frames chosen before it: 16 KiB and a message here, 16 KiB in the kernel, and data in
-// transit. A connection that opens no session, or does not finish a message, is closed after some seconds; if all are
-// in use, the one that has waited longest without a session is closed for a new one.
+// Each message is preceded by its length (u16, little-endian); each connection is an endpoint. A frame that becomes the
+// most urgent one waits for unsent frames chosen before it: 16 KiB and a message here, 16 KiB in the kernel, and data
+// in transit. A connection that opens no session, or does not finish a message, is closed after some seconds; if all
+// are in use, the one that has waited longest without a session is closed for a new one.
 class TcpLink : public Link {
  public:
   TcpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,

@@ -16,7 +16,7 @@ namespace tide::agent {
 
 class SerialLink : public Link {
  public:
-  // A device that is missing or vanishes is reported, and opened again as soon as it appears. Throws when it is no
+  // A device that is missing or vanishes is reported, and opened again as soon as it appears. Throws when it is not a
   // terminal or this system does not support the speed.
   SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::string &device, uint32_t baud);
   ~SerialLink() override;

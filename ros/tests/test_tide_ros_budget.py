@@ -26,7 +26,7 @@ def burn(duration_s: float) -> None:
 
 
 def needs_real_time(use: Callable[[], None]) -> None:
-    """Runs it, or checks the message if this user may not use real-time priorities."""
+    """Runs the function, or checks the message if this user may not use real-time priorities."""
     if may_use_fifo():
         use()
     else:

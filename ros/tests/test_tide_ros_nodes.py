@@ -42,7 +42,7 @@ def test_after_remove_node_nothing_of_it_begins(lanes: int):
                 executor.remove_node(goes)
                 after, others = calls["goes"], calls["stays"]
                 eventually(lambda n=others: calls["stays"] >= n + 20, "the other goes on")
-                assert calls["goes"] - after <= lanes  # what was running when it was removed
+                assert calls["goes"] - after <= lanes  # at most the runs that were active when it was removed
         assert executor.get_nodes() == []
 
 

@@ -140,7 +140,7 @@ def test_the_most_urgent_ready_callback_is_next_whatever_its_kind():
             for timer in stage.timers:
                 timer.timer_period_ns = 1_000_000
             stage.make_ready()
-            for timer in stage.timers:  # ready once; the next time is far
+            for timer in stage.timers:  # ready once; the next expiry is far off
                 timer.timer_period_ns = 10**15
             wanted = [name for _, name in sorted(zip(priorities, names, strict=True), reverse=True)]
             assert stage.drain() == wanted, f"seed {seed}"
@@ -168,7 +168,7 @@ def test_a_task_has_the_priority_of_the_callback_that_made_it():
         executor.add_chain(Chain("high", 2, [guards["high"]]))
         executor.add_node(node)
         guards["low"].trigger()
-        executor.spin_once(LIMIT_S)  # makes the task of level 1
+        executor.spin_once(LIMIT_S)  # creates the task of level 1
         guards["high"].trigger()
         executor.create_task(order.append, "none")
         eventually(lambda: executor.spin_once(0) or len(order) == 3, "three tasks")
@@ -184,7 +184,7 @@ def test_priorities_may_change_while_callbacks_are_ready():
         stage.make_ready()
         for timer in stage.timers:
             timer.timer_period_ns = 10**15
-        stage.executor.spin_once(LIMIT_S)  # all equal; the rest is in the ready list now
+        stage.executor.spin_once(LIMIT_S)  # all equal; the others are now in the ready list
         first = stage.order[0]
         rest = [name for name in names if name != first]
         for number, name in enumerate(rest):

@@ -33,7 +33,8 @@ def test_each_poll_begins_a_callback_that_is_ready(lanes: int | list[Lane], time
             for guard in guards:
                 guard.trigger()
             polls = 0
-            while len(calls) < 20 and polls < 2000:  # more than 20: a lane may be at the end of the callback before
+            while len(calls) < 20 and polls < 2000:  # more than 20, as a lane may still be at the end of the preceding
+                # callback
                 executor.spin_once(timeout_s)
                 polls += 1
             eventually(lambda: len(calls) == 20, "polls began twenty callbacks")
@@ -100,7 +101,7 @@ def test_a_poll_waits_for_no_callback():
 
 
 def test_polls_beside_a_thread_that_spins():
-    """Its lanes wait without a limit, and do not know of the poll."""
+    """Its lanes wait without a limit and are unaware of the poll."""
     with graph() as g:
         node = g.node()
         node.create_timer(3600.0, nothing)

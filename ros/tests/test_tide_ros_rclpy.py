@@ -37,13 +37,14 @@ EXECUTORS: dict[str, Callable[[Context], Any]] = {
 
 
 def delivered(make: Callable[[Context], Any]) -> Counter[tuple[str, int]]:
-    """Calls with their arguments: a timer feeds two chains, with services, a guard condition, coroutines and tasks."""
+    """The calls with their arguments, in a graph in which a timer feeds two chains, with services, a guard condition,
+    coroutines and tasks."""
     calls: list[tuple[str, int]] = []
     guarded: list[int] = []
     with graph() as g:
         source, filters, sinks = g.node("source"), g.node("filters"), g.node("sinks")
         exclusive, reentrant = MutuallyExclusiveCallbackGroup(), ReentrantCallbackGroup()
-        quality = QoSProfile(depth=1000)  # an urgent chain may keep the service waiting for all of its requests
+        quality = QoSProfile(depth=1000)  # an urgent chain may delay the service for all of its requests
         executor = make(g.context)
         sent = [0]
 
@@ -92,7 +93,7 @@ def delivered(make: Callable[[Context], Any]) -> Counter[tuple[str, int]]:
             executor.add_node(node)
         with Spinning(executor):
             eventually(lambda: len(calls) >= 6 * MESSAGES and bool(guarded), "all calls")
-    if isinstance(executor, PriorityExecutor):  # rclpy's with several threads calls it twice now and then
+    if isinstance(executor, PriorityExecutor):  # rclpy's executor with several threads occasionally calls it twice
         assert guarded == [1]
     return Counter(calls)
 
@@ -186,7 +187,7 @@ def test_a_callback_may_wait_for_a_service_that_another_lane_runs(lanes: int):
 
 
 def test_parameters_and_the_other_services_of_a_node():
-    """The services that rclpy gives every node, asked by a node of another executor in another thread."""
+    """The services that rclpy gives every node, called by a node of another executor in another thread."""
     from rclpy.parameter_client import AsyncParameterClient
 
     with graph() as g:

@@ -149,6 +149,6 @@ def test_timers_on_a_clock_that_is_set_follow_it():
                 assert len(calls) == second - 100
                 clock.set_ros_time_override(Time(seconds=second + 1, clock_type=ClockType.ROS_TIME))
             eventually(lambda: len(calls) == 5, "the last one")
-            clock._set_ros_time_is_active(False)  # the time of day from here on: long after
+            clock._set_ros_time_is_active(False)  # from here on the time of day, which is long after it
             eventually(lambda: len(calls) > 5, "the clock of the machine")
         assert calls[:5] == [101, 102, 103, 104, 105]

@@ -12,28 +12,28 @@
         executor.spin()
 
 A lane that chooses takes the most urgent callback that is ready and whose callback group is free; among equals the one
-that became ready first. When a more urgent one that becomes ready is seen:
+that became ready first. A more urgent callback that becomes ready is noticed as follows:
 
 - a timer: at the first choice after it is due. It is never called early.
-- a message, request or response for something that a chain names: at the first choice after the middleware has it.
-  The lane asks the middleware for what is more urgent than its best candidate, most urgent first.
-- a guard condition, an action client or server, another waitable that a chain names: the same, by a wait of no time, or
-  by the lane that is waiting at that moment.
-- what no chain names (level 0): when nothing is ready any more, and at the latest when all has run that was ready at
-  the last look, so that a callback which is always ready does not keep the others out.
-- events of the middleware (matched, incompatible QoS, deadline missed ...) that no chain names: within
-  ``event_period_s`` while the executor is busy, at once when it is not.
+- a message, request or response for a callback of a chain: at the first choice after the middleware has it. The lane
+  queries the middleware for entities more urgent than its best candidate, the most urgent first.
+- a guard condition, an action client or server, another waitable of a chain: likewise, by a wait with timeout 0, or by
+  the lane that is waiting at that moment.
+- callbacks outside chains (level 0): when nothing else is ready, and at the latest when all callbacks have run that
+  were ready at the last check, so that a callback that is always ready does not starve the others.
+- events of the middleware (matched, incompatible QoS, deadline missed ...) outside chains: within ``event_period_s``
+  while the executor is busy, at once when it is not.
 - a task, and a coroutine whose future is done: at the first choice after. A task is as urgent as the callback that made
   it; a coroutine keeps the urgency and the callback group of its callback.
 
 Running callbacks are not interrupted. Messages stay in the middleware until their callback is chosen.
 
-Cost: a wait per batch of what becomes ready; the wait set is kept, timers are in a queue by time and not in it. rclpy
-looks at every entity of every node for each callback. lab/bench/ros_executors.py measures both.
+Cost: one wait for each batch of callbacks that become ready. The wait set is kept, and timers are in a queue by time
+instead of in it. rclpy inspects every entity of every node for each callback. lab/bench/ros_executors.py measures both.
 
-Exceptions of callbacks come out of the spin that is running (with several lanes: or the next one), as do those of
-tasks; the executor can go on. Functions of this package raise ValueError or TypeError for arguments that cannot be, and
-LaneError for what the operating system does not permit.
+Exceptions of callbacks and tasks are raised by the running spin (with several lanes, possibly by the next one); the
+executor can continue. Functions of this package raise ValueError or TypeError for invalid arguments, and LaneError for
+what the operating system does not permit.
 """
 
 from tide_ros.budget import Budget, BudgetCounters, LaneError

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets of lanes: the sporadic server of runtime/include/tide/budget_posix.h, from Python.
 
-The library is built with the rest of the runtime (`make build`); only lanes that ask for a budget need it.
+The library is built with the rest of the runtime (`make build`); only lanes with a budget need it.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class BudgetCounters:
 
 
 def _library_path() -> Path:
-    """Under TIDE_BUILD_DIR, beside this file where colcon put it, in build/release of the source tree, or within the
-    wheel."""
+    """Under TIDE_BUILD_DIR, next to this file if colcon put it there, in build/release of the source tree, or within
+    the wheel."""
     place = Path(__file__).resolve()
     if not os.environ.get("TIDE_BUILD_DIR") and (beside := place.with_name(_LIBRARY)).exists():
         return beside

@@ -36,7 +36,7 @@ REMOTE = _Remote()
 def priority_of(level: int, position: int = 0) -> int:
     """The priority of a callback: its chain's level first, then its position in the chain. Larger is more urgent.
 
-    ``level`` is 0 (of no chain) to 126, ``position`` 0 to 255; a ValueError says which one is not.
+    ``level`` is 0 (of no chain) to 126, ``position`` 0 to 255; a ValueError names the one that is not.
     """
     require_whole("level", level)
     require_whole("position", position)
@@ -75,8 +75,8 @@ class Chain:
     """Callbacks in the order in which data flows through them, and how urgent the whole chain is.
 
     Every callback of a chain of a higher level is more urgent than every callback of a chain of a lower one; within a
-    chain, later is more urgent, so that what has been begun is finished before the next is begun (PiCAS, Choi et al.,
-    RTAS 2021, Algorithm 1). A callback that several chains name has the highest of its priorities.
+    chain, later is more urgent, so that a started instance is finished before the next one is begun (PiCAS, Choi et
+    al., RTAS 2021, Algorithm 1). A callback of several chains has the highest of its priorities.
 
     ``name``: for messages. ``level``: 1 to 126, larger is more urgent; callbacks that no chain names have level 0.
     ``callbacks``: each is an rclpy object (a timer, subscription, service, client, action client or server, guard

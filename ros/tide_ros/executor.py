@@ -446,7 +446,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- which callback is next ----
 
     def _choose(self, lane: Lane, ask: bool) -> tuple[Work, Call | None] | None:
-        """The most urgent work that this lane may begin now, begun in its group and taken from the middleware."""
+        """The most urgent work that this lane may begin now. It has entered its group and taken its data from the
+        middleware."""
         blocked: set[Any] = set()
         looked = self._leader is not None  # the waiting thread handles them
         index = 0
@@ -555,7 +556,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return None
 
     def _take(self, source: Source) -> Call | None:
-        """Take from a source whose group it has entered; if there is nothing to run, leave the group."""
+        """Takes from a source whose group has been entered; if there is nothing to run, leaves the group."""
         try:
             call = source.take(self)
         except InvalidHandle:  # destroyed; the next rescan removes it

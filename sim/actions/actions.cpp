@@ -297,7 +297,7 @@ class Program {
   bool is_set_up() const { return set_up_; }
   bool is_finished() const { return task_.is_finished(); }
   void stop() { stopping_ = true; }
-  // Sent at the program's next check, once there is room.
+  // The goal is sent at the program's next check, once there is room.
   void send_goal(int32_t number) { goals_due_.push_back(number); }
   void ask(int32_t number) { requests_due_.push_back(number); }
   bool has_sent_all() const { return goals_due_.empty() && requests_due_.empty(); }
@@ -661,7 +661,7 @@ ActionResult simulate(const ActionPlan &plan) { return System(plan).run(); }
 
 namespace {
 
-// Result of the process of a run.
+// Result of a run's process.
 struct Left {
   ActionCounts counts;
   char violation[400];

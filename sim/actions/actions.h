@@ -26,14 +26,14 @@ struct GoalRecord {
 };
 struct RequestRecord {
   int executed = 0, answers = 0;
-  bool given_up = false;  // by the requesting client
+  bool given_up = false;  // given up by the requesting client
 };
 
 struct Ledger {
   std::map<int32_t, GoalRecord> goals_of_board, goals_of_nodes;  // by owner of the client
   std::map<int32_t, RequestRecord> requests_of_board, requests_of_nodes;
   std::vector<std::string> broken;  // violations seen during the run
-  bool renewed = false;             // the session or the agent: messages may be lost or repeated
+  bool renewed = false;             // the session or the agent was renewed, so messages may be lost or repeated
 
   void note(const std::string &what) { broken.push_back(what); }
   bool all_goals_settled() const;

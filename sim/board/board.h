@@ -33,7 +33,7 @@ Result run_board(const Plan &plan, const Board &board);
 // Any other program whose image contains the line of three_chains (line.c), which uses the world if there is one.
 struct ProgramResult {
   struct Sample {
-    Time time;  // when the agent passed it on
+    Time time;  // time at which the agent passed it on
     std::vector<uint8_t> payload;
   };
   std::vector<Sample> samples;

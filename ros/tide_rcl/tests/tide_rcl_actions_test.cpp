@@ -42,7 +42,7 @@ class Server {
     for (auto &[goal, handle] : handles_) EXPECT_EQ(rcl_action_goal_handle_fini(&handle), RCL_RET_OK);
   }
 
-  // Accepted, executed and done. The server looks at its handle until the goal has expired.
+  // Accepted, executed and done. The server checks its handle until the goal has expired.
   void finish_goal() {
     rcl_action_goal_info_t info = rcl_action_get_zero_initialized_goal_info();
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -96,7 +96,7 @@ class Server {
   std::map<std::uint64_t, rcl_action_goal_handle_t> handles_;  // of goals that have not expired
 };
 
-// Each goal goes before the next one comes, so a goal costs the same whether it is the first or the last.
+// Each goal expires before the next one arrives, so the last goal costs as much as the first.
 TEST(Actions, TenThousandGoalsAreForgotten) {
   Program program;
   for (const rcl_clock_type_t type : {RCL_STEADY_TIME, RCL_ROS_TIME}) {
@@ -161,7 +161,7 @@ TEST(Actions, ExpireBySimulatedTime) {
   EXPECT_GE(server.serves, 1);
 }
 
-// One that serves nothing: it is tried again a while later, and takes no processor meanwhile.
+// A timer whose owner serves nothing is tried again a while later, and takes no processor time meanwhile.
 TEST(Actions, AServerThatDoesNotServeIsNoBusyLoop) {
   Program program;
   RclClock clock(RCL_STEADY_TIME);

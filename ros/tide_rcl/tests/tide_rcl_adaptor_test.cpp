@@ -137,7 +137,7 @@ TEST(Adaptor, LentMessagesGoBackWhateverTheCallbackDoes) {
       });
   engine.add(subscription, 0);
   std::int64_t expected = 0;
-  for (std::int64_t value = 1; value <= 60; value++) {  // more than the middleware could lend at a time
+  for (std::int64_t value = 1; value <= 60; value++) {  // more than the middleware can lend at a time
     topic.publish(value);
     expected += value;
     ASSERT_TRUE(eventually([&] {

@@ -183,7 +183,7 @@ TEST(Engine, ExclusiveGroupsDoNotOverlapAndReentrantOnesDo) {
     const auto group = std::make_shared<Group>(exclusive ? TIDE_GROUP_EXCLUSIVE : TIDE_GROUP_REENTRANT);
     std::atomic<int> inside{0}, most{0}, runs{0};
     std::vector<std::shared_ptr<Probe>> probes;
-    for (int index = 0; index < 9; index++) {  // more than a group has places at first
+    for (int index = 0; index < 9; index++) {  // more than the initial capacity of a group
       probes.push_back(probe([&] {
         const int now = ++inside;
         int before = most.load();
@@ -409,7 +409,7 @@ TEST(Engine, TheSettingThatTheSystemRefusesIsNamed) {
   EXPECT_EQ(of_fifo.find("lane 'urgent': fifo 4711: "), 0u) << of_fifo;
 }
 
-// How often threads of this process but the calling one went to sleep, as the system counts it.
+// Voluntary context switches of all threads of this process except the calling one.
 long sleeps_of_others() {
   rusage all{}, own{};
   (void)getrusage(RUSAGE_SELF, &all);
@@ -452,7 +452,7 @@ long sleeps_for_own_messages(std::size_t lanes, int count) {
 
 TEST(Engine, ASecondLaneCostsAtMostOneWakeUpMore) {
   constexpr int kMessages = 200;
-  constexpr long kSlack = kMessages / 2;  // a lane that is preempted within a callback keeps the other one looking
+  constexpr long kSlack = kMessages / 2;  // a lane that is preempted within a callback keeps the other one checking
   EXPECT_LE(sleeps_for_arrivals(1, kMessages), kMessages + kSlack);
   EXPECT_LE(sleeps_for_arrivals(2, kMessages), kMessages + kSlack) << "none more";
   EXPECT_LE(sleeps_for_own_messages(1, kMessages), kMessages + kSlack);

@@ -209,7 +209,7 @@ TEST(Histories, AreAsTheModelSays) {
 struct Shared {
   std::shared_ptr<Probe> probe;
   std::atomic<std::uint64_t> notified{0}, ran{0};
-  bool removed = true;          // of who adds and removes
+  bool removed = true;          // set by the thread that adds and removes
   std::atomic<bool> out{true};  // and no run of it is active
   std::atomic<int> inside{0};
 };
@@ -276,7 +276,7 @@ class Crowd {
     left_ = true;
   }
 
-  // Of those that stay, every notify is counted.
+  // Every notify of the entities that stay is counted.
   void notify(unsigned seed) {
     std::mt19937 random(seed);
     for (int count = 0; count < 2000; count++) {
@@ -286,7 +286,7 @@ class Crowd {
     }
   }
 
-  // The second half is added and removed.
+  // The second half of the entities is added and removed.
   void change() {
     Shared &shared = *shared_[shared_.size() / 2 + random_() % (shared_.size() / 2)];
     switch (random_() % 4) {

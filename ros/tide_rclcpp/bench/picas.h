@@ -15,7 +15,7 @@ class PicasExecutor : public rclcpp::Executor {
  public:
   explicit PicasExecutor(int threads) : threads_(threads) {}
 
-  // Of a timer or subscription, before it spins. Without: 0.
+  // Sets the priority of a timer or subscription, before it spins; the default is 0.
   void set_priority(const void *entity, int priority) { priorities_[entity] = priority; }
 
   void spin() override {

@@ -6,8 +6,8 @@
 //   SCHED_FIFO where it is permitted, one for the rest. prioritized: one SingleThreadedExecutor each for front, rear,
 //   fusion, planner and the rest, with the priorities and processors that the system's documentation gives them.
 //   All others: executors.h.
-// LIMIT is how far each node looks for primes: the system's own default is 4096, and documented are about 10 ms.
-// Usage: reference_autoware EXECUTOR SECONDS THREADS LIMIT
+// LIMIT is the number up to which each node searches for primes. The system's default is 4096; its documentation says
+// about 10 ms. Usage: reference_autoware EXECUTOR SECONDS THREADS LIMIT
 #include <sched.h>
 
 #include <cstdio>

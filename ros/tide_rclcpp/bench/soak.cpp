@@ -31,10 +31,10 @@ constexpr int kMessages = 20;
 constexpr int kCalls = 3;
 constexpr int kParts = 10;                  // of the time
 constexpr double kGrowthOfPartMb = 0.1;     // the middle one of all parts
-constexpr double kGrowthMb = 16;            // of the whole after a fifth of the time: what an allocator may keep
-constexpr double kGrowthOfGuestMb = 0.002;  // and the pools of Fast DDS, which have just doubled in the worst case
+constexpr double kGrowthMb = 16;            // growth after a fifth of the time, which an allocator may keep
+constexpr double kGrowthOfGuestMb = 0.002;  // plus the pools of Fast DDS, which may just have doubled
 
-// Allocated and not freed: grows by what leaks, not by what the allocator keeps for later.
+// Memory that is allocated and not freed: it grows by leaks, not by memory that the allocator keeps for later.
 double allocated_mb() {
   const auto told = mallinfo2();
   return static_cast<double>(told.uordblks + told.hblkhd) / 1e6;
@@ -71,7 +71,7 @@ int unanswered = 0;
 bool call(rclcpp::Node &caller, const std::string &called, const rclcpp::CallbackGroup::SharedPtr &group) {
   const auto client = caller.create_client<Call>("/" + called + "/list_parameters", rclcpp::ServicesQoS(), group);
   if (!client->wait_for_service(std::chrono::seconds(30))) return false;
-  const auto answers = std::make_shared<std::atomic<int>>(0);  // of an answer that is on its way, too
+  const auto answers = std::make_shared<std::atomic<int>>(0);  // counts an answer in transit, too
   for (int count = 0; count < kCalls; count++) {
     client->async_send_request(std::make_shared<Call::Request>(),
                                [answers](rclcpp::Client<Call>::SharedFuture) { (*answers)++; });

@@ -69,7 +69,7 @@ class Measurement {
   std::size_t done_ = 0;
 };
 
-// Before rclcpp starts threads, which inherit it.
+// Call it before rclcpp starts threads, which inherit the scheduling.
 bool schedule(const std::map<std::string, std::string> &words) {
   if (words.count("--cpu") != 0) {
     cpu_set_t set;

@@ -45,7 +45,7 @@ class ContainerProcess {
     if (process_ > 0) (void)end(SIGKILL);
   }
 
-  // The status as from waitpid.
+  // Returns the status from waitpid.
   int end(int signal) {
     int status = -1;
     (void)kill(process_, signal);

@@ -223,7 +223,7 @@ TEST_F(Executors, NodesComeAndGoWhileItSpins) {
   Executor executor(with({"a from 0", "b from 0", "c from 4"}, {"some 5: timer * 1ms"}));
   const Spinning spinning(executor);
   for (int round = 0; round < 20; round++) {
-    const auto runs = std::make_shared<std::atomic<int>>(0);  // of a run that has begun, too
+    const auto runs = std::make_shared<std::atomic<int>>(0);  // counts a run that has begun, too
     auto node = make_node("guest");
     executor.add_node(node);
     auto timer = node->create_wall_timer(milliseconds(round % 2 + 1), [runs] { (*runs)++; });

@@ -60,7 +60,7 @@ TEST_F(Jumps, AJumpNeverEndsATimer) {
       jumped = true;
     });
     ASSERT_TRUE(eventually([&] { return jumps == 2; }));
-    std::this_thread::sleep_for(milliseconds(20));  // clock: a wait for a lock is not seen from outside
+    std::this_thread::sleep_for(milliseconds(20));  // clock: a wait for a lock is not observable from outside
     timer.reset();
     gate.opened.set_value();
     if (!eventually([&] { return jumped.load(); })) {

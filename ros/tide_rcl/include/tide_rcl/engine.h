@@ -59,7 +59,7 @@ struct EngineOptions {
   std::function<void(Entity &, std::int64_t now_ns)> on_start, on_end;
   // Called by the lane when a callback has thrown the exception that its spin will throw.
   std::function<void(Entity &)> on_failure;
-  // Not empty: the file for a line about each name that ran (Entity::set_names), written when the engine ends.
+  // Not empty: the file for a line about each callback that ran (Entity::set_names), written when the engine ends.
   // `tide trace times` reads it. OutputFile has the rules for paths. Cost: two readings of the thread's clock a run.
   std::string measured_file;
   // Not empty: the file for a trace of all runs, which `tide trace export` reads; and this program's number in it.
@@ -138,9 +138,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Engine(const Engine &) = delete;
   Engine &operator=(const Engine &) = delete;
 
-  // An entity is in one engine at a time; a group, too, as long as it has members. std::invalid_argument otherwise.
+  // An entity is in one engine at a time, and so is a group as long as it has members. std::invalid_argument otherwise.
   void add(const std::shared_ptr<Entity> &entity, tide_priority_t priority, std::shared_ptr<Group> group = nullptr);
-  // It does not start after this returns; a run that has begun continues. False: it is not in this engine.
+  // The entity does not start after this returns; a run that has begun continues. False: it is not in this engine.
   bool remove(const std::shared_ptr<Entity> &entity);
   // Waits until no removed member of these groups runs any more, except the caller's own run.
   void wait_for_removed(const std::vector<std::shared_ptr<Group>> &groups) const;

@@ -43,7 +43,7 @@ class Measurements {
   // Thread-safe.
   tide_measurement_t *of(const std::vector<std::string> &names);
   tide_measure_t *measure() { return &measure_; }
-  // A line for each name that ran, as `tide trace times` reads them. Thread-safe, while callbacks run too.
+  // One line for each callback that ran, in the format of `tide trace times`. Thread-safe, while callbacks run too.
   std::string lines(tide_executor_t &executor);
 
  private:

@@ -73,7 +73,7 @@ tide_rcl::Lane parse_lane(const std::string &words);
 // In the syntax of parse_chain.
 std::string to_string(const Callback &callback);
 std::string to_string(std::chrono::nanoseconds duration);
-// Parses "10ms"; unset if it is no duration.
+// Parses "10ms"; unset if it is not a duration.
 std::optional<std::chrono::nanoseconds> duration_of(const std::string &text);
 // Name in measurements of the callback at this position: brake/timer_1.
 std::string name_of(const Chain &chain, std::size_t position);
