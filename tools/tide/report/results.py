@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.json: what a run or a simulation measured. A field may be added; a field keeps its meaning. Also the spans of
-one period of a run, for the pictures."""
+"""results.json: the measurements of a run or a simulation. Fields may be added; a field keeps its meaning. Also the
+spans of one period of a run, for the pictures."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Machine(_Entry):
 
 
 class PartResult(_Entry):
-    """A part of the latency (tide.run.evidence): the most of all instances, that of the slowest one, and its share of
-    the bound where it has one."""
+    """A part of the latency (tide.run.evidence): the maximum over all instances, the value of the slowest instance, and
+    the part's share of the bound where it has one."""
 
     name: str
     most_ns: int
@@ -76,8 +76,8 @@ class PartResult(_Entry):
 
 
 class Answer(_Entry):
-    """What a run says of an assumption of its bounds. margin: what is left of the limit, as a share of it. chains:
-    those whose bounds rest on it where it has this verdict; null: all."""
+    """The result of a run for a premise of its bounds. margin: the remaining share of the limit. chains: those whose
+    bounds depend on the premise where it has this verdict. null: all."""
 
     id: str
     text: str
@@ -91,8 +91,8 @@ class Answer(_Entry):
 
 
 class Undisturbed(_Entry):
-    """Instances of a chain that ran where no assumption of the bounds was seen broken (tide.run.seen). until:
-    the place that they leave; empty: their end. max_ns: null where there was none."""
+    """Instances of a chain that ran where no violation of a premise was observed (tide.run.seen). until: the place that
+    they leave. Empty: their end. max_ns: null where there was none."""
 
     until: str = ""
     samples: int
@@ -105,8 +105,9 @@ class Undisturbed(_Entry):
 
 
 class ChainResult(_Entry):
-    """One chain under one executor. Latency: nominal expiry of its timer to completion of its last callback (in results
-    of older versions from the start of its first callback). part, unseen, doubt: of tide.report.verdict."""
+    """One chain under one executor. Its latency is the time from the nominal expiry of its timer to the end of its last
+    callback (in results of older versions from the start of its first callback). part, unseen, doubt: of
+    tide.report.verdict."""
 
     name: str
     priority: int
@@ -121,7 +122,7 @@ class ChainResult(_Entry):
     deadline_ns: int
     deadline_misses: int
     bound_ns: int | None = None
-    lost: int  # started, and the answer never came
+    lost: int  # started, but did not end
     skipped: int = 0  # not started: its timer had no chance to run, or its first message is missing
     part: str = ""
     unseen: str = ""
@@ -137,7 +138,7 @@ class Run(_Entry):
     periods: int
     chains: list[ChainResult]
     counters: dict[str, Any] = {}
-    evidence: dict[str, Any] = {}  # what answers the assumptions (tide.run.evidence)
+    evidence: dict[str, Any] = {}  # results for the premises (tide.run.evidence)
     answers: list[Answer] = []
 
     @property
@@ -159,8 +160,8 @@ class Run(_Entry):
 
     @property
     def refuted(self) -> list[str]:
-        """Chains of which an instance that nothing was seen to disturb was longer than its bound, and until where: the
-        bound is wrong, or a premise that nothing here observes is broken."""
+        """Chains with an instance that exceeded its bound without an observed disturbance, and the place until which it
+        did. Either the bound is wrong, or a premise that is not observed here does not hold."""
         found = []
         for chain in self.chains:
             own = [one for one in self.answers if one.verdict == "broken" and one.concerns(chain.name)]
@@ -177,12 +178,12 @@ class Run(_Entry):
         return found
 
 
-# Premises that a run sees broken without seeing when: any instance may be one of those that it reached.
+# Premises whose violation a run observes without its time: any instance may be affected.
 _AT_NO_TIME = {"loads", "other_real_time", "line_on_time", "undescribed", "losses", "events", "pools"}
 
 
 def premises_of(answers: Sequence[Answer]) -> Premises:
-    """A property of an executor's code is no question to a run: it is proved, and `tide lab hunt` attacks it."""
+    """A property of an executor's code is not decided by a run: it is proved, and `tide lab hunt` attacks it."""
     asked = [one for one in answers if one.id not in OF_CODE]
     return Premises(
         tuple(
@@ -205,10 +206,10 @@ class Results(_Entry):
     link: str = ""
     machine: Machine
     runs: list[Run]
-    judged: str = ""  # the run whose verdicts the exit status is of; empty: all
+    judged: str = ""  # the run whose verdicts determine the exit status; empty: all
 
     def exit_status(self, require_guarantee: bool = False) -> int:
-        """Of a comparison, that of the executor that the description has, where it was among them."""
+        """In a comparison: the run of the described executor, if it was among them."""
         runs = self.judged_runs
         verdicts = [one for run in runs for one in run.verdicts]
         return exit_status(verdicts, require_guarantee, any(run.refuted for run in runs))
@@ -218,7 +219,7 @@ class Results(_Entry):
         return [run for run in self.runs if run.label == self.judged] or self.runs
 
     def to_json(self) -> str:
-        """With the verdict of each chain, for readers: `from_json` makes it anew by the rule of its version."""
+        """Adds the verdict of each chain for readers; `from_json` computes it again by the rule of its version."""
         data = self.model_dump()
         for run, dumped in zip(self.runs, data["runs"], strict=True):
             for one, chain in zip(run.verdicts, dumped["chains"], strict=True):
@@ -236,7 +237,7 @@ class Results(_Entry):
 
 
 class Row(_Entry):
-    """One point of an experiment over a varied quantity; `published` is null where the paper printed none."""
+    """One point of an experiment over a varied quantity. `published` is null where the paper printed no value."""
 
     system: str
     x: dict[str, float]
@@ -306,7 +307,7 @@ def write(results: Results | Sweep, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Span:
-    """Something that took time. `track`: mcu, up (line to the host), host, down; `chain` may be empty."""
+    """Something that took time. `track`: mcu, up (line to the host), host, down. `chain` may be empty."""
 
     track: str
     chain: str
@@ -317,7 +318,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Period:
-    """One period of one run; times are relative to the release."""
+    """One period of one run. Times are relative to the release."""
 
     label: str
     index: int
@@ -326,8 +327,8 @@ class Period:
 
 
 def running(spans: Sequence[Span]) -> list[Span]:
-    """As they had their track. A board has one processor: of callbacks that are under way together, the one that began
-    last is running, and the others are preempted. So a span of a board becomes the pieces in which it runs."""
+    """The spans as they occupied their track. A board has one processor: of the callbacks under way at one time, the
+    one that began last runs, and the others are preempted. So a span of a board becomes the pieces in which it ran."""
     found = [one for one in spans if one.track != "mcu"]
     board = sorted((one for one in spans if one.track == "mcu"), key=lambda one: (one.start_ns, -one.end_ns))
     for number, one in enumerate(board):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of boards in QEMU: where the built ones are, which board an image is for, and where one stands that says
-nothing any more."""
+"""Images of boards in QEMU: finding the built ones, the board that an image is for, and the place at which a silent
+image is executing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FLASH_OF_STM32 = range(0x0800_0000, 0x0810_0000)
 
 
 def image(core: str = "cortex-m7", name: str = "three_chains") -> Path:
-    """Of sim/workloads. TIDE_FIRMWARE_DIR is the folder of the images, if it is not that of the source tree's build."""
+    """The folder of the images of sim/workloads: TIDE_FIRMWARE_DIR, or that of the source tree's build."""
     named = os.environ.get("TIDE_FIRMWARE_DIR")
     path = (Path(named) if named else ROOT / "build" / core / "bin") / f"{name}.elf"
     if not path.is_file():
@@ -35,19 +35,21 @@ def image(core: str = "cortex-m7", name: str = "three_chains") -> Path:
 
 
 def in_lockstep() -> list[str]:
-    """The words by which tide-sim runs the image in place of its own client."""
+    """The words that make tide-sim run the image in place of its own client."""
     path = image()
     return ["--board", str(path), "--machine", machine(path)]
 
 
-_ATTRIBUTES, _FLOATING_POINT = 0x70000003, 10  # a section's type, and a tag in it (Arm's ABI for build attributes)
+_ATTRIBUTES, _FLOATING_POINT = 0x70000003, 10  # the type of a section, and a tag in it (build attributes of the Arm
+# ABI)
 _TEXT_TAGS = (4, 5, 65, 67)
 _OF_THE_M4F = 6  # VFPv4 with 16 registers
 
 
 def machine(path: Path) -> str:
-    """The board of QEMU that an image is for, by its start in the flash of an STM32 or its core's floating point."""
-    elf = path.read_bytes() if path.is_file() else b""  # what is missing, the emulator says
+    """The QEMU board that an image is for, known by its start in the flash of an STM32 or by its core's floating
+    point."""
+    elf = path.read_bytes() if path.is_file() else b""  # the emulator reports a missing file
     if elf[:5] == b"\x7fELF\x01" and len(elf) >= 52 and struct.unpack_from("<I", elf, 24)[0] in _FLASH_OF_STM32:
         return STM32F405
     core = "cortex-m4f" if _attribute(elf, _FLOATING_POINT) == _OF_THE_M4F else "cortex-m7"
@@ -55,7 +57,7 @@ def machine(path: Path) -> str:
 
 
 def _attribute(elf: bytes, wanted: int) -> int:
-    """A number among the build attributes of a 32-bit image; 0: it has none."""
+    """A number among the build attributes of a 32-bit image. 0: the image does not have it."""
     if elf[:5] != b"\x7fELF\x01" or len(elf) < 52:
         return 0
     (sections,) = struct.unpack_from("<I", elf, 32)
@@ -68,7 +70,8 @@ def _attribute(elf: bytes, wanted: int) -> int:
 
 
 def _tags(section: bytes) -> dict[int, int]:
-    """Of the whole image: 'A', a length, the vendor's name, then 1 and a length, then pairs of tag and value."""
+    """The section holds 'A', a length, the vendor's name, then 1 and a length, then pairs of tag and value for the
+    whole image."""
     found: dict[int, int] = {}
     place = section.index(b"\0", 5) + 1 + 5
     while place < len(section):
@@ -81,7 +84,7 @@ def _tags(section: bytes) -> dict[int, int]:
 
 
 def _number(data: bytes, place: int) -> tuple[int, int]:
-    """An unsigned number in base 128, the least significant digit first, and the place behind it."""
+    """An unsigned number in base 128, least significant digit first, and the position after it."""
     value = shift = 0
     while True:
         value |= (data[place] & 127) << shift
@@ -90,9 +93,9 @@ def _number(data: bytes, place: int) -> tuple[int, int]:
             return value, place
 
 
-# ---- where an image stands ----
+# ---- where an image is executing ----
 
-MONITOR = ("-qmp", "stdio")  # of the emulator; its answers come among the lines of its output
+MONITOR = ("-qmp", "stdio")  # the emulator's monitor; its answers come among its other lines of output
 _LOOKS, _BETWEEN_S, _ANSWER_S = 40, 0.01, 2.0
 _REGISTER = re.compile(r"(R15|XPSR)=([0-9a-f]{8})")
 _EXCEPTION_BITS, _FIRST_INTERRUPT = 0x1FF, 16
@@ -100,7 +103,7 @@ _EXCEPTION_RETURN = 0xF0000000
 
 
 class Symbols:
-    """The functions of an image by address. None are known without the tools of its compiler."""
+    """The functions of an image by address. Empty without the tools of its compiler."""
 
     def __init__(self, elf: Path) -> None:
         tool = shutil.which("arm-none-eabi-nm")
@@ -124,7 +127,7 @@ def _ask(board: Child, command: str, arguments: dict[str, str] | None = None) ->
 
 
 def _look(board: Child) -> tuple[int, int] | None:
-    """Program counter and number of the exception that runs; 0: none, the program itself."""
+    """Program counter and number of the running exception. 0: the program itself runs."""
     text = _ask(board, "human-monitor-command", {"command-line": "info registers"})
     found = {name: int(value, 16) for name, value in _REGISTER.findall(text)}
     return (found["R15"], found["XPSR"] & _EXCEPTION_BITS) if len(found) == 2 else None
@@ -137,14 +140,14 @@ def _context(exception: int) -> str:
 
 
 def summary(looks: list[tuple[int, int]], symbols: Symbols) -> str:
-    """One line: where it was found, the most frequent place first."""
+    """One line that names the places where the image was found, the most frequent first."""
     places = Counter((_context(exception), symbols.name(address)) for address, exception in looks)
     parts = [f"{count} x {context} in {name}" for (context, name), count in places.most_common()]
     return f"the image, looked at {len(looks)} times: " + ", ".join(parts)
 
 
 def describe(board: Child, elf: Path) -> str:
-    """One line about an image that runs, also when nothing can be said about it. Takes about a second."""
+    """One line about a running image, even when nothing can be found out. Takes about a second."""
     try:
         if not any(json_line(line).get("QMP") for line in board.log.read_text(errors="replace").splitlines()):
             return "the emulator has no monitor"

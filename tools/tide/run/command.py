@@ -90,7 +90,7 @@ def run(
         ExecutorChoice | None,
         typer.Option(
             help="Executor of the client to compare; tide-preemptive: a preemptive lane for each chain. both: batch "
-            "and tide. Default: all, where the description can be compared; else what the description says."
+            "and tide. Default: all, where the description can be compared; otherwise the described one."
         ),
     ] = None,
     send: Annotated[
@@ -117,8 +117,8 @@ def run(
         bool | None,
         typer.Option(
             "--hold/--no-hold",
-            help="Let nothing less urgent leave the client while a reliable message waits for its acknowledgment, for "
-            "all chains. Default: the file's.",
+            help="Keep less urgent messages in the client while a reliable one waits for its acknowledgment, for all "
+            "chains. Default: the file's.",
         ),
     ] = None,
     heartbeat_delay_ms: Annotated[
@@ -150,13 +150,15 @@ def run(
     start_limit_s: Annotated[
         float,
         typer.Option(
-            min=1, max=3600, help="Seconds until all topics must be there, of what is played and of your programs."
+            min=1,
+            max=3600,
+            help="Seconds within which all topics must exist, those of played parts and of your programs.",
         ),
     ] = START_LIMIT_S,
     execution: Annotated[
         ExecutionChoice,
         typer.Option(
-            help="Way of passing execution times of what is played: compute; or wait, as if each board and each lane "
+            help="How played parts pass their execution times: compute; or wait, as if each board and each lane "
             "of a host had a processor of its own. Boards with several lanes, and executors with a budget, compute."
         ),
     ] = ExecutionChoice.compute,
@@ -164,25 +166,25 @@ def run(
         PlaceChoice,
         typer.Option(
             help="Place where the client runs: native, on this machine; qemu, the Cortex-M7 binary: figures in exact "
-            "virtual time beside a simulated host, then a run with the agent and real ROS 2 nodes."
+            "virtual time with a simulated host, then a run with the agent and real ROS 2 nodes."
         ),
     ] = PlaceChoice.native,
 ) -> None:
     """Run a system on real parts and measure every chain.
 
-    Starts lines, the agent, real ROS 2 nodes and the boards. Plays each board and host executor for which the
-    description has no command, image or attach; starts those it has, and measures them by their topics. Prints each
-    chain and part beside its bound. Says of every premise of the bounds whether it held.
+    Starts lines, the agent, real ROS 2 nodes and the boards. A board or host executor whose description has no command,
+    image or attach is played; the others are started and measured by their topics. Prints each chain and part with its
+    bound, and the result for every premise of the bounds.
 
-    One board on a serial line, with chains of std_msgs/String to a node and back, is run once for each executor, to
-    compare them. That also writes latency.svg (with bounds and deadlines) and timeline.svg.
+    A description with one board on a serial line, with chains of std_msgs/String to a node and back, is run once for
+    each executor, as a comparison. That also writes latency.svg (with bounds and deadlines) and timeline.svg.
 
     Writes results.json, report.html and the log of every part.
 
-    Exit status: 0 every chain met its deadline, as far as the run could see; 1 one did not; 2 no answer, as the input
-    is wrong or a part failed; 3 a chain was longer than its bound although nothing was seen to disturb it; 4 met, but
-    a premise of the guarantee was seen broken; 5 a chain could not be observed, or --require-guarantee and one is not
-    guaranteed. A comparison is judged by the executor that the description has.
+    Exit status: 0 every observed chain met its deadline; 1 a chain missed it; 2 no answer, because the input is wrong
+    or a part failed; 3 a chain exceeded its bound without an observed disturbance; 4 the deadlines were met, but a
+    premise of the guarantee did not hold; 5 a chain could not be observed, or --require-guarantee was given and a chain
+    is not guaranteed. In a comparison, the run of the described executor determines the exit status.
 
     Examples:
 
@@ -255,12 +257,12 @@ def run(
 
 
 class _Run:
-    """A description that is run once, or once for each executor. folder: of the description."""
+    """A description that is run once, or once for each executor. folder: that of the description."""
 
     def __init__(self, system: System, settings: Settings, folder: Path) -> None:
         self.system, self.settings, self.folder = system, settings, folder
 
-    # ---- once, as the description has it ----
+    # ---- once, as described ----
 
     def described(self, place: Path) -> Results:
         from tide.report.page import write_page
@@ -285,7 +287,7 @@ class _Run:
         return results
 
     def _begin(self, system: System, more: str) -> Machine:
-        """Says what is run, and what the machine makes of it."""
+        """Prints what is run, and how the machine is shared."""
         from tide.run.results import heading
 
         console.print(f"{heading(system, self.settings)}{more}", highlight=False, soft_wrap=True)
@@ -456,7 +458,7 @@ def _write_compared(results: Results, known: list[Reference], periods: list[Peri
 
 @contextmanager
 def _progress(title: str) -> Iterator[Callable[[str], None]]:
-    """What a run is doing, as long as it does."""
+    """Shows what a run does while it lasts."""
     columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title or "starting", total=None)
@@ -464,7 +466,7 @@ def _progress(title: str) -> Iterator[Callable[[str], None]]:
 
 
 def _files(folder: Path) -> str:
-    """What people look at, that first which says most."""
+    """The files for people, the most informative first."""
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     return ", ".join(sorted(names, key=lambda name: (not name.endswith(".html"), not name.endswith(".json"))))
 

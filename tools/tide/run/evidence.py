@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time of each instance went, and what else answers the assumptions of its bounds: from the log of an
-emulated line, what boards and nodes recorded, and the agent's trace, all on the one clock of this machine. Extremes and
-counts go into results.json."""
+"""Where the time of each instance went, and what a run shows about the premises of its bounds. The sources are the log
+of an emulated line, the records of boards and nodes, and the agent's trace, all on the one clock of this machine.
+Extremes and counts go into results.json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Runs = Mapping[tuple[str, str], Mapping[int, tuple[int, int, int]]]  # by chain,
 
 
 def executions(lines: Iterable[str]) -> Evidence:
-    """From the lines that `tide trace times` reads."""
+    """Reads the lines for `tide trace times`."""
     found = {}
     for line in lines:
         _, name, count, least, most, *_ = line.split()
@@ -36,7 +36,7 @@ def executions(lines: Iterable[str]) -> Evidence:
 
 # ---- frames of the line, from the log of tide-line ----
 
-_GET_INFO, _INFO = 2, 6  # whether the other side is there
+_GET_INFO, _INFO = 2, 6  # asks and tells whether the other side is there
 _WRITE_DATA, _DATA = 7, 9
 ACKNACK, HEARTBEAT = 10, 11
 FRAGMENT = 13
@@ -45,27 +45,27 @@ _EXPECTED = {
     "down": {_DATA, FRAGMENT, ACKNACK, HEARTBEAT, _INFO},
 }
 _TRACKS = {"a-to-b": "up", "b-to-a": "down"}
-_AROUND_BYTES = 7  # flag, two addresses, two of the length, two of the checksum
+_AROUND_BYTES = 7  # flag, two addresses, two bytes of length, two of checksum
 _INDEX_DIGITS = 5  # PLAN_INDEX_DIGITS of sim/workloads/three_chains/plan.h
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame of the line; `object_id` is what its data belongs to, null for everything that is not data. Null is what
-    the first 32 bytes, which are logged, do not tell."""
+    """A frame of the line. `object_id` is the object of its data, null in a frame without data. A field is null when
+    the first 32 bytes, which are logged, do not tell it."""
 
     track: str
     start_ns: int
     end_ns: int
     dropped: bool
     object_id: int | None
-    kind: int | None = None  # of its first submessage
+    kind: int | None = None  # kind of the first submessage
     session: int | None = None
-    stream: int | None = None  # that its data is on, or that it asks about or acknowledges
+    stream: int | None = None  # stream of the data, or stream that the submessage asks about or acknowledges
     escaped_bytes: int | None = None
-    payload_bytes: int | None = None  # of its data
-    sequence: int | None = None  # of its data; of a HEARTBEAT the first that is not acknowledged
-    index: int | None = None  # of the chain's instance, which the program writes into its messages
+    payload_bytes: int | None = None  # length of the data
+    sequence: int | None = None  # number of the data; in a HEARTBEAT the first number that is not acknowledged
+    index: int | None = None  # number of the chain's instance, which the program writes into its messages
 
 
 def _word(text: bytes, place: int) -> int:
@@ -73,7 +73,7 @@ def _word(text: bytes, place: int) -> int:
 
 
 def frame_of(track: str, start_ns: int, end_ns: int, dropped: bool, head: bytes, frame_bytes: int) -> Frame:
-    """From what was on the line."""
+    """Decodes the bytes that were on the line."""
     plain = _unescaped(head)
     message = plain[5:]
     escaped = frame_bytes - _word(plain, 3) - _AROUND_BYTES if len(plain) >= 5 else -1
@@ -92,7 +92,7 @@ def frame_of(track: str, start_ns: int, end_ns: int, dropped: bool, head: bytes,
         return Frame(track, start_ns, end_ns, dropped, None, stream=stream, **about)
     digits = submessage[12 : 12 + _INDEX_DIGITS]
     index = int(digits) if len(digits) == _INDEX_DIGITS and digits.isdigit() else None
-    payload = _word(submessage, 2) - 4  # behind the ids of request and object
+    payload = _word(submessage, 2) - 4  # without the ids of request and object
     return Frame(
         track, start_ns, end_ns, dropped, object_id, stream=stream, payload_bytes=payload, index=index, **about
     )
@@ -111,7 +111,7 @@ def _unescaped(escaped: bytes) -> bytes:
 
 
 def read_frames(log: Path) -> list[Frame]:
-    """Empty when there is no log."""
+    """Returns no frames when there is no log."""
     if not log.exists():
         return []
     frames = []
@@ -127,13 +127,13 @@ def read_frames(log: Path) -> list[Frame]:
 
 
 def owners_of(frames: Iterable[Frame], track: str, chains: Sequence[str]) -> dict[int, str]:
-    """The client creates the objects of the chains in their order, so the order of the ids tells the chain."""
+    """The client creates the objects of the chains in the chains' order, so the order of the ids tells the chain."""
     ids = sorted({frame.object_id for frame in frames if frame.track == track and frame.object_id is not None})
     return dict(zip(ids, chains, strict=False))
 
 
 def frame_spans(frames: Sequence[Frame], chains: Sequence[str]) -> list[Span]:
-    """For the timeline."""
+    """The frames as spans of the timeline."""
     names = {
         (track, object_id): name
         for track in ("up", "down")
@@ -152,7 +152,7 @@ def frame_spans(frames: Sequence[Frame], chains: Sequence[str]) -> list[Span]:
 
 @dataclass(frozen=True)
 class Way:
-    """The frames of one message: when the first began, when the one that arrived began and ended."""
+    """The frames of one message: the first one's start, and start and end of the one that arrived."""
 
     first_ns: int
     start_ns: int
@@ -161,7 +161,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance of a chain that came to its end, and what is known of its way."""
+    """One completed instance of a chain, with the known times of its messages."""
 
     chain: str
     index: int
@@ -180,18 +180,18 @@ class Instance:
 
 
 def overlap_ns(start_ns: int, end_ns: int, busy: Iterable[Interval]) -> int:
-    """How much of start..end the intervals cover, which do not overlap one another."""
+    """How much of start..end the intervals cover. They do not overlap one another."""
     return sum(max(0, min(end_ns, until) - max(start_ns, since)) for since, until in busy)
 
 
 def split(one: Instance, line_down: Sequence[Interval] = (), nodes: Sequence[Interval] = ()) -> dict[str, int]:
-    """Nanoseconds by name of NAMES, which add up to the latency. line_down: other frames to the client; nodes: other
-    answers of the nodes, which share a processor."""
+    """Nanoseconds for each of NAMES; they add up to the latency. line_down: when other frames to the client were on the
+    line. nodes: when the nodes, which share a processor, computed other answers."""
     found = dict.fromkeys(NAMES, 0)
     at_ns = one.release_ns
 
     def until(time_ns: int) -> int:
-        """Time passes; none of it twice, and none after the end."""
+        """Advances at_ns to that time, at most to the end, and returns by how much."""
         nonlocal at_ns
         passed_ns = max(0, min(time_ns, one.act[1]) - at_ns)
         at_ns += passed_ns
@@ -233,7 +233,7 @@ def split(one: Instance, line_down: Sequence[Interval] = (), nodes: Sequence[Int
 
 
 def _ways(frames: Iterable[Frame], owners: dict[int, str]) -> dict[tuple[str, int], Way]:
-    """By chain and index. A message whose number was not seen, as it is in fragments, has none."""
+    """The messages by chain and index, without those whose number was not seen, such as fragments."""
     ways: dict[tuple[str, int], Way] = {}
     first: dict[tuple[str, int], int] = {}
     for frame in frames:
@@ -249,7 +249,7 @@ def _ways(frames: Iterable[Frame], owners: dict[int, str]) -> dict[tuple[str, in
 def instances_of(
     chains: Sequence[RunChain], runs: Runs, start_ns: int, first: int, frames: Sequence[Frame]
 ) -> list[Instance]:
-    """Those that came to their end, from number `first` on."""
+    """The completed instances from number `first` on."""
     names = [chain.chain.name for chain in chains]
     ups, downs = (
         _ways((frame for frame in frames if frame.track == track), owners_of(frames, track, names))
@@ -268,13 +268,14 @@ def instances_of(
     return found
 
 
-# ---- what the frames say ----
+# ---- what the frames show ----
 
-_BREAK_NS = 1_000_000  # shorter ones between two callbacks are the executor's
+_BREAK_NS = 1_000_000  # a shorter break between two callbacks is the executor's own time
 
 
 def _before(one: Instance, around: Iterable[Instance], time_ns: int, levels: dict[str, int]) -> list[Interval]:
-    """Callbacks that may go first and that began before then, in their order; levels: empty where none is preempted."""
+    """Callbacks that may go first and that began before time_ns, in their order. levels: empty where none is
+    preempted."""
     return sorted(
         interval
         for other in around
@@ -285,7 +286,7 @@ def _before(one: Instance, around: Iterable[Instance], time_ns: int, levels: dic
 
 
 def _stretch_ns(callbacks: Sequence[Interval], time_ns: int) -> int:
-    """Since when callbacks have run until then without a break."""
+    """The time since which callbacks have run without a break until time_ns."""
     for start_ns, end_ns in reversed(callbacks):
         if time_ns - end_ns > _BREAK_NS:
             break
@@ -294,7 +295,7 @@ def _stretch_ns(callbacks: Sequence[Interval], time_ns: int) -> int:
 
 
 def _near(instances: Sequence[Instance]) -> dict[int, list[Instance]]:
-    """By the second, so that each instance is compared with those around it only."""
+    """The instances by the second, so that each is compared only with those near it."""
     found: dict[int, list[Instance]] = {}
     for one in instances:
         for second in range(one.release_ns // 10**9, one.act[1] // 10**9 + 1):
@@ -303,8 +304,8 @@ def _near(instances: Sequence[Instance]) -> dict[int, list[Instance]]:
 
 
 def starts(instances: Sequence[Instance], frames: Sequence[Frame], levels: dict[str, int]) -> Evidence:
-    """How late timers start their chains where nothing else was to be done; and how long an answer waited for its
-    callback when the processor was free, by how many frames may have been digested meanwhile."""
+    """How late timers start their chains on an idle processor. Also how long an answer waited for its callback on a
+    free processor, by the number of frames that may have been processed in between."""
     late: dict[str, int] = {}
     taken: dict[int, int] = {}
     near = _near(instances)
@@ -326,7 +327,7 @@ def starts(instances: Sequence[Instance], frames: Sequence[Frame], levels: dict[
 
 
 def _questions(frames: Sequence[Frame], track: str) -> Evidence:
-    """HEARTBEATs, and how long after the message that they ask about the soonest left."""
+    """Number of HEARTBEATs, and the shortest time from a message to the HEARTBEAT that asks about it."""
     left: dict[tuple[int | None, int | None], int] = {}
     waited: list[int] = []
     for frame in (frame for frame in frames if frame.track == track):
@@ -339,7 +340,8 @@ def _questions(frames: Sequence[Frame], track: str) -> Evidence:
 
 
 def line_behind(instances: Sequence[Instance], frames: Sequence[Frame]) -> Evidence:
-    """How long after a publish its frame began although the line was free: the emulated line took it late."""
+    """The longest time from a publish to the start of its frame on a free line. The emulated line took the frame that
+    late."""
     ups = sorted((frame.start_ns, frame.end_ns) for frame in frames if frame.track == "up")
     ends = [end_ns for _, end_ns in ups]
     most_ns = 0
@@ -353,7 +355,7 @@ def line_behind(instances: Sequence[Instance], frames: Sequence[Frame]) -> Evide
 
 
 def _strangers(frames: Sequence[Frame], session: int | None) -> int:
-    """Frames of another session, or of a kind that chains do not send."""
+    """Number of frames of another session, or of a kind that chains do not send."""
     return sum(
         frame.kind is not None and (frame.kind not in _EXPECTED[frame.track] or frame.session != session)
         for frame in frames
@@ -361,7 +363,7 @@ def _strangers(frames: Sequence[Frame], session: int | None) -> int:
 
 
 def _sizes(frames: Sequence[Frame], names: Sequence[str]) -> Evidence:
-    """Least and most bytes of a message by its chain and way."""
+    """Least and most bytes of a message, by its chain and direction."""
     found: dict[str, dict[str, int]] = {}
     for track in ("up", "down"):
         owners = owners_of(frames, track, names)
@@ -375,7 +377,7 @@ def _sizes(frames: Sequence[Frame], names: Sequence[str]) -> Evidence:
 
 
 def of_frames(frames: Sequence[Frame], names: Sequence[str], since_ns: int, until_ns: int) -> Evidence:
-    """Of those that were on the line while the chains ran."""
+    """Evidence from the frames that were on the line while the chains ran."""
     inside = [frame for frame in frames if since_ns <= frame.start_ns <= until_ns]
     if not inside:
         return {}
@@ -395,7 +397,7 @@ def of_frames(frames: Sequence[Frame], names: Sequence[str], since_ns: int, unti
 
 
 def of_lines(lines: Mapping[str, Sequence[Frame]], since_ns: int, until_ns: int) -> Evidence:
-    """By board, where frames do not tell their chains; sizes are of nobody then."""
+    """Evidence by board where frames do not tell their chains. Sizes are left out, as they belong to no chain."""
     seen = {board: of_frames(frames, (), since_ns, until_ns) for board, frames in lines.items()}
     return {board: {key: value for key, value in one.items() if key != "sizes"} for board, one in seen.items() if one}
 
@@ -403,15 +405,16 @@ def of_lines(lines: Mapping[str, Sequence[Frame]], since_ns: int, until_ns: int)
 def board_starts(
     runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Mapping[str, Sequence[Frame]]
 ) -> Evidence:
-    """As `starts`, without knowing which frame belongs to which callback. runs: by board, of each run of a callback the
-    chain, the release that it begins (None: it took a message), start and end. Only what leaves no doubt: a timer that
-    expired while no callback ran and no frame came; a callback before which one frame alone came, and nothing ran."""
+    """The same as `starts`, without knowing which frame belongs to which callback. runs: by board, for each run of a
+    callback the chain, the release that it begins (None: a message began it), start and end. Only unambiguous cases
+    count: a timer that expired while no callback ran and no frame came, and a callback before which exactly one frame
+    came while nothing ran."""
     late: dict[str, int] = {}
     taken: dict[int, int] = {}
     for board, every in runs.items():
         arrivals = sorted(frame.end_ns for frame in lines.get(board, ()) if frame.track == "down" and not frame.dropped)
         ordered = sorted(every, key=lambda one: one[2])
-        busy_ns = 0  # until when a callback that began earlier ran
+        busy_ns = 0  # until when an earlier callback ran
         for chain, release_ns, start_ns, end_ns in ordered:
             first = bisect_left(arrivals, (start_ns if release_ns is None else release_ns) - _BREAK_NS)
             came = arrivals[first : bisect_right(arrivals, start_ns)]
@@ -424,7 +427,7 @@ def board_starts(
 
 
 def lost_by_instance(instances: Sequence[Instance], frames: Sequence[Frame]) -> int:
-    """The most frames that were lost while one instance was under way."""
+    """The most frames lost during one instance."""
     dropped = [frame.end_ns for frame in frames if frame.dropped]
     return max((sum(one.release_ns <= at_ns <= one.act[1] for at_ns in dropped) for one in instances), default=0)
 
@@ -432,7 +435,8 @@ def lost_by_instance(instances: Sequence[Instance], frames: Sequence[Frame]) -> 
 def of_line(
     chains: Sequence[RunChain], instances: Sequence[Instance], frames: Sequence[Frame], lanes: bool
 ) -> Evidence:
-    """Of the frames that were on the line while the chains ran. lanes: chains preempt each other on the board."""
+    """Evidence from the frames that were on the line while the chains ran. lanes: chains preempt each other on the
+    board."""
     if not instances:
         return {}
     since_ns, until_ns = min(one.release_ns for one in instances), max(one.act[1] for one in instances)
@@ -444,7 +448,7 @@ def of_line(
 
 
 def parts_of(instances: Sequence[Instance], frames: Sequence[Frame]) -> dict[str, list[PartResult]]:
-    """By chain and part: the most of all instances, and that of the instance with the longest latency."""
+    """By chain and part: the maximum over all instances, and the value of the instance with the longest latency."""
     down = [frame for frame in frames if frame.track == "down"]
     near = _near(instances)
     every: dict[str, list[tuple[int, dict[str, int]]]] = defaultdict(list)
@@ -472,8 +476,8 @@ def median_period(
     instances: Sequence[Instance],
     frames: Sequence[Frame],
 ) -> Period | None:
-    """What happened around the instance of the most urgent chain whose latency is the median; None: it had none, as can
-    be on a busy machine. first: the number of the first instance that counts."""
+    """The spans around the instance of the most urgent chain whose latency is the median. None: no instance has it, as
+    may happen on a busy machine. first: number of the first instance that counts."""
     urgent = chains[0].chain
     chosen = next((one for one in instances if one.chain == urgent.name and one.latency_ns == p50_ns), None)
     if chosen is None:
@@ -502,10 +506,9 @@ _DIRECTIONS: dict[tuple[str, str], Direction] = {("mcu", "host"): "agent", ("hos
 
 @dataclass(frozen=True)
 class Handed:
-    """How long agent and DDS took with a message between a board and a host executor: the agent's trace has when a
-    frame came and went, the node when its callback began and ended. sure_ns: without what may have been a wait for a
-    node whose lanes were all busy, or for a line that was: `agent_ms` and `return_ms` are without it. board: whose link
-    it is."""
+    """How long agent and DDS took for a message between a board and a host executor. The agent's trace has the times of
+    the frames, and the node those of its callback. sure_ns: without possible waits for a node whose lanes were all busy
+    or for a busy line, which are not part of `agent_ms` and `return_ms`. board: the one at the link's end."""
 
     chain: str
     board: str
@@ -521,7 +524,7 @@ class Handed:
 
 
 class _Place:
-    """What happened on an executor or a link, in order of time."""
+    """The steps on an executor or a link, in order of time."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = sorted(steps, key=lambda one: one.start_ns)
@@ -547,8 +550,8 @@ class _Run:
     def to_node(
         self, before: Callback, after: Callback, own: Sequence[Step], place: int
     ) -> tuple[Interval, int] | None:
-        """From when the agent had it until the callback began, and for how much of that the node was busy. place: of
-        the message among those that this run of the callback made."""
+        """From the message's arrival at the agent until the callback begins; and how long the node was busy in that
+        time. place: the message's place among those made by this run of the callback."""
         made, taken = _of(own, before.executor, before.name), _of(own, after.executor, after.name)
         came = None if made is None else _of(own, "agent", "to ROS 2", made.start_ns, place)
         if came is None or taken is None or taken.start_ns < came.start_ns:
@@ -564,8 +567,8 @@ class _Run:
     def to_line(
         self, before: Callback, after: Callback, own: Sequence[Step], place: int
     ) -> tuple[Interval, int] | None:
-        """From the end of the callback, which published before, until the agent gave it to the line, and for how much
-        of that the line was busy."""
+        """From the end of the publishing callback until the agent gives the message to the line; and how long the line
+        was busy in that time."""
         made = _of(own, before.executor, before.name)
         sent = None if made is None else _of(own, "agent", "to the board", made.start_ns, place)
         if made is None or sent is None:
@@ -578,8 +581,8 @@ class _Run:
 
 
 def handed(system: System, steps: Iterable[Step]) -> list[Handed]:
-    """Of callbacks that follow each other in a chain, or where it branches or joins, one on a board and one on a
-    host."""
+    """One for each message between a board and a host that passes within a chain, or where a chain branches or
+    joins."""
     run = _Run(system, steps)
     found = []
     for chain in system.chains:
@@ -609,7 +612,7 @@ def handed(system: System, steps: Iterable[Step]) -> list[Handed]:
 
 
 def _all_came(own: Sequence[Step], before: Callback, way: str, count: int) -> bool:
-    """Which message is which is only known where the agent passed on all of them, in their order."""
+    """The messages can be told apart only if the agent passed on all of them, in their order."""
     made, what = _of(own, before.executor, before.name), "to ROS 2" if way == "agent" else "to the board"
     passed = [one for one in own if (one.place, one.what) == ("agent", what) and made and one.start_ns >= made.start_ns]
     return len(passed) == count
@@ -621,7 +624,7 @@ def _of(own: Sequence[Step], place: str, what: str, from_ns: int = 0, number: in
 
 
 def _alone(system: System, callback: Callback) -> set[str]:
-    """Names of the callbacks of its executor that run while it does not."""
+    """Names of the callbacks of its executor that never run while this one runs."""
     kinds = {group.name: group.kind for group in system.groups}
     if callback.group is None or kinds[callback.group] != "exclusive":
         return {callback.name}
@@ -629,7 +632,7 @@ def _alone(system: System, callback: Callback) -> set[str]:
 
 
 def _busy_ns(spans: Iterable[Interval], within: Interval, lanes: int) -> int:
-    """For how long of it so many or more were busy."""
+    """How long at least `lanes` of the spans overlapped in `within`."""
     edges: Counter[int] = Counter()
     for start_ns, end_ns in spans:
         edges[max(start_ns, within[0])] += 1
@@ -642,7 +645,7 @@ def _busy_ns(spans: Iterable[Interval], within: Interval, lanes: int) -> int:
 
 
 def evidence_of(every: Sequence[Handed]) -> dict[str, Any]:
-    """By board, as the assumptions are answered (tide.run.judge)."""
+    """The evidence by board, in the form in which tide.run.judge reads it."""
     told: dict[str, dict[str, Any]] = {}
     for one in every:
         told.setdefault(one.board, {}).setdefault(one.way, []).append(one)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine of a run: what a result must say about it."""
+"""The machine of a run, as a result must describe it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def describe(real_time: bool) -> Machine:
 
 
 def other_real_time_threads(root: int) -> list[str] | None:
-    """Names of threads of user programs with a real-time policy, beside those of this process and its descendants.
+    """Names of threads of user programs with a real-time policy, without those of this process and its descendants.
     None: the processes of the machine are not visible, as in a container. Threads of the kernel do not count."""
     if _name(_KTHREADD) != "kthreadd":
         return None
@@ -53,7 +53,7 @@ def other_real_time_threads(root: int) -> list[str] | None:
     return sorted(set(found))
 
 
-_PARENT, _POLICY, _KTHREADD = 1, 38, 2  # of the fields behind the name (proc_pid_stat(5))
+_PARENT, _POLICY, _KTHREADD = 1, 38, 2  # indices of the fields after the name (proc_pid_stat(5))
 
 
 def _stat(file: Path) -> tuple[str, list[str]]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instances of any ROS 2 type for a run: as long as the description says, and where they carry the number of the
-chain's instance. Made by the type support of this Python's ROS 2."""
+"""Instances of any ROS 2 type for a run, with the described length, and the place in them of the number of the chain's
+instance. They are made by the type support of this Python's ROS 2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 ENCAPSULATION_BYTES = 4
 _DIGITS = 5
-# Where a number wraps around; the words of sim/workloads/three_chains/plan.h.
+# Where a number wraps around; the names are those of sim/workloads/three_chains/plan.h.
 MODULI = {
     "none": 1,
     "bool": 2,
@@ -49,14 +49,14 @@ _KINDS = {
     "double": "f64",
 }
 _RANKS = ("digits", "u32", "u64", "f64", "f32", "u16", "u8", "bool")  # the best first
-_TIMES = {"sec", "nanosec"}  # which are better left alone
+_TIMES = {"sec", "nanosec"}  # fields that are better left unchanged
 _SEQUENCE = re.compile(r"sequence<(.+?)(?:, (\d+))?>")
 _ARRAY = re.compile(r"(.+)\[(\d+)\]")
 _BOUNDED = re.compile(r"(string|wstring)<(\d+)>")
 
 
 class MessageError(Exception):
-    """Why there is no such message; what is wrong and what to do."""
+    """Why the message cannot be made: the mistake, and its remedy."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"{what}; {remedy}")
@@ -65,7 +65,7 @@ class MessageError(Exception):
 
 @dataclass(frozen=True)
 class Number:
-    """Of an instance, in a serialised message without encapsulation."""
+    """The place of a number in a serialised message without encapsulation."""
 
     kind: str = "none"
     offset: int = 0
@@ -82,7 +82,7 @@ class Number:
         message[self.offset : self.offset + width] = encoded
 
     def read(self, message: bytes) -> int:
-        """-1: there is none."""
+        """Returns -1 when there is none."""
         if self.kind == "none":
             return 0
         part = message[self.offset : self.offset + _WIDTHS[self.kind]]
@@ -97,14 +97,14 @@ class Number:
         return number if number < MODULI[self.kind] else -1
 
     def instance(self, message: bytes, latest: int) -> int:
-        """The latest instance up to `latest` whose number this is; negative: none."""
+        """The latest instance up to `latest` with this number. Negative: none."""
         read = self.read(message)
         return -1 if read < 0 or latest < 0 else latest - (latest - read) % MODULI[self.kind]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """body: a serialised instance without encapsulation. mark: where it says whose it is, if it does."""
+    """body: a serialised instance without encapsulation. mark: the place that names the chain, if there is one."""
 
     body: bytes
     number: Number
@@ -112,8 +112,8 @@ class Sample:
 
 
 def message_class(name: str) -> Any:
-    """MessageError when this Python has no such type. Requests and responses have the name of their service, and
-    _Request or _Response behind it."""
+    """Raises MessageError when this Python lacks the type. Requests and responses have the name of their service
+    followed by _Request or _Response."""
     package = name.partition("/")[0]
     whole, _, part = name.rpartition("_")
     if part in ("Request", "Response"):
@@ -127,7 +127,8 @@ def message_class(name: str) -> Any:
 
 
 def service_class(name: str) -> Any:
-    """Of std_srvs/srv/SetBool, or of a part of an action: example_interfaces/action/Fibonacci_SendGoal."""
+    """The class of std_srvs/srv/SetBool, or of a part of an action such as
+    example_interfaces/action/Fibonacci_SendGoal."""
     whole, _, part = name.rpartition("_")
     if "/action/" in name:
         return getattr(_found(whole).Impl, f"{part}Service")
@@ -172,7 +173,7 @@ class _Leaf:
 
     @property
     def length(self) -> int:
-        """Of a text."""
+        """The length of a text."""
         return len(getattr(self.owner, self.field)) if self.kind == "digits" else 0
 
 
@@ -198,7 +199,7 @@ def _leaves(message: Any) -> Iterator[_Leaf]:
 
 @dataclass(frozen=True)
 class _Room:
-    """A field that may be longer; rank: the coarse ones are filled first."""
+    """A field that may be longer. rank: coarse ones are filled first."""
 
     rank: int
     most: int
@@ -247,7 +248,7 @@ def _room_of_sequence(message: Any, field: str, sequence: re.Match[str]) -> Iter
 
 
 def _filled(message: Any, payload_bytes: int) -> None:
-    """As long as it may be; the first text gets room for a number first."""
+    """Fills the message up to the size. The first text gets room for a number first."""
     rooms = sorted(_rooms(message), key=lambda room: room.rank)
     texts = [room for room in rooms if room.rank == 3 and room.most >= _DIGITS]
     if texts:
@@ -291,7 +292,7 @@ def _probes(kind: str, length: int) -> tuple[Any, Any]:
 
 
 def _place(message: Any, leaf: _Leaf) -> int | None:
-    """Where the field is in what is serialised."""
+    """The position of the field in the serialised message."""
     low, high = _probes(leaf.kind, leaf.length)
     try:
         leaf.put(low)
@@ -305,7 +306,7 @@ def _place(message: Any, leaf: _Leaf) -> int | None:
 
 
 def _numbers(message: Any) -> Iterator[Number]:
-    """Places, first the one that wraps around last, and that means least to who reads the message."""
+    """Places, in order: first the one that wraps around last and matters least to the message's readers."""
     fit = [leaf for leaf in _leaves(message) if leaf.kind != "digits" or leaf.length >= _DIGITS]
     for leaf in sorted(fit, key=lambda leaf: (leaf.field in _TIMES, _RANKS.index(leaf.kind))):
         offset = _place(message, leaf)
@@ -314,7 +315,7 @@ def _numbers(message: Any) -> Iterator[Number]:
 
 
 def _shortest(name: str, padded: int) -> int:
-    """rclpy fills messages of one size up to a multiple of 4 bytes, a board does not."""
+    """rclpy pads messages of one size to a multiple of 4 bytes, and a board does not"""
     from tide.system.sizes import shortest
 
     whole, _, part = name.rpartition("_")
@@ -324,8 +325,8 @@ def _shortest(name: str, padded: int) -> int:
 
 
 def sample_of(name: str, payload_bytes: int, mark: int | None = None) -> Sample:
-    """An instance of the type, of that many bytes or the nearest below. mark: says whose it is, beside its number.
-    MessageError: the type is not known, has more bytes, or no room for a mark."""
+    """An instance of the type with that many bytes, or the nearest number below. mark: a place besides the number that
+    names the chain. Raises MessageError when the type is unknown, has more bytes, or has no room for a mark."""
     message = message_class(name)()
     padded = len(_serialised(message))
     least = _shortest(name, padded)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One host executor of a description: a real rclpy node with its timers, subscriptions and publishers, of any type.
+"""One host executor of a description: a real rclpy node with timers, subscriptions and publishers of any type.
 
-Run as `python -m tide.run.nodes` with a JSON object on standard input (tide.run.plan.nodes_of). Prints
-{"event": "created"} when all endpoints exist, and {"event": "matched"} when they have found the others. A line
-`start NS` says when the system starts, on the monotonic clock. At SIGTERM it prints a line for each callback with the
-times of its runs, then {"event": "told"}, and ends; also when standard input is closed."""
+Run as `python -m tide.run.nodes` with a JSON object on standard input (tide.run.plan.nodes_of). Prints {"event":
+"created"} when all endpoints exist, and {"event": "matched"} when they have found their peers. A line `start NS` tells
+when the system starts, on the monotonic clock. At SIGTERM, or when standard input closes, it prints a line for each
+callback with the times of its runs, then {"event": "told"}, and ends."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _STANDARD_INPUT = 0
 _ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
 _MATCH_CHECK_S = 0.1
 _STEP_NS = 300_000  # longer than one step of the work below
-_WAKE_UP_NS = 50_000  # a sleep may end so late
+_WAKE_UP_NS = 50_000  # a sleep may end this late
 
 
 # ---- standard input and the end ----
 
 
 def told_lines() -> Iterator[str]:
-    """What the run tells a node: lines of standard input, until it is closed. Not by sys.stdin: a thread that
-    waits in it when Python ends aborts it."""
+    """The run's messages to a node: lines of standard input, until it closes. They are not read through sys.stdin,
+    because a thread that waits in it aborts Python at its end."""
     rest = b""
     while octets := os.read(_STANDARD_INPUT, 65536):
         *lines, rest = (rest + octets).split(b"\n")
@@ -58,7 +58,7 @@ def told_lines() -> Iterator[str]:
 
 
 def end_with(lines: Iterator[str]) -> None:
-    """To be run by a thread: who started the node is gone once nothing more can come."""
+    """Runs in a thread of its own: standard input closes when the starter of the node has ended."""
     for _ in lines:
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -66,8 +66,9 @@ def end_with(lines: Iterator[str]) -> None:
 
 @contextlib.contextmanager
 def until_shut_down() -> Iterator[None]:
-    """SIGTERM shuts rclpy down in the middle of whatever it does: what it raises then ends the body, and nothing else.
-    It is an ExternalShutdownException where rclpy looks, RCLError or InvalidHandle where it prepares to wait."""
+    """SIGTERM shuts rclpy down in the middle of its work. The exception that it then raises ends the body and has no
+    other effect. It is ExternalShutdownException where rclpy checks, RCLError or InvalidHandle where it prepares to
+    wait."""
     try:
         yield
     except ExternalShutdownException:
@@ -78,7 +79,8 @@ def until_shut_down() -> Iterator[None]:
 
 
 def end_within(seconds: int) -> None:
-    """The process, which has said all: once in a while DDS stands still at its end. Python may be gone by then."""
+    """Ends the process once it has printed everything, because DDS occasionally hangs at its end. Python may be gone by
+    then."""
     sys.stdout.flush()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
@@ -86,17 +88,17 @@ def end_within(seconds: int) -> None:
 
 # ---- execution times ----
 
-_PUBLISH_NS = 300_000  # until it is known better
-_SPARE_NS = 100_000  # of the publish
-_LEAD_SPARE_NS = 500_000  # the least that was seen is no worst case
+_PUBLISH_NS = 300_000  # until a publish has been measured
+_SPARE_NS = 100_000  # margin for the publish
+_LEAD_SPARE_NS = 500_000  # the least observed lead is no worst case
 _SERVICE_LEAD_NS = 1_500_000
 
 
 class Reserve:
-    """How long a callback works, so that all of it takes at most what is described. What a description says of a
-    host's callback is the worst that occurs and contains what the executor spends: until the callback begins, and for
-    the message at its end. Neither is known before, so what was seen of it is left free, and a little more. Not
-    re-entrant: a callback is not its own rival."""
+    """How long a callback computes, so that all of it takes at most the described time. The described time of a host's
+    callback is a worst case. It contains the executor's time before the callback begins, and the time of the publish at
+    its end. Neither is known beforehand, so the observed values plus a margin are subtracted. Not re-entrant: two runs
+    of a callback do not disturb each other."""
 
     def __init__(self, execution_ns: int, least_ns: int, sends: bool) -> None:
         self.execution_ns, self.least_ns = execution_ns, least_ns
@@ -104,21 +106,22 @@ class Reserve:
         self._lead_ns: dict[int, int] = {}
 
     def led(self, place: int, lead_ns: int) -> None:
-        """So long after its cause, a timer's expiry or a message of another host executor, the callback began; place:
-        which of several causes. The least of them is the executor's and DDS's, more may be a wait for others."""
+        """Takes the time from the cause, a timer's expiry or a message of another host executor, to the callback's
+        begin. place: which of several causes. The least such time is that of the executor and DDS; a longer one may
+        contain a wait for other callbacks."""
         lead_ns = max(lead_ns, 0)  # clocks may be set
         self._lead_ns[place] = min(lead_ns, self._lead_ns.get(place, lead_ns))
 
     def led_unseen(self, place: int) -> None:
-        """A request or reply, of which nobody here tells when it left."""
+        """Takes a request or reply, whose sending time is not known here."""
         self._lead_ns[place] = _SERVICE_LEAD_NS
 
     def published(self, spent_ns: int) -> None:
-        """The greatest of late counts, as the next may be like it."""
+        """The greatest recent value counts, as the next one may be like it."""
         self._publish_ns = max(spent_ns, self._publish_ns * 15 // 16)
 
     def work_ns(self, place: int, before_ns: int) -> int:
-        """before_ns: spent already. At least a half remains work, whatever else it takes, and least_ns is kept."""
+        """before_ns: time already spent. At least half of the time remains for computing, and least_ns is kept."""
         lead_ns = self._lead_ns.get(place)
         led_ns = 0 if lead_ns is None else lead_ns + _LEAD_SPARE_NS
         left_ns = self.execution_ns - led_ns - before_ns - self._publish_ns - _SPARE_NS
@@ -126,7 +129,7 @@ class Reserve:
 
 
 def _burn(duration_ns: int) -> None:
-    """Without the interpreter's lock most of the time, so that other lanes run beside it."""
+    """Uses this much processor time, mostly without the interpreter's lock, so that other lanes run."""
     end_ns = time.thread_time_ns() + duration_ns
     while time.thread_time_ns() < end_ns - _STEP_NS:
         hashlib.pbkdf2_hmac("sha256", b"x", b"x", 100)
@@ -135,7 +138,7 @@ def _burn(duration_ns: int) -> None:
 
 
 class _Clock:
-    """Of what callbacks of one thread execute: its processor time, with what it waited for in its place."""
+    """The execution time of one thread's callbacks: its processor time plus the waits that stand for computing."""
 
     def __init__(self, waits: bool) -> None:
         self._waits, self._of_thread = waits, threading.local()
@@ -180,9 +183,9 @@ class _Play:
         self._seen: set[int] = set()
         self._reserve = Reserve(int(callback["execution_ns"]), int(callback["least_ns"]), bool(callback["sends"]))
         self._publish: list[Callable[[int], None]] = []
-        self._publishers: list[tuple[Publisher, int]] = []  # and how many take its messages
+        self._publishers: list[tuple[Publisher, int]] = []  # with the number of subscriptions to its topic
         self._subscriptions: list[Subscription[Any]] = []
-        self._numbers: list[tuple[Number, int]] = []  # and how many instances apart
+        self._numbers: list[tuple[Number, int]] = []  # with the number of instances from one to the next
         self._counts: list[int] = []
         self._arrived: dict[int, set[int]] = {}
         self._lock = threading.Lock()
@@ -226,10 +229,10 @@ class _Play:
             self.timer.cancel()
 
     def _latest(self, now_ns: int) -> int:
-        """The instance that was released last; negative: none."""
+        """The instance that was released last. Negative: none."""
         if self.start_ns is None:
             return -1
-        burst = int(self.chain["burst"])  # of events, which come together
+        burst = int(self.chain["burst"])  # number of events that come together
         since_ns = now_ns - self.start_ns - int(self.chain["offset_ns"])
         return (since_ns // (burst * int(self.chain["period_ns"])) + 1) * burst - 1
 
@@ -242,12 +245,12 @@ class _Play:
         self._run(index, now_ns)
 
     def _take_of_host(self, place: int, message: bytes, info: dict[str, int]) -> None:
-        """What another host executor published is on its way for so long as the two of them take for it."""
+        """A message of another host executor is under way for as long as both executors take for it."""
         self._reserve.led(place, time.time_ns() - info["source_timestamp"])
         self._take(place, message)
 
     def _take(self, place: int, message: bytes) -> None:
-        """Where several are joined, the last one of an instance makes it run."""
+        """Where several messages are joined, the last one of an instance starts the callback."""
         now_ns = time.monotonic_ns()
         index = self._index(place, message, now_ns)
         if index >= 0 and len(self._numbers) > 1:
@@ -260,7 +263,7 @@ class _Play:
         self._run(index, now_ns, place=place)
 
     def is_asked(self, request: bytes) -> bool:
-        """By its chain, where several ask the same service."""
+        """The request names its chain where several ask the same service."""
         assert self.serves is not None
         mark = self.serves.get("mark")
         if mark is None:
@@ -273,11 +276,12 @@ class _Play:
         return self._reply(max(index, 0))
 
     def refuse(self) -> Any:
-        """To a request of nobody in the description."""
+        """Replies to a request that is not in the description."""
         return self._reply(0)
 
     def connect(self, node: Node, taker: _Play) -> None:
-        """To the service that it asks; taker: who takes the reply, as long as both are of this executor."""
+        """Connects it to the service that it asks. taker: the callback that takes the reply, as both are on this
+        executor."""
         kind = service_class(self._asked["type"])
         client = self.client = node.create_client(kind, self._asked["topic"], callback_group=taker.group)
         request = _instance_of(self._asked)
@@ -303,7 +307,7 @@ class _Play:
             return (self._counts[place] - 1) * every
 
     def _run(self, index: int, now_ns: int, begun_ns: int | None = None, place: int = 0) -> None:
-        """begun_ns: the thread's time at its beginning, if that was before. place: what began it, of several."""
+        """begun_ns: the thread's time at its begin, if that was earlier. place: which of several messages began it."""
         if index < 0 or index >= int(self.chain["instances"]) or index in self._seen:
             return
         self._seen.add(index)
@@ -317,7 +321,7 @@ class _Play:
         self.runs.append((index, now_ns, time.monotonic_ns(), self._clock.now_ns() - cpu_ns))
 
     def begin(self, start_ns: int, executor: Executor) -> None:
-        """The timer's first expiry is at its offset: it counts from when it is reset."""
+        """The timer's period counts from its reset, so that its first expiry is at the offset."""
         self.start_ns = start_ns
         if self.timer is None:
             return
@@ -327,7 +331,7 @@ class _Play:
         executor.wake()
 
     def is_matched(self) -> bool:
-        """With everybody at the other ends."""
+        """True once all peers are matched."""
         if any(publisher.get_subscription_count() < readers for publisher, readers in self._publishers):
             return False
         if self.client is not None and not self.client.service_is_ready():
@@ -370,14 +374,14 @@ def _connect(node: Node, plays: list[_Play]) -> None:
 
 
 def _serve(node: Node, plays: list[_Play], clock: _Clock) -> None:
-    """A service for each name, whoever asks."""
+    """Creates one service for each name, for all its clients."""
     every: dict[str, list[_Play]] = {}
     for one in plays:
         if one.serves is not None:
             every.setdefault(one.serves["topic"].lstrip("/"), []).append(one)
 
     def answer(several: list[_Play], request: Any, _: Any) -> Any:
-        """The response leaves when it has returned."""
+        """The response leaves when this has returned."""
         now_ns, cpu_ns = time.monotonic_ns(), clock.now_ns()
         message = serialize_message(request)
         asked = next((one for one in several if one.is_asked(message)), None)
@@ -398,7 +402,8 @@ def _group_of(name: str | None, kinds: dict[str, str], groups: dict[str, Callbac
 
 
 def _hurry(priority: int) -> None:
-    """All threads of this process, those of DDS too: a host executor of a description does not wait for strangers."""
+    """Sets the priority of all threads of this process, including those of DDS: a described host executor does not wait
+    for other programs."""
     for thread in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError):
             os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
@@ -434,7 +439,8 @@ def main() -> None:
     if budget is not None:
         given = Budget(budget["budget_ns"], budget["period_ns"])
         lanes = [Lane(f"lane {n}", "fifo", priority, budget=given) for n in range(int(task["lanes"]))]
-    executor = PriorityExecutor(lanes or int(task["lanes"]))  # without chains: what became ready first is run first
+    executor = PriorityExecutor(lanes or int(task["lanes"]))  # without chains: the callback that became ready first
+    # runs first
     node = Node(f"{task['executor']}_played", start_parameter_services=False, enable_rosout=False)
     groups: dict[str, CallbackGroup] = {}
     clock = _Clock(bool(task["waits"]))

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches the topics of a run: reports when all have publishers and subscribers, and when their messages arrived.
+"""Watches the topics of a run. Reports when all have publishers and subscribers, and when their messages arrived.
 
 Run as `python -m tide.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type", "readers",
-"observed"}], "services": [{"service", "type"}]}, where readers is how many others subscribe. Prints {"missing": [...]}
-as long as an end is missing, then {"event": "seen"}; at SIGTERM a line for each observed topic: when its messages were
-published, on the monotonic clock, and "missed": [[time, count]] where the numbers of its publisher say that some did
-not come; then {"event": "told", "until_ns", "undescribed"}: until when the observer had taken all
-that there was, and what else the user's nodes have. Ends also when standard input is closed."""
+"observed"}], "services": [{"service", "type"}]}, where readers is the number of other subscriptions. Prints {"missing":
+[...]} while an end is missing, then {"event": "seen"}. At SIGTERM, or when standard input closes, it prints a line for
+each observed topic with the publication times of its messages on the monotonic clock, and "missed": [[time, count]]
+where the numbers of its publisher show that some did not arrive. Then follows {"event": "told", "until_ns",
+"undescribed"}: until when the observer had taken all available messages, and the user's endpoints that are not
+described. Then it ends."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from tide.run.nodes import END_S, end_with, end_within, quality, say, told_lines
 
 _LOOK_S = 0.2
 _SETTLE_NS = 1_000_000_000
-_DEPTH = 1000  # it may wait for a processor, and messages received meanwhile count
+_DEPTH = 1000  # the observer may wait for a processor, and messages received meanwhile count
 
 
 class _Topic:
@@ -39,7 +40,7 @@ class _Topic:
             node.create_subscription(message_class(self.type), self.name, self._take, quality(False, _DEPTH), raw=True)
 
     def _take(self, _: bytes, info: dict[str, int]) -> None:
-        """The time of publication: the observer may take it late, and several in any order."""
+        """The time of publication, because the observer may take a message late, and several in any order."""
         since_ns = time.time_ns() - info["source_timestamp"]
         at_ns = time.monotonic_ns() - since_ns
         self.times_ns.append(at_ns)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run asks of each part: which executor is compared, what each board and each host executor plays of every
-chain, and the messages between them. A board gets the file that sim/workloads/three_chains/plan.h describes, a host
-executor the JSON that tide.run.nodes reads."""
+"""What a run asks of each part: the executors that are compared, the callbacks of every chain on each board and host
+executor, and the messages between them. A board gets the file that sim/workloads/three_chains/plan.h describes, a host
+executor the JSON object that tide.run.nodes reads."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tide.system.servers import servers_of
 from tide.system.variants import PlanError
 from tide.trace.folders import AGENT_TRACE, Role, Timing, TracedBoard, TracedCallback, TracedChain, TracedHost, Traces
 
-FIRST_KEY = 0x7D000001  # of the boards that are played
+FIRST_KEY = 0x7D000001  # key of the first played board
 WARM_UP_INSTANCES = 3
 _MARGIN_INSTANCES = 16
-COUNTED = Number("count")  # of a message that somebody else makes: the instance is its place among all
-NEWEST = Number()  # of such a message on a condition: whatever instance is the latest
+COUNTED = Number("count")  # in a message made by other programs, the instance is the message's place among all
+NEWEST = Number()  # in such a message on a condition, the instance is the latest one
 BOARD_CHAINS = 32  # PLAN_CHAINS of sim/workloads/three_chains/plan.h, and so on
 BOARD_CALLBACKS = 64
 BOARD_JOINS = 32
@@ -36,11 +36,11 @@ BOARD_PAYLOAD_BYTES = 40_000
 BOARD_MTU_BYTES = 4096
 
 
-# ---- which parts there are, and for how long they run ----
+# ---- the parts, and how long they run ----
 
 
 def is_given(executor: Executor) -> bool:
-    """The user has a program for it, or it is there already."""
+    """True if the user has a program for it, or if it runs already."""
     return any((executor.command, executor.image, executor.attach))
 
 
@@ -50,7 +50,7 @@ def used_executors(system: System) -> tuple[Executor, ...]:
 
 
 def is_played(system: System, chain: Chain) -> bool:
-    """Nothing of it is the user's, so that each instance is known by its number."""
+    """True if no part of it is the user's, so that each instance is known by its number."""
     return not any(is_given(system.executor(callback.executor)) for callback in system.path(chain))
 
 
@@ -59,17 +59,17 @@ def length_ns(system: System, periods: int) -> int:
     return periods * max(chain.period_ns for chain in system.chains)
 
 
-# Instances have the numbers of their timer's expiries, or of the events, from 0 on.
+# Instances have the numbers of their timer's expiries or of the events, from 0 on.
 
 
 def instances_of(system: System, chain: Chain, periods: int) -> int:
-    """Of its timer, those of the warm-up among them."""
+    """Number of instances of its timer, including those of the warm-up."""
     return length_ns(system, periods) // system.timer_of(chain).period_ns + WARM_UP_INSTANCES
 
 
 def step_of(system: System, chain: Chain) -> int:
-    """Of so many instances of its timer one reaches the chain: it may begin with a message of each nth run. One on a
-    condition is played as often as its distance permits."""
+    """Number of instances of its timer for each one that reaches the chain: the chain may begin with a message of each
+    nth run. A chain on a condition is played as often as its distance permits."""
     path = system.path(chain)
     return _step(system, chain, pairwise(path))
 
@@ -84,7 +84,7 @@ def _step(system: System, chain: Chain, pairs: Iterable[tuple[Callback, Callback
 
 
 def every_of(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> int:
-    """Instances of the timer from one such message to the next. chain: of the callback that makes it."""
+    """Instances of the timer from one such message to the next. chain: that of the callback that makes the message."""
     path = system.path(chain)[: 1 + next(n for n, one in enumerate(system.path(chain)) if one is made_by)]
     step = _step(system, chain, pairwise(path))
     return step * _every(sent, step * system.timer_of(chain).period_ns) if isinstance(sent, Publication) else step
@@ -96,13 +96,13 @@ def _every(sent: Publication, period_ns: int) -> int:
 
 
 def counted_of(system: System, chain: Chain, periods: int) -> range:
-    """The numbers of its instances behind the warm-up."""
+    """The numbers of its instances after the warm-up."""
     step = step_of(system, chain)
     return range(-(-WARM_UP_INSTANCES // step) * step, instances_of(system, chain, periods), step)
 
 
 def apart_ns(system: System, chain: Chain) -> int:
-    """Time in which as many instances are released as come at once."""
+    """The time in which as many instances are released as come at once."""
     return chain.period_ns * system.timer_of(chain).burst
 
 
@@ -111,8 +111,8 @@ def timing_of(timer: Chain) -> Timing:
 
 
 def limit_ns(system: System, callback: Callback) -> int:
-    """What one run of it may take, with the message that it makes. What it takes to choose it is granted here, and
-    therefore not to what comes before it."""
+    """The most time of one run, with the message that it makes. The executor's time to choose it counts here, and
+    therefore not in the callback before it."""
     executor = system.executor(callback.executor)
     made_ns = nanoseconds(executor.submit_ms) * callback.count_sent
     chosen_ns = nanoseconds(executor.dispatch_ms) if executor.where == "mcu" else 0
@@ -120,19 +120,20 @@ def limit_ns(system: System, callback: Callback) -> int:
 
 
 def budget_of(executor: Executor) -> tuple[int, int] | None:
-    """Processor time of each lane, and its period; None: it has no limit."""
+    """Processor time of each lane, and its period. None: it has no limit."""
     if not executor.budget_ms or not executor.budget_period_ms:
         return None
     return nanoseconds(executor.budget_ms), nanoseconds(executor.budget_period_ms)
 
 
 def may_wait(executor: Executor) -> bool:
-    """For its execution times, as if each of its threads had a processor of its own: lanes of a board share one."""
+    """True if it waits for its execution times as if each of its threads had a processor of its own. Lanes of a board
+    share one."""
     return budget_of(executor) is None and (executor.where == "host" or executor.lanes == 1)
 
 
 def link_of(system: System, board: Executor) -> Line | UdpLink:
-    """PlanError when the board has none that can be played."""
+    """Raises PlanError when the board has no link that can be played."""
     link = system.link_of_board(board)
     if link is None:
         raise PlanError(f"board '{board.name}' has no link; name one by link = \"...\"")
@@ -146,7 +147,7 @@ def link_of(system: System, board: Executor) -> Line | UdpLink:
 
 
 def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Callback | None]]:
-    """Of each chain that publishes it: who makes a message, and who takes it; None where nobody does."""
+    """The topics of each chain with the maker and the taker of their messages. None: there is none."""
     taken = system.taken()
     for chain in system.chains:
         seen: set[tuple[int, int]] = set()
@@ -169,12 +170,13 @@ def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Ca
 
 _COMPARED_CHAINS = 16
 _COMPARED_TYPE = "std_msgs/msg/String"
-_COMPARED_BYTES = range(10, 4097)  # a text has its length, five digits and a NUL; the image of --on qemu has no more
+_COMPARED_BYTES = range(10, 4097)  # a text consists of its length, five digits and a NUL; the image of --on qemu takes
+# no more
 
 
 @dataclass(frozen=True)
 class Variant:
-    """An executor's policy and its way of sending."""
+    """An executor's policy, and how it sends."""
 
     executor: str  # tide | tide-preemptive | batch
     send: str  # asynchronous | stock | blocking
@@ -200,7 +202,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class RunChain:
-    """A chain as a comparison has it: a timer on the board, an answer on the host, a subscription on the board."""
+    """A chain of the shape that a comparison takes: a timer on the board, an answer on the host, a subscription on the
+    board."""
 
     chain: Chain
     sample: Callback
@@ -216,7 +219,7 @@ class RunChain:
 
 
 def run_chains(system: System) -> tuple[RunChain, ...]:
-    """The chains, most urgent first. PlanError when a comparison cannot run one of them."""
+    """The chains, most urgent first. Raises PlanError when a comparison cannot run one of them."""
     chains = tuple(_run_chain(system, chain) for chain in system.by_urgency())
     if len(chains) > _COMPARED_CHAINS:
         raise PlanError(f"{len(chains)} chains are too many to compare executors; use at most {_COMPARED_CHAINS}")
@@ -262,7 +265,7 @@ def serial_link(system: System) -> Line:
 
 
 def require_comparison(system: System) -> None:
-    """PlanError when a comparison of executors cannot run it."""
+    """Raises PlanError when a comparison of executors cannot run the description."""
     _require_shape(system)
     if any(one.policy is not None for one in used_executors(system)):
         raise PlanError("a board has a policy; a comparison of executors chooses it itself")
@@ -288,7 +291,7 @@ def is_comparison(system: System) -> bool:
 
 
 def chains_on_the_line(system: System) -> tuple[RunChain, ...]:
-    """Its chains, where the frames of its one line tell which instance they are of. Empty: they do not."""
+    """Its chains, where the frames of its one line tell which instance they belong to. Empty: they do not."""
     try:
         _require_shape(system)
         return run_chains(system)
@@ -301,7 +304,7 @@ def chains_on_the_line(system: System) -> tuple[RunChain, ...]:
 
 @dataclass(frozen=True)
 class ServicePart:
-    """A request or a reply: the name of the service and its type, and which of the two."""
+    """A request or a reply: name and type of the service, and which of the two it is."""
 
     topic: str
     type: str
@@ -311,7 +314,7 @@ class ServicePart:
 
 @dataclass(frozen=True)
 class Message:
-    """What a callback takes or sends, and an instance of it. every: how many instances of its timer apart."""
+    """A message that a callback takes or sends, with a sample of it. every: its distance in instances of its timer."""
 
     publication: Publication | ServicePart
     sample: Sample
@@ -326,7 +329,7 @@ class Message:
 
     @property
     def mark_words(self) -> str:
-        """Of a request that says whose it is; empty: of any other message."""
+        """The mark in a request that names its chain. Empty: in any other message."""
         mark = self.sample.mark
         return "" if mark.kind == "none" else f" {mark.kind} {mark.offset} {mark.read(self.sample.body)}"
 
@@ -337,7 +340,7 @@ def _sample(type_name: str, payload_bytes: int, mark: int | None = None) -> Samp
 
 
 def _mark_of(system: System, asks: Callback) -> int | None:
-    """Which of the chains that ask the same service; None: it is the only one, or nobody looks."""
+    """Index among the chains that ask the same service. None: there is no other, or nobody reads it."""
     if asks.requests is None:
         return None
     service = asks.requests.service.lstrip("/")
@@ -360,7 +363,7 @@ def _mark_of(system: System, asks: Callback) -> int | None:
 
 
 def _message(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> Message:
-    """chain: of the callback that makes it."""
+    """chain: that of the callback that makes the message."""
     publication: Publication | ServicePart
     every = every_of(system, chain, made_by, sent)
     if isinstance(sent, Publication):
@@ -379,13 +382,14 @@ def _message(system: System, chain: Chain, made_by: Callback, sent: Publication 
     return Message(publication, sample, system.reliability_of(chain, sent) == "reliable", every)
 
 
-# A type that is not installed here: the bytes are the same, and nobody reads them.
+# stands for a type that is not installed here: the bytes are the same, and nobody reads them
 _STAND_INS = {"publishes": "std_msgs/msg/String", "service": "diagnostic_msgs/srv/AddDiagnostics"}
-_STAND_IN_BYTES = 10  # of the shortest: a text with a number
+_STAND_IN_BYTES = 10  # the shortest one: a text with a number
 
 
 def with_stand_ins(system: System) -> tuple[System, list[str]]:
-    """Where tide plays everything, and the types that it replaced."""
+    """Replaces types that are not installed, if tide plays everything. Returns the description and the replaced
+    types."""
     replaced: set[str] = set()
     if any(map(is_given, used_executors(system))):
         return system, []
@@ -426,13 +430,14 @@ def unplayable(system: System) -> Iterator[Finding]:
                     yield Finding(path, error.what, error.remedy)
 
 
-# ---- what each executor plays ----
+# ---- the plan of each executor ----
 
 
 @dataclass(frozen=True)
 class BoardCallback:
-    """A callback of a plan. It works for execution_ns; less where that and what surrounds it would take more than
-    limit_ns, but all of it takes least_ns at least. takes: None for a timer. joins: what it waits for beside it."""
+    """A callback of a plan. It computes for execution_ns, or less where the whole callback would take more than
+    limit_ns; the whole takes at least least_ns. takes: None for a timer. joins: the other messages that it waits
+    for."""
 
     name: str
     execution_ns: int
@@ -455,20 +460,20 @@ class BoardCallback:
 
 @dataclass(frozen=True)
 class BoardChain:
-    """What an executor does of a chain."""
+    """An executor's share of a chain."""
 
     name: str
     level: int
     period_ns: int
     offset_ns: int
     instances: int
-    burst: int  # 0: a timer begins it
+    burst: int  # 0: a timer begins the chain
     reliability: str
     callbacks: tuple[BoardCallback, ...]
 
 
 def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain]:
-    """Of each chain that comes there, most urgent first. PlanError when a message is none."""
+    """The plans of all chains on the executor, most urgent first. Raises PlanError when a message cannot be made."""
     found = []
     known = levels(system, executor.name) if executor.where == "mcu" else {}
     for chain in system.by_urgency():
@@ -478,7 +483,7 @@ def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain
         timer = system.timer_of(chain)
         count = instances_of(system, chain, periods)
         if not is_played(system, chain):
-            count = 2 * count + _MARGIN_INSTANCES  # who begins it keeps time of its own
+            count = 2 * count + _MARGIN_INSTANCES  # the starter of the chain has a clock of its own
         times = timer.period_ns, timer.offset_ns
         burst = timer.burst if timer.begins_with_event else 0
         found.append(BoardChain(chain.name, known.get(chain.name, 0), *times, count, burst, chain.reliability, own))
@@ -512,12 +517,12 @@ def _taken(system: System, before: Callback, callback: Callback) -> Message:
 
 
 def maker_of(system: System, callback: Callback) -> Chain:
-    """The chain that has this callback of its own."""
+    """The chain to which this callback belongs."""
     return next(chain for chain in system.chains if any(one is callback for one in chain.callbacks))
 
 
 def require_board(executor: Executor, chains: list[BoardChain]) -> None:
-    """PlanError when it is more than the program takes that plays a board."""
+    """Raises PlanError when the plan is more than the program that plays a board takes."""
     callbacks = [callback for chain in chains for callback in chain.callbacks]
     if len(chains) > BOARD_CHAINS or len(callbacks) > BOARD_CALLBACKS:
         raise PlanError(
@@ -546,7 +551,7 @@ def require_board(executor: Executor, chains: list[BoardChain]) -> None:
 
 
 def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: Path) -> None:
-    """With the messages that it names in files beside it."""
+    """Writes the plan, and files beside it for the messages that it names."""
     lines = ["# as sim/workloads/three_chains/plan.h says"]
     count = 0
 
@@ -575,12 +580,13 @@ def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: Pat
 
 
 def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: Path) -> dict[str, Any]:
-    """What tide.run.nodes reads; messages go into files."""
-    readers: dict[str, int] = {}  # by topic; the observer's is one, where it listens
+    """The plan for tide.run.nodes. The samples of its messages are written to files."""
+    readers: dict[str, int] = {}  # by topic; the observer counts as one where it listens
     for chain, _, sent, reader in topics_of(system):
         count = (reader is not None) + (not is_played(system, chain))
         readers[sent.topic] = max(readers.get(sent.topic, 0), count)
-    of_hosts: set[tuple[str, str | None]] = set()  # topics and parts of services whose messages come from there
+    of_hosts: set[tuple[str, str | None]] = set()  # topics and parts of services whose messages come from host
+    # executors
     for one in (one for chain in system.chains for one in chain.callbacks if system.where(one) == "host"):
         of_hosts |= {(each.topic.lstrip("/"), None) for each in one.publishes}
         if one.requests is not None:
@@ -643,8 +649,8 @@ def traces_of(
     keys: dict[str, int],
     start_ns: int,
 ) -> Traces:
-    """What the traces of a run are of (tide.trace.folders). boards: link and plan of each that is played; hosts:
-    plans of all; keys: of all boards, also of those of the user, of which the agent tells."""
+    """The executors whose traces a run has (tide.trace.folders). boards: link and plan of each played one. hosts: the
+    plans of all. keys: those of all boards, including the user's, which the agent's trace names."""
     traced = []
     for name, (link, plan) in boards.items():
         chains = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tide run --on qemu`: the Cortex-M7 binary of sim/workloads/three_chains. Its figures come from exact virtual time,
-with the line, the agent and the ROS 2 nodes simulated beside it; that it works with the real ones is shown by a second
-run, whose times depend on the machine below and are not reported."""
+in which the line, the agent and the ROS 2 nodes are simulated with it. A second run shows that it works with the real
+ones; its times depend on this machine and are not reported."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from tide.system.places import Line
 from tide.system.variants import PlanError
 
 LIVE_PERIODS = 10
-# The host's latency in the simulated world (sim/README.md says where it is from).
+# The host's latency in the simulated world (sim/README.md tells its origin).
 AGENT_LEAST_US, AGENT_MOST_US = 820, 1480
-_BOARD_LANES = 5  # ten priorities of the hardware, of which a budget takes two
+_BOARD_LANES = 5  # the hardware has ten priorities, of which a budget takes two
 
 
 def board_budget(system: System, executors: Iterable[str]) -> tuple[int, int] | None:
@@ -125,7 +125,8 @@ def run_virtual(simulator: Simulator, system: System, variant: Variant, settings
     ]
     counters = {key: measured[key] for key in ("masked_instructions", "stack_bytes", "budgets", "counters")}
     seen: dict[str, Any] = {"in_time": in_time(system, results)}
-    if variant.executor != "batch":  # its callbacks wait for the line, which the counter cannot tell from work
+    if variant.executor != "batch":  # its callbacks wait for the line, and the counter cannot tell a wait from
+        # computing
         times = _execution_lines(run_chains(system), measured["execution_times"])
         write_times(folder, times)
         seen |= evidence.executions(times)
@@ -140,7 +141,7 @@ def run_virtual(simulator: Simulator, system: System, variant: Variant, settings
 
 
 def _execution_lines(chains: tuple[RunChain, ...], said: Iterable[str]) -> list[str]:
-    """The image names callbacks by what they do; the description has names of its own."""
+    """The image names callbacks by their task; the description has its own names."""
     names = {f"{one.chain.name}/sample": f"{one.chain.name}/{one.sample.name}" for one in chains}
     names |= {f"{one.chain.name}/act": f"{one.chain.name}/{one.act.name}" for one in chains}
     found = (re.search(r"tide-execution (\S+) (.*)", line) for line in said)
@@ -155,7 +156,7 @@ _HEADER = struct.Struct("<IIq")
 _ANSWER = struct.Struct("<qII")
 _ENDING = struct.Struct("<IIII")
 _NUMBERS, _ANY_INSTANCE = 100_000, 10**9  # five digits
-_SHIFT = 5  # of -icount: 32 ns an instruction, so that an ordinary machine keeps up
+_SHIFT = 5  # shift of -icount: 32 ns per instruction, so that an ordinary machine keeps up
 
 
 @dataclass
@@ -169,7 +170,7 @@ class Exchange:
 def live_plan(
     chains: tuple[RunChain, ...], link: Line, periods: int, lanes: bool, budget: tuple[int, int] | None = None
 ) -> str:
-    """As sim/workloads/three_chains/mps2/plan.c reads it."""
+    """The plan in the form that sim/workloads/three_chains/mps2/plan.c reads."""
     lines = [
         f"lockstep 0 marks 0 instruction_ns {1 << _SHIFT} baud {link.rate} periods {periods} lanes {int(lanes)} "
         f"executor tide send asynchronous heartbeat_delay_ns {link.heartbeat_delay_ns} batch_waits 1 "
@@ -197,7 +198,7 @@ def live_plan(
 
 
 class Pipes:
-    """The folder that the image is told: its plan, what it says, and what is said to it."""
+    """The image's connection to the run: a folder with its plan and a pipe for each direction."""
 
     def __init__(self, folder: Path, plan: str, elf: Path) -> None:
         self._elf = elf
@@ -205,7 +206,7 @@ class Pipes:
         for name in ("up", "down"):
             (folder / name).unlink(missing_ok=True)
             os.mkfifo(folder / name)
-        # For both directions: so neither end waits for the other to come.
+        # opened for both directions, so that neither end waits for the other
         self._up, self._down = (os.open(folder / name, os.O_RDWR | os.O_CLOEXEC) for name in ("up", "down"))
 
     def close(self) -> None:
@@ -231,7 +232,7 @@ class Pipes:
         return kind, self._read(count, deadline, board)
 
     def state(self, board: Child) -> str:
-        """Where the image stands, and what it said last."""
+        """Where the image is executing, and its last output."""
         said = board.tail()  # before the monitor's answers
         return f"{describe(board, self._elf)}\n{said}"
 
@@ -250,7 +251,7 @@ def open_pipes(folder: Path, plan: str) -> Iterator[Pipes]:
 
 
 def start_board(children: Children, folder: Path) -> tuple[Child, str]:
-    """The emulator, and the terminal that its line ends in."""
+    """Starts the emulator. Returns it with the terminal at the other end of its line."""
     command = ["qemu-system-arm", "-M", machine(image()), "-display", "none", *MONITOR]
     command += ["-icount", f"shift={_SHIFT}", "-chardev", "pty,id=line", "-serial", "chardev:line"]
     command += ["-semihosting-config", f"enable=on,target=native,arg=board,arg={folder}"]
@@ -262,7 +263,7 @@ def start_board(children: Children, folder: Path) -> tuple[Child, str]:
 
 
 def run_live(system: System, settings: Settings, out: Path) -> Exchange:
-    """Until every instance has come to its end, or the image gives up."""
+    """Runs until every instance has ended, or the image gives up."""
     chains, link = run_chains(system), serial_link(system)
     plan = live_plan(chains, link, settings.periods, True, board_budget(system, ["tide"]))
     agent_binary = str(find_binary("tide-agent"))
@@ -292,7 +293,7 @@ def run_live(system: System, settings: Settings, out: Path) -> Exchange:
             kind, body = pipes.message(deadline, board)
             if kind == READY:
                 nodes.wait_event("matched", START_LIMIT_S)
-                # The image has a time of its own: to the nodes, each number is one of the past.
+                # The image has its own time: to the nodes, each number is one of the past.
                 nodes.say(f"start {time.monotonic_ns() - _NUMBERS * longest_ns}")
                 time.sleep(SETTLE_S)
                 pipes.go_on()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run beside its bounds, and what of it people see: for results.json, tables and sentences."""
+"""One run and its bounds: for results.json, tables and sentences."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ TIMES = "execution_times.txt"
 
 @dataclass(frozen=True)
 class Outcome:
-    """run: as in results.json. no_bounds: why there are none."""
+    """run: as in results.json. no_bounds: why the run has no bounds."""
 
     run: Run
     seen: list[Seen]
     bounds: Bounds | None
     no_bounds: str = ""
     paths: list[SeenPath] = field(default_factory=list)
-    period: Period | None = None  # a typical one, where the line tells of it
+    period: Period | None = None  # a typical period, where the frames of the line show one
     notes: list[str] = field(default_factory=list)  # for people
 
     def until_ns(self, section: Section) -> int | None:
@@ -80,12 +80,12 @@ class Outcome:
 
     @property
     def excluded(self) -> str:
-        """What happened of which the bounds say nothing; empty: nothing."""
+        """Events of the run that the bounds do not cover. Empty: none."""
         return excluded(self.run.model_dump(), 0)
 
     @property
     def longer(self) -> list[str]:
-        """Chains, and what of them, that were longer than their bounds."""
+        """Chains, and parts of chains, that were longer than their bounds."""
         found = [one.name for one in self.run.chains if one.bound_ns is not None and (one.max_ns or 0) > one.bound_ns]
         for one in self.seen:
             for section in one.sections:
@@ -97,7 +97,8 @@ class Outcome:
 
 
 def run_once(system: System, settings: Settings, folder: Path, out: Path, report: Report) -> Outcome:
-    """folder: of the description. out: of the logs. PlanError when it cannot be played, RunError when a part failed."""
+    """folder: of the description. out: for the logs. Raises PlanError when the description cannot be played, and
+    RunError when a part failed."""
     recorded = Robot(system, settings, folder, out).run(report)
     with contextlib.suppress(UsageError):  # nothing was recorded
         recorded.handed = evidence.handed(system, read_run(out)[0])
@@ -109,12 +110,12 @@ def run_once(system: System, settings: Settings, folder: Path, out: Path, report
 
 
 def write_times(folder: Path, lines: list[str]) -> None:
-    """Of callbacks that are played: `tide trace times` does not take them for the user's."""
+    """Marks the callbacks as played, so that `tide trace times` does not take them for the user's."""
     (folder / TIMES).write_text("".join(f"{line}\n" for line in (PLAYED, *lines)), encoding="ascii")
 
 
 def execution_lines(system: System, recorded: Recorded) -> list[str]:
-    """As `tide trace times` reads them."""
+    """The lines that `tide trace times` reads."""
     lines = []
     for chain in system.chains:
         for callback in chain.callbacks:
@@ -126,8 +127,8 @@ def execution_lines(system: System, recorded: Recorded) -> list[str]:
 
 
 def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
-    """Of the chains that were seen as a whole: how much of its period the longest instance took, how many did not come
-    to their end, and which chains that concerns."""
+    """Of the chains observed as a whole: the greatest share of its period that an instance took, the number of
+    instances that did not end, and the chains concerned."""
     played = [one for one in chains if is_played(system, system.chain(one.name))]
     shares = [
         (latency_ns / apart_ns(system, system.chain(one.name)), one.name)
@@ -235,7 +236,7 @@ def _ratio(value_ns: int | None, bound_ns: int | None) -> str:
 
 
 def chains_table(outcome: Outcome) -> Table:
-    """What fits a terminal: the verdict on each chain, and what it is from."""
+    """A summary that fits a terminal: the verdict on each chain, and its reason."""
     parts = any(one.part for one in outcome.seen)
     table = empty_table("ms from the tick" + (", or from the first message that was seen" if parts else ""), gap=1)
     table.add_column("chain", no_wrap=True)
@@ -249,7 +250,7 @@ def chains_table(outcome: Outcome) -> Table:
 
 
 def sections_table(outcome: Outcome) -> Table:
-    """Each chain, until it leaves each of its boards and as a whole."""
+    """Each chain until it leaves each of its boards, and as a whole."""
     table = empty_table("observation beside bound in ms", gap=1)
     for heading in ("chain", "until it leaves"):
         table.add_column(heading, no_wrap=True)
@@ -266,7 +267,7 @@ def sections_table(outcome: Outcome) -> Table:
 
 
 def undisturbed_table(outcome: Outcome) -> Table:
-    """What bounds speak of, where that is less than was seen."""
+    """The instances that the bounds cover, where they are fewer than the observed ones."""
     table = empty_table("instances that nothing disturbed: observation beside bound in ms", gap=1)
     by_board = any(len(chain.undisturbed) > 1 for chain in outcome.run.chains)
     for heading in ("chain", "until it leaves")[: 1 + by_board]:
@@ -316,10 +317,10 @@ def legs_table(outcome: Outcome) -> Table:
 
 
 def sentences(system: System, outcome: Outcome) -> list[str]:
-    """What weakens the answer beside the reasons of its verdicts, a line each."""
+    """Limits of the answer that the reasons of its verdicts do not contain, a line each."""
     lines = []
     undescribed = outcome.run.evidence["undescribed"]
-    if undescribed and not outcome.run.answers:  # else a premise says so
+    if undescribed and not outcome.run.answers:  # otherwise a premise mentions it
         lines.append(f"not described, and may run: {'; '.join(undescribed)}")
     if outcome.no_bounds:
         lines.append(f"no bounds to compare with: {outcome.no_bounds}")
@@ -327,7 +328,7 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
     for path in (one.name for one in system.paths if one.name not in watched):
         lines.append(f"path '{path}': nothing can be observed here: a chain of it is of a program of yours")
     why = f", which says nothing of it: {outcome.excluded}" if outcome.excluded else ""
-    known = set() if why else {one.name for one in outcome.run.chains}  # whose verdicts say so
+    known = set() if why else {one.name for one in outcome.run.chains}  # the verdicts of these mention it
     lines += [f"{name} was longer than its bound{why}" for name in outcome.longer if name not in known]
     lines += [
         f"{name} was longer than its bound in an instance that nothing was seen to disturb: a bound is wrong, or a "
@@ -338,7 +339,7 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
 
 
 def details(system: System, outcome: Outcome) -> list[str]:
-    """How chains with programs of the user were seen, a line each."""
+    """How chains with programs of the user were observed, a line each."""
     lines = []
     given = [one.name for one in used_executors(system) if is_given(one)]
     if given:
@@ -355,7 +356,7 @@ def details(system: System, outcome: Outcome) -> list[str]:
 
 
 def budget_lines(system: System, runs: Iterable[Run]) -> list[str]:
-    """What became of each budget, a line each."""
+    """How each budget was kept, a line each."""
     lines = []
     for run in runs:
         of_boards = [one for board in run.counters.get("boards", {}).values() for one in board.get("budgets", ())]
@@ -404,8 +405,8 @@ def _counted(boards: list[Executor], hosts: list[Executor]) -> str:
 
 
 def shared_lines(system: System, waits: bool) -> list[str]:
-    """What bounds do not know of: parts of a robot that wait for each other on one machine, a line each; and what does
-    not, as it only waits for its execution times."""
+    """A line for each thing that the bounds do not know of, such as parts of a robot that wait for each other on one
+    machine; and for each executor that only waits for its execution times."""
     played = [one for one in used_executors(system) if not is_given(one)]
     waiting = [one for one in played if waits and may_wait(one)]
     boards, hosts = ([one for one in played if one.where == where and one not in waiting] for where in ("mcu", "host"))

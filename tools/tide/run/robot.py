@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a description on real parts: every board and host executor without a program of the user is played, the
-others are started or awaited; one agent serves all lines. Everything ends with the run."""
+"""One run of a description on real parts. Every board and host executor without a program of the user is played, the
+others are started or awaited, and one agent serves all lines. Everything ends with the run."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _SERVERS_OF_OTHERS_S = 5.0  # DDS repeats lost announcements after three
 _REPEATED_S = 3.5
 _END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many seconds to end
 _RECORDER_LIMIT_S = 60.0
-_RECORD = "recorded"  # folder of `tide trace record` until the end of the run
+_RECORD = "recorded"  # folder of `tide trace record` while the run lasts
 _FRAMES = "frames.jsonl"
 Report = Callable[[str], None]  # current action
 
@@ -74,18 +74,18 @@ class Settings:
     seed: int
     line_loss: float
     domain: int
-    first_loss: float = 0.0  # of a reliable message's first transmission, towards the agent
-    start_limit_s: float = START_LIMIT_S  # until all topics are there
+    first_loss: float = 0.0  # probability of losing a reliable message's first transmission towards the agent
+    start_limit_s: float = START_LIMIT_S  # limit of the wait for all topics
     details: bool = False  # every figure is printed
-    waits: bool = False  # for execution times, in place of computing, where nothing is preempted or has a budget
+    waits: bool = False  # sleeps for execution times instead of computing, where nothing is preempted or has a budget
 
 
 @dataclass
 class Recorded:
-    """runs: by chain, callback and instance its start, end and processor time. unfinished: instances that a board began
-    and saw no end of, whose runs it does not tell. topics: when messages came; missed: where the numbers of their
-    publisher say that the observer did not receive some, with how many. end_ns: until when everything ran;
-    seen_until_ns: until when the observer kept up."""
+    """runs: start, end and processor time by chain, callback and instance. unfinished: instances that a board began and
+    did not end; it does not report their runs. topics: when messages arrived. missed: when, and how many, messages the
+    observer missed by the numbers of their publisher. end_ns: until when everything ran. seen_until_ns: until when the
+    observer kept up."""
 
     start_ns: int
     end_ns: int = 0
@@ -97,12 +97,13 @@ class Recorded:
     missed: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # for people
-    frames: list[Frame] = field(default_factory=list)  # of the line, where they tell their instances
-    lines: dict[str, list[Frame]] = field(default_factory=dict)  # else by board, of each line that is emulated
-    handed: list[Handed] = field(default_factory=list)  # between boards and hosts, of what is known
-    undescribed: list[str] = field(default_factory=list)  # endpoints of the user's nodes beside the described ones
-    other_real_time: list[str] | None = None  # threads that are not of the run; null: not visible
-    pauses: dict[str, Any] | None = None  # of the machine's processors, as tide-pauses tells them; null: not watched
+    frames: list[Frame] = field(default_factory=list)  # frames of the line, where they tell their instances
+    lines: dict[str, list[Frame]] = field(default_factory=dict)  # otherwise by board, for each emulated line
+    handed: list[Handed] = field(default_factory=list)  # known messages between boards and hosts
+    undescribed: list[str] = field(default_factory=list)  # endpoints of the user's nodes that are not described
+    other_real_time: list[str] | None = None  # threads outside the run; null: not visible
+    pauses: dict[str, Any] | None = None  # pauses of the machine's processors, as tide-pauses reports them; null: not
+    # watched
 
 
 def ros_environment(domain: int) -> dict[str, str]:
@@ -114,7 +115,7 @@ def agent_options(link: Line, baud: int) -> list[str]:
 
 
 def client_options(system: System, board: Executor, link: Line | UdpLink) -> list[str]:
-    """What the description says of a board, to the program that plays it."""
+    """The described settings of a board, as arguments for the program that plays it."""
     policy, _, send = (board.policy or "tide").partition("_")
     policy = "tide-preemptive" if policy == "tide" and board.lanes > 1 else policy
     words = ["--executor", policy, "--send", send or "asynchronous"]
@@ -139,8 +140,8 @@ def last_json(child: Child) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Places:
-    """Processors for the played boards, assigned in turn, and for everything else. The latter also runs the threads of
-    their links, because a kernel thread near them passes on their output (kept_off)."""
+    """Processors for the played boards, assigned in turn, and for everything else. The latter also run the threads of
+    the boards' links, because a kernel thread near these passes on their output (kept_off)."""
 
     boards: tuple[int, ...]
     others: frozenset[int]
@@ -154,10 +155,10 @@ def _places() -> _Places:
 
 
 class Robot:
-    """One run. PlanError before anything has been started, RunError afterwards."""
+    """One run. Raises PlanError before anything has been started, RunError afterwards."""
 
     def __init__(self, system: System, settings: Settings, folder: Path, out: Path) -> None:
-        """folder: of the description. out: of the logs."""
+        """folder: of the description. out: for the logs."""
         self.system, self.settings, self.folder, self.out = system, settings, folder, out
         self.executors = used_executors(system)
         self.boards = [one for one in self.executors if one.where == "mcu"]
@@ -186,17 +187,18 @@ class Robot:
         self.binaries = {name: str(find_binary(name)) for name in needed}
         self.environment = ros_environment(settings.domain)
         self.lines: dict[str, Child] = {}
-        self.devices: dict[str, str] = {}  # of boards, their own ends
+        self.devices: dict[str, str] = {}  # the boards' own ends of their lines
         self.agent: Child | None = None
         self.ports: dict[str, int] = {}  # by network
         self.players: dict[str, Child] = {}
 
     def _has_line(self, board: Executor) -> bool:
-        """True if it is emulated here."""
+        """True if its line is emulated here."""
         return isinstance(self.links[board.name], Line) and not (board.image or board.attach)
 
     def _baud(self, board: Executor, link: Line) -> int:
-        """Both ends of an emulated line keep to its rate, also where that of the real device means nothing (USB)."""
+        """Both ends of an emulated line keep to its rate, even where the rate of the real device has no meaning
+        (USB)."""
         return link.rate if self._has_line(board) else link.device_baud
 
     # ---- the run ----
@@ -263,7 +265,7 @@ class Robot:
                 words += agent_options(link, self._baud(board, link))
             elif link not in networks:
                 networks.append(link)
-        for link in networks:  # known to others by the description, else any that is free
+        for link in networks:  # the programs of the user know the described port; any other may be free
             users = [one for one in self.boards if self.links[one.name] == link]
             words += [f"--{link.kind}", str(link.port if any(map(is_given, users)) else 0)]
         if any(one.attach is not None and one.attach.isdecimal() for one in self.boards):
@@ -282,7 +284,7 @@ class Robot:
         self.agent = agent
 
     def _start(self, children: Children, name: str, command: list[str], log: str) -> Child:
-        """Of the run itself, where it takes no board its processor."""
+        """The scheduling of the run itself, on processors that no board uses."""
         scheduling = Scheduling(0, self.places.others)
         child: Child = children.start(name, command, self.out / log, scheduling, self.environment)
         return child
@@ -309,7 +311,7 @@ class Robot:
         return str(ends["b"])
 
     def _start_recorder(self, children: Children) -> Child:
-        """`tide trace record` subscribes to the traces published by boards of the user."""
+        """`tide trace record` subscribes to the traces that boards of the user publish."""
         shutil.rmtree(self.out / _RECORD, ignore_errors=True)
         command = [sys.executable, "-m", "tide.main", "trace", "record", "--out", str(self.out / _RECORD)]
         command += ["--domain", str(self.settings.domain)]
@@ -399,8 +401,8 @@ class Robot:
                 raise RunError(missing_text(self.system, missing, self.settings.start_limit_s, self.out))
 
     def _wait_servers(self) -> None:
-        """What a board asks before DDS has led its agent to the server waits there, which is no part of any bound. One
-        of the user's may ask what the description does not know and nobody serves: then the run begins without it."""
+        """A board's request waits at its agent until DDS has found the server, which is not part of any bound. A board
+        of the user may ask a service that is not described and that nobody serves: then the run begins without it."""
         is_ours = not any(map(is_given, self.boards))
         limit_s = self.settings.start_limit_s if is_ours else min(self.settings.start_limit_s, _SERVERS_OF_OTHERS_S)
         patience = Patience(limit_s)
@@ -419,9 +421,9 @@ class Robot:
             time.sleep(_SERVERS_CHECK_S)
 
     def _wait_repetition(self, children: Children, report: Report) -> None:
-        """The observer sees all, but a program of the user may have missed the only announcement of another one, as a
-        third of the nodes does that come to others, and cannot be asked. DDS announces every participant again after
-        three seconds; until then messages between the two are lost."""
+        """The observer sees all participants, but a program of the user cannot be asked. It may have missed the only
+        announcement of another one; a third of the nodes that join others do. DDS announces every participant again
+        after three seconds, and until then messages between the two are lost."""
         if not any(map(is_given, (*self.boards, *self.hosts))):
             return
         report("waiting until all have heard of each other")
@@ -465,7 +467,7 @@ class Robot:
         for child in (*self.players.values(), observer):
             child.process.send_signal(signal.SIGTERM)
         patience = Patience(_END_LIMIT_S)
-        nodes = {"", *(host.name for host in self.hosts)}  # boards tell their counters last, which are looked for
+        nodes = {"", *(host.name for host in self.hosts)}  # boards report their counters last, so this waits for them
         for name, child in (*self.players.items(), ("", observer)):
             last = ""
             while (line := child.next_line(patience)) is not None:
@@ -521,7 +523,7 @@ def role_of(executor: Executor) -> str:
 
 
 def command_of(executor: Executor, folder: Path, values: dict[str, str]) -> list[str]:
-    """Its words. PlanError when there is no such program."""
+    """The words of its command. Raises PlanError when there is no such program."""
     assert executor.command is not None
     try:
         words = shlex.split(executor.command)
@@ -541,7 +543,7 @@ def command_of(executor: Executor, folder: Path, values: dict[str, str]) -> list
 
 
 def require_programs(executors: list[Executor], folder: Path) -> None:
-    """PlanError, before anything is started, when one of them cannot be."""
+    """Raises PlanError, before anything is started, when one of them cannot be started."""
     for executor in executors:
         if executor.command is not None:
             values = ("device", "baud", "port", "domain") if executor.where == "mcu" else ("domain",)
@@ -555,8 +557,8 @@ def require_programs(executors: list[Executor], folder: Path) -> None:
 
 
 def _by_line() -> list[str]:
-    """What makes a program in C write each line at once: its log would lack the last ones, which are those that say why
-    it ended."""
+    """A prefix that makes a C program write each line at once. Otherwise its log would lack the last lines, which tell
+    why it ended."""
     program = shutil.which("stdbuf")
     return [] if program is None else [program, "-oL"]
 
@@ -573,7 +575,7 @@ def start_command(
 
 
 def start_image(children: Children, role: str, image: Path, log: Path) -> str:
-    """The terminal in which the line of the first UART of this image in QEMU ends."""
+    """The terminal at the other end of the first UART's line of this image in QEMU."""
     image = image.resolve()
     command = ["qemu-system-arm", "-M", machine(image), "-display", "none", "-monitor", "none"]
     command += ["-chardev", "pty,id=line", "-serial", "chardev:line", "-semihosting-config", "enable=on,target=native"]
@@ -586,16 +588,16 @@ def start_image(children: Children, role: str, image: Path, log: Path) -> str:
 
 
 def end_recorder(child: Child, limit_s: float) -> None:
-    """It writes what came. RunError when it could not."""
+    """Makes the recorder write its messages. Raises RunError when it could not."""
     child.process.terminate()
     child.process.wait(timeout=limit_s)
-    if child.process.returncode not in (1, 130):  # 1: there was nothing
+    if child.process.returncode not in (1, 130):  # 1: no message came
         raise RunError(f"tide trace record could not end its files ({child.ending()})\n{child.tail()}")
 
 
 def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tuple[tuple[TracedGiven, ...], list[str]]:
-    """Files of boards of the user go to where those of the others are. A node is the board that has its name, or the
-    only one. Lines: what was found."""
+    """Moves the files of the user's boards to those of the others. A node is the board of its name, or the only board.
+    Returns lines about the files."""
     folder = out / _RECORD
     if not is_record(folder):
         shutil.rmtree(folder, ignore_errors=True)
@@ -627,7 +629,7 @@ def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tu
 
 
 def missing_text(system: System, missing: list[dict[str, str]], limit_s: float, folder: Path) -> str:
-    """Of what an observer of the run misses the first. folder: of the logs."""
+    """A sentence about the first end that the observer misses. folder: of the logs."""
     if not missing:
         return "the observer saw no topics in time; is DDS discovery on loopback possible here?"
     first = missing[0]
@@ -666,17 +668,17 @@ _MASK = Path("/sys/devices/virtual/workqueue/cpumask")
 
 @contextlib.contextmanager
 def kept_off(cpu: int | None, file: Path = _MASK) -> Iterator[bool]:
-    """Keeps the kernel's floating workers off a processor while it is measured. True when it worked; without the right
-    to change the mask, the run goes on as it is.
+    """Keeps the kernel's floating workers off a processor during a measurement. True when it worked. Without the right
+    to change the mask, the run goes on unchanged.
 
-    What is written to a pseudo terminal reaches the other end through such a worker. It has normal priority, and Linux
-    may put it on the processor on which the executor computes with real-time priority: there it waits until the
-    callback is over, which no UART does. The mask is a setting of the machine, so it is put back after the run."""
+    Output to a pseudo terminal reaches the other end through such a worker. The worker has normal priority, and Linux
+    may put it on the processor on which the executor computes with real-time priority. There it waits until the
+    callback ends, which no UART does. The mask is a setting of the machine, so it is restored after the run."""
     before = _read(file)
     wanted = None if before is None or cpu is None else before & ~(1 << cpu)
     changed = False
     try:
-        with shielded():  # or an interruption between the two would leave the machine changed
+        with shielded():  # an interruption between the two would leave the machine changed
             changed = bool(wanted) and wanted != before and _write(file, wanted or 0)
         yield changed or (wanted is not None and wanted == before)
     finally:

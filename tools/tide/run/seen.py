@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's observations of each chain: its instances by their numbers if all of it was played, otherwise the path from
-the first to the last observed point, matched by time; reaction time and data age of paths; and the instances to which
-the bounds apply."""
+"""A run's observations of each chain. If all of the chain was played, its instances are known by their numbers.
+Otherwise the path from the first to the last observed point is matched by time. Also reaction time and data age of
+paths, and the instances to which the bounds apply."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tide.system.model import Callback, Chain, Publication, System
 
 @dataclass(frozen=True)
 class Leg:
-    """A part of a chain's path. limit_ns: its longest time by the description; None: not described."""
+    """A part of a chain's path. limit_ns: its longest time by the description. None: not described."""
 
     chain: str
     what: str
@@ -44,7 +44,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Section:
-    """A chain until it leaves a board; number: index among the boards that it leaves, from 0."""
+    """A chain until it leaves a board. number: index among the boards that it leaves, from 0."""
 
     chain: str
     number: int
@@ -66,7 +66,7 @@ class Rate:
 
 @dataclass
 class Seen:
-    """part: measured part instead of the whole chain; empty: the whole. unseen: reason why no latency is observable.
+    """part: measured part instead of the whole chain. Empty: the whole. unseen: reason why no latency is observable.
     doubt: reason why uncounted instances may be missing (tide.report.verdict). latencies_ns: in order of time."""
 
     chain: str
@@ -140,7 +140,7 @@ def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[s
 
 
 def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, has_begun: bool) -> bool:
-    """Its timer could not run. A board may report nothing else of a lost instance."""
+    """True if its timer could not run. A board may report nothing else about a lost instance."""
     first = system.path(chain)[0]
     if system.where(first) == "host":
         return not has_begun
@@ -181,7 +181,7 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
 
 @dataclass(frozen=True)
 class _Point:
-    """missed: times and numbers of messages missed by the observer (by their publisher's numbers)."""
+    """missed: times and numbers of the messages that the observer missed, by their publisher's numbers."""
 
     name: str
     times_ns: list[int]
@@ -196,7 +196,7 @@ _RELEASE = "its release"
 
 
 def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
-    """Uses all begun instances: otherwise the answer of one without an observed end would be assigned to an earlier
+    """Uses all begun instances. Otherwise the answer of one without an observed end would be assigned to an earlier
     one."""
     first = system.path(chain)[0]
     owner = owner_of(system, chain, first)
@@ -226,7 +226,7 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
 
 
 def _before(point: _Point, at_ns: int) -> int | None:
-    """The latest message before; none where the observer missed one after it."""
+    """The latest message before at_ns. None: the observer missed a later one."""
     place = bisect_right(point.times_ns, at_ns)
     after = point.times_ns[place : place + 1]
     return (
@@ -253,7 +253,7 @@ def _ways(points: list[_Point]) -> list[list[int]]:
 
 
 def _rate(sent: Publication, chain: Chain, recorded: Recorded) -> Rate:
-    """chain: of the callback that publishes it."""
+    """chain: that of the callback that publishes it."""
     times_ns = [at_ns for at_ns in recorded.topics.get(sent.topic, []) if at_ns >= recorded.start_ns]
     gaps = [after - before for before, after in pairwise(times_ns)]
     mean_ns = (times_ns[-1] - times_ns[0]) // len(gaps) if gaps else None
@@ -307,8 +307,9 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
 def _count(
     system: System, chain: Chain, recorded: Recorded, points: list[_Point], ways: list[list[int]], seen: Seen
 ) -> set[int]:
-    """The starts that count. For unnumbered instances also the missing ones: compared with the described rate, and ends
-    with starts. Messages missed by the observer are not attributed to a board."""
+    """The starts that count. For instances without numbers it also determines how many are missing, by comparing the
+    starts with the described rate, and the ends with the starts. Messages missed by the observer are not attributed to
+    a board."""
     timer = system.timer_of(chain)
     first, last = points[0], points[-1]
     until_ns = recorded.end_ns
@@ -346,8 +347,8 @@ _BEFORE_DISCOVERY = 3  # messages passed on by the agent before DDS had matched 
 
 
 def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> None:
-    """What was seen beside the agent's own counters. Messages that are missing although the agent passed on as many are
-    the observer's; messages to boards that it did not pass on reached no board."""
+    """Compares the observations with the agent's own counters. If the agent passed on messages that are missing here,
+    the observer missed them. Messages to boards that the agent did not pass on reached no board."""
     agent = recorded.counters.get("agent") or {}
     if "samples_to_dds" not in agent or any("publishes" in one for one in recorded.undescribed):
         return
@@ -384,7 +385,7 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
 
 @dataclass(frozen=True)
 class SeenPath:
-    """what: reaction or age. most_ns: null: none was observed. bound_ns: null: no bound."""
+    """what: reaction or age. most_ns: null: none observed. bound_ns: null: no bound."""
 
     path: str
     what: str
@@ -398,7 +399,8 @@ class SeenPath:
 
 
 def paths_of(system: System, recorded: Recorded, periods: int) -> list[SeenPath]:
-    """In the order of the description, each with both; none of a path with a chain of a program of the user."""
+    """Reaction and age of each path in the order of the description. A path through a chain with a program of the user
+    is left out."""
     found = []
     for path in system.paths:
         chains = [system.chain(name) for name in path.chains]
@@ -412,7 +414,7 @@ def paths_of(system: System, recorded: Recorded, periods: int) -> list[SeenPath]
 
 
 def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -> list[Instance]:
-    """Including those of the warm-up, which matters only for latencies."""
+    """The instances, including those of the warm-up, which matters only for latencies."""
     path = system.path(chain)
     first, last = (recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in (path[0], path[-1]))
     return [
@@ -434,21 +436,22 @@ def with_bounds(seen: Sequence[SeenPath], bounds: Bounds | None) -> list[SeenPat
 
 # ---- undisturbed instances ----
 #
-# Which instances of a run bounds speak of. A bound takes for granted that processors are there, and that callbacks,
-# agent and DDS take no longer than described. Where a run saw that broken, it says nothing of the instances that were
-# under way then, nor of those that met one of them later, on an executor or a link that both use: work may have been
-# left for them. All others are undisturbed, and none of them may be longer than its bound.
+# The instances of a run that the bounds cover. A bound assumes that processors are available, and that callbacks, agent
+# and DDS take no longer than described. Where a run observed a violation, the bound does not cover the instances under
+# way at that time, nor those that met one of them later on a common executor or link, because work may have been left
+# for them. All other instances are undisturbed, and none of them may be longer than its bound.
 #
-# A busy window begins when nothing is left of what was before it, so what is not of the same window is not disturbed:
-# the argument of busy windows (Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary deadlines",
-# RTSS 1990), with windows of whole instances in place of those of one priority, which are longer.
+# A busy window begins when no earlier work is left, so an instance outside the window of a disturbed one is
+# undisturbed. This is the argument of busy windows (Lehoczky, "Fixed priority scheduling of periodic task sets with
+# arbitrary deadlines", RTSS 1990). The windows here are of whole instances and not of those of one priority, and are
+# therefore longer.
 
 
 @dataclass(frozen=True)
 class UnderWay:
-    """An instance from its release to its end. until_ns: where it did not end, when it should have. is_broken: it was
-    not as its chain is described. late_from_ns: when the next one was released, if it was under way then; bounds take
-    that not to be, for others as for itself, but of itself they say how long it is."""
+    """An instance from its release to its end. until_ns: if it did not end, the time at which it should have.
+    is_broken: it violated its chain's description. late_from_ns: release of the next instance, if this one was still
+    under way. Bounds exclude that, for other chains as for its own, but they limit how long this instance itself is."""
 
     chain: str
     index: int
@@ -456,13 +459,13 @@ class UnderWay:
     until_ns: int
     is_whole: bool
     is_broken: bool
-    shared: frozenset[str]  # executors and links on its way
+    shared: frozenset[str]  # executors and links that it uses
     late_from_ns: int | None = None
 
 
 def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, dict[int, int]]:
-    """By the name of each chain that was played from end to end: of each undisturbed instance after the warm-up its
-    number and latency in ns."""
+    """By the name of each chain that was played from end to end: number and latency in ns of each undisturbed instance
+    after the warm-up."""
     every = [
         one
         for chain in system.chains
@@ -499,19 +502,19 @@ def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int) -
 
 
 def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
-    """Of each instance whether something that broke reached it: itself, a pause, or another one that it met. Of several
-    that are late, the first is to blame for the others."""
+    """For each instance: whether a violation affected it, by its own overrun, by a pause, or through an affected
+    instance that it met. Of several late instances, the first one is blamed for the others."""
     order = sorted(range(len(every)), key=lambda number: every[number].from_ns)
     starts = [every[number].from_ns for number in order]
     longest_ns = max((one.until_ns - one.from_ns for one in every), default=0)
 
     def between(from_ns: int, until_ns: int) -> list[int]:
-        """Instances active at one of these times."""
+        """Instances active at some time from from_ns to until_ns."""
         first, last = bisect_right(starts, from_ns - longest_ns - 1), bisect_right(starts, until_ns)
         return [number for number in order[first:last] if every[number].until_ns >= from_ns]
 
     def met(number: int, from_ns: int) -> list[tuple[int, int]]:
-        """Other instances that it met from then on at a common place, each with the time of meeting."""
+        """The other instances that it met from then on at a common place, each with the time of the meeting."""
         own = every[number]
         return [
             (max(from_ns, every[other].from_ns), other)
@@ -523,7 +526,8 @@ def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
     blamed: set[int] = set()
 
     def spread(waiting: list[tuple[int, int]]) -> None:
-        """In order of time, as what meets an instance before it is reached takes nothing from it."""
+        """Goes in order of time, because an instance is not affected by one that it met before that one was
+        affected."""
         heapq.heapify(waiting)
         while waiting:
             at_ns, number = heapq.heappop(waiting)
