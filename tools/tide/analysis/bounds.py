@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
 
 # ---- calls of the analysis ----
-# Calls of the native analysis in this process, and its refusals.
+# Calls of the native analysis in this process, and the errors that it raises.
 
 
 class AnalysisError(Exception):
@@ -84,7 +84,7 @@ class AnalysisError(Exception):
 
 
 def ask_link(document: Document) -> LinkAnswer:
-    """AnalysisError if the document is wrong, MissingBinaryError if the analysis has not been built."""
+    """Raises AnalysisError if the document is wrong, MissingBinaryError if the analysis has not been built."""
     with _refusals():
         from tide.analysis import native
 
@@ -100,7 +100,7 @@ def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
 
 
 def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
-    """Like `ask_link`: by every analysis that applies."""
+    """Like `ask_link`, by every analysis that applies."""
     with _refusals():
         from tide.analysis import native
 
@@ -108,7 +108,7 @@ def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
 
 
 def judge_random_sets(recipe: dict[str, Any], first: int, count: int) -> dict[str, int]:
-    """Like `ask_link`: the number of sets of these seeds that each analysis finds schedulable."""
+    """Like `ask_link`. Returns how many sets of these seeds each analysis finds schedulable."""
     with _refusals():
         from tide.analysis import native
 
@@ -134,7 +134,7 @@ def _refusals() -> Iterator[None]:
 
 
 def path_bounds(system: System, chains: Mapping[str, ChainBound]) -> tuple[PathBound, ...]:
-    """chains: by name, of this system."""
+    """chains: those of this system, by name."""
     return tuple(_bound(system, path, chains) for path in system.paths)
 
 
@@ -144,7 +144,7 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
         reason = reason or _unusable(system, chains[name])
     if reason is not None:
         return PathBound(path.name, path.chains, None, path.reaction_ns, None, path.age_ns, reason)
-    # The next chain's first expiry after a value is there is at most one period later.
+    # The next chain's first expiry after the value is available is at most one period later.
     waits_ns = [system.chain(name).period_ns for name in path.chains]
     takes_ns = [chains[name].bound_ns or 0 for name in path.chains]
     reaction_ns = sum(waits_ns) + sum(takes_ns)
@@ -153,7 +153,8 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
 
 
 def _paths_apart(system: System, path: DataPath) -> str | None:
-    """A description is refused where a chain does not begin where the one before it ends; an optimiser may try it."""
+    """The description of a path is refused unless each chain begins where the preceding one ends; an optimiser may try
+    other ones."""
     for before, after in pairwise(system.chain(name) for name in path.chains):
         end, begin = before.callbacks[-1].executor, system.path(after)[0].executor
         if end != begin:
@@ -162,8 +163,8 @@ def _paths_apart(system: System, path: DataPath) -> str | None:
 
 
 def _unusable(system: System, bound: ChainBound) -> str | None:
-    """Why it is not known when it sees a change. An instance that is under way at the next release may be passed, or
-    its timer may skip; a message on a condition comes when that holds, so its distance is no period."""
+    """Why the time at which the chain sees a change is not known. A chain longer than its period may be passed by a
+    change under way, or its timer may skip. A message on a condition has no period."""
     if bound.bound_ns is None:
         return f"chain '{bound.name}' has no bound"
     chain = system.chain(bound.name)
@@ -181,16 +182,16 @@ def _unusable(system: System, bound: ChainBound) -> str | None:
 # ---- joins ----
 # Bounds of chains that wait for several messages (docs/analysis/joins.md has the argument).
 #
-# An instance goes on behind the last of its inputs. So it is no later than the latest of several chains: one by each
-# input, each with the callbacks behind the join. They only add work.
+# An instance continues after the last of its inputs. So it is no later than the latest of several chains, one for each
+# input, each with the callbacks behind the join. These further chains only add work.
 
 
 _NOTHING = Decimal(0)
 
 
 def without_joins(system: System) -> System:
-    """The system in which each of them is several chains, by one of its inputs each; those behind the first one stand
-    at the end. What branches from one of them does so from each."""
+    """The system in which each joining chain is replaced by several chains, one for each of its inputs. All but the
+    first are at the end. A chain that branches from a joining one branches from each of them."""
     chains = [_of_any_length(chain) for chain in system.chains]
     further: list[Chain] = []
     for chain in system.chains:
@@ -202,7 +203,7 @@ def without_joins(system: System) -> System:
 
 
 def _others(system: System, chain: Chain) -> list[tuple[str, str]]:
-    """What a chain may begin behind beside the one that it branches from: in names of the new chains."""
+    """The places besides its branch after which a chain may begin, by the names of the new chains."""
     found: list[tuple[str, str]] = []
     for place, written in enumerate(_named(chain)):
         if place > 0:
@@ -219,7 +220,8 @@ def _named(chain: Chain) -> tuple[tuple[str, str], ...]:
 
 
 def _of_any_length(chain: Chain, always: bool = False) -> Chain:
-    """In an instance in which another input is the last, its callbacks behind the join do not run."""
+    """The callbacks behind a join do not run in an instance in which another input is the last, so they have no
+    shortest time."""
     if not chain.joins and not always:
         return chain
     callbacks = tuple(one.model_copy(update={"least_ms": _NOTHING}) for one in chain.callbacks)
@@ -227,7 +229,7 @@ def _of_any_length(chain: Chain, always: bool = False) -> Chain:
 
 
 def latest(system: System, bounds: Sequence[ChainBound]) -> list[ChainBound]:
-    """Of the chains of this system, from those of the one without joins."""
+    """The bounds of this system's chains, from those of the system without joins."""
     by_chain: dict[str, list[ChainBound]] = {}
     for bound in bounds:
         by_chain.setdefault(chain_of(bound.name), []).append(bound)
@@ -248,48 +250,49 @@ def _latest_of_join(system: System, chain: Chain, alternatives: list[ChainBound]
 
 
 def _waits(system: System, chain: Chain) -> bool:
-    """It joins, or comes behind a join."""
+    """True if the chain joins, or begins behind a join."""
     return bool(chain.joins) or any(_waits(system, system.chain(name)) for name, _ in _named(chain))
 
 
 # ---- several boards ----
 # Bounds of systems with several boards, each with a link of its own (docs/analysis/boards.md has the argument).
 #
-# A chain is cut into sections, one for each board that it touches, with the host's callbacks behind it; one that
-# touches none is a section of the host. One that comes back to a board is away from it in between, as in a callback
-# of the host. Each board is bounded with its own sections, by the analysis of one board. What sections of others do
-# on the host executors that these visit is known by their bounds. A section is released when the one before it
-# ends. All bounds are found together, from nothing upwards.
+# A chain is cut into sections: one for each board that it touches, together with the host's callbacks behind it. A
+# chain that touches no board is a section of the host. A chain that returns to a board is away from it in between, as
+# in a callback of the host. The analysis of one board bounds the sections of each board. The work of other boards'
+# sections on common host executors is known by their bounds. A section is released when the preceding one ends. All
+# bounds are found together, starting from zero.
 
 
-_AWAY = "!away"  # a callback there, as long as the chain is on other boards
-_NEVER_NS = (2**63 - 1) // 4  # kNeverNs of tools/analysis/model.h: there is no bound
-_LONGEST_NS = 1_000_000_000_000  # kMostTimeNs of tools/analysis/link.cpp: what is as late has no bound
+_AWAY = "!away"  # a callback at this place lasts as long as the chain is on other boards
+_NEVER_NS = (2**63 - 1) // 4  # kNeverNs of tools/analysis/model.h: no bound
+_LONGEST_NS = 1_000_000_000_000  # kMostTimeNs of tools/analysis/link.cpp: anything this late has no bound
 _EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
 
 Ask = Callable[[Document], "LinkAnswer"]
 Times = tuple[int, ...]
-Asked = tuple[Times, tuple[Times, ...], Times]  # jitters and times away of its own sections, what others may take
+Asked = tuple[Times, tuple[Times, ...], Times]  # jitters and times away of its own sections, and bounds of other
+# sections
 
 
 @dataclass(frozen=True)
 class BoardsFound:
-    """The bounds of all sections. answers: by name; jitters_ns: with which each is released; away_ns: how long a chain
-    is on other boards until it comes back to the section."""
+    """The bounds of all sections. answers: by name. jitters_ns: release jitter of each. away_ns: how long a chain is on
+    other boards until it comes back to the section."""
 
     sections: dict[str, list[Section]]  # by chain
     answers: dict[str, LinkChainAnswer]
     jitters_ns: dict[str, int]
     away_ns: dict[str, int]
-    roots: dict[str, Root]  # of those that have none
+    roots: dict[str, Root]  # those without a bound
     assumptions: list[tuple[str, NativeAssumption]]  # by place
 
 
 def bound_boards(
     system: System, executor: ClientExecutor | None, losses: int, ask: Ask, joined: Collection[str] = ()
 ) -> BoardsFound:
-    """NoBoundError if there is an entry for which there is no analysis. executor: of all boards; None: as described.
-    joined: chains that wait for several messages."""
+    """Raises NoBoundError for an entry that has no analysis. executor: that of all boards. None: as described. joined:
+    chains that wait for several messages."""
     refuse_link(system, executor, losses)
     return _Composition(system, executor, losses, ask, joined).run()
 
@@ -315,7 +318,7 @@ class _Composition:
         self._roots: dict[str, Root] = {}
 
     def run(self) -> BoardsFound:
-        """What is supposed of all sections must be no less than what follows from it."""
+        """The assumed bounds of all sections must be no less than those that follow from them."""
         rounds = 0
         while True:
             rounds += 1
@@ -353,7 +356,7 @@ class _Composition:
         return changed
 
     def _root(self, name: str, answers: Mapping[str, LinkChainAnswer]) -> Root:
-        """What failed before it, or it by itself."""
+        """The root cause: another section that failed earlier, or the section itself."""
         one = answers[name]
         before = self._previous.get(name)
         if before in self._roots:
@@ -373,7 +376,7 @@ class _Composition:
     # ---- documents ----
 
     def _document(self, place: str, executor: ClientExecutor | None, losses: int) -> Document:
-        """Of this place with its own sections."""
+        """The document of this place with its own sections."""
         system = self._system
         board = None if place == HOST else system.executor(place)
         own = [one for one in self._every.values() if one.place == place]
@@ -398,9 +401,10 @@ class _Composition:
         return self._system.model_copy(update={"executors": executors, "links": links, "chains": chains})
 
     def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
-        """Between two boards a message goes through the agent, or comes from who published it on the host."""
+        """Between two boards a message goes through the agent, or comes from its publisher on the host."""
         whole = (*section.chain.callbacks, None)
-        for one, callback in zip(callbacks, section.callbacks, strict=False):  # where there is a service, there is more
+        for one, callback in zip(callbacks, section.callbacks, strict=False):  # the document has further entries behind
+            # a service
             if callback.publishes_apart:
                 after = whole[next(place for place, each in enumerate(whole) if each is callback) + 1]
                 one |= sending(self._system, callback, after, section.place)
@@ -410,14 +414,14 @@ class _Composition:
                 at, relay | {"name": _AWAY, "payload_bytes": down_bytes(sections[-1].last, section.callbacks[at])}
             )
         if section.before is not None:
-            number = -self._shared.get(id(section.before), 0)  # its message, not its execution
+            number = -self._shared.get(id(section.before), 0)  # the message alone, without the callback's execution
             sent = sending(self._system, section.before, section.callbacks[0], "")
             callbacks.insert(0, relay | sent | {"shared": number})
         if not section.is_last and self._system.where(section.callbacks[-1]) == "mcu":
             callbacks.append(relay)
 
     def _find_strangers(self) -> dict[str, list[Document]]:
-        """By place the sections of other places on the host executors that its own visit."""
+        """For each place, the sections of other places that use the same host executors."""
         hosts = {one.name for one in self._system.executors if one.where == "host"}
         visits = {one.name: {each.executor for each in one.callbacks} & hosts for one in self._every.values()}
         visited: dict[str, set[str]] = {place: set() for place in self._places}
@@ -444,7 +448,7 @@ class _Composition:
         }
 
     def _answer(self, place: str) -> LinkAnswer:
-        """With what is supposed of all others; that of the round before, if nothing of it has changed."""
+        """The answer under the assumed bounds of all others; the preceding round's answer if they have not changed."""
         own, strangers = self._documents[place]["chains"], self._strangers[place]
         jitters_ns = tuple(min(self._jitter_ns(one["name"]), _LONGEST_NS) for one in own)
         aways_ns = tuple(self._aways_ns(one["name"]) for one in own)
@@ -463,7 +467,7 @@ class _Composition:
         return answer
 
     def _aways_ns(self, name: str) -> Times:
-        """How long the chain is away, each time that it is."""
+        """How long the chain is away, for each time."""
         return tuple(min(self._away_ns(sections), _LONGEST_NS) for _, sections in self._every[name].away)
 
     def _away_ns(self, sections: Iterable[Section]) -> int:
@@ -486,10 +490,10 @@ class _Composition:
         ]
 
     def _jitter_ns(self, name: str) -> int:
-        """How much later than at the earliest it may be released."""
+        """The longest delay of its release after the earliest one."""
         section = self._every[name]
         around = self._around.get(name)
-        if around is not None:  # what is behind it in the section around it comes after it
+        if around is not None:  # the part behind it follows in the surrounding section
             return max(self._supposed_ns[around] - self._every[around].least_ns, 0)
         before = self._previous.get(name)
         if before is None:
@@ -503,7 +507,7 @@ def _with_aways(callbacks: list[Document], times_ns: Times) -> list[Document]:
 
 
 def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tuple[str, int, str | None, str | None]]:
-    """Of a chain that has a bound; they add up to it."""
+    """The parts of a chain's bound, which add up to it."""
     sections = list(sections)
     several = len(list(all_of(sections))) > 1
     parts: list[tuple[str, int, str | None, str | None]] = []
@@ -520,7 +524,8 @@ def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tup
 def _divided(
     found: BoardsFound, section: Section, own: list[tuple[str, int, str | None, str | None]]
 ) -> list[tuple[str, int, str | None, str | None]]:
-    """With what is away in parts of its own. Hidden behind callbacks it is no part of the bound."""
+    """The parts, with the time away split into those of its own sections. Time away that callbacks hide is no part of
+    the bound."""
     host_ns = sum(value_ns for kind, value_ns, *_ in own if kind == "host")
     away_ns = min(found.away_ns[section.name], host_ns)
     rest = [part for part in own if part[0] != "host"]
@@ -537,7 +542,7 @@ def _divided(
 
 
 def boards_response_ns(found: BoardsFound, sections: Iterable[Section]) -> int | None:
-    """From the nominal expiry of the timer: each section counts from its release."""
+    """The response from the nominal expiry of the timer, although each section counts from its release."""
     total_ns = 0
     for one in sections:
         bound_ns = found.answers[one.name].response_ns
@@ -548,7 +553,7 @@ def boards_response_ns(found: BoardsFound, sections: Iterable[Section]) -> int |
 
 
 def boards_until(found: BoardsFound, sections: Iterable[Section]) -> tuple[tuple[str, int | None], ...]:
-    """By place, the bound from the expiry until its section is over."""
+    """By place: the bound from the expiry to the end of the place's section."""
     sections = list(sections)
     return tuple((one.place, boards_response_ns(found, sections[: number + 1])) for number, one in enumerate(sections))
 
@@ -560,7 +565,7 @@ def boards_depends_on(found: BoardsFound, sections: Iterable[Section]) -> tuple[
 
 
 def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, dict[str, int], tuple[str, ...]]]:
-    """id, text, values and boards: once where all places say the same, else for each board."""
+    """id, text, values and boards: one entry where all places agree, otherwise one for each board."""
     told: dict[tuple[str, str], list[tuple[str, dict[str, int]]]] = {}
     for place, one in found.assumptions:
         if place != HOST and one.id != "release_jitter":
@@ -582,12 +587,12 @@ def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, 
 
 
 # ---- bursts ----
-# Bursts of events. At most `burst` events come in any `burst` periods, so an event and the one `burst` events later
-# are as many periods apart. The events are dealt out in turn to `burst` chains of one priority, each of which has a
-# period `burst` times as long; the bound is that of the latest. A guard condition that is triggered again before its
-# callback has begun runs once for both: no more runs than events, and no event is answered later.
+# Bursts of events. At most `burst` events come in any `burst` periods, so an event and the one `burst` events later are
+# as many periods apart. The events are distributed in turn over `burst` chains of one priority, each with a period
+# `burst` times as long. The bound is that of the latest chain. A guard condition that is triggered again before its
+# callback has begun runs once for both. This adds no run, and makes no answer later.
 #
-# Rejected: release jitter of burst - 1 periods, by which each of the events would be late.
+# Rejected: a release jitter of burst - 1 periods, because each of the events would be that late.
 
 
 _MEMBER = re.compile(rf"{NUMBER}event\d+")
@@ -598,7 +603,8 @@ def has_bursts(system: System) -> bool:
 
 
 def bursts_joined(system: System, bounds_of: Callable[[System], Bounds]) -> Bounds:
-    """The bounds of a system with bursts, by those of one without. NoBoundError names entries of this system."""
+    """The bounds of a system with bursts, by way of a system without them. NoBoundError names entries of this
+    system."""
     findings = _findings(system)
     if findings:
         raise NoBoundError(findings)
@@ -664,7 +670,7 @@ def _uses_by_chains(one: Assumption) -> Assumption:
 
 
 def _findings(system: System) -> list[Finding]:
-    """Where two events of one chain would meet in what the analysis takes for two chains."""
+    """Entries for which two events of one chain would meet, although the analysis treats them as two chains."""
     locked = {section.callback[0] for lock in system.locks for section in lock.sections}
     others = [name for chain in system.chains for name, _ in (*filter(None, (chain.branches_from,)), *chain.joins)]
     found = []
@@ -693,8 +699,8 @@ HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_o
 
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
-    """NoBoundError or AnalysisError when there is no analysis for it. executor: of the client, or the policy of the
-    host's executors where no chain touches the microcontroller; None: that of the description (tide, or lanes), or
+    """Raises NoBoundError or AnalysisError when the system has no analysis. executor: that of the client, or the policy
+    of the host's executors where no chain touches the microcontroller. None: as described (tide, or lanes), or
     default."""
     if cores := cores_of_boards(system):
         return _with_cores(bounds_of(on_one_core(system), executor, losses), cores)
@@ -710,7 +716,7 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
 
 
 def _with_cores(bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
-    """What is said of the first core of a board is said of all."""
+    """A statement about the first core of a board holds for all its cores."""
     told = [
         one._replace(places=tuple(name for place in one.places for name in cores.get(place, (place,))))
         for one in bounds.assumptions
@@ -723,12 +729,12 @@ def _with_cores(bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
 
 
 def _instances(system: System, bound: ChainBound) -> int:
-    """How many of one chain are under way at once, at most."""
+    """The most instances of the chain that are under way at once."""
     return max(-(-(bound.bound_ns or 0) // system.chain(bound.name).period_ns), 1)
 
 
 def _under_way(system: System, chains: Sequence[ChainBound], assumption: Assumption) -> Assumption:
-    """Which chains may be longer than their periods, and by how much."""
+    """Fills in which chains may be longer than their periods, and by how much."""
     if assumption.id != "over_in_time":
         return assumption
     several = {one.name: count for one in chains if (count := _instances(system, one)) > 1}
@@ -740,19 +746,19 @@ def _under_way(system: System, chains: Sequence[ChainBound], assumption: Assumpt
 
 
 def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption]:
-    """What subscriptions must keep: instances of a chain that are under way at once, by its bound."""
+    """The depth that subscriptions need: the number of a chain's instances that are under way at once, by its bound."""
     waiting: dict[str, int] = {}
     for bound in chains:
         taken = [one for one in system.chain(bound.name).callbacks if one.kind == "subscription"]
         count = _instances(system, bound)
-        # Of a board's subscriptions the depth is 1 at least; on the host somebody has to write it.
+        # The depth of a board's subscriptions is at least 1; on the host it must be configured.
         if bound.bound_ns is not None and taken and (count > 1 or any(system.where(one) == "host" for one in taken)):
             waiting[bound.name] = count
     if waiting:
         several = ", ".join(f"{name} {count}" for name, count in waiting.items() if count > 1)
         text = f"subscriptions keep {'at least these messages' if several else 'one message at least'}"
         yield Assumption("depth", text + (f" (QoS depth): {several}, others 1" if several else " (QoS depth)"), waiting)
-    # Beside a board a timer that may be late by a period takes the bound.
+    # Beside a board, the bound of a chain covers a timer that is late by a period.
     by_host = [one.name for one in system.chains] if is_on_host(system) else _apart_from_boards(system)
     late = [
         one.name
@@ -768,8 +774,9 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
 
 
 def _from_event(system: System, chain: Chain, bound: ChainBound) -> ChainBound:
-    """What changes just after an expiry is seen at the next one: a period and the bound, as the reaction time of a path
-    of this chain alone (docs/analysis/paths.md). A chain that begins with an event starts when it comes."""
+    """A change just after an expiry is seen at the next one: after a period and the bound, which is the reaction time
+    of a path of this chain alone (docs/analysis/paths.md). A chain that begins with an event starts when the event
+    comes."""
     if system.timer_of(chain).begins_with_event:
         return replace(bound, from_event_ns=bound.bound_ns, deadline_from="event", begins_with_event=True)
     known = _unusable(system, bound) is None
@@ -789,15 +796,15 @@ def _with_servers(system: System, bounds: Bounds) -> Bounds:
 
 
 def _with_pools(system: System, bounds: Bounds) -> Bounds:
-    """Pools that are too small for what the chains have under way take the bounds of their board, and of what depends
-    on them. They suffice as long as all that has a bound keeps to it, so no bound is broken first."""
+    """Removes the bounds of each board whose pools are too small for its chains, and of the chains that depend on them.
+    The pools suffice while every chain with a bound keeps to it, so no bound is broken first."""
     uses: dict[tuple[str, str], Use] = {}
     timers = {chain.name: system.timer_of(chain).name for chain in system.chains}
     trees: dict[str, list[str]] = {}
     for name, timer in timers.items():
         trees.setdefault(timer, []).append(name)
     for way, board, use in bounds.uses:
-        for name in trees[timers[chain_of(way)]]:  # of one timer whoever is the latest
+        for name in trees[timers[chain_of(way)]]:  # of one timer, whichever is the latest
             key = name, board
             uses[key] = use if key not in uses else _more(uses[key], use)
     boards_of = {board for _, board, _ in bounds.uses}
@@ -821,7 +828,7 @@ def _with_pools(system: System, bounds: Bounds) -> Bounds:
 
 
 def uses_of(system: System) -> Uses:
-    """By which the pools of a description are sized; nothing where it has no bounds."""
+    """The messages under way, by which the pools of a description are sized. Empty if it has no bounds."""
     try:
         return bounds_of(system).uses_of_chains
     except (NoBoundError, AnalysisError):
@@ -835,7 +842,7 @@ def _more(one: Use, other: Use) -> Use:
 
 
 def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[ChainBound, ...]:
-    """Without the bounds of these, and of those that depend on them."""
+    """The chains without the bounds of these, and of those that depend on them."""
     if not roots:
         return chains
     found = dict(roots)
@@ -858,7 +865,7 @@ def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[Ch
 
 
 def _pools(need: Need) -> Assumption:
-    """What the firmware must have for the bounds to hold, in numbers."""
+    """The numbers that the firmware must have for the bounds to hold."""
     sizes = need.sizes
     counts = [
         f"{sizes[key]} {several if sizes[key] > 1 else single} of {sizes[size]} bytes"
@@ -939,7 +946,8 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
 
 
 def _apart_from_boards(system: System) -> list[str]:
-    """Chains of the host that meet no chain of a board, nor one that does: on no executor, and at no lock."""
+    """Chains of the host that share no executor and no lock with a chain of a board, nor with another chain that
+    does."""
     executors = {chain.name: {one.executor for one in system.path(chain)} for chain in system.chains}
     for lock in system.locks:
         shared = {f"lock {lock.name}"}
@@ -954,7 +962,7 @@ def _apart_from_boards(system: System) -> list[str]:
 
 
 def _part_of(system: System, names: Sequence[str]) -> System:
-    """These chains alone, on executors that they use; boards stay where there is one."""
+    """A system of these chains alone on the executors that they use. Boards remain if it has one."""
     chains = tuple(chain for chain in system.chains if chain.name in names)
     used = {one.executor for chain in chains for one in system.path(chain)}
     executors = tuple(one for one in system.executors if one.name in used)
@@ -973,7 +981,7 @@ def _part_of(system: System, names: Sequence[str]) -> System:
 
 
 def _bounds_of_part(system: System, names: Sequence[str], executor: str | None, losses: int) -> Bounds:
-    """What is said of entries counts for those of the whole description."""
+    """Bounds of a part of the system; findings name the entries of the whole description."""
     part = _part_of(system, names)
 
     def of_whole(path: Path) -> Path:
@@ -1007,7 +1015,7 @@ def _together(boards_part: Bounds, host_part: Bounds) -> Bounds:
 
 
 def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
-    refuse_link(system, asked, losses)  # by the entries of the description
+    refuse_link(system, asked, losses)  # findings name entries of the description
     ways = ways_of(system)
     bounds = _bounds_over_lines(ways.system, asked, losses, ways.joined)
     chains = _by_urgency(latest_ways(system, ways, bounds.chains))
@@ -1018,7 +1026,7 @@ def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -
 
 
 def _by_chains(one: Assumption) -> Assumption:
-    """Of what is supposed of ways that branch: by the chains as they are described."""
+    """Replaces the names of alternatives in an assumption by those of the described chains."""
     return one._replace(text=named(one.text), values={chain_of(name): value for name, value in one.values.items()})
 
 
@@ -1032,9 +1040,10 @@ def _bounds_over_lines(
 
 
 def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
-    """A callback never overlaps itself, which may keep an instance from a free lane. That is left out, which is worth
-    a lot, where bounds end before the next release: until the first bound is broken no instance meets the one before it
-    there, so no bound is broken first. Elsewhere it counts, whether or not the deadline is met."""
+    """A callback never overlaps itself, which may keep an instance from a free lane. The analysis leaves that out where
+    bounds end before the next release, which tightens them considerably. Until the first bound is broken, no instance
+    meets the preceding one there, so no bound is broken first. Elsewhere it counts, whether or not the deadline is
+    met."""
     late = [chain for chain in system.chains if chain.deadline_ms > chain.period_ms]
     meeting = {one.name for chain in late for one in stretches_of(system, chain)}
     while True:
@@ -1047,7 +1056,7 @@ def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
 
 
 def _stretches_that_meet(system: System, answer: ExecutorsAnswer) -> set[str]:
-    """Those that may end after the next expiry of their timer: none of its instances is in a stretch before."""
+    """The stretches that may end after the next expiry of their timer, so that instances may meet in them."""
     told = {one.chain: one.response_ns for one in answer.chains}
     found: set[str] = set()
     for chain in system.chains:
@@ -1063,7 +1072,7 @@ def _stretches_that_meet(system: System, answer: ExecutorsAnswer) -> set[str]:
 
 
 def executors_for(system: System) -> tuple[str, ...]:
-    """What `bounds_of` can compare for this system."""
+    """The executors that `bounds_of` can compare for this system."""
     return HOST_POLICIES if is_on_host(system) else CLIENT_EXECUTORS
 
 
@@ -1145,7 +1154,7 @@ def _board_bound(chain: Chain, found: BoardsFound) -> ChainBound:
 
 
 def _not_given(system: System) -> list[Assumption]:
-    """Parts of a bound that are not in the description."""
+    """Premises on times that the description leaves out."""
     lines = []
     for kind, entries, names in (
         ("link", _used_lines(system), ("agent_ms", "return_ms")),
@@ -1165,7 +1174,7 @@ def _boards_of(system: System, link: str) -> list[str]:
 
 
 def _used_lines(system: System) -> list[Line]:
-    """Boards have them; a single one may leave open which."""
+    """Boards have the link; a single one may leave it out."""
     every = [system.link_of_board(board) for board in system.boards()]
     known = {one.name for one in every if one is not None}
     return [link for link in system.links if isinstance(link, Line) and (link.name in known or None in every)]
@@ -1201,14 +1210,14 @@ def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) ->
 
 
 def _host_assumptions(system: System) -> tuple[Assumption, ...]:
-    """Shortest executions count in how late a stretch is released after another one."""
+    """Shortest executions determine how late a stretch is released after the preceding one."""
     before = [one for chain in system.chains for one in stretches_of(system, chain)[:-1]]
     shortest = any(callback.least_ns for one in before for callback in one.callbacks)
     return (*_HOST_ASSUMPTIONS, *_hops(system), *((_SHORTEST,) if shortest else ()))
 
 
 def _hops(system: System) -> tuple[Assumption, ...]:
-    """What a message between two executors of the host may take, by the callback that it starts."""
+    """The time of a message between two executors of the host, by the callback that it starts."""
     hops_ns = {}
     for chain in system.chains:
         for way in system.ways(chain):
@@ -1273,7 +1282,7 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root
 
 
 def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
-    """Of its own callbacks, what they wait for locks."""
+    """The parts of its own callbacks, with the waits for locks separate."""
     left_ns, told = waiting_ns, list[Share]()
     for part in reversed(parts):
         taken_ns = min(left_ns, part[1]) if part[0] in ("precedence", "last_callback") else 0
@@ -1285,8 +1294,8 @@ def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
 
 
 def _starving(system: System) -> dict[str, Root]:
-    """Chains that stock rclcpp may starve, and those that share an executor with them or come after them: of what never
-    ran nobody knows when it will."""
+    """Chains that stock rclcpp may starve, and those that share an executor with them or follow them: no time limits
+    the end of a chain that never runs."""
     roots = {name: starvation_root(system, name, group) for name, group in shared_exclusive_groups(system).items()}
     found: dict[str, Root] = {}
     while True:

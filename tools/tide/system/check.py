@@ -385,7 +385,7 @@ def _join(
 
 
 def _waits_for_itself(chain: Chain, chains: dict[str, Chain], joins: bool) -> bool:
-    """Rings of branches, and of joins if they count. A chain that branches from a ring is not in the ring, but does not
+    """Rings of branches, and of joins if they count. A chain that branches from a ring is not part of it, but does not
     begin with a timer either."""
     seen: set[str] = set()
     left = [chain.name]
@@ -650,7 +650,7 @@ def _said(key: str, value: object) -> str:
 
 
 def _boards(system: System) -> Iterator[Finding]:
-    """On the host there is neither link nor policy, nor any cost beside its callbacks; a chain names a link of a board
+    """On the host there is neither link nor policy, and callbacks are the only cost. A chain names a link of a board
     that it touches."""
     for index, executor in enumerate(system.executors):
         for key in ("link", "policy"):
@@ -719,7 +719,7 @@ def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
 
 
 def _locks(system: System) -> Iterator[Finding]:
-    """Only for known names."""
+    """Runs only if the names are known."""
     callbacks = {(chain.name, one.name): one for chain in system.chains for one in chain.callbacks}
     held_ms: dict[tuple[str, str], Decimal] = {}
     for index, lock in enumerate(system.locks):
@@ -794,7 +794,8 @@ def _shares_memory(system: System, index: int, lock: Lock, callbacks: list[Callb
 
 
 def _paths(system: System) -> Iterator[Finding]:
-    """Only for known names. A value is taken on the executor where it was left."""
+    """Runs only if the names are known. The next chain of a path must begin on the executor on which the preceding one
+    ends."""
     for index, path in enumerate(system.paths):
         for name in path.chains:
             if system.timer_of(system.chain(name)).begins_with_event:
@@ -954,7 +955,7 @@ def _percent(load: Fraction) -> str:
     return f"{float(load) * 100:.0f} %"
 
 
-# ---- what is described and analysed, and not played ----
+# ---- described and analysed, but not played ----
 
 
 def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:

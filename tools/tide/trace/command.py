@@ -174,7 +174,7 @@ def times(
 
     Example: tide trace times system.toml firmware.log --out measured.toml --margin 20 && tide check measured.toml
 
-    What was measured is what happened, not the worst that can happen: the margin is the engineer's."""
+    The observed maximum is not the worst case, so the engineer chooses a margin."""
     from rich.console import Console
     from rich.table import Table
 

@@ -252,8 +252,8 @@ class _Chain:
 
 
 def described(events: Iterable[Event], name: str, margin_percent: int) -> str:
-    """The text of a system.toml. UsageError if no timer's callback ran. Deadlines are taken to be the periods; the
-    shorter the deadline the higher the priority."""
+    """The text of a system.toml. Raises UsageError if no timer's callback ran. Deadlines are taken to be the periods.
+    The shorter the deadline, the higher the priority."""
     reader = _Reader()
     for event in events:
         reader.take(event)

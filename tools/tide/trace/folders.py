@@ -113,7 +113,7 @@ class Timing:
     burst: int = 1
 
     def release_ns(self, index: int) -> int:
-        """From the first release of all."""
+        """Nominal release, from the first release of all chains."""
         return self.offset_ns + index // self.burst * self.burst * self.period_ns
 
 
@@ -158,7 +158,7 @@ def write_traces(traces: Traces, folder: Path) -> None:
 
 
 def read_traces(folder: Path) -> Traces | None:
-    """None if there is none, or it has another version."""
+    """Returns None if there is none, or if it has another version."""
     try:
         data = json.loads((folder / TRACES).read_text(encoding="utf-8"))
         return _of_json(Traces, data) if data["version"] == TRACES_VERSION else None
@@ -167,8 +167,8 @@ def read_traces(folder: Path) -> Traces | None:
 
 
 def _of_json(kind: type[T], data: Any) -> T:
-    """The inverse of asdict. ValueError, KeyError or TypeError if it does not fit; a
-    member with a default may be missing."""
+    """The inverse of asdict. Raises ValueError, KeyError or TypeError if the data does not fit. A member with a default
+    may be missing."""
     return typing.cast(T, _value(kind, data))
 
 

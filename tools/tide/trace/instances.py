@@ -533,9 +533,9 @@ def _by_chain(steps: Sequence[Step]) -> dict[str, list[Step]]:
 
 
 def _late_ns(own: Sequence[Step]) -> int:
-    """Upper limit of how much too late a board's steps are shown: without frames to correct its clock, by the shortest
-    transit of a message. Assumed to be a quarter of the time between two instances. A chain that begins on the host is
-    merely shown later."""
+    """Upper limit of how much too late a board's steps are shown. Frames correct its clock; without them it is the
+    shortest transit of a message, which is assumed to be a quarter of the time between two instances. A chain that
+    begins on the host is merely shown later."""
     if any(one.place == AGENT for one in own):
         return 0
     starts = sorted({one.instance: one.start_ns for one in own}.values())

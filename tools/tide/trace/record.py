@@ -78,7 +78,7 @@ class _Ring:
             return Place.ANEW if back else Place.NEXT
         if block.number < self.next - _LATE:
             return Place.ANEW
-        # A late block fits between the times of its neighbours; one of a restarted board does not.
+        # A late block fits between the times of its neighbours; a block of a restarted board does not.
         before = [time for other, (_, time) in self.seen.items() if other < block.number and time is not None]
         behind = [time for other, (_, time) in self.seen.items() if other > block.number and time is not None]
         fits = latest_ns is None or (

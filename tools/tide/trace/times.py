@@ -78,11 +78,11 @@ def rewrite(text: str, system: System, times: Times, percent_more: float) -> str
 
 
 class MeasurementError(UsageError):
-    """Lines that do not match the description, or no lines; the text is one line."""
+    """The lines do not match the description, or there are none. The text is one line."""
 
 
 def read_log(file: Path, system: System, log: Path) -> Times:
-    """The times in a log (-: standard input), all of callbacks of the description. MeasurementError."""
+    """The times in a log (-: standard input), all of callbacks of the description. Raises MeasurementError."""
     try:
         text = sys.stdin.read() if str(log) == "-" else log.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -101,7 +101,7 @@ def read_log(file: Path, system: System, log: Path) -> Times:
 
 
 def measured_text(file: Path, system: System, times: Times, percent_more: float) -> str:
-    """The description with the times. MeasurementError."""
+    """The description with the times. Raises MeasurementError."""
     text = rewrite(file.read_bytes().decode("utf-8"), system, times, percent_more)
     try:
         parse(text, str(file))

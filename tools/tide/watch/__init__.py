@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live view of a running system: latencies beside bounds and deadlines, links, agents and clients."""
+"""Live view of a running system: latencies with bounds and deadlines, links, agents and clients."""
