@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks pages in Chromium: 400 and 1,280 pixels wide, on white and on black.
 
-scripts/browser.py PAGE...      reports pages that are wider than their window, raise an error or draw no chart; status
-1 scripts/browser.py --pictures FOLDER PAGE...      also keeps a picture of each"""
+scripts/browser.py PAGE...                      reports pages that are wider than their window, raise an error or draw
+                                                no chart; the exit status is then 1
+scripts/browser.py --pictures FOLDER PAGE...    also keeps a picture of each
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _FULL = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "ros/tide_rclcpp/", "t
 _FULL += ("tests/conformance/real.c", "tests/conformance/peer.py")  # for clients that are not in virtual time
 _WAITERS = ("tests/support/",)
 _REASON = re.compile(r"(?:#|//|/\*) clock: \S")
-_PACE = re.compile(r"(?:#|//|/\*) clock: a pace")  # of what is sent; nothing depends on its length
+_PACE = re.compile(r"(?:#|//|/\*) clock: a pace")  # of a sender; nothing depends on its length
 _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns", "process_time"}
 _PASSED = re.compile(r"(^|_)(took|elapsed|duration|waited)(_|$)", re.IGNORECASE)
 _SLEEP = re.compile(r"\bthis_thread::sleep_\w+\s*\(|\b(?:usleep|nanosleep|clock_nanosleep)\s*\(|(?<![\w.:])sleep\(\d")
@@ -40,7 +40,7 @@ Finding = tuple[int, str]  # line and kind
 class _Python(ast.NodeVisitor):
     def __init__(self) -> None:
         self.found: list[Finding] = []
-        self.full_lines: set[int] = set()  # of tests that have the mark
+        self.full_lines: set[int] = set()  # lines of tests that have the mark
 
     def visit_Call(self, node: ast.Call) -> None:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -76,7 +76,7 @@ def _is_full(mark: ast.expr) -> bool:
 
 
 def _is_passed(value: ast.expr) -> bool:
-    """Whether it is an elapsed time, by its name, or a clock."""
+    """True if it is an elapsed time, by its name, or a clock."""
     for one in ast.walk(value):
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
             owner = one.func.value

@@ -42,7 +42,7 @@ def version() -> str:
 
 
 def copy_runtime(source: Path) -> None:
-    """Headers, sources and the port bare, as the folder that a build system compiles whole."""
+    """Headers, sources and the bare port, as a folder that a build system compiles as a whole."""
     for folder in sorted((RUNTIME / "include").iterdir()):
         shutil.copytree(folder, source / folder.name)
     for file in sorted((RUNTIME / "src").rglob("*.[ch]")):
@@ -54,7 +54,7 @@ def copy_runtime(source: Path) -> None:
 
 
 def generate_messages(target: Path) -> None:
-    """The common messages, as the folder that programs have in their include path."""
+    """The common messages, as a folder for the include path of programs."""
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
         words = [sys.executable, "-m", "tide.main", "generate", "--all-common", "--out", str(messages)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rooms of the house as the code has them: lines, and who uses whom by #include, import and link list.
+"""The rooms of the house as they are in the code: their lines, and who uses whom by #include, import and link list.
 
     .venv/bin/python scripts/rooms.py             every arrow that scripts/rooms.toml does not allow, and every circle
     .venv/bin/python scripts/rooms.py --mermaid   the picture in docs/internals/README.md
@@ -21,7 +21,7 @@ from pathlib import Path
 import tomli
 
 ROOT = Path(__file__).resolve().parents[1]
-_PARTED = ("runtime", "tools", "tests")  # whose folders are counted one by one
+_PARTED = ("runtime", "tools", "tests")  # rooms whose folders are counted one by one
 _CODE = {".c", ".h", ".cpp", ".py", ".pyi"}
 _INCLUDE = re.compile(r'^\s*#include\s+(?:"([^"]+)"|<([^">]+/[^">]+)>)', re.MULTILINE)
 _COMMAND = re.compile(r"^\s*(\w+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
@@ -41,14 +41,15 @@ class Arrow:
 
 @dataclass
 class House:
-    """allowed: folder to what it may use. files: every tracked file of code, by room."""
+    """allowed: the rooms that a room may use. files: every tracked file of code, by room."""
 
     allowed: dict[str, list[str]]
     files: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     arrows: list[Arrow] = field(default_factory=list)
 
     def room_of(self, path: str) -> str | None:
-        """The innermost room that has the file; tests are rooms of their own, which may use everything of theirs."""
+        """The innermost room that has the file. Tests are rooms of their own, which may use everything of their
+        room."""
         parts = path.split("/")
         for count in range(len(parts) - 1, 0, -1):
             if "/".join(parts[:count]) in self.allowed:
@@ -70,7 +71,8 @@ def read(path: str) -> str:
 
 
 def includes(files: list[str]) -> Iterator[Arrow]:
-    """What a file of C or C++ includes: the file that ends so, beside it, in its room, or the only one."""
+    """The files that a file of C or C++ includes: of those with that ending, the one beside it, the one in its room, or
+    the only one."""
     headers = [name for name in files if name.endswith(".h")]
     by_name = defaultdict(list)
     for name in headers:
@@ -96,7 +98,7 @@ def _shared(left: str, right: str) -> int:
 
 
 def imports(files: list[str]) -> Iterator[Arrow]:
-    """What a file of Python imports, at its head or within a function."""
+    """The files that a file of Python imports, at its head or within a function."""
     modules = {}
     for name in files:
         if name.endswith((".py", ".pyi")):
@@ -118,7 +120,7 @@ def imports(files: list[str]) -> Iterator[Arrow]:
 
 
 def links(files: list[str]) -> Iterator[Arrow]:
-    """What a CMakeLists.txt links, and which files of other rooms it compiles."""
+    """The rooms that a CMakeLists.txt links, and the files of other rooms that it compiles."""
     lists = [name for name in files if name.endswith("CMakeLists.txt")]
     makers = {}
     texts = {name: re.sub(r"#.*", "", read(name)) for name in lists}
@@ -146,7 +148,7 @@ def house() -> House:
     files = tracked()
     for name in files:
         room = found.room_of(name)
-        if room is None and is_test(name):  # of several rooms together, as tools/tests
+        if room is None and is_test(name):  # tests of several rooms together, as tools/tests
             room = name.split("/tests/")[0]
         if room is not None and Path(name).suffix in _CODE:
             found.files[room].append(name)
@@ -155,7 +157,7 @@ def house() -> House:
 
 
 def between_rooms(found: House) -> dict[tuple[str, str], list[Arrow]]:
-    """Arrows from one room to another, those of tests apart."""
+    """Arrows from one room to another, without those of tests."""
     result = defaultdict(list)
     for arrow in found.arrows:
         source, target = found.room_of(arrow.source), found.room_of(arrow.target)
@@ -165,7 +167,7 @@ def between_rooms(found: House) -> dict[tuple[str, str], list[Arrow]]:
 
 
 def forbidden(found: House) -> list[str]:
-    """One line for each arrow that scripts/rooms.toml does not have."""
+    """One line for each arrow that scripts/rooms.toml does not allow."""
     lines = []
     for (source, target), arrows in sorted(between_rooms(found).items()):
         if target not in found.allowed[source]:
@@ -241,15 +243,16 @@ def lines(commit: str = "") -> dict[str, int]:
 
 
 def _the_day_before() -> str:
-    """The newest commit of the main line that is a day older than this one; without one (a shallow clone), the oldest.
-    Not a week: the first commits of a young project are no whole tree, and everything would have grown."""
+    """The newest commit of the main line that is at least a day older than this one; in a shallow clone, the oldest
+    one. A week would be too long: the first commits of a young project are incomplete trees, so everything would have
+    grown."""
     committed = int(_git("log", "-1", "--format=%ct"))
     older = _git("rev-list", "-1", "--first-parent", f"--before={committed - 86_400}", "HEAD")
     return older or _git("rev-list", "--first-parent", "HEAD").split()[-1]
 
 
 def print_lines(commit: str) -> None:
-    """What grew stands first."""
+    """Modules that grew come first."""
     now, before = lines(), lines(commit)
     head = _git("log", "-1", "--format=%cd %h", "--date=format:%m-%d", commit)
     print(f"{'lines of code':<15} {'now':>8} {head:>16} {'grew by':>8}")
@@ -262,7 +265,8 @@ def print_lines(commit: str) -> None:
 
 
 def mermaid(found: House) -> str:
-    """The picture: an arrow from who uses to what is used, drawn once; what follows from other arrows is left out."""
+    """The picture: an arrow from the user to the used, drawn once. Arrows that follow from other arrows are left
+    out."""
     arrows = {pair for pair in between_rooms(found) if pair[0] not in ("tests", "lab")}
     names = {room: room.replace("/", "_") for room in found.allowed}
     lines = ["flowchart TD"]

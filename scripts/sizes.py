@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flash, RAM and stack of the Cortex-M builds, beside the last recorded figures.
+"""Flash, RAM and stack of the Cortex-M builds, with the last recorded figures.
 
 make sizes                                           print
 .venv/bin/python scripts/sizes.py --check 2            fail when an image or a structure grew by more than 2 %
 .venv/bin/python scripts/sizes.py --record --because "services"
-                                                     keep what was printed; what grew needs a reason, which is kept, too
+                                                     record these figures; growth needs a reason, which is recorded, too
 .venv/bin/python scripts/sizes.py --record --features
-                                                     the same of one feature more alone, which `tide footprint` prints
+                                                     record each feature's own cost, which `tide footprint` prints
 """
 
 from __future__ import annotations
@@ -74,19 +74,19 @@ def measure_room(build: Path, library: Path) -> Figures:
 
 
 def room_libraries(build: Path) -> list[Path]:
-    """The libraries of the rooms of runtime/src, without ports and without the runtimes that leave parts out."""
+    """The libraries of the rooms of runtime/src, without ports and without the reduced runtimes."""
     folder = build / "runtime" / "CMakeFiles"
     return [file for file in sorted((build / "lib").glob("libtide_*.a")) if (folder / f"{file.stem[3:]}.dir").is_dir()]
 
 
 def measure_growth(build: Path) -> dict[str, Figures]:
-    """What one more of something takes."""
+    """The cost of one more object of each kind."""
     files = list(build.rglob("growth.c.obj"))
     return {name: {"ram": size} for name, size in (growth_of(files[0]) if files else {}).items()}
 
 
 def measure_features(images: dict[str, Figures]) -> dict[str, Figures]:
-    """What one feature adds to a board that publishes: images that differ by it alone."""
+    """The cost of one feature for a board that publishes: images that differ only in it."""
     without = images.get(FEATURE + "none")
     return {
         name.removeprefix(FEATURE).replace("_", " "): {key: size[key] - without[key] for key in FEATURE_KEYS}
@@ -132,7 +132,7 @@ def print_table(
 
 
 def grown(core: str, sizes: Sizes, recorded: Sizes, limit_percent: float) -> list[str]:
-    """Images and structures that grew beyond the limit, in words."""
+    """Sentences on the images and structures that grew beyond the limit."""
     found = []
     for kind in ("images", "one more"):
         for part, figures in sizes.get(kind, {}).items():

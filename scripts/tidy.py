@@ -22,7 +22,7 @@ NOISE = re.compile(r"warnings? generated|^Suppressed|^Use -header-filter")
 
 
 def included(build: Path) -> dict[Path, set[Path]]:
-    """The files of this project that each source of the build includes, itself too."""
+    """The files of this project that each source of the build includes, and the source itself."""
     listing = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
     found: dict[Path, set[Path]] = {}
     for block in listing.split("\n\n"):
@@ -39,7 +39,7 @@ def settings(unit: Path) -> Iterator[Path]:
 
 
 def digest(unit: Path, includes: set[Path], options: list[str]) -> str:
-    """What the verdict on the unit depends on."""
+    """A hash of everything that the verdict on the unit depends on."""
     content = hashlib.sha256("\n".join(options).encode())
     for path in sorted({unit, *includes, *settings(unit)}):
         if path.is_file():
@@ -48,7 +48,7 @@ def digest(unit: Path, includes: set[Path], options: list[str]) -> str:
 
 
 def passes(build: Path, unit: Path, includes: set[Path], options: list[str]) -> bool:
-    """Whether the unit has passed before, or passes now; says why not."""
+    """True if the unit has passed before, or passes now. Prints why it did not."""
     mark = build / "tidy" / str(unit.relative_to(ROOT)).replace("/", "+")
     key = digest(unit, includes, options)
     if includes and mark.exists() and mark.read_text() == key:
@@ -63,7 +63,7 @@ def passes(build: Path, unit: Path, includes: set[Path], options: list[str]) -> 
 
 
 def main(words: list[str]) -> int:
-    """Number of files that did not pass, at most 1."""
+    """Returns 0 if all files passed, else 1."""
     options = [word.removeprefix("--option=") for word in words if word.startswith("--option=")]
     named = [word.removeprefix("--build=") for word in words if word.startswith("--build=")]
     build = ROOT / (named[-1] if named else "build/release")

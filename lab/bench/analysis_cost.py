@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processor time of the analysis: judging chain sets of the published size by the four safe analyses, compared with the
-goal, and its growth with chains, callbacks and lanes; the stages of `tide check` for large systems; a query; tries of
-`tide optimise`. Usage: analysis_cost.py [FOLDER]"""
+goal, and its growth with chains, callbacks and lanes; the stages of `tide check` for large systems; a query; attempts
+of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What arrives, and how old it is: two boards on one agent, and beside them two plain ROS 2 nodes in the same run.
+"""How many samples arrive, and how old they are: two boards on one agent, and two plain ROS 2 nodes in the same run.
 
 `losses` counts the samples that arrive, by QoS, depth and burst, over UDP that loses datagrams and over a serial line
-that loses frames. `ages` is the age of what a slow callback is given, by depth, rate and callback time.
+that loses frames. `ages` is the age of the samples that a slow callback gets, by depth, rate and callback time.
 
     .venv/bin/python lab/bench/delivery.py losses --out lab/results/losses.json
     .venv/bin/python lab/bench/delivery.py ages --out lab/results/ages.json
@@ -39,7 +39,7 @@ Words = dict[str, int]
 
 
 class Program:
-    """A process that says when it is ready and ends with a line of JSON."""
+    """A process that reports when it is ready and ends with a line of JSON."""
 
     def __init__(self, command: list[str]) -> None:
         environment = {**os.environ, "ROS_DOMAIN_ID": DOMAIN}
@@ -129,7 +129,7 @@ class Bench:
         subprocess.run([*command, "-o", str(self.board)], check=True)
 
     def boards(self, stack: contextlib.ExitStack, link: str, loss: float) -> list[list[str]]:
-        """Starts an agent, and what loses between it and the two boards; their addresses."""
+        """Starts an agent, and the lossy link between it and the two boards; returns their addresses."""
         agent = str(self.build / "bin/tide-agent")
         words = [agent, "--domain", DOMAIN]
         ends: list[list[str]] = [[], []]
@@ -170,7 +170,7 @@ class Bench:
             return pass_samples(publisher, [subscriber], 3)[0]
 
     def ages(self, publishes: Words, callback_ms: int, effort: bool) -> list[dict[str, Any]]:
-        """Of a board and of a ROS 2 node that hear the same publisher, a ROS 2 node."""
+        """What a board and a ROS 2 node receive from the same publisher, a ROS 2 node."""
         with contextlib.ExitStack() as stack:
             node = [PYTHON, __file__, "node"]
             board = [str(self.board), *self.boards(stack, "udp", 0)[1]]

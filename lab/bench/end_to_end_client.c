@@ -8,15 +8,15 @@
  * sends one. The program creates its entities and prints {"ready": true}, optionally with the "version" of its library.
  * Then it answers each line of its standard input with one line, and ends at the end of input:
  *
- *   SECONDS RATE   it publishes std_msgs/String on /throughput, RATE messages a second in steps of a millisecond; 0: as
- *                  fast as it can. {"published": N, "sending_ns": NS}, the time until everything has been sent, or
- * acknowledged (reliable)
- *   COUNT          it calls the service /throughput (std_srvs/SetBool), one call after the other.
- *                  {"p50_ns": NS, "p99_ns": NS, "max_ns": NS}
+ *   SECONDS RATE   It publishes std_msgs/String on /throughput, RATE messages a second in steps of a millisecond,
+ *                  or as fast as it can if RATE is 0. The answer is {"published": N, "sending_ns": NS}, with the
+ *                  time until everything has been sent (best effort) or acknowledged (reliable).
+ *   COUNT          It calls the service /throughput (std_srvs/SetBool), one call after the other. The answer is
+ *                  {"p50_ns": NS, "p99_ns": NS, "max_ns": NS}.
  *
- * BYTES is the size of the serialised message; its text begins with its number, from 0, in 8 hexadecimal digits.
- * MESSAGES is the number that the program packs into a datagram. Here the library does that for waiting reliable
- * messages (tide_rclc_support_set_packing): 1 turns it off, so that each is a separate datagram. */
+ * BYTES is the size of the serialised message; its text begins with the message's number, from 0, in 8 hexadecimal
+ * digits. MESSAGES is the number that the program packs into a datagram. Here the library does that for waiting
+ * reliable messages (tide_rclc_support_set_packing): 1 turns it off, so that each is a separate datagram. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -80,7 +80,7 @@ static void fail(const char *what) {
 #define CHECK(call) \
   if ((call) != RCL_RET_OK) fail(#call)
 
-/* The next line of one or two numbers; false at the end. */
+/* Reads the next line of one or two numbers; false at the end. */
 static bool next_order(double *first, double *second) {
   char line[64], *rest = line;
   (void)fflush(stdout);

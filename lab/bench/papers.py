@@ -2,8 +2,8 @@
 """docs/papers.md: claims and mechanisms of the papers and their status here, from lab/papers.toml.
 
 .venv/bin/python lab/bench/papers.py            write docs/papers.md
-.venv/bin/python lab/bench/papers.py --run      run every command, and say which lines it supports
-.venv/bin/python lab/bench/papers.py --check    fail unless the page is as the file says and names what exists
+.venv/bin/python lab/bench/papers.py --run      run every command, and print which lines it supports
+.venv/bin/python lab/bench/papers.py --check    fail unless the page agrees with the file and every name in it exists
 """
 
 from __future__ import annotations

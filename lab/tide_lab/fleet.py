@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A large description: boards with one line each, and chains of every form between them and the host. All boards have
-the same priorities, as no user numbers a thousand chains."""
+the same priorities, because nobody numbers a thousand chains by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _chain(boards: int, board: int, number: int) -> Iterator[str]:
     ways = ((here, host, here), (here, "record"), (host, here), (here, host), (here,), (here, host, there), (host,))
     way = ways[number % len(ways)]
     name, period_ms = f"b{board}_c{number}", PERIODS_MS[number % len(PERIODS_MS)]
-    # Chains that share an executor of the host have different priorities, as have those of a board.
+    # Chains that share an executor of the host have different priorities, as do those of a board.
     priority = 1000 * (number + 1) + (board if "record" in way else board % BOARDS_A_HOST if host in way else 0)
     yield "[[chains]]"
     yield f'name = "{name}"'

@@ -15,7 +15,7 @@ OWN = ROOT / "build/lab/bin"
 
 
 def find_binary(name: str) -> Path:
-    """MissingBinaryError: it is in neither build."""
+    """Raises MissingBinaryError if neither build has it."""
     if "TIDE_BUILD_DIR" not in os.environ and (OWN / name).is_file():
         return OWN / name
     try:

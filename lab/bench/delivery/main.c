@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One end of a topic "samples", whose messages say when they were published (lab/bench/delivery.py):
+/* One end of a topic "samples", whose messages contain their time of publication (lab/bench/delivery.py):
  *
  *   delivery (--udp PORT | --serial DEVICE) --depth N [--effort] --count N --burst N --period-us N   publishes bursts
  *   delivery (--udp PORT | --serial DEVICE) --depth N [--effort] --callback-ms N                     receives

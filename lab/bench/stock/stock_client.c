@@ -52,7 +52,7 @@ static void fail(const char *what) {
   exit(EXIT_FAILURE);
 }
 
-/* The next line of one or two numbers; false at the end. */
+/* Reads the next line of one or two numbers; false at the end. */
 static bool next_order(double *first, double *second) {
   char line[64], *rest = line;
   (void)fflush(stdout);

@@ -84,13 +84,13 @@ def hunt(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Play random systems out and hold every response against its bound.
+    """Play random systems and compare every response with its bound.
 
-    The bounds are those of single analyses (`theorem2-safe`, `link-tide`) and, for the families `check-...`, what tide
-    check prints for whole descriptions; these are played on the shipped executor, daemon and agent core with real
-    timers. Ends with 0 if nothing exceeded a bound, 1 if something did (then the system and the command that replays it
-    are printed, and a description is written to --keep), 2 if there is no such bound. The same seeds are the same hunt.
-    Ctrl-C ends it with what was seen until then, and 130.
+    The bounds are those of single analyses (`theorem2-safe`, `link-tide`) and, for the families `check-...`, those that
+    tide check prints for whole descriptions; these are played on the shipped executor, daemon and agent core with real
+    timers. Exit status: 0 if nothing exceeded a bound; 1 if something did (then the system and the command that replays
+    it are printed, and a description is written to --keep); 2 if there is no such bound. The same seeds give the same
+    hunt. Ctrl-C ends it with the results so far, and status 130.
 
     Examples:
 
@@ -263,7 +263,7 @@ def _report(wanted: _Hunt) -> None:
 
 
 def _report_unplayed(wanted: _Hunt, console: Console) -> None:
-    """Reports the systems that were drawn and not compared with a bound."""
+    """Reports the systems that were drawn but not compared with a bound."""
     for (name, _), one in wanted.found.items():
         if not is_whole(name):
             continue

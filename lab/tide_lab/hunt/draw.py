@@ -319,7 +319,7 @@ class _Draw:
                 callback["priority"] = rising + place if ordered else self.random.randint(1, most)
 
     def parts(self, whole: float, count: int) -> list[float]:
-        """Drawn uniformly from all divisions (UUniFast)."""
+        """Parts of a whole, drawn uniformly from all divisions (UUniFast)."""
         parts, rest = [], whole
         for left in range(count - 1, 0, -1):
             further = rest * self.random.random() ** (1 / left)
@@ -570,7 +570,7 @@ def _value(value: Any) -> str:
 # Chains of one timer in a drawn description with boards: they branch on the host and join there or on a board.
 
 
-_CHAINS = 2  # most chains kept of those drawn before
+_CHAINS = 2  # number of earlier drawn chains that are kept, at most
 
 
 def add_tree(document: Document, source: random.Random, reliable: float, few: bool) -> None:

@@ -32,17 +32,19 @@ class Family:
     boards: tuple[int, ...] = (1,)
     paths: float = 0.0  # of systems, those with paths over several chains
     joins: float = 0.0  # of chains that branch, those that wait for further ones
-    idle: float = 0.0  # of chains that touch a board or stand beside one, those with a callback that takes no time
+    idle: float = 0.0  # of chains that touch a board or run in a system with one, those with a callback that takes no
+    # time
     locks: float = 0.0  # of systems, those with locks between callbacks
-    services: float = 0.0  # of chains that touch a board, those that are a service: asked by it or by a node
-    shared: float = 0.0  # of systems, those in which several chains ask one service
-    shared_on: str = "host"  # or mcu: where that service is
+    services: float = 0.0  # of chains that touch a board, those that are a service called by it or by a node
+    shared: float = 0.0  # of systems, those in which several chains call one service
+    shared_on: str = "host"  # or mcu: place of that service
     trees: float = 0.0  # of systems with a board, those in which several chains begin with one timer, and join
-    actions: float = 0.0  # of services of a board that a node asks, those after which it asks for a result
-    wide: bool = False  # sizes and times up to what the product takes: messages, MTU, baud rates, delays, fast timers
+    actions: float = 0.0  # of services of a board that a node calls, those after which it asks for a result
+    wide: bool = False  # sizes and times up to the product's limits: messages, MTU, baud rates, delays, fast timers
     events: float = 0.0  # of chains that begin on a board, those that begin with an event; half of them in bursts
-    fast: bool = False  # periods that are shorter than the way: several instances under way
-    levels: bool = False  # boards with the same priorities, or with some that are no levels, and now and then a crowd
+    fast: bool = False  # periods that are shorter than the chain: several instances under way
+    levels: bool = False  # boards with the same priorities, or with some that are no levels, and occasionally many
+    # chains
 
 
 # Where the chains of a family run: one board or several, each with hosts, and the settings of a lossy line.

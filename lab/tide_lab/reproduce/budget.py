@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiments of the budget-based executor: Staschulat, Lange, Dasari, "Budget-based real-time Executor for
-Micro-ROS" (2021), section IV, on the shipped path in virtual time: a node publishes a ping every 10 ms for each lane of
-a board, which works 10 ms for it; replenishment period (100 ms) and maximum replenishments (100) as there. The figures
-show no numbers, so the counts here are compared with the statements of the text."""
+Micro-ROS" (2021), section IV, on the shipped path in virtual time. A node publishes a ping every 10 ms for each lane of
+a board, which computes 10 ms for it. Replenishment period (100 ms) and maximum replenishments (100) are those of the
+paper. The figures show no numbers, so the counts here are compared with the statements of the text."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _SETTLE_S = 60  # for pings that wait in queues at the end
 
 
 class BudgetError(Exception):
-    """A run broke a rule; the text is its message."""
+    """A run violated a rule; the text is its message."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """budget_percent: of its period; 0: none, so that only priorities count. sleep_percent: of the work for a ping,
-    which then takes no processor time."""
+    """budget_percent: share of its period. 0: none, so that only priorities count. sleep_percent: share of the work for
+    a ping during which the lane sleeps and takes no processor time."""
 
     name: str
     budget_percent: int = 0
@@ -203,7 +203,7 @@ class BudgetResult:
 
 
 def points(case: BudgetCase) -> list[tuple[str, int]]:
-    """The runs: each system at each value, a constant one once."""
+    """The runs: each system at each value; a constant system runs once."""
     return [
         (system, value)
         for system in case.systems
@@ -228,7 +228,7 @@ def plan_of(lanes: tuple[Lane, ...], pings: int) -> str:
 
 
 def run_point(server: Server, case: BudgetCase, system: str, value: int, pings: int) -> Iterator[Row]:
-    """The pings that each lane has served by the end of the last period."""
+    """The pings that each lane has answered by the end of the last period."""
     lanes = case.systems[system](value)
     played = server.play(plan_of(lanes, pings))
     if played.violations:

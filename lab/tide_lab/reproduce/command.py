@@ -91,7 +91,7 @@ def reproduce(
         bool, typer.Option("--restart", help="Begin anew what --out has of an interrupted run (of threads).")
     ] = False,
 ) -> None:
-    """Repeat a published experiment on the shipped code and print its figures beside ours.
+    """Repeat a published experiment on the shipped code and compare its figures with ours.
 
     Runs the baseline (batch), tide, tide with preemptive lanes (sim), and the most urgent chain alone (the physical
     limit). Writes results.json and latency.png.

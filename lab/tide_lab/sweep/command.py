@@ -71,9 +71,9 @@ def sweep(
 ) -> None:
     """Judge random chain sets of multi-threaded executors by all four analyses, safe and as published.
 
-    Chains by UUniFast or Dirichlet-rescale, callbacks of a chain by UUniFast, deadlines equal to periods (doubled for
-    the analyses of arbitrary deadlines). Writes sweep.parquet, results.json and sweep.png. An interrupted sweep goes on
-    where it was when the same command is given again.
+    Chains are drawn by UUniFast or Dirichlet-rescale, and the callbacks of a chain by UUniFast. Deadlines equal the
+    periods (and are twice as long for the analyses of arbitrary deadlines). Writes sweep.parquet, results.json and
+    sweep.png. The same command continues an interrupted sweep.
 
     Examples:
 

@@ -34,8 +34,8 @@ ANALYSES = {
 
 @dataclass(frozen=True)
 class Study:
-    """A figure of the paper. How its sets were drawn is not known in detail; these are our settings, which every result
-    contains."""
+    """A figure of the paper. The paper does not describe in detail how it drew its sets; these are our settings, which
+    every result contains."""
 
     case: str
     title: str
@@ -132,7 +132,7 @@ def blocks(study: Study) -> Iterator[Block]:
 
 
 def run_block(study: Study, block: Block) -> dict[str, int]:
-    """How many sets each analysis finds schedulable. AnalysisError: the recipe is refused."""
+    """How many sets each analysis finds schedulable. Raises AnalysisError if the recipe is invalid."""
     first = study.seed * _SEED_STRIDE + block.first
     return judge_random_sets(study.recipe(study.values[block.point]), first=first, count=block.count)
 
@@ -161,7 +161,7 @@ class Tally:
 
 
 def interval(met: int, sets: int) -> tuple[float, float]:
-    """Confidence interval of the share at 95 % (Wilson 1927): always within 0..1, and not empty at 0 and 1."""
+    """Confidence interval of the share at 95 % (Wilson 1927). It is always within 0..1, and not empty at 0 and 1."""
     share = met / sets
     centre = (share + _Z**2 / (2 * sets)) / (1 + _Z**2 / sets)
     half = _Z / (1 + _Z**2 / sets) * sqrt(share * (1 - share) / sets + _Z**2 / (4 * sets**2))

@@ -98,12 +98,12 @@ def timers(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/timers.")] = None,
 ) -> None:
-    """Measure how late timers are, beside cyclictest and timers of ROS.
+    """Measure how late timers are, in comparison with cyclictest and timers of ROS.
 
-    The timer is one of the shipped executor. Latency: actual minus expected expiry, by the clock at the start of the
-    callback; and as it is reported to the callback. tide and cyclictest run at the same time on two processors, in
-    blocks of twenty seconds, and change places after each. Writes results.json, a log of every measurement,
-    histogram.png and percentiles.png. Ctrl-C ends it early and keeps what was measured.
+    The timer is one of the shipped executor. Its latency is the actual minus the expected expiry, by the clock at the
+    start of the callback and by the report to the callback. tide and cyclictest run at the same time on two processors,
+    in blocks of twenty seconds, and change places after each. Writes results.json, a log of every measurement,
+    histogram.png and percentiles.png. Ctrl-C ends it early and keeps the measurements so far.
 
     Examples:
 
@@ -125,7 +125,7 @@ def timers(
         with terminable(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
             if outcome.interrupted and not len(outcome.tide.measured_ns):
-                raise KeyboardInterrupt  # without measurements older results are kept
+                raise KeyboardInterrupt  # without measurements, older results are kept
             complete = _report(settings, outcome, place)
         console = Console(emoji=False)
         names = ", ".join(sorted(entry.name for entry in folder.iterdir()))
@@ -193,7 +193,7 @@ def _measure(settings: Settings) -> Outcome:
 
 
 def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
-    """True: every program completed all its repetitions. Loaded here, because drawing takes long to load."""
+    """True if every program completed all its repetitions. The imports are here because those for drawing take long."""
     from tide.run.machine import describe
     from tide_lab.timers.plots import histogram_plot, percentiles_plot, title
     from tide_lab.timers.results import Result, load_lines, summary_table, verdict_line, write_files

@@ -175,7 +175,8 @@ class Piece:
 
 
 class Kept:
-    """A file for each block, and the settings that all of them share. PlanError: the folder's settings differ."""
+    """A file for each block, and the settings that all of them share. Raises PlanError if the folder has different
+    settings."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._folder = folder
@@ -201,7 +202,7 @@ class Kept:
         return self._folder / f"block-{number:05d}.npz"
 
     def load(self, number: int) -> Piece | None:
-        """Null: this block was not finished."""
+        """Null if this block was not finished."""
         if not self._path(number).exists():
             return None
         with np.load(self._path(number), allow_pickle=False) as archive:

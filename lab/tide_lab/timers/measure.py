@@ -110,7 +110,8 @@ def measure(settings: Settings, report: Progress, kept: Kept | None = None) -> O
 
 @contextlib.contextmanager
 def _held_cpu_latency() -> Iterator[None]:
-    """Requests it for all programs and the time between them; tide-timers and cyclictest also request it themselves."""
+    """Requests the lowest CPU latency for all programs and the time between them; tide-timers and cyclictest also
+    request it themselves."""
     try:
         descriptor = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
     except OSError:
@@ -269,7 +270,7 @@ class Run:
                 raise RunError(done.stderr.strip())
 
     def _wait(self, block: Block, started: dict[str, Child]) -> None:
-        """Waits until all have ended; RunError if one fails or takes far too long."""
+        """Waits until all have ended. Raises RunError if one fails or takes far too long."""
         expected_s = block.repetitions * self.settings.timeout_us / 1e6
         deadline = time.monotonic() + 20 * expected_s + _START_LIMIT_S
         begin = time.monotonic()

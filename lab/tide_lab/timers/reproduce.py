@@ -39,7 +39,7 @@ from tide_lab.timers.plan import (
 )
 from tide_lab.timers.published import KERNELS, LOADS, METRICS, POLICIES, SOURCE, TIMEOUTS_US, figures
 
-TITLE = "latency of timers: policies, load, 1 and 10 ms; beside cyclictest and timers of ROS (natively, minutes)"
+TITLE = "latency of timers: policies, load, 1 and 10 ms; with cyclictest and timers of ROS (natively, minutes)"
 CAMPAIGN = "campaign"  # folder of finished blocks, until all are finished
 CELLS = "cells"
 _SHORT = {PLAIN: "no lead"}  # names in the table
@@ -156,7 +156,7 @@ def name_of(settings: Settings) -> str:
 
 def run_all(samples: int, folder: Path, report: Callable[[str, int, int], None]) -> Reproduction:
     """Cells that were not reached before an interruption or a failure are omitted. Blocks in `folder` are not measured
-    again. PlanError: a policy is refused, or the folder belongs to another campaign."""
+    again. Raises PlanError if a policy is refused, or the folder belongs to another campaign."""
     wanted = cells(samples)
     for settings in wanted:
         require_permission(settings)
