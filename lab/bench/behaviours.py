@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Behaviours of a micro-ROS client that a program can observe (tests/conformance), for tide and another client.
 
-`run` builds the programs with the client whose flags are given, or with tide, and writes the results to a JSON
-file. `table` compares two such files with the reasons in lab/results/behaviours/reasons.json: same, better or different.
-The gate runs the list with tide in virtual time and compares with lab/results/behaviours/tide.json.
+`run` builds the programs with the client whose flags are given, or with tide, and writes the results to a
+JSON file. `table` compares two such files with the reasons in lab/results/behaviours/reasons.json: same, better or
+different. The gate runs the list with tide in virtual time and compares with lab/results/behaviours/tide.json.
 
     .venv/bin/python lab/bench/behaviours.py run --out tide.json
     .venv/bin/python lab/bench/behaviours.py run --out stock.json --name "micro-ROS, Jazzy" --flags "-I... libx.a"

@@ -80,7 +80,7 @@ def test_a_hunt_loses_a_worker(cluster: LocalCluster) -> None:
 
 
 def test_a_description_of_this_machine_is_hunted_by_workers(cluster: LocalCluster, tmp_path: Path) -> None:
-    """The file is not on theirs."""
+    """the workers do not have the file"""
     source = Path(__file__).parents[2] / "examples/three_chains/system.toml"
     file = tmp_path / "mine.toml"
     file.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")

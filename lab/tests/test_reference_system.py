@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/reference_system.py: what it reads from the reference system's output and makes of it. The system itself is
-not here: a program that prints lines of its form takes its place."""
+"""lab/bench/reference_system.py: the figures that it reads from the reference system's output. The system itself is not
+here; a program that prints lines of its form takes its place."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_every_executor_runs_in_turns_and_one_that_is_not_there_is_left_out(tmp_
 
 
 def test_an_executor_without_samples_has_no_figures_and_the_others_go_on(tmp_path: Path) -> None:
-    """Its nodes starve; or its samples get through in one round of two; or the program ends badly."""
+    """The nodes starve, the samples arrive in only one round of two, or the program ends badly."""
     body = (
         "import os\nopen(sys.argv[0] + '.log', 'a').write(executor + '\\n')\nprint('work of a node: 2 ms')\n"
         "first = open(sys.argv[0] + '.log').read().count(executor) == 1\n"

@@ -132,7 +132,7 @@ def test_published_figures_stand_beside_ours(results: Results) -> None:
 
 
 def test_one_column_predicts_the_others(results: Results) -> None:
-    """Three numbers of the column of 100 % are used; a plan in examples/published/pods has what they give."""
+    """Three numbers of the column of 100 % are used; a plan in examples/published/pods has the calibrated values."""
     data = results["pods-reliable"]
     found = Calibration(**data["calibration"])
     assert found.column == 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide lab reproduce budget-*: the published orderings in virtual time, the files, what it refuses."""
+"""tide lab reproduce budget-*: the published orderings in virtual time, the files, and the refused arguments."""
 
 from __future__ import annotations
 

@@ -296,7 +296,7 @@ def children(parent: int) -> list[int]:
 
 
 def lane_runs(parent: int) -> bool:
-    """Whether a child of the process has its lane."""
+    """True if a child of the process has its lane."""
     return any(
         (task / "comm").read_text().strip() == "tide lane"
         for child in children(parent)
@@ -511,7 +511,7 @@ def test_histograms_of_blocks_add_up() -> None:
         context = f"seed {SEED}, trial {trial}"
         assert latencies.total == len(values), context
         assert latencies.beyond == sum(value >= 100 for value in values), context
-        mean_ns = 1000 * sum(values) / len(values) + 500  # what cyclictest drops of each, on average
+        mean_ns = 1000 * sum(values) / len(values) + 500  # cyclictest truncates this much on average
         assert latencies.mean_ns == pytest.approx(mean_ns), context
         for percent in PERCENTS:
             expected = 1000 * brute_percentile(values, percent)

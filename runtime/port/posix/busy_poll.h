@@ -3,10 +3,10 @@
  * sleeping thread on an idle processor is woken late (on a virtual one by 25 us or more). Client and agent use it on
  * UDP. Like the halt polling of hypervisors it learns from each wait how long to poll in the next:
  *
- *   ended while polling           the time stays as it is
- *   ended later, within the limit the time is doubled: longer polling would have helped
- *   lasted longer than the limit  the time is 0 from now on, unless polling has succeeded several times since the last
- * such wait
+ *   ended while polling             the time stays as it is
+ *   ended later, within the limit   the time is doubled: longer polling would have helped
+ *   lasted longer than the limit    the time is 0 from now on, unless polling has succeeded several times since the
+ *                                   last such wait
  *
  * So a thread whose events are a millisecond or more apart sleeps at once. A wait never polls longer than the limit,
  * and not at all if its thread may use only one processor. On a busy machine the other side may need the very processor

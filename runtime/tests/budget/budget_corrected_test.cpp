@@ -9,7 +9,7 @@ namespace budget_corrected_test {
 
 using namespace budget_world;
 
-// One unit of processor time is one entry: slow, but simple.
+// Each unit of processor time has one entry: slow, but simple.
 class Units {
  public:
   explicit Units(const Case &drawn) : drawn_(drawn), times_(static_cast<size_t>(drawn.budget), 0) {}
@@ -66,7 +66,7 @@ TEST(BudgetCorrected, AgreesWithUnitsAtEveryInstant) {
   }
 }
 
-// Late accounting: the units used then are those at the front, usable or not.
+// With late accounting, the units used are those at the front, whether or not they were usable.
 TEST(BudgetCorrected, BorrowsWhatALateLookLetThrough) {
   for (uint64_t seed = 1; seed <= 1500; seed++) {
     const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);

@@ -116,7 +116,7 @@ class World {
     idle_before_.push_back(false);
     return used;
   }
-  // Just before this instant it was blocked or had no budget.
+  // True if it was blocked or had no budget just before this instant.
   const std::vector<bool> &idle_before() const { return idle_before_; }
 
  private:

@@ -75,7 +75,7 @@ struct Readers : peer::Receiver {
     ASSERT_TRUE(!settled || free >= owed);
     check_reassemblies();
   }
-  // With one for each reader, a reader without a used one finds one, regardless of the others.
+  // If there is one for each reader, a reader that uses none finds one, regardless of the others.
   void check_reassemblies() const {
     size_t free = 0, without = 0;
     std::map<const tide_account_t *, size_t> used;

@@ -124,7 +124,7 @@ const Flood kFloods[] = {
      }},
 };
 
-// If the slots double, so does the cost, within a tenth and a constant; a quadratic one would be four times as much.
+// If the slots double, so does the cost, within a tenth and a constant; a quadratic cost would be four times as high.
 void expect_linear(const char *name, const std::function<uint64_t(size_t)> &cost) {
   uint64_t before = cost(8), first = before;
   for (size_t slots = 16; slots <= 256; slots *= 2) {
@@ -152,8 +152,8 @@ TEST(ReceiverCost, EachStepOfProcessIsLinearInTheSlots) {
   });
 }
 
-// What is before an urgent frame in its stream becomes as urgent: each of these moves in the heap, which takes
-// logarithmically many steps more.
+// Frames before an urgent frame in its stream become as urgent. Each of them moves in the heap, which adds a
+// logarithmic number of steps.
 TEST(ReceiverCost, PassingOnAnUrgencyIsLinearInTheSlotsButForTheHeap) {
   expect_linear("each frame more urgent than the one before", [](size_t slots) {
     Receiver receiver(slots, 0);
@@ -183,7 +183,7 @@ int submit(peer::Transmitter &t, uint8_t stream, uint16_t writer = 0x15) {
                   writer);
 }
 
-// Where the nodes double, a few steps more.
+// If the nodes double, a few steps are added.
 void expect_logarithmic(const char *name, const std::function<uint64_t(size_t)> &cost) {
   uint64_t before = cost(8);
   EXPECT_GT(before, 0u) << name << ": nothing is counted";
@@ -241,7 +241,7 @@ TEST(TransmitterCost, AcquireIsConstantAndLinearWhereItReplaces) {
     tide_node_t *node = nullptr;
     const uint64_t cost = cost_of([&] { tide_transmitter_acquire_for(&t.core, 12, kPriority, 0x25, &node); });
     ASSERT_NE(node, nullptr);
-    EXPECT_LE(cost, first == 0 ? cost : first + 64) << nodes << " nodes";  // 64: the counts of levels and writers
+    EXPECT_LE(cost, first == 0 ? cost : first + 64) << nodes << " nodes";  // 64 for the counts of levels and writers
     first = first == 0 ? cost : first;
   }
   const auto full = [](size_t nodes, const std::function<int(peer::Transmitter &, tide_node_t **)> &acquire) {

@@ -209,7 +209,7 @@ TEST(daemon_receiver, answers_that_waited_for_their_turn_follow_at_once) {
   EXPECT_EQ(r.arrive(message(reliable0, 0, {status(0)})), 0);
   EXPECT_EQ(r.answers, (Marks{0, 1, 2, 3}));
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 3, 0b01}));
-  // One that waits for data of its stream, and one for which the sender gave up.
+  // One waits for data of its stream, the other one was given up by its sender.
   EXPECT_EQ(r.arrive(message(reliable0, 3, {data(9)})), 1);
   EXPECT_EQ(r.answers.size(), 4u);
   EXPECT_EQ(r.process_all(), 1);

@@ -100,7 +100,7 @@ struct Side {
   // As a sender.
   std::map<uint8_t, uint32_t> submitted;                 // by stream
   std::map<std::pair<uint8_t, uint32_t>, int> outcomes;  // of reliable messages, by stream and index
-  std::map<std::pair<uint8_t, uint16_t>, bool> flagged;  // was on the wire; asked for again?
+  std::map<std::pair<uint8_t, uint16_t>, bool> flagged;  // was on the wire; requested again?
   // As a receiver.
   std::map<uint8_t, uint32_t> expected;                   // reliable: next index, by stream
   std::map<std::pair<uint8_t, uint8_t>, int64_t> newest;  // best effort: last index, by stream and position
@@ -460,7 +460,7 @@ void World::reset() {
       side->restarted[static_cast<uint8_t>(TIDE_STREAM_RELIABLE(level))] = true;
   }
   for (auto &side : sides) {
-    // the frame that is on the wire still counts as sent once, though it belongs to nobody
+    // the frame that is on the wire still counts as sent once, though it belongs to no session
     pump(*side);
   }
 }
@@ -515,7 +515,7 @@ TEST(daemon_simulation, safety_and_liveness) {
   }
 }
 
-// The harness is known to catch: a daemon that never acknowledges must not pass.
+// Checks the harness itself: it must detect a daemon that never acknowledges.
 TEST(daemon_simulation, notices_a_daemon_without_acknowledgments) {
   Options options = draw(1);
   options.drop_acknacks = true;

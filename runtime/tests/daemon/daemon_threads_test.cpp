@@ -22,8 +22,8 @@ tide::test::Threads world;  // of all daemons
 
 constexpr int levels = 3, messages_each = 400, submitters = 3, lanes = 2;
 
-// Two daemons and the line between them. One thread a side is the link's context: it takes what came in, puts what was
-// started on the line, reports its end and polls.
+// Two daemons and the line between them. One thread on each side is the link's context: it takes received frames, puts
+// started frames on the line, reports their end and polls.
 struct Side {
   Side(bool use_frames, uint32_t seed) : framed(use_frames), random(seed) {
     tide_daemon_config_t config{};
@@ -140,7 +140,7 @@ struct Side {
       if (!heard.empty()) hear(heard);
       if (did_send) {
         if (++handled % 400 == 0) {
-          cut();  // what was on the wire is lost with the line, and not reported
+          cut();  // frames on the wire are lost with the line, and not reported
         } else {
           if (random() % 20 != 0) other->receive(on_line(sent));
           tide_daemon_on_transmit_complete(&daemon);
@@ -196,7 +196,7 @@ struct Side {
     }
   }
 
-  // All is acknowledged, and nothing is on its way to the line.
+  // True if everything is acknowledged, and nothing is on its way to the line.
   bool is_at_rest() {
     const std::lock_guard lock(world.critical);
     return tide_daemon_is_idle(&daemon, 0) && !daemon.transmitter.busy;
@@ -259,7 +259,7 @@ TEST_P(daemon_threads, nothing_reliable_is_lost_between_threads) {
 INSTANTIATE_TEST_SUITE_P(links, daemon_threads, testing::Values(false, true),
                          [](const auto &each) { return each.param ? "bytes" : "messages"; });
 
-// A link may be done with a message, or find out that it is down, within start.
+// Within start, a link may complete a message or find that it is down.
 struct Eager {
   peer::Bytes sent;
   tide_daemon_t *daemon = nullptr;

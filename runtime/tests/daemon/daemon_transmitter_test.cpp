@@ -132,7 +132,7 @@ TEST(daemon_transmitter, resends_what_is_flagged_and_nothing_else) {
   EXPECT_EQ(look(t.send(millisecond)).sequence, 2);
   EXPECT_EQ(look(t.send(millisecond)).sequence, 4);
   EXPECT_TRUE(t.send(millisecond).empty());
-  // asked again at once: they are under way, and it is counted
+  // requested again at once: they are under way, and this is counted
   t.acknack(reliable0, 1, 0b1010, millisecond);
   EXPECT_TRUE(t.send(millisecond).empty());
   EXPECT_EQ(t.core.counters.nack_ignored, 2u);
@@ -168,7 +168,7 @@ TEST(daemon_transmitter, nonsense_is_ignored_and_counted) {
   t.acknack(effort0, 1, 0);
   EXPECT_EQ(t.core.counters.nack_ignored, 3u);
   t.acknack(reliable0, 0xFFFF, 0xFFFF);  // overtaken by later ones
-  t.acknack(reliable0, 0, 0xFFFE);       // flags for what was never sent
+  t.acknack(reliable0, 0, 0xFFFE);       // flags for messages that were never sent
   EXPECT_EQ(t.core.nodes_in_use, 2);
   EXPECT_EQ(look(t.send()).mark, 2);
   EXPECT_EQ(t.core.counters.retransmissions, 0u);
@@ -189,7 +189,7 @@ TEST(daemon_transmitter, acknowledgment_may_overtake_the_end_of_the_frame) {
   EXPECT_EQ(t.submit(reliable0, sample(2), 0), TIDE_OK);
 }
 
-// A frame that is acknowledged while it is on the wire once more must not take the heartbeat of the others with it.
+// If a frame is acknowledged during its second transmission, the heartbeat of the others must still be sent.
 TEST(daemon_transmitter, heartbeat_for_the_rest_when_a_resent_frame_is_acknowledged_on_the_wire) {
   for (const bool cut : {false, true}) {
     Transmitter t({{64, 4}});
@@ -324,7 +324,7 @@ TEST(daemon_transmitter, each_level_chooses_whether_it_holds) {
   ASSERT_EQ(t.submit(reliable1, sample(1), TIDE_PRIORITY(1, 0)), TIDE_OK);
   EXPECT_EQ(look(t.send()).mark, 1);
   ASSERT_EQ(t.submit(reliable0, sample(2), TIDE_PRIORITY(0, 0)), TIDE_OK);
-  EXPECT_EQ(look(t.send()).mark, 2);  // level 1 is not acknowledged, and does not mind
+  EXPECT_EQ(look(t.send()).mark, 2);  // level 1 is not acknowledged, which does not matter here
   for (const uint8_t holding : {reliable2, reliable100}) {
     ASSERT_EQ(t.submit(holding, sample(3), TIDE_PRIORITY(TIDE_STREAM_LEVEL(holding), 0)), TIDE_OK);
     ASSERT_EQ(t.submit(reliable1, sample(4), TIDE_PRIORITY(1, 0)), TIDE_OK);
@@ -365,7 +365,7 @@ TEST(daemon_transmitter, asks_as_soon_as_it_is_told_to) {
   EXPECT_EQ(look(t.send()).kind, TIDE_XRCE_HEARTBEAT);
 }
 
-// Streams in use cost time; places that are not do not, and all of them can be taken, again after each reset.
+// Only streams in use cost time. All places for streams can be used, and again after each reset.
 TEST(daemon_transmitter, gives_places_of_streams_back_at_a_reset) {
   constexpr size_t places = 100;
   Transmitter t({{64, places}}, {}, places);
@@ -380,7 +380,7 @@ TEST(daemon_transmitter, gives_places_of_streams_back_at_a_reset) {
               TIDE_ERROR_CAPACITY_STREAMS);
     for (size_t level = places; level-- > 0;) EXPECT_EQ(look(t.send()).mark, static_cast<uint8_t>(level));
     tide_transmitter_reset(&t.core, true);
-    EXPECT_EQ(t.core.stream_places, places);  // what is kept keeps its stream
+    EXPECT_EQ(t.core.stream_places, places);  // kept messages keep their stream
     tide_transmitter_reset(&t.core, false);
   }
 }

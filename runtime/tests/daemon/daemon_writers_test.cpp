@@ -140,7 +140,7 @@ TEST_P(DaemonWritersSeeds, finds_one_from_then_on) {
       ASSERT_TRUE(!kept[number] || has_one || status == TIDE_OK) << "seed " << GetParam() << ", step " << step;
       if (status != TIDE_ERROR_FULL || has_one) continue;
       starved[number] = true;
-      kept.assign(writers, false);  // one more to keep a node for
+      kept.assign(writers, false);  // one more writer to keep a node for
     } else if (kind < 10) {
       t.send(0);
     } else {

@@ -193,7 +193,7 @@ class RandomProgram {
     }
   }
 
-  // The first item leaves and comes back.
+  // The first item leaves and returns.
   void come_or_go() {
     const std::lock_guard lock(membership);
     tide_callback_t *callback = &items[0].timer.callback;

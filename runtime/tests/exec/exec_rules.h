@@ -11,7 +11,7 @@
 
 namespace exec_virtual {
 
-// A callback that writes its name and does something.
+// A callback that writes its name and performs an action.
 struct Probe {
   Probe(Bench &the_bench, std::string &the_log, char the_name, tide_priority_t priority,
         tide_callback_kind_t kind = TIDE_CALLBACK_GUARD, bool always = false)
@@ -37,7 +37,7 @@ struct Probe {
   std::function<void()> action;
 };
 
-// A timer that notes when it ran.
+// A timer that records when it ran.
 struct Clock {
   Clock(Bench &the_bench, int64_t period, tide_overrun_t overrun = TIDE_OVERRUN_SKIP, tide_priority_t priority = 0)
       : bench(the_bench) {

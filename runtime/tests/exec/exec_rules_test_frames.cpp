@@ -162,7 +162,8 @@ TEST_F(WithFrames, BatchTakesOneSampleAHandleARound) {
   EXPECT_EQ(log, "abcc");
 }
 
-// As measured on the stock stack: a sample that was stored during a blocking publish waits for new data or 1 s.
+// As measured on the stock stack: a sample that was stored during a blocking publish waits until new data comes or 1 s
+// has passed.
 TEST_F(WithFrames, BatchAsStockLeavesStoredSamplesUntilNewData) {
   start(TIDE_POLICY_BATCH, true);
   a->notify();

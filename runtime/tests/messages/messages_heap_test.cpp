@@ -288,7 +288,7 @@ TEST(MessageHeap, ElementsInPartOfAnAllocatedBlockGiveBackTheirText) {
   EXPECT_TRUE(tide_message_release(elements));
 }
 
-// Like programs of the stock client: memory that they release themselves is no longer recorded when its address is used
+// Programs of the stock client release some memory themselves. The record of it is dropped when its address is used
 // again.
 TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   for (int round = 0; round < 100; ++round) {
@@ -302,7 +302,7 @@ TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   }
 }
 
-// Memory released by the program itself may lie within a later block, or around it, and does not belong to it.
+// Memory that the program released may lie within a later block, or around it, and does not belong to it.
 TEST(MessageHeap, WhatAProgramReleasedIsForgottenWhenItsMemoryComesAgain) {
   alignas(16) static std::array<char, 4096> arena;
   static std::size_t next, released;

@@ -87,7 +87,7 @@ TEST_F(BudgetThreads, FallsAndRisesAndStaysWithinItsBudget) {
     const int64_t asked = read_clock(CLOCK_THREAD_CPUTIME_ID);
     ASSERT_EQ(tide_posix_budget_counters(&lane.budget, &counters), TIDE_OK);
     const auto counted = static_cast<int64_t>(counters.used_ns + counters.low_ns);
-    EXPECT_GE(counted, asked - attached);  // all of its processor time, once
+    EXPECT_GE(counted, asked - attached);  // all of the lane's processor time, counted once
     EXPECT_LE(counted, read_clock(CLOCK_THREAD_CPUTIME_ID) - before);
     const int64_t length = read_clock(CLOCK_MONOTONIC) - start;
     const int64_t periods = (length + period - 1) / period + 1;
@@ -175,7 +175,7 @@ TEST_F(BudgetThreads, RandomPrograms) {
   };
   std::vector<std::thread> threads;
   for (int index = 0; index < kLanes; index++) threads.emplace_back(program, index);
-  // Wakes meant for others, while all of them are attached or not.
+  // Wake-ups meant for others, while all of them are attached or not.
   std::mt19937_64 random(99);
   while (attached < kLanes) std::this_thread::yield();
   for (int wake = 0; wake < 200; wake++) {
@@ -241,7 +241,7 @@ TEST_F(BudgetThreads, RefusesWhatIsNoBudget) {
   EXPECT_EQ(tide_posix_budget_attach(&budgets_, &lane.budget, pthread_self(), &config), TIDE_ERROR_EXISTS);
 }
 
-// As a user without permission: no budget without effect, but a message with the remedy.
+// A user without permission gets a message with the remedy, and no budget without effect.
 TEST(BudgetRights, WithoutThemItSaysWhatToDo) {
   const pid_t child = fork();
   if (child == 0) {

@@ -13,12 +13,12 @@ namespace busy_poll_test {
 constexpr int64_t kUs = 1000, kLimit = 100 * kUs, kLook = 1 * kUs;
 
 struct BusyPoll {
-  // as if there were processors enough
+  // as on a machine with enough processors
   explicit BusyPoll(int64_t limit_ns = kLimit) {
     tide_busy_poll_init(&core, limit_ns);
     core.limit_ns = limit_ns;
   }
-  // Data arrives after this time, or the wait ends then without data. Returns the time of polling.
+  // Data arrives after comes_ns, or the wait ends then without data. Returns the time spent polling.
   int64_t wait(int64_t comes_ns, bool found = true) {
     const int64_t start_ns = now_ns;
     tide_busy_poll_start(&core, now_ns);
@@ -37,7 +37,7 @@ struct BusyPoll {
   int64_t now_ns = 1'000'000'000;
 };
 
-// On a thread of its own, as scheduling is changed.
+// Runs on a thread of its own, because it changes scheduling.
 void on_a_thread(const std::function<void()> &action) { std::thread(action).join(); }
 
 TEST(BusyPoll, LearnsHowLongToLook) {
@@ -45,7 +45,7 @@ TEST(BusyPoll, LearnsHowLongToLook) {
   EXPECT_EQ(poll.wait(30 * kUs), 0);
   EXPECT_EQ(poll.wait(30 * kUs), 10 * kUs);
   EXPECT_EQ(poll.wait(30 * kUs), 20 * kUs);
-  EXPECT_EQ(poll.wait(30 * kUs), 30 * kUs);  // from now on it pays
+  EXPECT_EQ(poll.wait(30 * kUs), 30 * kUs);  // from now on, polling pays off
   EXPECT_EQ(poll.core.hits, 1u);
   for (int count = 0; count < 10; count++) EXPECT_EQ(poll.wait(30 * kUs), 30 * kUs);
   EXPECT_EQ(poll.core.window_ns, 40 * kUs);

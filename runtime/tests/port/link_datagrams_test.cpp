@@ -33,7 +33,7 @@ struct UdpSocket : Socket {
     const int bytes = 4 << 20;
     setsockopt(number, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   }
-  // One plain call for each datagram, like a receiver without support for trains.
+  // Receives each datagram by one plain call, like a receiver without support for trains.
   Bytes take() const {
     Bytes bytes(TIDE_DATAGRAM_BYTES_MAXIMUM);
     const ssize_t count = recv(number, bytes.data(), bytes.size(), MSG_DONTWAIT);
@@ -82,7 +82,7 @@ struct Input {
   std::vector<uint16_t> ports;
 };
 
-// Runs of equal lengths, empty ones and ones that are too long for a train.
+// Runs of equal lengths, empty messages, and messages that are too long for a train.
 std::vector<Bytes> random_messages(unsigned seed, size_t count) {
   std::mt19937 random(seed);
   std::vector<Bytes> messages;

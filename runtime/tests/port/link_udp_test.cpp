@@ -14,7 +14,7 @@ namespace link_udp_test {
 constexpr int64_t kNever = INT64_MAX / 4;
 constexpr int kFlood = 63;  // messages in quick succession that are sent separately, before later ones are combined
 
-// For the links opened meanwhile.
+// Applies to the links opened meanwhile.
 class LinkTimes {
  public:
   explicit LinkTimes(const tide_posix_link_times_t &times) : before_(tide_posix_link_times) {
@@ -215,7 +215,7 @@ TEST_P(UdpWakeUps, AreNotLost) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, UdpWakeUps, testing::Values(1u, 2u, 77u), testing::PrintToStringParamName());
 
-// The link's socket, replaced by one that waits for its receiver, like one on a slow device.
+// Replaces the link's socket by one that waits for its receiver, like a socket on a slow device.
 TEST(UdpLink, GoesOnWhenTheSystemTakesMessagesAgain) {
   const LinkTimes times(
       {.poll_limit_ns = kNever, .flood_gap_ns = 20'000, .gather_ns = 50'000, .attention_ns = 0, .pause = nullptr});
@@ -339,7 +339,7 @@ TEST(UdpLink, TakesOverWhenTheProgramDoesNotAttendAnyMore) {
   }
 }
 
-// A lane does not receive: the thread does, although the program has just attended and may still wait.
+// A lane does not receive: the link's thread does, although the program has just attended and may still wait.
 TEST(UdpLink, ReceivesForLanesWhoeverAttends) {
   Program program(kNever);
   program.exchange();

@@ -65,7 +65,7 @@ bool may(int policy, int priority) {
   return allowed;
 }
 
-// The settings apply before the function runs, or the function never runs.
+// The settings apply before the function runs, or it never runs.
 void expect_policy(int policy, int priority) {
   Seen seen;
   auto config = config_of(seen, policy, priority);

@@ -85,7 +85,7 @@ struct Seen {  // a submessage that reached the agent
 
 struct Options {
   uint64_t seed = 1;
-  double loss = 0;  // of each message, each way
+  double loss = 0;  // probability for each message in either direction
   uint16_t mtu = 512;
   uint8_t session = 0x81;
   size_t small_nodes = 24, large_nodes = 4;
@@ -165,7 +165,7 @@ class Agent {
     append(bytes, id, TIDE_XRCE_FLAG_LITTLE_ENDIAN, body);
     send_(bytes);
   }
-  // Everything published reliably has been acknowledged.
+  // True if everything published reliably has been acknowledged.
   bool is_idle() const {
     for (const auto &[id, stream] : out_)
       if (!stream.history.empty()) return false;
@@ -439,7 +439,7 @@ class Agent {
     if (TIDE_STREAM_IS_RELIABLE(id)) watch(id);
   }
 
-  // HEARTBEATs while a message is not acknowledged.
+  // Sends HEARTBEATs while a message is not acknowledged.
   void watch(uint8_t id) {
     Out &out = out_[id];
     if (out.heartbeat) return;
@@ -504,7 +504,7 @@ class Bench {
   }
   ~Bench() { EXPECT_EQ(critical_, 0); }
 
-  // After the test has changed config.
+  // Call after changing config.
   void start() {
     ASSERT_EQ(tide_session_init(session(), &config), TIDE_OK);
     attach();

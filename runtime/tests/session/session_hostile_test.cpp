@@ -43,7 +43,7 @@ struct Program {
     bench.agent.die(); /* all further messages are forged */
   }
 
-  /* The program's normal work: publish, and take received samples. */
+  /* The program's normal work: publishing, and taking received samples. */
   void work(uint64_t turn) {
     bench.write(objects.writers[0]->id, "reliable " + std::to_string(turn), true, TIDE_PRIORITY(1, 1));
     bench.write(objects.writers[1]->id, std::string(700, 'x'), turn % 2 == 0, 0);

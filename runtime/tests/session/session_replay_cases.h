@@ -5,20 +5,19 @@
 //           (but its request id), TIMESTAMP, DELETE, every message of every stream by its sequence number: header,
 //           submessages, cut into the same fragments. Serial frames are equal with escapes and checksum. Every ACKNACK
 //           of the recording is among ours in the same order, and ours are never ahead; every HEARTBEAT is among ours.
-//           Exactly the messages flagged by the agent are sent again. Repeats of a message count once, as their number
-// and times may differ. Octets that the stock client leaves undefined (padding, alignment in binary CREATEs)
-//           must be zero in ours; its last FRAGMENT may count the padding.
-// BATCHED   the stock client packed several submessages into one message, ours are sent one by one: the submessages of
-// each
-//           stream are equal, in order; sequence numbers and ACKNACKs of the peer then differ.
-// RESTART   EXACT until the agent reports that it does not know the session: then the stock client continues in vain,
-// ours reconnects.
-// UNKNOWN   no session was ever created by the recorded client: the frames are equal, ours reconnects.
-// OUTSIDE   pings without a session: frames equal.
-// LIVELINESS as EXACT; but CREATE_CLIENT has a property list in the recording (compared by meaning), and ours answers
-//           GET_INFO with INFO where the stock client sends eight zero octets.
-// PROBE     hand-written frames of the recording (big-endian bodies, HEARTBEATs for nothing) have no intent; the rest
-//           is EXACT.
+//           Exactly the messages flagged by the agent are sent again. Repeats of a message count once, as their
+//           number and times may differ. Octets that the stock client leaves undefined (padding, alignment in binary
+//           CREATEs) must be zero in ours; its last FRAGMENT may count the padding.
+// BATCHED   the stock client packed several submessages into one message, ours are sent one by one: the submessages
+//           of each stream are equal, in order; sequence numbers and ACKNACKs of the peer then differ.
+// RESTART   EXACT until the agent reports that it does not know the session: then the stock client continues in
+//           vain, and ours reconnects.
+// UNKNOWN   no session was ever created by the recorded client: the frames are equal, and ours reconnects.
+// OUTSIDE   pings without a session: the frames are equal.
+// LIVELINESS  as EXACT, but CREATE_CLIENT has a property list in the recording (compared by meaning), and ours
+//           answers GET_INFO with INFO where the stock client sends eight zero octets.
+// PROBE     hand-written frames of the recording (big-endian bodies, HEARTBEATs without a message) belong to no
+//           request of a program; the rest is EXACT.
 #pragma once
 
 #include <cstddef>

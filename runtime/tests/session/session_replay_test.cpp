@@ -113,7 +113,7 @@ class Replay {
         ASSERT_EQ(cdr.status, TIDE_OK);
         if (what_.mode == Mode::liveliness) theirs_.requests.back() = without_properties(message, wanted);
         if (client_ && client_->session.state == TIDE_SESSION_CONNECTING) return; /* a repeat */
-        const Bytes first = theirs_.requests.back(); /* a program that starts again begins a new comparison */
+        const Bytes first = theirs_.requests.back(); /* if a program starts again, a new comparison begins */
         theirs_.requests.pop_back();
         start_instance(wanted, now_ns);
         theirs_.requests.push_back(first);
@@ -328,7 +328,7 @@ class Replay {
     return numbers;
   }
 
-  // If the recorded client ended well, so does ours.
+  // If the recorded client ended well, ours must too.
   void check_states() {
     const bool last = index_ >= recording_.events.size();
     if (last && (what_.mode == Mode::exact || what_.mode == Mode::liveliness || what_.mode == Mode::probe)) {

@@ -145,7 +145,7 @@ TEST(SessionThreads, WritersLinkAndExecutorWhileTheAgentComesAndGoes) {
         for (int turns = 0; turns < 20; ++turns) t.world.turn();
       }
     });
-  // It ends during the samples, and restarts when the session has noticed.
+  // The agent ends during the samples, and restarts when the session has noticed.
   const auto samples_of_agent = [&] {
     size_t count = 0;
     t.with_agent([&] { count = t.agent.samples.size(); });

@@ -14,7 +14,7 @@ class DaemonMemory {
     size_t nodes;
   };
   struct Sizes {
-    std::vector<Class> classes;  // those without nodes are left out
+    std::vector<Class> classes;  // classes without nodes are left out
     size_t streams, slots = 0, reassemblies = 0, slot_bytes = 512, reassembly_bytes = 4096;
   };
 

@@ -80,7 +80,7 @@ inline void exercise_framing(const uint8_t *bytes, size_t count) {
   require(tide_crc16(0, buffer.data(), count) == reader.crc, "its checksum is right");
 }
 
-// Reads chosen by the bytes.
+// Reads in an order that the bytes choose.
 inline void exercise_cursor(const uint8_t *bytes, size_t count) {
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, bytes, count, count % 2 != 0);
@@ -125,7 +125,7 @@ inline void exercise_cursor(const uint8_t *bytes, size_t count) {
   }
 }
 
-// Sequence numbers, heartbeats and drops chosen by the bytes.
+// Sequence numbers, heartbeats and drops that the bytes choose.
 inline void exercise_stream(const uint8_t *bytes, size_t count) {
   tide_input_stream_t stream;
   tide_input_stream_init(&stream, count == 0 ? 0x80 : bytes[0], 8);

@@ -64,7 +64,7 @@ struct Heap {
   std::size_t blocks = 0, bytes = 0, total = 0, fail_after = SIZE_MAX;
   std::set<const void *> out;
 
-  // Without the runtime's own records of them.
+  // Number of texts without the runtime's own records of them.
   std::size_t texts() const {
     return static_cast<std::size_t>(std::count_if(out.begin(), out.end(), tide_message_is_allocated));
   }

@@ -220,7 +220,7 @@ struct Fixture {
   size_t input(const Bytes &bytes) { return tide_framing_reader_input(&reader, bytes.data(), bytes.size(), &complete); }
 };
 
-// Octet by octet, or in pieces of any size, from a message in three parts: the same frame as encode makes.
+// The writer, octet by octet or in pieces of any size, from a message in three parts, makes the same frame as encode.
 TEST(FramingWriter, WritesWhatEncodeWrites) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {

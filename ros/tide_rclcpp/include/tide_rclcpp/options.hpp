@@ -4,13 +4,12 @@
 //
 // A chain as text:   brake 2: timer /lidar 10ms, subscription /planner /scan, remote, service /planner /planner/stop
 //   its name and level (1 to 126, larger is more urgent), then its callbacks in the order in which data flows through
-//   them. A kind (timer, subscription, service, client,
-//   action_server, action_client), a node with its namespace or * for any, and the full name of the topic, service or
-// action after remapping; for a timer its period, which may be omitted. `remote` is a callback of another process.
-// Without a period, all timers of the node match, whatever their periods.
+//   them. A callback is a kind (timer, subscription, service, client, action_server, action_client), a node with its
+//   namespace or * for any, and the full name of the topic, service or action after remapping. For a timer it is the
+//   period instead of the name; without it, all timers of the node match. `remote` is a callback of another process.
 //   After a callback, `as NAME` names it for `tide trace times`; the default is its kind and position, as timer_1.
-// `priority N` overrides its priority (1 to 32511, 256 for each level). Later
-//   in a chain is more urgent; a callback of several chains has the highest of its priorities.
+//   `priority N` overrides its priority (1 to 32511, 256 for each level). Callbacks later in a chain are more urgent;
+//   a callback of several chains has the highest of its priorities.
 //
 // A lane as text:    urgent from 2 fifo 60 cpu 1
 //   its name and the lowest level that it serves (up to below the next lane's); then optionally `fifo N`, `rr N`,

@@ -9,7 +9,7 @@
 FakeKernel *fake;
 
 namespace {
-int64_t time_of_all = 1'000'000'000;  // ports' clocks never go back, from test to test
+int64_t time_of_all = 1'000'000'000;  // the clocks of ports never go back, also between tests
 thread_local std::jmp_buf end_of_body;
 }  // namespace
 

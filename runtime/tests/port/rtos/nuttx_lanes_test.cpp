@@ -43,7 +43,7 @@ class NuttxLanes : public testing::Test {
 
 #if TIDE_KERNEL_BUDGETS
 
-// The first test, as a driver of notes is permanent.
+// This is the first test, because a driver of notes is permanent.
 TEST_F(NuttxLanes, WithoutAPlaceForNotesOrACounterThereAreNoBudgets) {
   const auto status = [&] { return run({sporadic(4, 1, MS, 2 * MS)}, [] { ADD_FAILURE() << "it runs"; }); };
   nuttx.is_full = true;
