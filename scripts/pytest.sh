@@ -24,7 +24,7 @@ rm -rf "$reports"
 mkdir -p "$reports"
 export ASAN_OPTIONS="log_path=$reports/report" UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:log_path=$reports/report"
 status=0
-.venv/bin/python -m pytest -q --durations 12 "${folders[@]}" -o cache_dir="build/pytest/$1" -n "${2:-0}" --dist loadfile \
+.venv/bin/python -m pytest -q --durations 12 --processor-seconds "${folders[@]}" -o cache_dir="build/pytest/$1" -n "${2:-0}" --dist loadfile \
   ${mark:+-m "$mark"} || status=$?
 for report in "$reports"/*; do
   [ -e "$report" ] || continue

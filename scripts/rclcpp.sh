@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Build and test ros/tide_rclcpp against the rclcpp of the environment. The wheels of the project's environment have none:
-# where no ROS 2 with rclcpp is sourced, this says so and does nothing. TIDE_SANITIZE=address,undefined or
+# where no ROS 2 with rclcpp is sourced, this says so and ends with status 77. TIDE_SANITIZE=address,undefined or
 # TIDE_SANITIZE=thread: the package and its tests with these sanitizers, in a folder of their own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ for prefix in "${prefixes[@]}"; do
 done
 if [ -z "$found" ]; then
   echo "ros/tide_rclcpp was neither built nor tested: no rclcpp in AMENT_PREFIX_PATH or CMAKE_PREFIX_PATH"
-  exit 0
+  exit 77
 fi
 echo "rclcpp of $found"
 build=build/rclcpp

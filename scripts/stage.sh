@@ -5,6 +5,8 @@
 # Usage: scripts/stage.sh NAME DESCRIPTION COMMAND...
 #        scripts/stage.sh begin      forget the stages so far
 #        scripts/stage.sh table      print them in the order in which they began, and the number of tests that passed
+#        scripts/stage.sh files      print the seconds of each test program (elapsed) and file in Python (processor), by stage
+# A command that ends with status 77 had nothing to test on this machine: no failure, and the table says so.
 # RESUME=yes: a stage that has passed on exactly this tree is not run again; the table has what it took then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,7 +43,18 @@ case "$1" in
       echo "$failed of the stages failed; their output is in $kept"
       exit 1
     fi
-    echo "$(count_passed) passed, 0 failed"
+    absent=$(awk '/ absent$/ {printf " %s", $1}' "$kept/times")
+    echo "$(count_passed) passed, 0 failed${absent:+; this machine has nothing to test for:$absent}"
+    exit
+    ;;
+  files)
+    for log in "$kept"/*.log; do
+      awk -v stage="$(basename "$log" .log)" '
+        / Test +#[0-9]+: .* Passed / {print stage, $(NF - 1), $4}
+        / processor seconds, in files/ {listed = 1; next}
+        /^=/ {listed = 0}
+        listed && NF == 2 {print stage, $1, $2}' "$log"
+    done | awk '{printf "%-20s %8.1f  %s\n", $1, $2, $3}' | sort -k1,1 -k2,2nr
     exit
     ;;
 esac
@@ -63,10 +76,10 @@ status=0
 TIMEFORMAT='%R %U %S'
 { time "$@" 2>&1; } 2>"$measured" | tee "$kept/$name.log" | sed -u "s/^/[$name] /" || status=${PIPESTATUS[0]}
 word=passed
-[ "$status" = 0 ] || word=failed
+case "$status" in 0) ;; 77) word=absent status=0 ;; *) word=failed ;; esac
 took=$(tail -n 1 "$measured" | awk '{printf "%.1f %.1f", $1, $2 + $3}')
 printf '%s %s %s %s\n' "$name" "$began" "$took" "$word" >>"$kept/times"
 rm -f "$measured"
-[ "$status" != 0 ] || { tree && echo "$took"; } >"$stamp"
+[ "$word" != passed ] || { tree && echo "$took"; } >"$stamp"
 printf '\033[1m[%s]\033[0m %s\n' "$name" "$word"
 exit "$status"
