@@ -62,7 +62,7 @@ def test_no_response_exceeds_a_bound_that_is_met() -> None:
             data = call("sim", [*host_words(system, "tide", 1, phasing + 1), "spread_us=100000"])
             for chain in data["chains"]:
                 bound = bounds.chain(chain["name"])
-                assert bound is not None and bound.bound_ns is not None
+                assert bound.bound_ns is not None
                 response_ns = max(chain["responses_ns"], default=0)
                 closest = max(closest, response_ns / bound.bound_ns)
                 assert response_ns <= bound.bound_ns, f"system {number} of TIDE_SEED={seed}, chain {chain['name']}"

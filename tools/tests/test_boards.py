@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from bounded import MS, bound_ns, refusal
 from descriptions import board, chain, described, entry, host, line
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
@@ -22,18 +23,10 @@ from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, parse
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
-MS = 1_000_000
 
 
 def found(*parts: str, executor: str | None = None) -> Bounds:
     return bounds_of(parse(described(*parts)), executor)
-
-
-def bound_ns(bounds: Bounds, name: str) -> int:
-    one = bounds.chain(name)
-    assert one is not None and one.bound_ns is not None, one and one.reason
-    assert sum(part.value_ns for part in one.parts) == one.bound_ns
-    return one.bound_ns
 
 
 TWO = (
@@ -76,21 +69,15 @@ def test_boards_that_share_nothing_are_bounded_as_each_alone(executor: str) -> N
         for part in parts:
             for one in bounds_of(parse(described(*part)), executor).chains:
                 other = together.chain(one.name)
-                assert other is not None
-                assert (other.bound_ns, other.parts, other.depends_on, other.reason) == (
-                    one.bound_ns,
-                    one.parts,
-                    one.depends_on,
-                    one.reason,
-                ), f"TIDE_SEED={seed}, {one.name}"
+                same = (other.bound_ns, other.parts) == (one.bound_ns, one.parts)
+                same = same and (other.depends_on, other.reason) == (one.depends_on, one.reason)
+                assert same, f"TIDE_SEED={seed}, {one.name}"
 
 
 def test_from_board_to_board_the_ways_add_up() -> None:
     """20 bytes are 19 more on the line to the agent with padding, and at 921,600 baud 10.85 us each."""
     bounds = found(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2)))
-    one = bounds.chain("grip")
-    assert one is not None
-    told = {(part.kind, part.executor): part.value_ns for part in one.parts}
+    told = {(part.kind, part.executor): part.value_ns for part in bounds.chain("grip").parts}
     assert told["execution", "base"] == 3 * MS and told["execution", "arm"] == 2 * MS
     assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # agent and nav; the way back
     frames_ns = told["line", "base"] + told["line", "arm"]
@@ -151,8 +138,8 @@ def test_what_has_no_bound_on_one_board_has_none_behind_it() -> None:
     )
     roots = {one.name: one.root and one.root.chain for one in bounds.chains}
     assert roots == {"slow": None, "often": "often", "mine": "often", "apart": None}
-    assert bounds.chain("slow").bound_ns is not None and not bounds.met  # type: ignore[union-attr]
-    root = bounds.chain("mine").root  # type: ignore[union-attr]
+    assert bounds.chain("slow").bound_ns is not None and not bounds.met
+    root = bounds.chain("mine").root
     assert root is not None and root.path == ("chains", 1)
     assert "it depends on chain 'often', which has none: its timer's callback may end 120" in root.reason("mine")
 
@@ -276,9 +263,7 @@ def test_what_has_no_bound_is_named_with_its_place(parts: tuple[str, ...], path:
 )
 def test_what_does_not_hang_together_is_one_line(parts: tuple[str, ...], what: str) -> None:
     chains = "" if "[[chains]]" in "".join(parts) else chain("ok", 9, ("base", 1))
-    with pytest.raises(SystemFileError) as refusal:
-        parse(described(*parts, chains))
-    lines = refusal.value.lines
+    lines = refusal(described(*parts, chains))
     assert any(what in one for one in lines) and lines[0].startswith("system.toml:"), lines
 
 
@@ -342,13 +327,10 @@ def load_of(execution_ms: float, period_ms: float, **more: Any) -> dict[str, Any
 )
 def test_loads_of_a_board_go_before_its_callbacks(loads: tuple[dict[str, Any], ...], more_ms: float) -> None:
     bounds = bounds_of(parse(loaded(*loads)))
-    found = bounds.chain("c")
-    assert found is not None and found.bound_ns == pytest.approx((9.78 + more_ms) * MS, abs=0.11 * MS)
-    assert sum(part.value_ns for part in found.parts) == found.bound_ns
+    assert bound_ns(bounds, "c") == pytest.approx((9.78 + more_ms) * MS, abs=0.11 * MS)
     assert ("loads" in [one.id for one in bounds.assumptions]) is bool(loads)
     for executor in ("lanes", "batch"):
-        quiet, busy = (bounds_of(parse(loaded(*each)), executor).chain("c") for each in ((), loads))
-        assert quiet is not None and busy is not None and (busy.bound_ns or 0) >= (quiet.bound_ns or 0)
+        assert bound_ns(loaded(*loads), "c", executor) >= bound_ns(loaded(), "c", executor)
 
 
 @pytest.mark.parametrize("more", [{}, {"masks_interrupts": True}, {"agent_bytes": 24}])
@@ -376,8 +358,7 @@ def test_a_load_that_takes_the_line_has_bounds_with_publishes_that_do_not_wait()
     ],
 )
 def test_loads_that_cannot_be_are_named(text: str, line_of: str, what: str) -> None:
-    with pytest.raises(SystemFileError, match=what):
-        parse(text)
+    assert any(what in line for line in refusal(text))
 
 
 def test_usb_has_a_measured_rate_and_polls() -> None:
@@ -420,8 +401,7 @@ def test_cores_of_a_board_share_its_link_and_wait_no_longer_than_on_one() -> Non
     assert any(one.id == "cores" and one.places == ("m", "n") for one in bounds.assumptions)
     with pytest.raises(NoBoundError, match="two microcontrollers on the serial link"):
         bounds_of(parse(two(None, None)))
-    with pytest.raises(SystemFileError, match="differ in policy or lanes"):
-        parse(two("esp32", "esp32").replace('name = "n"\n', 'name = "n"\nlanes = 2\n', 1))
+    lanes = two("esp32", "esp32").replace('name = "n"\n', 'name = "n"\nlanes = 2\n', 1)
+    assert "differ in policy or lanes" in refusal(lanes)[0]
     same = two("esp32", "esp32").replace("priority = 1", "priority = 2")
-    with pytest.raises(SystemFileError, match="both have priority 2"):  # they meet on the link
-        parse(same)
+    assert "both have priority 2" in refusal(same)[0], "they meet on the link"

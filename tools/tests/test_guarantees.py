@@ -61,7 +61,6 @@ def held(system: System, bounds: Bounds, words: list[str]) -> int:
     count = 0
     for chain in played(words)["chains"]:
         bound = bounds.chain(chain["name"])
-        assert bound is not None
         if bound.bound_ns is None or not chain["responses_ns"]:
             continue
         count += 1

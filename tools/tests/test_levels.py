@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bounded import refusal
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.sizing import client_of, only_board
@@ -23,7 +24,7 @@ from tide.run.plan import plan_of
 from tide.system.check import check
 from tide.system.fields import CHAIN_PRIORITY_MAXIMUM
 from tide.system.levels import levels, levels_of_boards, meetings, names_by_level, priorities_of
-from tide.system.load import SystemFileError, parse
+from tide.system.load import parse
 from tide.system.model import System
 from tide_test_support import each_seed
 
@@ -50,12 +51,6 @@ def crowd(of_first: int, of_second: int, step: int = 1) -> str:
     """Chains of two boards and one host executor, each board with priorities of its own."""
     chains = [(f"c{n}", (n + 1) * step, ("m0" if n < of_first else "m1",), "") for n in range(of_first + of_second)]
     return described(chains)
-
-
-def refusals(text: str) -> list[str]:
-    with pytest.raises(SystemFileError) as caught:
-        parse(text)
-    return caught.value.lines
 
 
 def drawn(seed: int) -> System:
@@ -95,7 +90,7 @@ def test_equal_priorities_need_chains_that_do_not_meet() -> None:
     assert all(bound.bound_ns is not None for bound in bounds_of(system).chains)
     one_board = parse(described([("a", 5, ("m0", "h0"), ""), ("b", 5, ("h1",), ""), ("c", 5, ("h2",), "")], 1, 3))
     assert all(bound.bound_ns is not None for bound in bounds_of(one_board).chains)
-    (line,) = refusals(described([*apart, ("e", 7, ("m1", "h0"), "")]))
+    (line,) = refusal(described([*apart, ("e", 7, ("m1", "h0"), "")]))
     assert "chains 'd' and 'e' both have priority 7 and meet on executor 'm1'; give" in line
     assert "system.toml:" in line and "\n" not in line
 
@@ -110,7 +105,7 @@ def test_a_chain_that_branches_comes_to_the_executors_of_what_it_follows() -> No
     there = {name: [chain.name for chain in of] for name, of in meetings(system).items()}
     assert there == {"h0": ["a", "b", "c"], "h1": ["a", "b", "c"]}
     chains[2] = ("c", 5, ("h0",), 'branches_from = "b.b0"')
-    assert "both have priority 5 and meet on executor 'h0'" in refusals(described(chains, 0, 2))[0]
+    assert "both have priority 5 and meet on executor 'h0'" in refusal(described(chains, 0, 2))[0]
     first = system.chains[0].callbacks[0]
     assert priorities_of(system)[id(first)] == 8 << 8  # of the most urgent chain that it starts
 
@@ -119,7 +114,7 @@ def test_a_board_has_126_levels_and_a_description_more() -> None:
     whole = parse(crowd(126, 126))
     assert set(levels(whole, "m1").values()) == set(range(1, 127))
     assert levels_of_boards(whole) == {name: levels(whole, name) for name in ("m0", "m1")}
-    (line,) = refusals(crowd(127, 1))
+    (line,) = refusal(crowd(127, 1))
     assert "executor 'm0' has chains of 127 priorities, and there are 126 levels; put chains on another one" in line
 
 

@@ -5,25 +5,24 @@ from __future__ import annotations
 
 import itertools
 import random
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from tide.analysis import bounds as bounding
+from bounded import MS, all_ns, bound_ns, bound_of, bounded, refusal, worst_of
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError, all_of, link_document, sections_of
-from tide.analysis.result import Bounds
 from tide.analysis.sizing import client_of, options, pools
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
 from tide.run.plan import ServicePart, nodes_of, plan_of, write_board_plan
 from tide.simulate.described import simulate_description
-from tide.system.load import SystemFileError, parse
+from tide.system.load import parse
 from tide.system.model import System
 from tide.watch.agents import Replies, services_told
 from tide.watch.chains import points_of
 
-MS = 1_000_000
 PLACES = {"m": ("mcu", "l"), "n": ("mcu", "k"), "h": ("host", None), "g": ("host", None)}
 
 
@@ -66,14 +65,6 @@ callbacks = [
   {{ name = "go_on", kind = "client", executor = "{client}", execution_ms = {times[2]} }},
 ]
 """
-
-
-def found(system: System) -> Bounds:
-    bounds = bounds_of(system)
-    for one in bounds.chains:
-        assert one.bound_ns is not None, one.reason
-        assert sum(part.value_ns for part in one.parts) == one.bound_ns  # --explain adds up
-    return bounds
 
 
 # ---- the description ----
@@ -128,18 +119,15 @@ SET_BOOL = "std_srvs/srv/SetBool"
 def test_what_a_service_may_not_be_is_told(change: tuple[str, str], told: str) -> None:
     text = GOOD.replace(*change)
     assert text != GOOD
-    with pytest.raises(SystemFileError) as refusal:
-        parse(text)
-    assert any(told in line for line in refusal.value.lines), refusal.value.lines
-    assert all(line.startswith("system.toml:") and ";" in line for line in refusal.value.lines)
+    lines = refusal(text)
+    assert any(told in line for line in lines), lines
+    assert all(line.startswith("system.toml:") and ";" in line for line in lines)
 
 
 def test_a_request_without_a_server() -> None:
     head, _, tail = GOOD.partition('  { name = "serve"')
-    text = head + tail[tail.index('  { name = "go_on"') :]
-    with pytest.raises(SystemFileError) as refusal:
-        parse(text)
-    assert "'ask' of chain 'c' requests service 'c/set', and the callback behind it is no server" in str(refusal.value)
+    told = "'ask' of chain 'c' requests service 'c/set', and the callback behind it is no server"
+    assert told in "\n".join(refusal(head + tail[tail.index('  { name = "go_on"') :]))
 
 
 def test_types_say_sizes() -> None:
@@ -167,13 +155,11 @@ def test_a_service_of_a_board_for_itself_passes_through_the_agent() -> None:
     (chain,) = link_document(system)["chains"]
     assert [one["payload_bytes"] for one in chain["callbacks"]] == [7, 31, 44, 24, 0]
     assert [one["executor"] for one in chain["callbacks"]] == ["m", "!relay", "m", "!relay", "m"]
-    bound = found(system).chain("c")
-    assert bound is not None and bound.bound_ns is not None and bound.bound_ns > (1 + 2 + 1 + 4) * MS
+    assert bound_ns(system, "c") > (1 + 2 + 1 + 4) * MS
 
 
 def test_a_service_costs_what_topics_of_its_size_cost() -> None:
-    asking = found(parse(described(service("c", "mhm", request=30, reply=26)))).chain("c")
-    topics = service("c", "mhm", request=30, reply=26)
+    asking = topics = service("c", "mhm", request=30, reply=26)
     for old, new in (
         ("requests = { service", "publishes = { topic"), ("replies = { service", "publishes = { topic"),
         ('"c/set"', '"c/in"'), (SET_BOOL, "std_msgs/msg/String"), ('"service"', '"subscription"'),
@@ -181,8 +167,7 @@ def test_a_service_costs_what_topics_of_its_size_cost() -> None:
     ):  # fmt: skip
         topics = topics.replace(old, new)
     topics = topics.replace('"c/in"', '"c/out"', 1)
-    plain = found(parse(described(topics))).chain("c")
-    assert asking is not None and plain is not None and asking.parts == plain.parts
+    assert bound_of(described(asking), "c").parts == bound_of(described(topics), "c").parts
 
 
 @pytest.mark.parametrize("policy", ["batch_stock", "batch_blocking"])
@@ -191,7 +176,7 @@ def test_no_bound_where_publishing_waits(policy: str) -> None:
         with pytest.raises(NoBoundError) as refusal:
             bounds_of(parse(described(service("c", way), board=f'policy = "{policy}"')))
         assert "no bound where publishing waits" in str(refusal.value)
-    assert found(parse(described(service("c", "mhm"), board='policy = "batch"')))
+    assert all_ns(described(service("c", "mhm"), board='policy = "batch"'))
 
 
 def test_a_service_of_another_board_is_within_the_section_of_who_asks() -> None:
@@ -199,51 +184,26 @@ def test_a_service_of_another_board_is_within_the_section_of_who_asks() -> None:
     (outer,) = sections_of(system, system.chain("c"))
     (inner,) = outer.inner
     assert (outer.place, inner.place) == ("m", "n") and outer.is_last and not inner.is_last
-    assert [one.name for one in outer.callbacks] == ["ask", "go_on"] and [one.name for one in inner.callbacks] == [
-        "serve"
-    ]
+    assert [[one.name for one in each.callbacks] for each in (outer, inner)] == [["ask", "go_on"], ["serve"]]
     assert [one.name for one in all_of([outer])] == ["c#1", "c#2"]
-    bounds = found(system)
-    bound, alone = bounds.chain("c"), found(parse(described(service("c", "mnm")))).chain("c")
-    assert bound is not None and alone is not None and bound.bound_ns is not None and alone.bound_ns is not None
-    assert {part.executor for part in bound.parts} == {"m", "n"}
-    assert alone.bound_ns < bound.bound_ns and bound.depends_on == ()
+    bound = bound_of(system, "c")
+    assert {part.executor for part in bound.parts} == {"m", "n"} and bound.depends_on == ()
+    assert bound_ns(described(service("c", "mnm")), "c") < all_ns(system)["c"]
 
 
 def test_a_board_that_serves_takes_as_long_as_it_does() -> None:
     """For three times of the server, the bounds have the same distances."""
-    bounds = [
-        found(parse(described(service("c", "mnm", times=(1, execution_ms, 1))))).chain("c")
-        for execution_ms in (2, 12, 22)
-    ]
-    found_ns = [one.bound_ns for one in bounds if one is not None and one.bound_ns is not None]
+    found_ns = [bound_ns(described(service("c", "mnm", times=(1, served, 1))), "c") for served in (2, 12, 22)]
     assert [after - before for before, after in itertools.pairwise(found_ns)] == [10 * MS, 10 * MS]
 
 
 def test_a_reply_of_another_board_is_as_long_on_both_lines() -> None:
     """For any request: 80 bytes more on the line of the server and on that of the client."""
-    bounds = [found(parse(described(service("c", "mnm", reply=reply)))).chain("c") for reply in (20, 100)]
-    short, long = (one.bound_ns for one in bounds if one is not None)
-    assert short is not None and long is not None and long - short >= 2 * 80 * 10 * 1_000_000_000 // 115_200
+    short, long = (bound_ns(described(service("c", "mnm", reply=reply)), "c") for reply in (20, 100))
+    assert long - short >= 2 * 80 * 10 * 1_000_000_000 // 115_200
 
 
 # ---- the shipped code in virtual time ----
-
-
-def worst_of(system: System, executor: str, runs: int = 8) -> dict[str, int]:
-    player = BoardsPlayer(system, executor, 0, random.Random(7))
-    server = Server("tide-sim")
-    worst: dict[str, int] = {}
-    try:
-        for _ in range(runs):
-            played = server.play(player.words(player.drawn()))
-            assert not played.violations and not any(played.lost)
-            told = player.of_chains(played)
-            for name, worst_ns in zip(player.chain_names, told.worst_ns, strict=True):
-                worst[name] = max(worst.get(name, -1), worst_ns)
-    finally:
-        server.close()
-    return worst
 
 
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
@@ -251,10 +211,9 @@ def test_requests_and_replies_of_the_shipped_code_keep_to_their_bounds(executor:
     ways = ("mhm", "hmh", "mnm", "hng", "mgm")
     chains = [service(f"c{n}", way if way != "hng" else "hnh", priority=9 - n) for n, way in enumerate(ways)]
     system = parse(described(*chains, link=""))
-    bounds = {one.name: one.bound_ns for one in bounds_of(system, executor).chains}
-    worst = worst_of(system, executor)
-    for name, bound_ns in bounds.items():
-        assert bound_ns is None or 4 * MS < worst[name] <= bound_ns, name
+    worst = worst_of(system, executor, 8)
+    for one in bounded(system, executor).chains:
+        assert one.bound_ns is None or 4 * MS < worst[one.name] <= one.bound_ns, one.name
 
 
 LOSSES = "up_loss=0.1;down_loss=0.1;up_corruption=0.05;up_duplication=0.05"
@@ -267,16 +226,13 @@ def test_every_reply_is_that_of_its_request_whatever_the_line_and_the_agents_do(
     """Lines only delay; with an agent that dies, replies may be lost, and none comes to another request."""
     ways = ("mhm", "hmh", "mnm", "hnh")
     system = parse(described(*(service(f"c{n}", way, priority=9 - n) for n, way in enumerate(ways)), link=""))
-    server = Server("tide-sim")
-    try:
+    with closing(Server("tide-sim")) as server:
         for seed in range(1, 5):
             player = BoardsPlayer(system, "tide", 0, random.Random(seed))
             words = f"{faults};{player.words(player.drawn())}".replace("horizon_us=800000", "horizon_us=2400000")
             played = server.play(words)
             assert not played.violations, words
             assert min(played.ended) >= (12 if "restarts" not in faults else 1), words
-    finally:
-        server.close()
 
 
 def test_a_simulation_shows_where_the_time_went() -> None:
@@ -297,13 +253,10 @@ def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.Monkey
     text = described(service("c", "hmh", reply=9, times=(0.1, 0.1, 0.1)), link=link)
     text = text.replace("115200", "9600").replace("agent_ms = 1\nreturn_ms = 1", "agent_ms = 0\nreturn_ms = 0")
     system = parse(text.replace("_ms = 200\n", "_ms = 500\n"))
-    right = bounds_of(system).chain("c")
+    right_ns = bound_ns(system, "c")
     monkeypatch.setattr(lower, "up_bytes", lambda sender, taker: sender.sent_bytes)
     monkeypatch.setattr(lower, "down_bytes", lambda sender, taker: sender.sent_bytes)
-    wrong = bounding.bounds_of(system).chain("c")
-    worst_ns = worst_of(system, "tide", 4)["c"]
-    assert right is not None and right.bound_ns is not None and wrong is not None and wrong.bound_ns is not None
-    assert wrong.bound_ns < worst_ns <= right.bound_ns
+    assert bound_ns(system, "c") < worst_of(system, runs=4)["c"] <= right_ns
 
 
 # ---- a run, and a watch ----

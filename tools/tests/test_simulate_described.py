@@ -9,6 +9,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,6 @@ def test_an_example_meets_its_deadlines_and_keeps_to_its_bounds(file: Path, tmp_
     bounds = bounds_of(system)
     for one in told["observed"]:
         bound = bounds.chain(one["chain"])
-        assert bound is not None
         assert one["bound_ns"] == (bound.bound_ns if one["until"] is None else dict(bound.sections)[one["until"]])
         assert 0 < one["max_ns"] <= one["bound_ns"], one
         assert one["ratio"] > 0.1 and one["lost"] == 0 and one["samples"] > 30, one
@@ -117,12 +117,11 @@ def test_the_same_seed_is_the_same_run() -> None:
 def test_the_plan_of_the_worst_shows_it_again() -> None:
     system = load(ARM)
     outcome = simulate_description(system, None, 4, SEED, False)
-    server = Server(outcome.program)
-    for place, chain in enumerate(system.chains):
-        seen = next(one for one in outcome.seen if one.chain == chain.name and one.until is None)
-        player = BoardsPlayer(system, outcome.executor, 0, random.Random(1))
-        assert player.of_chains(server.play(seen.plan)).worst_ns[place] == seen.worst_ns
-    server.close()
+    player = BoardsPlayer(system, outcome.executor, 0, random.Random(1))
+    with closing(Server(outcome.program)) as server:
+        for place, chain in enumerate(system.chains):
+            seen = next(one for one in outcome.seen if one.chain == chain.name and one.until is None)
+            assert player.of_chains(server.play(seen.plan)).worst_ns[place] == seen.worst_ns
 
 
 @pytest.mark.parametrize(
@@ -194,9 +193,8 @@ def test_what_cannot_be_played_says_why(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    each = Server("tide-sim")
-    yield each
-    each.close()
+    with closing(Server("tide-sim")) as each:
+        yield each
 
 
 # A callback of board x whose message a node takes, which may go on to board y.

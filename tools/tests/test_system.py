@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from bounded import refusal
 from tide.main import app
 from tide.system.host_words import host_words
 from tide.system.load import SystemFileError, load, parse
@@ -30,12 +31,6 @@ THREE_CHAINS = ROOT / "examples/three_chains/system.toml"
 PICAS = ROOT / "examples/published/picas_mt/system.toml"
 FOUR_CHAINS = ROOT / "examples/published/four_chains/system.toml"
 TEXT = THREE_CHAINS.read_text(encoding="utf-8")
-
-
-def problems(text: str) -> list[str]:
-    with pytest.raises(SystemFileError) as caught:
-        parse(text, "system.toml")
-    return caught.value.lines
 
 
 def line_of(text: str, needle: str, occurrence: int = 1) -> int:
@@ -65,7 +60,7 @@ def test_fractions_of_milliseconds_are_exact() -> None:
     assert longest.chains[0].period_ns == 999_999_999_999_999
     system = parse(replaced("execution_ms = 10", "execution_ms = 0.1"))
     assert system.chains[0].callbacks[0].execution_ns == 100_000
-    assert "whole number of nanoseconds" in problems(replaced("execution_ms = 10", "execution_ms = 0.0000001"))[0]
+    assert "whole number of nanoseconds" in refusal(replaced("execution_ms = 10", "execution_ms = 0.0000001"))[0]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +104,7 @@ def test_mistakes_name_line_and_remedy(old: str, new: str, what: str, remedy: st
     text = replaced(old, new)
     changed = TEXT[: TEXT.index(old)].count("\n") + 1
     expected = changed if place is None else changed + 1 if place == "+1" else line_of(text, place)
-    lines = problems(text)
+    lines = refusal(text)
     for line in lines:
         assert re.fullmatch(r"system\.toml:\d+: [^\n]+; [^\n]+", line), line
     matching = [line for line in lines if what in line and remedy in line]
@@ -119,14 +114,14 @@ def test_mistakes_name_line_and_remedy(old: str, new: str, what: str, remedy: st
 
 def test_a_break_in_a_chain_is_found() -> None:
     text = replaced('publishes = { topic = "brake/answer", payload_bytes = 10 }\n', "")
-    (line,) = problems(text)
+    (line,) = refusal(text)
     assert "breaks after 'decide'" in line and "'act'" in line
     assert int(line.split(":")[1]) == line_of(text, "[[chains.callbacks]]", 2)
 
 
 def test_all_mistakes_come_at_once_and_in_order() -> None:
     text = TEXT.replace("period_ms = 500", "period_ms = 0")
-    lines = problems(text)
+    lines = refusal(text)
     assert [int(line.split(":")[1]) for line in lines] == [line_of(text, "period_ms = 0", n) for n in (1, 2, 3)]
 
 
@@ -134,14 +129,14 @@ def test_all_mistakes_come_at_once_and_in_order() -> None:
     "text", ["", "x", "[system]\nname = ", "chains = 3\nlinks = [1]\n", "[[chains]]\n[chains.x]\n"]
 )
 def test_useless_files_are_refused_line_by_line(text: str) -> None:
-    for line in problems(text):
+    for line in refusal(text):
         assert re.fullmatch(r"system\.toml:\d+: [^\n]+; [^\n]+", line), line
 
 
 def test_a_chain_has_at_most_so_many_callbacks() -> None:
     callback = '{ name = "b", kind = "timer", executor = "main", execution_ms = 1 }, '
     text = f"[[chains]]\ncallbacks = [{1001 * callback}]\n"
-    assert "system.toml:2: 'callbacks' has 1001 entries; at most 1000 are possible" in problems(text)
+    assert "system.toml:2: 'callbacks' has 1001 entries; at most 1000 are possible" in refusal(text)
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
@@ -310,13 +305,13 @@ def test_schema_and_tide_have_the_same_limits(key: str, value: int) -> None:
     ],
 )
 def test_one_mistake_is_one_line(old: str, new: str, says: str) -> None:
-    (line,) = problems(TEXT.replace(old, new, 1))
+    (line,) = refusal(TEXT.replace(old, new, 1))
     assert line.endswith(says)
 
 
 def test_a_missing_table_is_shown_as_it_is_written() -> None:
     text = TEXT[TEXT.index("[[executors]]") :]
-    (line,) = problems(text)
+    (line,) = refusal(text)
     assert line.endswith("the file lacks 'system'; add [system]")
 
 
@@ -326,7 +321,7 @@ def test_of_many_problems_the_first_are_told() -> None:
         f'[[chains.callbacks]]\nname = "a"\nkind = "timer"\nexecutor = "none"\nexecution_ms = 1\n'
         for n in range(50)
     )
-    lines = problems(text)
+    lines = refusal(text)
     assert len(lines) == 21 and "more problems from here on; correct those above first" in lines[-1]
 
 
@@ -349,11 +344,11 @@ def test_commands_print_table_schema_and_problems(tmp_path: Path) -> None:
     assert f"{bad}:{line_of(TEXT, 'period_ms')}: " in refused.output
 
 
-def host_problems(old: str, new: str) -> tuple[str, list[str]]:
+def host_refusal(old: str, new: str) -> tuple[str, list[str]]:
     text = PICAS.read_text(encoding="utf-8")
     assert text.count(old) >= 1, old
     text = text.replace(old, new, 1)
-    return text, problems(text)
+    return text, refusal(text)
 
 
 def test_a_chain_that_branches_begins_with_the_callbacks_of_another() -> None:
@@ -405,7 +400,7 @@ priority = 13
     ],
 )
 def test_mistakes_of_the_host_name_line_and_remedy(old: str, new: str, what: str, remedy: str, place: str) -> None:
-    text, lines = host_problems(old, new)
+    text, lines = host_refusal(old, new)
     matching = [line for line in lines if what in line and remedy in line]
     assert matching, lines
     occurrence = 2 if what in ("another period", "two groups") else 1
@@ -416,15 +411,15 @@ def test_groups_stay_on_one_executor_and_on_the_host() -> None:
     two = 'where = "host"\nlanes = 2\n\n[[executors]]\nname = "other"\nwhere = "{}"\n'
     text = PICAS.read_text(encoding="utf-8").replace('where = "host"\nlanes = 2\n', two.format("host"))
     text = text.replace('executor = "main"', 'executor = "other"', 1)
-    assert any("on the executors 'other' and 'main'" in line for line in problems(text))
-    lines = problems(text.replace(two.format("host"), two.format("mcu")))
+    assert any("on the executors 'other' and 'main'" in line for line in refusal(text))
+    lines = refusal(text.replace(two.format("host"), two.format("mcu")))
     assert any("where groups are not described" in line for line in lines)
     assert any("where chains give the priorities" in line for line in lines)
 
 
 def test_a_callback_of_two_chains_loads_its_executor_once() -> None:
     text = PICAS.read_text(encoding="utf-8").replace("lanes = 2", "lanes = 1")
-    (line,) = problems(text)
+    (line,) = refusal(text)
     assert "132 % of a core" in line
 
 

@@ -174,17 +174,11 @@ def beyond(results: dict[str, Any], losses: int = 0) -> list[str]:
 def joined(bounds: Bounds, run: dict[str, Any], replay: str = "", excluded: str = "") -> list[Observation]:
     send = run.get("send")
     label = f"{run['executor']}, {send}" if run["executor"] == "batch" and send else str(run["executor"])
-    return [
-        Observation(
-            label, one["name"], _bound(bounds, one), one.get("max_ns"), int(one.get("samples", 0)), replay, excluded
-        )
+    seen = [
+        (one["name"], bounds.chain(one["name"]).bound_ns, one.get("max_ns"), int(one.get("samples", 0)))
         for one in run["chains"]
     ]
-
-
-def _bound(bounds: Bounds, chain: dict[str, Any]) -> int | None:
-    bound = bounds.chain(chain["name"])
-    return bound.bound_ns if bound else None
+    return [Observation(label, *each, replay, excluded) for each in seen]
 
 
 def longer(every: Sequence[Observation]) -> list[Observation]:

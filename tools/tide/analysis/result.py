@@ -358,8 +358,8 @@ class Bounds:
     uses_of_chains: Uses = field(default_factory=dict)
     needs: tuple[Need, ...] = field(default=())  # by board that has a link
 
-    def chain(self, name: str) -> ChainBound | None:
-        return next((chain for chain in self.chains if chain.name == name), None)
+    def chain(self, name: str) -> ChainBound:
+        return next(chain for chain in self.chains if chain.name == name)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -343,10 +343,9 @@ def _print(
         print_whole(console, comparison_table(bounds.system, every, numbers))
     else:
         print_bounds(bounds, console, where, wanted.every, wanted.details, numbers)
-    chain = bounds.chain(explain) if explain else None
-    if chain is not None:
+    if explain:
         console.print()
-        print_explanation(chain, console, where)
+        print_explanation(bounds.chain(explain), console, where)
 
 
 def _plot(bounds: Bounds, path: Path, explain: str | None) -> None:

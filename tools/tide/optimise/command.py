@@ -147,7 +147,6 @@ def _report(system: System, before: Found, found: Found, every: list[Change], co
         table.add_column(heading, justify="right")
     for index, chain in enumerate(system.chains):
         old, new = before.bounds.chain(chain.name), found.bounds.chain(chain.name)
-        assert old is not None and new is not None
         colour = "green" if new.met else "red"
         priority = found.choice.priorities[index]
         table.add_row(

@@ -148,7 +148,7 @@ class _Judge:
         found = []
         for one in self.bounds.chains:
             again = after.chain(one.name)
-            if again is None or again.bound_ns is None or again.bound_ns > (one.bound_ns or 0):
+            if again.bound_ns is None or again.bound_ns > (one.bound_ns or 0):
                 found.append(one.name)
         return found
 
@@ -657,8 +657,6 @@ def bounded(system: System, run: Run, bounds: Bounds | None) -> Run:
 
 def _chain(system: System, result: ChainResult, bounds: Bounds) -> ChainResult:
     bound = bounds.chain(result.name)
-    if bound is None:
-        return result
     limits = shares(system, system.chain(result.name), bound)
     parts = [one.model_copy(update={"bound_ns": limits.get(one.name)}) for one in result.parts]
     return result.model_copy(update={"bound_ns": bound.bound_ns, "parts": parts})

@@ -236,9 +236,8 @@ class Session:
             return
         for watched in self._chains:
             bound = bounds.chain(watched.points.chain.name)
-            if bound is not None:
-                watched.latencies.bound_ns = bound.bound_ns
-                watched.no_bound = "" if bound.bound_ns is not None else bound.reason or "it has none"
+            watched.latencies.bound_ns = bound.bound_ns
+            watched.no_bound = "" if bound.bound_ns is not None else bound.reason or "it has none"
         self._bounds_note = ""
 
     # ---- the view ----

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Of descriptions, as text or parsed: what is refused, their bounds, and how late the shipped code is in virtual
+time."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from tide.analysis.bounds import bounds_of
+from tide.analysis.lower import is_on_host
+from tide.analysis.result import Bounds, ChainBound
+from tide.play.boards import BoardsPlayer
+from tide.play.host import PROGRAM, HostPlayer
+from tide.play.server import Server
+from tide.system.load import SystemFileError, parse
+from tide.system.model import System
+
+MS = 1_000_000
+Given = str | System | Bounds
+
+
+def refusal(text: str) -> list[str]:
+    with pytest.raises(SystemFileError) as caught:
+        parse(text)
+    return caught.value.lines
+
+
+def bounded(system: Given, *how: Any) -> Bounds:
+    """how: executor and losses. What --explain prints adds up."""
+    system = parse(system) if isinstance(system, str) else system
+    bounds = system if isinstance(system, Bounds) else bounds_of(system, *how)
+    for one in bounds.chains:
+        assert one.bound_ns is None or one.bound_ns == sum(part.value_ns for part in one.parts), one.name
+    return bounds
+
+
+def bound_of(system: Given, chain: str, *how: Any) -> ChainBound:
+    """One that exists."""
+    bound = bounded(system, *how).chain(chain)
+    assert bound.bound_ns is not None, bound.reason
+    return bound
+
+
+def bound_ns(system: Given, chain: str, *how: Any) -> int:
+    return bound_of(system, chain, *how).bound_ns or 0
+
+
+def all_ns(system: Given, *how: Any) -> dict[str, int]:
+    """By chain; each has one."""
+    bounds = bounded(system, *how)
+    assert all(one.bound_ns is not None for one in bounds.chains), [one.reason for one in bounds.chains]
+    return {one.name: one.bound_ns or 0 for one in bounds.chains}
+
+
+def worst_of(system: System, executor: str = "tide", runs: int = 12) -> dict[str, int]:
+    """By chain."""
+    alone = is_on_host(system)
+    source = random.Random(7)
+    player: Any = HostPlayer(system, "default", source) if alone else BoardsPlayer(system, executor, 0, source)
+    worst_ns = [-1] * len(system.chains)
+    with closing(Server(PROGRAM if alone else "tide-sim")) as server:
+        for _ in range(runs):
+            played = player.of_chains(server.play(player.words(player.drawn())))
+            assert not played.violations and not played.full and not any(played.lost)
+            worst_ns = list(map(max, worst_ns, played.worst_ns))
+    return dict(zip(player.chain_names, worst_ns, strict=True))
