@@ -91,7 +91,7 @@ test-full: build-release #: (all) all Python tests: ROS 2, packages
 test-firmware-full: build-release build-images #: (all) all images in QEMU, and their sizes
 	@$(stage) $@ "all images in QEMU, and their sizes" sh -c 'scripts/pytest.sh firmware-full 2 && .venv/bin/python scripts/sizes.py --check 2'
 
-test-analyzer: build-release #: (all) clang-tidy with its analyzer over everything
+test-analyzer: setup-all build-asan #: (all) clang-tidy with its analyzer over everything
 	@$(stage) $@ "clang-tidy with its analyzer" scripts/check.sh all
 
 test-campaigns: build-release #: (all) long campaigns of the simulator

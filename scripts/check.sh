@@ -16,14 +16,12 @@ git ls-files -- '*.md' '*.h' '*.c' '*.cpp' '*.py' '*.toml' ':!:*tests/*' ':!lab'
 .venv/bin/python scripts/clocks.py ${1:+--all} # of the gate's tests; make test-all wants a reason of the others, too
 units_wanted=('runtime/src/*.c' 'runtime/port/posix/*.c')
 options=(--option=--quiet --option=--warnings-as-errors='*')
-build=build/asan
 if [ "${1:-}" = all ]; then
-  build=build/release
   units_wanted+=('tools/line/*.cpp' 'tools/pauses/*.cpp' 'agent/core/*.cpp' 'agent/dds/*.cpp' 'agent/io/*.cpp' 'agent/main.cpp')
   units_wanted+=('tools/analysis/*.cpp' 'sim/*.cpp') # names
 else
   options+=(--option=--checks=-clang-analyzer-*)
 fi
 mapfile -t units < <(git ls-files -- "${units_wanted[@]}")
-.venv/bin/python scripts/tidy.py "--build=$build" "${options[@]}" "${units[@]}" # only what changed since it last passed
+.venv/bin/python scripts/tidy.py "${options[@]}" "${units[@]}" # only what changed since it last passed
 echo "clang-tidy: ${#units[@]} files"

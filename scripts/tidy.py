@@ -1,59 +1,104 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy on the files that changed since they last passed, or that include what changed.
 
-    .venv/bin/python scripts/tidy.py [--build=FOLDER] [--option=OPTION...] FILE...
+    .venv/bin/python scripts/tidy.py [--option=OPTION...] FILE...
 
-What a file includes is known from its last compilation in FOLDER (Ninja; default: build/release). A file passes with
-its contents, those of all that it includes, the settings and the options; FOLDER/tidy/ keeps a mark for each that has
-passed.
+Each file is checked once, by its first compile command in build/asan (Clang's, whose precompiled headers clang-tidy
+reads); files that are compiled as one are checked as one. Ninja knows what they include since their last compilation.
+They pass with the contents of all that, the settings and the options; build/asan/clang-tidy/ keeps a mark for
+each that has passed.
 """
 
 import hashlib
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build/asan"
 NOISE = re.compile(r"warnings? generated|^Suppressed|^Use -header-filter")
 
 
-def included(build: Path) -> dict[Path, set[Path]]:
-    """The files of this project that each source of the build includes, and the source itself."""
-    listing = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
-    found: dict[Path, set[Path]] = {}
+@dataclass
+class Unit:
+    """What is compiled at once: a file, or one that CMake wrote and that includes several."""
+
+    command: dict[str, str]
+    includes: set[Path]  # of this project; none: it has not been compiled yet
+    checked: list[Path] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        return Path(self.command["file"])
+
+    def files(self) -> list[Path]:
+        if "/Unity/" not in self.command["file"]:
+            return [self.path]
+        return [Path(name) for name in re.findall(r'^#include "(.*)"', self.path.read_text(), re.MULTILINE)]
+
+
+def compiled() -> list[Unit]:
+    """Everything that the build compiles, in its order."""
+    listing = subprocess.run(["ninja", "-C", BUILD, "-t", "deps"], capture_output=True, text=True, check=True).stdout
+    includes = {}
     for block in listing.split("\n\n"):
-        paths = [(build / line.strip()).resolve() for line in block.splitlines() if line.startswith("    ")]
-        ours = {path for path in paths if path.is_relative_to(ROOT)}
-        for source in (path for path in ours if path.suffix in (".c", ".cpp")):
-            found.setdefault(source, set()).update(ours)
-    return found
+        output, _, lines = block.lstrip().partition(": #deps ")
+        paths = [(BUILD / line.strip()).resolve() for line in lines.splitlines()[1:]]
+        includes[output] = {path for path in paths if path.is_relative_to(ROOT)}
+    commands = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
+    outputs = [re.search(r" -o (\S+)", command["command"]) for command in commands]
+    return [Unit(one, includes.get(output[1], set())) for one, output in zip(commands, outputs, strict=True) if output]
 
 
-def settings(unit: Path) -> Iterator[Path]:
-    """The .clang-tidy of every folder from the unit's to the root."""
-    return (folder / ".clang-tidy" for folder in unit.parents if folder.is_relative_to(ROOT))
+def to_check(files: list[Path]) -> list[Unit]:
+    """The first units that have the files."""
+    first: dict[Path, Unit] = {}
+    for unit in compiled():
+        for path in unit.files():
+            first.setdefault(path, unit)
+    for path in files:
+        if path not in first:
+            sys.exit(f"{path.relative_to(ROOT)}: not in {BUILD.relative_to(ROOT)}/compile_commands.json")
+        first[path].checked.append(path)
+    return [unit for unit in {id(one): one for one in first.values()}.values() if unit.checked]
 
 
-def digest(unit: Path, includes: set[Path], options: list[str]) -> str:
-    """A hash of everything that the verdict on the unit depends on."""
-    content = hashlib.sha256("\n".join(options).encode())
-    for path in sorted({unit, *includes, *settings(unit)}):
-        if path.is_file():
-            content.update(path.read_bytes())
+def settings(path: Path) -> Iterator[Path]:
+    """The .clang-tidy of every folder from the file's to the root."""
+    found = (folder / ".clang-tidy" for folder in path.parents if folder.is_relative_to(ROOT))
+    return (path for path in found if path.is_file())
+
+
+def digest(unit: Unit, options: list[str]) -> str:
+    """What the verdict on the unit depends on."""
+    content = hashlib.sha256("\n".join([unit.command["command"], *options]).encode())
+    for path in sorted({*unit.includes, *unit.checked, *settings(unit.checked[0])}):
+        content.update(path.read_bytes() if path.is_file() else b"")
     return content.hexdigest()
 
 
-def passes(build: Path, unit: Path, includes: set[Path], options: list[str]) -> bool:
-    """True if the unit has passed before, or passes now. Prints why it did not."""
-    mark = build / "tidy" / str(unit.relative_to(ROOT)).replace("/", "+")
-    key = digest(unit, includes, options)
-    if includes and mark.exists() and mark.read_text() == key:
+def passes(unit: Unit, options: list[str]) -> bool:
+    """Whether the unit has passed before, or passes now; says why not."""
+    folder = BUILD / "clang-tidy" / str(unit.path.relative_to(ROOT)).replace("/", "+")
+    mark, key = folder / "passed", digest(unit, options)
+    if unit.includes and mark.exists() and mark.read_text() == key:
         return True
-    result = subprocess.run(["clang-tidy", "-p", build, *options, unit], capture_output=True, text=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    command, main = dict(unit.command), unit.path
+    if unit.files() != [main]:  # by this name the analyzer knows that what it includes is no header
+        main = folder / "UnifiedSource.cpp"
+        main.write_text(unit.path.read_text(encoding="utf-8"), encoding="utf-8")
+        command |= {"file": str(main), "command": command["command"].replace(str(unit.path), str(main))}
+    (folder / "compile_commands.json").write_text(json.dumps([command]), encoding="utf-8")
+    # The settings are those of the checked files, wherever CMake has put the one that includes them.
+    config = f"--config-file={next(settings(unit.checked[0]))}"
+    result = subprocess.run(["clang-tidy", "-p", folder, config, *options, main], capture_output=True, text=True)
     said = [line for line in (result.stdout + result.stderr).splitlines() if not NOISE.search(line)]
     if result.returncode == 0:
         mark.write_text(key)
@@ -65,13 +110,9 @@ def passes(build: Path, unit: Path, includes: set[Path], options: list[str]) -> 
 def main(words: list[str]) -> int:
     """Returns 0 if all files passed, else 1."""
     options = [word.removeprefix("--option=") for word in words if word.startswith("--option=")]
-    named = [word.removeprefix("--build=") for word in words if word.startswith("--build=")]
-    build = ROOT / (named[-1] if named else "build/release")
-    units = [Path(word).resolve() for word in words if not word.startswith("--")]
-    (build / "tidy").mkdir(parents=True, exist_ok=True)
-    known = included(build)
+    units = to_check([Path(word).resolve() for word in words if not word.startswith("--")])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        good = list(pool.map(lambda unit: passes(build, unit, known.get(unit, set()), options), units))
+        good = list(pool.map(lambda unit: passes(unit, options), units))
     return 0 if all(good) else 1
 
 

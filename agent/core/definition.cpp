@@ -121,13 +121,13 @@ std::string Renaming::add(const std::string &remap) {
   if (at == std::string::npos) return "has no :=, as in /cmd_vel:=/robot1/cmd_vel";
   const std::string from = remap.substr(0, at), to = remap.substr(at + 2);
   for (const std::string &name : {from, to}) {
-    if (const std::string fault = ros_name_fault(name); !fault.empty()) return fault;
+    if (std::string fault = ros_name_fault(name); !fault.empty()) return fault;
   }
   return remaps.emplace(from, to).second ? "" : quoted(from) + " is remapped twice";
 }
 
 std::string Renaming::set_space(const std::string &name) {
-  const std::string fault = ros_name_fault(name);
+  std::string fault = ros_name_fault(name);
   if (fault.empty()) space = name;
   return fault;
 }
@@ -468,7 +468,7 @@ const XmlElement *Profiles::find(std::string_view tag, std::string_view name) co
 }
 
 std::string described(const Definition &definition) {
-  const std::string noun = kind_of(definition.kind).noun;
+  std::string noun = kind_of(definition.kind).noun;
   if (definition.kind == TIDE_XRCE_KIND_PARTICIPANT) return noun + quoted(definition.name);
   if (noun == "entity") return noun;
   const Topic &topic = is_service(definition.kind) ? definition.service.request : definition.topic;

@@ -59,7 +59,7 @@ class Made {
   virtual ~Made() = default;
   virtual State state() const { return State::kMade; }
   // Calls wake once, from any thread, when the creation has ended; at once if it already has.
-  virtual void await(Wake wake) { wake(); }
+  virtual void await(Wake wake) { wake(); }  // NOLINT(performance-unnecessary-value-param): others keep it
 };
 
 class Source : public Made {

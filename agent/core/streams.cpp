@@ -315,7 +315,7 @@ constexpr size_t kAlignment = alignof(std::max_align_t);
 template <typename Type>
 size_t bytes_of(size_t count) {
   static_assert(std::is_trivially_destructible_v<Type> && alignof(Type) <= kAlignment);
-  return (count * sizeof(Type) + kAlignment - 1) / kAlignment * kAlignment;
+  return (count * sizeof(Type) + kAlignment - 1) / kAlignment * kAlignment;  // NOLINT(bugprone-sizeof-expression)
 }
 
 template <typename Type>

@@ -61,7 +61,7 @@ SerialLink::SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::
 }
 
 SerialLink::~SerialLink() {
-  if (is_open()) close(descriptor_);
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 std::string SerialLink::describe() const { return "serial " + device_ + " " + std::to_string(baud_); }
