@@ -453,7 +453,7 @@ def everything_held(system: System, times: int = 0) -> Recorded:
     told = Recorded(0)
     for chain, callback in callbacks:
         spent_ns = times * callback.execution_ns + 1
-        starts = {n: n * chain.period_ns + 1 for n in range(60)}
+        starts = {n: n * chain.period_ns + 1 for n in range(200)}
         told.runs[chain.name, callback.name] = {n: (at_ns, at_ns + 1, spent_ns) for n, at_ns in starts.items()}
     return told
 

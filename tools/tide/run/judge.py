@@ -20,7 +20,7 @@ from tide.analysis.observed import Observation, as_run, bounded_runs, observatio
 from tide.analysis.premises import Reach, of_executors, places_of, reaches_of
 from tide.analysis.result import Assumption, Bounds, ChainBound
 from tide.report.results import Answer, ChainResult, Results, Run
-from tide.run.plan import limit_ns
+from tide.run.plan import NODE_DEPTH, limit_ns
 from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import Executor, Line
 
@@ -28,7 +28,6 @@ Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
-NODE_DEPTH = 10  # depth of the subscriptions of nodes.py
 _PADDING = 4  # DDS fills a message up to a multiple of it
 _NAMED = 3  # number of named threads
 _CLOCK_NS = 500_000  # between a frame and a query after it: precision of the line's log

@@ -174,7 +174,13 @@ class _Play:
     """One callback."""
 
     def __init__(
-        self, node: Node, chain: dict[str, Any], callback: dict[str, Any], group: CallbackGroup, clock: _Clock
+        self,
+        node: Node,
+        chain: dict[str, Any],
+        callback: dict[str, Any],
+        group: CallbackGroup,
+        clock: _Clock,
+        depth: int,
     ) -> None:
         self.chain, self.name, self._clock = chain, str(callback["name"]), clock
         self.runs: list[tuple[int, int, int, int]] = []
@@ -218,7 +224,7 @@ class _Play:
                     message_class(one["type"]),
                     one["topic"],
                     take,
-                    quality(bool(one["reliable"])),
+                    quality(bool(one["reliable"]), depth),
                     callback_group=group,
                     raw=True,
                 )
@@ -445,7 +451,7 @@ def main() -> None:
     groups: dict[str, CallbackGroup] = {}
     clock = _Clock(bool(task["waits"]))
     plays = [
-        _Play(node, chain, callback, _group_of(callback["group"], task["groups"], groups), clock)
+        _Play(node, chain, callback, _group_of(callback["group"], task["groups"], groups), clock, int(task["depth"]))
         for chain in task["chains"]
         for callback in chain["callbacks"]
     ]

@@ -24,8 +24,9 @@ from tide.trace.folders import AGENT_TRACE, Role, Timing, TracedBoard, TracedCal
 FIRST_KEY = 0x7D000001  # key of the first played board
 WARM_UP_INSTANCES = 3
 _MARGIN_INSTANCES = 16
-COUNTED = Number("count")  # in a message made by other programs, the instance is the message's place among all
-NEWEST = Number()  # in such a message on a condition, the instance is the latest one
+COUNTED = Number("count")  # of a message that somebody else makes: the instance is its place among all
+NEWEST = Number()  # of such a message on a condition: whatever instance is the latest
+NODE_DEPTH = 100  # of the subscriptions of tide.run.nodes
 BOARD_CHAINS = 32  # PLAN_CHAINS of sim/workloads/three_chains/plan.h, and so on
 BOARD_CALLBACKS = 64
 BOARD_JOINS = 32
@@ -55,16 +56,17 @@ def is_played(system: System, chain: Chain) -> bool:
 
 
 def length_ns(system: System, periods: int) -> int:
-    """From the first release to the end of the last period."""
-    return periods * max(chain.period_ns for chain in system.chains)
+    """From the first release to the end of the last period: of the slowest chain as many as are asked for, behind those
+    of the warm-up. All others go on as long, as a line that falls silent is asked whether anybody is there."""
+    return (periods + WARM_UP_INSTANCES) * max(chain.period_ns for chain in system.chains)
 
 
 # Instances have the numbers of their timer's expiries or of the events, from 0 on.
 
 
 def instances_of(system: System, chain: Chain, periods: int) -> int:
-    """Number of instances of its timer, including those of the warm-up."""
-    return length_ns(system, periods) // system.timer_of(chain).period_ns + WARM_UP_INSTANCES
+    """Of its timer, those of the warm-up among them."""
+    return -(-length_ns(system, periods) // system.timer_of(chain).period_ns)
 
 
 def step_of(system: System, chain: Chain) -> int:
@@ -639,7 +641,8 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
         for chain in chains
     ]
     kinds = {group.name: group.kind for group in system.groups}
-    return {"executor": executor.name, "lanes": executor.lanes, "groups": kinds, "chains": every}
+    told = {"executor": executor.name, "lanes": executor.lanes, "groups": kinds, "chains": every}
+    return told | {"depth": NODE_DEPTH}
 
 
 def traces_of(
