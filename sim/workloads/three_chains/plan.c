@@ -137,10 +137,11 @@ static const char *read_chain(fields_t *fields, plan_t *plan) {
   int64_t level = 0, instances = 0, burst = 0;
   if (!take_text(fields, chain->name, sizeof chain->name) || !take_number(fields, &level) ||
       !take_number(fields, &chain->period_ns) || !take_number(fields, &chain->offset_ns) ||
-      !take_number(fields, &instances) || !take_number(fields, &burst) || !take_reliability(fields, &chain->reliable) ||
-      next(fields) != NULL) {
+      !take_number(fields, &instances) || !take_number(fields, &burst)) {
     return "does not have the seven fields of a chain";
   }
+  if (!take_reliability(fields, &chain->reliable)) return "is neither reliable nor best_effort";
+  if (next(fields) != NULL) return "does not have the seven fields of a chain";
   if (level < 1 || level > 126) return "has a level outside 1..126";
   if (chain->period_ns <= 0 || chain->offset_ns < 0) return "has an impossible time";
   if (instances < 1 || instances > 10000000) return "has an impossible number of instances";
