@@ -466,3 +466,6 @@ def test_chains_of_a_firmware_are_those_of_the_description(
 def test_a_firmware_that_cannot_be_read_is_one_line(example: Path, tmp_path: Path) -> None:
     status, output = run(example, "--firmware", tmp_path / "none.c")
     assert status == 2 and output.splitlines()[-1].startswith(f"--firmware {tmp_path}/none.c: cannot be read: ")
+    (tmp_path / "board.elf").write_bytes(b"\x7fELF\x01\x01")
+    status, output = run(example, "--firmware", tmp_path / "board.elf")
+    assert status == 2 and "is a program, in whose code the numbers are; give the C source" in output

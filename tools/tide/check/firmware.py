@@ -37,6 +37,11 @@ def differences(system: System, source: Path) -> list[str]:
         text = source.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"--firmware {source}: cannot be read: {error.strerror}") from None
+    if text.startswith("\x7fELF"):
+        raise UsageError(
+            f"--firmware {source}: is a program, in whose code the numbers are; give the C source, or include the "
+            "constants of tide footprint --header"
+        )
     declared = list(_declared(_COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)))
     if not declared:
         return [f"{source}: no tide_chain_init"]
