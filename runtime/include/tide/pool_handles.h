@@ -62,6 +62,7 @@ typedef struct tide_publisher_handle {
   tide_topic_t topic;
   tide_priority_t priority;
   bool reliable;
+  bool is_large;      /* its last sample did not fit the smallest node */
   uint16_t keep_last; /* depth of a best-effort publisher with KEEP_LAST; 0: not one */
   int32_t wait_ms;    /* for a free node */
   const struct tide_local_functions *local;

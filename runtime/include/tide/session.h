@@ -241,6 +241,9 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 #define TIDE_SAMPLE_IDENTITY_BYTES 24u
 #define TIDE_REPLY_HEADER_BYTES 4u
 
+/* What a sample takes of its node beside the payload: the submessage header and two ids. */
+#define TIDE_WRITE_HEADER_BYTES 8u
+
 /* Publish. Begin reserves a node, writes the WRITE_DATA header, and leaves the writer at the payload. End submits it.
  *   tide_write_t write;
  *   if (tide_session_write_begin(...) == TIDE_OK) { encode into write.cdr; status = tide_session_write_end(&write); }

@@ -36,6 +36,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,6 +68,7 @@
 #define ATTENTION_NS HEARTBEAT_LEAST_NS
 /* After a second thread was seen the link's thread listens for this time. */
 #define SHARED_NS INT64_C(1000000000)
+#define PRESSED_NS INT64_C(10000000)
 #define PSEUDO_TERMINAL_FIRST 136u /* major numbers of the terminal side, as Linux assigns them */
 #define PSEUDO_TERMINAL_LAST 143u
 #define RECEIVE_BUFFER_BYTES (1 << 20)
@@ -210,13 +212,15 @@ static void set_timer(const link_t *link, int64_t time_ns) {
 
 /* Requests work from the thread at this time; the work must already be visible. Either this sees the thread's wake-up
  * time, or the thread sees the request before it sleeps. A request for a later time only sets a timer: the thread is
- * not woken now to compute its wake-up time. A caller that attends the link checks by itself. */
+ * not woken now to compute its wake-up time. A caller that attends the link checks by itself, except for work that only
+ * the thread does (time 0). */
 static void ask(link_t *link, int64_t time_ns) {
   if (time_ns == TIDE_FOREVER || is_own_thread(link)) return;
   int64_t asked_ns = atomic_load(&link->asked_ns);
   while (time_ns < asked_ns && !atomic_compare_exchange_weak(&link->asked_ns, &asked_ns, time_ns)) {
   }
-  if (attended_by_this_thread == link || time_ns >= atomic_load(&link->asleep_until_ns)) return;
+  if (time_ns > 0 && attended_by_this_thread == link) return;
+  if (time_ns >= atomic_load(&link->asleep_until_ns)) return;
   const uintptr_t state = enter(link);
   if (time_ns < atomic_load(&link->asleep_until_ns)) {
     set_timer(link, time_ns > 1 ? time_ns : 1);
@@ -277,10 +281,8 @@ static bool is_flood_locked(link_t *link, int64_t now_ns) {
  * stays short (the critical section is held). A message more urgent than a waiting one is sent at once, together with
  * the waiting ones. */
 static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
-  const bool flood = is_flood_locked(link, now_ns);
   const tide_datagram_output_t *batch = &link->batch;
-  if (!flood || frame->body_bytes == 0u || frame->awaited || !batch->trains) return false;
-  if (batch->blocked || tide_datagram_output_is_full(batch)) return false;
+  if (!batch->trains || batch->blocked || tide_datagram_output_is_full(batch)) return false;
   if (batch->count == 1u) {
     link->gather_until_ns = now_ns + link->times.gather_ns;
     link->gathered_priority = frame->priority;
@@ -293,16 +295,32 @@ static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame, int64
   return true;
 }
 
+/* The most frequent case: a submitter's message, and nothing to send it with. False: the batch does it. */
+static bool send_alone_locked(link_t *link, const tide_frame_parts_t *frame) {
+  struct iovec parts[3] = {{(void *)(uintptr_t)frame->head, frame->head_bytes},
+                           {(void *)(uintptr_t)frame->body, frame->body_bytes},
+                           {(void *)(uintptr_t)frame->tail, frame->tail_bytes}};
+  const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3u};
+  const ssize_t sent = sendmsg(link->descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0) return false;
+  link->counters.bytes_sent += (uint64_t)sent;
+  link->counters.batches++;
+  return true;
+}
+
 /* The thread's messages leave together when its turn ends. Submitters' messages are sent now, after those already in
  * the batch, since numbers in a stream must rise; the wire never waits for a preempted thread. */
 static int append_locked(link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
-  const int status = link->kind->append(link, frame);
+  const bool own = is_own_thread(link), flood = !own && is_flood_locked(link, now_ns);
+  const bool gathers = flood && frame->body_bytes > 0u && !frame->awaited;
+  const bool alone = !own && !gathers && link->batch.count == 0u && send_alone_locked(link, frame);
+  const int status = alone ? TIDE_OK : link->kind->append(link, frame);
   if (status != TIDE_OK) return status;
-  tide_serial_output_wrote(&link->output, 0u, now_ns);
-  if (is_own_thread(link)) {
+  if (own) {
+    tide_serial_output_wrote(&link->output, 0u, now_ns);
     link->gather_until_ns = 0;
-  } else if (!may_wait_locked(link, frame, now_ns)) {
-    flush_locked(link);
+  } else if (!gathers || !may_wait_locked(link, frame, now_ns)) {
+    if (!alone) flush_locked(link);
     link->submitted_ns = clock_ns();
   }
   return TIDE_OK;
@@ -321,7 +339,13 @@ static int start_locked(link_t *link, const tide_frame_parts_t *frame, int64_t n
   return status;
 }
 
-static int64_t complete_ns_locked(const link_t *link);
+/* The thread listens from now on, at least until this time. */
+static void share_until(link_t *link, int64_t time_ns) {
+  int64_t before_ns = atomic_load(&link->shared_until_ns);
+  while (time_ns > before_ns && !atomic_compare_exchange_weak(&link->shared_until_ns, &before_ns, time_ns)) {
+  }
+  if (time_ns > before_ns) ask(link, 0);
+}
 
 /* Whether the caller is the only thread of the program that publishes or waits. */
 static bool is_only_user(link_t *link, int64_t now_ns) {
@@ -329,15 +353,12 @@ static bool is_only_user(link_t *link, int64_t now_ns) {
   const uintptr_t before = atomic_load_explicit(&link->user, memory_order_relaxed);
   if (before != self) {
     atomic_store_explicit(&link->user, self, memory_order_relaxed);
-    int64_t shared_ns = atomic_load(&link->shared_until_ns);
-    while (before != 0u && shared_ns != TIDE_FOREVER &&
-           !atomic_compare_exchange_weak(&link->shared_until_ns, &shared_ns, now_ns + SHARED_NS)) {
-    }
-    atomic_store(&link->attended_until_ns, 0);
-    ask(link, 0); /* the thread listens from now on */
+    if (before != 0u) share_until(link, now_ns + SHARED_NS);
   }
   return now_ns >= atomic_load(&link->shared_until_ns);
 }
+
+static int64_t complete_ns_locked(const link_t *link);
 
 /* When the thread must act on a submitted message: report its end, send the batch, or request a missing acknowledgment.
  * The session determines the time of the latter; it is polled at the earliest possible one. */
@@ -675,12 +696,23 @@ static void let_go(link_t *link) {
   (void)pthread_mutex_unlock(&links_mutex);
 }
 
-/* Negative: another thread receives; 0: no data. Received messages may change deadlines, which the thread handles. */
+/* Does what is due. A caller that attends also knows what the requests so far were for, as an acknowledgment that
+ * arrived need not be requested any more, unless a batch waits for its time. */
+static void serve(link_t *link, bool has_flushed) {
+  int64_t asked_ns = atomic_load(&link->asked_ns);
+  const int64_t next_ns = tide_session_poll_received(link->session);
+  if (attended_by_this_thread == link && (has_flushed || !atomic_load(&link->under_way))) {
+    (void)atomic_compare_exchange_strong(&link->asked_ns, &asked_ns, next_ns);
+  }
+  ask(link, next_ns);
+}
+
+/* Negative: another thread receives; 0: no data. */
 static int receive_instead(link_t *link) {
   if (pthread_mutex_trylock(&link->receiving) != 0) return -1;
   const int received = link->kind->receive(link);
   (void)pthread_mutex_unlock(&link->receiving);
-  if (received != 0) ask(link, tide_session_poll_received(link->session));
+  if (received != 0) serve(link, false);
   return received != 0;
 }
 
@@ -749,11 +781,9 @@ static bool wait_and_receive(link_t *link, tide_event_t *event, int64_t deadline
   const bool attends = begin_attending(link, now_ns);
   bool set = imminent && look(link, event, deadline_ns);
   while (!set && !atomic_load(&link->stop) && now_ns < deadline_ns) {
-    const int64_t asked_ns = attends ? atomic_load(&link->asked_ns) : TIDE_FOREVER;
-    if (asked_ns <= now_ns) {
-      atomic_store(&link->asked_ns, TIDE_FOREVER);
+    if (attends && atomic_load(&link->asked_ns) <= now_ns) {
       flush(link);
-      ask(link, tide_session_poll_received(link->session));
+      serve(link, true);
     }
     set = sleep_on(link, event, earlier(deadline_ns, attends ? atomic_load(&link->asked_ns) : TIDE_FOREVER));
     now_ns = clock_ns();
@@ -770,11 +800,13 @@ static int wait_by_link(void *context, tide_event_t *event, int64_t deadline_ns,
   bool set = false;
   if (link != NULL) {
     if (kind == TIDE_WAIT_NOT) {
-      if (is_only_user(link, clock_ns())) (void)receive_instead(link);
+      const int64_t now_ns = clock_ns();
+      /* If no acknowledgment has come yet, the publisher is as fast as the agent, and the thread works beside it. */
+      if (is_only_user(link, now_ns) && receive_instead(link) <= 0) share_until(link, now_ns + PRESSED_NS);
     } else if (kind != TIDE_WAIT_LANE) {
       set = wait_and_receive(link, event, deadline_ns, kind == TIDE_WAIT_ANSWER);
-    } else if (atomic_exchange(&link->shared_until_ns, TIDE_FOREVER) != TIDE_FOREVER) {
-      ask(link, 0);
+    } else {
+      share_until(link, TIDE_FOREVER);
     }
     let_go(link);
   }

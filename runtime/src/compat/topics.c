@@ -233,10 +233,21 @@ int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *wri
   return status == TIDE_OK ? wait_as_stock(publisher) : status;
 }
 
+/* Most samples fit the smallest node, so that it need not be known how long they are. */
 int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
   if (publisher->continuous != NULL) return publisher->continuous->send_pieces(publisher, message);
   tide_write_t write;
-  const int status = tide_compat_begin_sample(publisher, &write, (uint32_t)tide_message_size(publisher->type, message));
+  const uint32_t bytes = tide_pools.classes[0].node_bytes - TIDE_WRITE_HEADER_BYTES;
+  if (!publisher->is_large) {
+    const int status = tide_compat_begin_sample(publisher, &write, bytes);
+    if (status != TIDE_OK && status != TIDE_ERROR_TOO_LARGE) return status;
+    if (status == TIDE_OK) publisher->type->encode(&write.cdr, message);
+    if (status == TIDE_OK && write.cdr.status == TIDE_OK) return tide_compat_end_sample(publisher, &write);
+    if (status == TIDE_OK) tide_session_write_abandon(&write);
+  }
+  const uint32_t known_bytes = (uint32_t)tide_message_size(publisher->type, message);
+  publisher->is_large = known_bytes > bytes;
+  const int status = tide_compat_begin_sample(publisher, &write, known_bytes);
   if (status != TIDE_OK) return status;
   publisher->type->encode(&write.cdr, message);
   return tide_compat_end_sample(publisher, &write);

@@ -489,7 +489,8 @@ int tide_daemon_replace(tide_daemon_t *d, uint32_t bytes, tide_priority_t priori
 }
 
 void tide_daemon_keep_last_locked(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uint16_t depth) {
-  tide_transmitter_keep_last(&d->transmitter, node, stream, depth, now_ns(d));
+  if (d->transmitter.execution_buffer.count >= depth)
+    tide_transmitter_keep_last(&d->transmitter, node, stream, depth, now_ns(d));
 }
 
 void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {

@@ -43,8 +43,8 @@ enum {
 #define OBJECT_NUMBER_MAXIMUM 0xFFFu
 #define READ_REPEATS_BEST_EFFORT 1u /* a READ_DATA has no answer, so on a lossy stream it is sent twice */
 #define SAMPLES_UNLIMITED 0xFFFFu
-#define READ_BYTES 16u        /* with delivery control and without a filter */
-#define WRITE_HEADER_BYTES 8u /* of the submessage, and the two ids */
+#define READ_BYTES 16u /* with delivery control and without a filter */
+#define WRITE_HEADER_BYTES TIDE_WRITE_HEADER_BYTES
 #define WRITE_OBJECT_OFFSET 6u
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
 #define LONG_NODES_MAXIMUM 4u
@@ -1470,7 +1470,7 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
 /* From the context of the reception handler: poll continues, or a running poll checks again. */
 static void note_work(tide_session_t *session) {
   const uintptr_t critical = enter(session);
-  session->work_noted = true;
+  __atomic_store_n(&session->work_noted, true, __ATOMIC_RELAXED);
   if (session->polling) {
     session->poll_again = true;
   } else {
@@ -1553,12 +1553,11 @@ static void ask_for_poll(tide_session_t *session) {
 
 static void session_on_activity(void *context) {
   tide_session_t *session = context;
-  const uintptr_t critical = enter(session);
-  const bool work = session->work_noted;
-  session->work_noted = false;
-  leave(session, critical);
   wake_waiting(session);
-  if (work) ask_for_poll(session);
+  if (__atomic_load_n(&session->work_noted, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&session->work_noted, false, __ATOMIC_RELAXED);
+    ask_for_poll(session);
+  }
   if (session->config.daemon.on_activity != NULL) session->config.daemon.on_activity(session->config.daemon.context);
 }
 
