@@ -173,9 +173,18 @@ void tide_datagram_input_init(tide_datagram_input_t *input, int descriptor, uint
   const int on = 1;
   memset(input, 0, sizeof *input);
   input->descriptor = descriptor;
-  input->storage = storage;
   input->places = storage_bytes / TIDE_DATAGRAM_BYTES_MAXIMUM;
   if (input->places > TIDE_DATAGRAM_PLACES_MAXIMUM) input->places = TIDE_DATAGRAM_PLACES_MAXIMUM;
+  for (size_t number = 0; number < input->places; number++) {
+    tide_datagram_place_t *place = &input->place[number];
+    place->part = (struct iovec){storage + number * TIDE_DATAGRAM_BYTES_MAXIMUM, TIDE_DATAGRAM_BYTES_MAXIMUM};
+    input->headers[number].msg_hdr = (struct msghdr){.msg_name = &place->from,
+                                                     .msg_namelen = sizeof place->from,
+                                                     .msg_iov = &place->part,
+                                                     .msg_iovlen = 1u,
+                                                     .msg_control = place->control.bytes,
+                                                     .msg_controllen = sizeof place->control};
+  }
   (void)setsockopt(descriptor, SOL_UDP, UDP_GRO, &on, sizeof on);
 }
 
@@ -191,35 +200,25 @@ static size_t piece_length(struct msghdr *header) {
 }
 
 bool tide_datagram_input_take(tide_datagram_input_t *input, tide_on_datagram_t on_datagram, void *context) {
-  struct mmsghdr headers[TIDE_DATAGRAM_PLACES_MAXIMUM];
-  struct iovec parts[TIDE_DATAGRAM_PLACES_MAXIMUM];
-  struct sockaddr_in from[TIDE_DATAGRAM_PLACES_MAXIMUM];
-  struct {
-    _Alignas(struct cmsghdr) uint8_t storage[CMSG_SPACE(sizeof(int))];
-  } control[TIDE_DATAGRAM_PLACES_MAXIMUM];
-  for (size_t place = 0; place < input->places; place++) {
-    parts[place] = (struct iovec){input->storage + place * TIDE_DATAGRAM_BYTES_MAXIMUM, TIDE_DATAGRAM_BYTES_MAXIMUM};
-    headers[place].msg_hdr = (struct msghdr){.msg_name = &from[place],
-                                             .msg_namelen = sizeof from[place],
-                                             .msg_iov = &parts[place],
-                                             .msg_iovlen = 1u,
-                                             .msg_control = control[place].storage,
-                                             .msg_controllen = sizeof control[place].storage};
-  }
-  const int count = recvmmsg(input->descriptor, headers, (unsigned)input->places, MSG_DONTWAIT, NULL);
+  const int count = recvmmsg(input->descriptor, input->headers, (unsigned)input->places, MSG_DONTWAIT, NULL);
   input->calls++;
-  for (int place = 0; place < count; place++) {
-    const uint8_t *bytes = input->storage + (size_t)place * TIDE_DATAGRAM_BYTES_MAXIMUM;
-    size_t rest = headers[place].msg_len;
-    size_t piece = piece_length(&headers[place].msg_hdr);
+  for (int number = 0; number < count; number++) {
+    tide_datagram_place_t *place = &input->place[number];
+    struct msghdr *header = &input->headers[number].msg_hdr;
+    const uint8_t *bytes = place->part.iov_base;
+    size_t rest = input->headers[number].msg_len;
+    size_t piece = piece_length(header);
     if (piece == 0u) piece = rest;
     do {
       const size_t length = rest < piece ? rest : piece;
-      on_datagram(context, bytes, length, &from[place]);
+      on_datagram(context, bytes, length, &place->from);
       input->received++;
       bytes += length;
       rest -= length;
     } while (rest > 0u);
+    header->msg_namelen = sizeof place->from; /* the kernel has written what it used */
+    header->msg_controllen = sizeof place->control;
+    header->msg_flags = 0;
   }
   return count == (int)input->places;
 }

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,11 +66,21 @@ size_t tide_datagram_output_clear(tide_datagram_output_t *output);
 
 #define TIDE_DATAGRAM_PLACES_MAXIMUM 16u
 
-typedef struct tide_datagram_input {
+typedef struct tide_datagram_place {
+  struct iovec part; /* a buffer of TIDE_DATAGRAM_BYTES_MAXIMUM; pages are used only when written */
+  struct sockaddr_in from;
+  union {
+    size_t alignment; /* of a cmsghdr */
+    uint8_t bytes[CMSG_SPACE(sizeof(int))];
+  } control;
+} tide_datagram_place_t;
+
+typedef struct tide_datagram_input { /* refers to itself: not to be moved after init */
   int descriptor;
-  uint8_t *storage; /* buffers of TIDE_DATAGRAM_BYTES_MAXIMUM; pages are used only when written */
   size_t places;
   uint64_t received, calls;
+  struct mmsghdr headers[TIDE_DATAGRAM_PLACES_MAXIMUM];
+  tide_datagram_place_t place[TIDE_DATAGRAM_PLACES_MAXIMUM];
 } tide_datagram_input_t;
 
 typedef void (*tide_on_datagram_t)(void *context, const uint8_t *bytes, size_t length, const struct sockaddr_in *from);
