@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a call costs over the number of slots, nodes and streams, while all of them are in use: tide/receiver.h and
-// tide/transmitter.h promise it, and it is paid within the critical section. Counted are the branches taken (the
-// daemon's halves are compiled with -fsanitize-coverage=trace-pc), so that every run and every machine counts the same.
+// tide/transmitter.h promise it, and it is paid within the critical section.
 #include <gtest/gtest.h>
 
+#include "cost.h"
 #include "daemon_peer.h"
 
 namespace daemon_cost {
 namespace {
 
 using peer::Bytes;
-
-uint64_t branches = 0;
+using tide::test::branches;
+using tide::test::cost_of;
+using tide::test::expect_linear;
+using tide::test::expect_logarithmic;
 
 Bytes sample(uint8_t stream, uint16_t sequence, uint8_t reader = 6) {
   return peer::message(stream, sequence, {peer::submessage(TIDE_XRCE_DATA, Bytes{0, 1, 0, reader, 7, 7, 7, 7})});
@@ -124,17 +126,6 @@ const Flood kFloods[] = {
      }},
 };
 
-// If the slots double, so does the cost, within a tenth and a constant; a quadratic cost would be four times as high.
-void expect_linear(const char *name, const std::function<uint64_t(size_t)> &cost) {
-  uint64_t before = cost(8), first = before;
-  for (size_t slots = 16; slots <= 256; slots *= 2) {
-    const uint64_t now = cost(slots);
-    EXPECT_LE(double(now), 2.2 * double(before) + 64) << name << ": " << slots << " slots, before " << before;
-    before = now;
-  }
-  EXPECT_GT(before, first) << name << ": nothing is counted";
-}
-
 TEST(ReceiverCost, CommitIsLinearInTheSlots) {
   for (const Flood &flood : kFloods) expect_linear(flood.name, flood.cost);
 }
@@ -167,12 +158,6 @@ TEST(ReceiverCost, PassingOnAnUrgencyIsLinearInTheSlotsButForTheHeap) {
 constexpr uint8_t kBestEffort = TIDE_STREAM_BEST_EFFORT(1), kReliable = TIDE_STREAM_RELIABLE(1);
 constexpr tide_priority_t kPriority = TIDE_PRIORITY(1, 0);
 
-uint64_t cost_of(const std::function<void()> &call) {
-  const uint64_t before = branches;
-  call();
-  return branches - before;
-}
-
 Bytes sample_of(uint16_t writer) {
   return peer::submessage(TIDE_XRCE_WRITE_DATA,
                           {0, 0, static_cast<uint8_t>(writer >> 8), static_cast<uint8_t>(writer), 7, 7});
@@ -181,17 +166,6 @@ Bytes sample_of(uint16_t writer) {
 int submit(peer::Transmitter &t, uint8_t stream, uint16_t writer = 0x15) {
   return t.submit(stream, sample_of(writer), TIDE_PRIORITY(TIDE_STREAM_LEVEL(stream), 0), 0, TIDE_FOREVER, nullptr,
                   writer);
-}
-
-// If the nodes double, a few steps are added.
-void expect_logarithmic(const char *name, const std::function<uint64_t(size_t)> &cost) {
-  uint64_t before = cost(8);
-  EXPECT_GT(before, 0u) << name << ": nothing is counted";
-  for (size_t nodes = 16; nodes <= 512; nodes *= 2) {
-    const uint64_t now = cost(nodes);
-    EXPECT_LE(now, before + 12) << name << ": " << nodes << " nodes";
-    before = now;
-  }
 }
 
 TEST(TransmitterCost, SubmitNextAndSentAreLogarithmicInTheNodes) {
@@ -273,5 +247,3 @@ TEST(TransmitterCost, AcquireIsConstantAndLinearWhereItReplaces) {
 
 }  // namespace
 }  // namespace daemon_cost
-
-extern "C" void __sanitizer_cov_trace_pc() { daemon_cost::branches++; }
