@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +25,7 @@ from tide.run.machine import describe
 from tide.run.plan import Variant, is_comparison, is_given, require_comparison, unplayable, with_stand_ins
 from tide.run.robot import START_LIMIT_S, Settings
 from tide.system.load import SystemFileError, load, problem_lines, require_played
-from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
+from tide.system.variants import PlanError, with_chain_count, with_reliability
 from tide.terminal.style import print_whole, print_wrapped
 
 if TYPE_CHECKING:
@@ -113,23 +112,6 @@ def run(
     reliability: Annotated[
         ReliabilityChoice | None, typer.Option(help="Reliability of all chains. Default: the file's.")
     ] = None,
-    hold: Annotated[
-        bool | None,
-        typer.Option(
-            "--hold/--no-hold",
-            help="Keep less urgent messages in the client while a reliable one waits for its acknowledgment, for all "
-            "chains. Default: the file's.",
-        ),
-    ] = None,
-    heartbeat_delay_ms: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1000,
-            help="Milliseconds from a reliable message to the HEARTBEAT that asks for its acknowledgment; 0: at once, "
-            "as in the PoDS paper. Default: the file's.",
-        ),
-    ] = None,
     line_loss: Annotated[
         float, typer.Option(min=0, max=0.9, help="Probability that a frame is lost, from 0 to 0.9.")
     ] = 0.0,
@@ -213,10 +195,6 @@ def run(
     try:
         if reliability is not None:
             system = with_reliability(system, reliability.value)
-        if hold is not None:
-            system = with_hold(system, hold)
-        if heartbeat_delay_ms is not None:
-            system = with_heartbeat_delay(system, Decimal(str(heartbeat_delay_ms)))
         if chains is not None:
             system = with_chain_count(system, chains)
         compared = (executor, send, chains, sweep_chains) != (None,) * 4 or on is PlaceChoice.qemu

@@ -20,7 +20,7 @@ from tide.analysis.observed import Observation, as_run, bounded_runs, observatio
 from tide.analysis.premises import Reach, of_executors, places_of, reaches_of
 from tide.analysis.result import Assumption, Bounds, ChainBound
 from tide.report.results import Answer, ChainResult, Results, Run
-from tide.run.plan import NODE_DEPTH, limit_ns
+from tide.run.plan import NODE_DEPTH, is_given, limit_ns
 from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import Executor, Line
 
@@ -307,7 +307,7 @@ class _Judge:
         return _within(most, limit, f"{most} of {limit} bytes of a frame at most, {frames} frames")
 
     def sizes(self, values: dict[str, int]) -> Verdict:
-        if "lines" in self.seen and not any(map(self.is_given, self.users_of(self.at))):
+        if "lines" in self.seen and not any(map(is_given, self.users_of(self.at))):
             return HELD, "tide plays all that sends there, with messages of the described sizes", None
         sizes = self.seen.get("sizes", {"messages": {}, "fragments": 0})
         if not sizes["messages"] or sizes["fragments"]:
@@ -409,10 +409,6 @@ class _Judge:
         names = set[str]().union(*(one for one in visited if one & set(boards)))
         return [self.system.executor(name) for name in sorted(names)]
 
-    @staticmethod
-    def is_given(executor: Executor) -> bool:
-        return bool(executor.command or executor.image or executor.attach)
-
     def shared_agent(self, _: dict[str, int]) -> Verdict:
         """Every board of the run sent through the agent meanwhile."""
         found = []
@@ -467,7 +463,7 @@ class _Judge:
         return _within(worst["most_ns"], worst["limit_ns"], text)
 
     def given(self) -> list[str]:
-        return [one.name for one in self.system.executors if self.is_given(one) and one.name in self.at]
+        return [one.name for one in self.system.executors if is_given(one) and one.name in self.at]
 
     def interrupts(self, _: dict[str, int]) -> Verdict:
         if "undescribed" not in self.seen or self.given():
