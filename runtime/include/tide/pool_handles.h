@@ -98,11 +98,12 @@ typedef struct tide_service_end {
 } tide_service_end_t;
 
 typedef struct tide_service_handle {
-  tide_service_end_t end;      /* first member */
-  void *response;              /* the program's response, sent when its callback returns */
-  rmw_request_id_t request_id; /* id of the request being served, or of the one whose response waits */
-  bool deferred;               /* the program sends the response itself */
-  bool response_waits;         /* the response is waiting for a free node */
+  tide_service_end_t end;         /* first member */
+  void *response;                 /* the program's response, sent when its callback returns */
+  rmw_request_id_t request_id;    /* id of the request being served, or of the one whose response waits */
+  bool deferred;                  /* the program sends the response itself */
+  bool response_waits;            /* the response is waiting for a free node */
+  void (*refuse)(void *response); /* of the runtime's own services: makes a response that fits no node say no */
   uint32_t responses_lost;
 } tide_service_handle_t;
 

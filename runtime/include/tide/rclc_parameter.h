@@ -40,7 +40,7 @@ rcl_ret_t tide_rclc_parameter_server_set_priority(rclc_parameter_server_t *param
 typedef struct tide_parameter_counters {
   uint32_t requests;      /* of the six services */
   uint32_t requests_lost; /* malformed, or more at a time than the services keep */
-  uint32_t answers_lost;  /* larger than any node, or no session */
+  uint32_t answers_lost;  /* larger than any node (then one without values is sent), or no session */
   uint32_t events_lost;
 } tide_parameter_counters_t;
 /* From any thread at any time. */

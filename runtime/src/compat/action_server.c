@@ -304,7 +304,8 @@ static bool take(tide_action_t *action) {
 static bool is_settled(tide_action_t *action, int status) {
   if (status == TIDE_ERROR_FULL) return false;
   if (status != TIDE_OK) {
-    action->counters.replies_lost++;
+    tide_service_end_t *end = &action->services[PART_GOAL].impl->end;
+    tide_compat_unread(status, &action->counters.replies_lost, end->reply_topic, end->handle);
     (void)tide_compat_result(status);
   }
   return true;

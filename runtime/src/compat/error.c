@@ -62,7 +62,8 @@ rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result) {
 void tide_compat_unread(int status, uint32_t *count, const char *topic, const rclc_executor_handle_t *handle) {
   const uint32_t before = __atomic_fetch_add(count, 1u, __ATOMIC_RELAXED);
   const bool lacks_memory = status == TIDE_ERROR_CAPACITY_MESSAGE;
-  for (size_t i = 0; lacks_memory && handle != NULL && i < tide_pools.executor_count; i++) {
+  const bool is_own = lacks_memory || status == TIDE_ERROR_TOO_LARGE;
+  for (size_t i = 0; is_own && handle != NULL && i < tide_pools.executor_count; i++) {
     tide_executor_handle_t *executor = &tide_pools.executors[i];
     const rclc_executor_handle_t *first = tide_pools.handles + executor->first;
     if (executor->support != NULL && handle >= first && handle < first + executor->count)

@@ -28,9 +28,10 @@ rcl_ret_t tide_compat_result(int status);
 /* The same with a specific rcl code, which is returned. */
 rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
 
-/* Counts a message of a topic (as on the wire, "rt/name") that could not be decoded. On a desktop the first one is
- * reported on stderr: the usual mistake is a message without memory, and nobody looks for that in a counter. Unless the
- * sender is at fault, spin_some of the handle's executor (null: none) then returns an error. */
+/* What came on a topic (as on the wire, "rt/name") could not be decoded, or a reply fits no node: counts it. On a desktop
+ * the first one is reported on stderr, as a program's usual mistake is a message without memory, which nobody looks for
+ * in a counter; and then spin_some of the handle's executor (null: none) returns an error, unless it is the sender's
+ * mistake. */
 void tide_compat_unread(int status, uint32_t *count, const char *topic, const rclc_executor_handle_t *handle);
 
 /* Types of the runtime's own messages and services, which only one side of the wire ever needs. */
@@ -156,6 +157,8 @@ int tide_compat_send_response(tide_service_handle_t *service, const rmw_request_
 /* Never waits. Writes the client's identity; the caller appends the response. */
 int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
                                size_t bytes);
+/* Whether a node can hold the response. */
+bool tide_compat_fits_response(const struct tide_service_type *type, const void *response);
 /* In the link's context: retries services whose responses wait for a node. */
 void tide_compat_retry_services(tide_support_t *support);
 int tide_compat_set_end_priority(tide_service_end_t *end, tide_priority_t priority);

@@ -461,6 +461,7 @@ static rcl_ret_t serve(rclc_lifecycle_service_context_t *context, rclc_executor_
   }
   tide_lifecycle_answer_t *answer = &node->answers[service];
   answer->state_machine = node->state_machine;
+  if (!tide_compat_fits_response(service_types[service].data, answer)) return tide_compat_result(TIDE_ERROR_TOO_LARGE);
   return rclc_executor_add_service_with_context(executor, place, answer, answer, callback, context);
 }
 

@@ -23,6 +23,7 @@ typedef enum outcome {
   NOT_FOUND,
   NO_PLACE,
   NAME_TOO_LONG,
+  LIST_TOO_LONG,
   BUSY /* the program's callback is running */
 } outcome_t;
 
@@ -157,6 +158,7 @@ static const char *const outcome_texts[] = {
     [NOT_FOUND] = "Parameter not found",
     [NO_PLACE] = "Parameter server is full",
     [NAME_TOO_LONG] = "Name too long",
+    [LIST_TOO_LONG] = "The list of parameters would be too long",
     [BUSY] = "Parameters are being changed",
 };
 
@@ -265,6 +267,8 @@ static bool ask(tide_parameter_server_t *server, const change_t *change, bool re
   return accepted;
 }
 
+static bool fits_list(const tide_parameter_server_t *server);
+
 static uint8_t add(tide_parameter_server_t *server, const change_t *change) {
   tide_parameter_t *parameter = free_place(server);
   if (parameter == NULL) return NO_PLACE;
@@ -274,6 +278,10 @@ static uint8_t add(tide_parameter_server_t *server, const change_t *change) {
   parameter->type = change->type;
   parameter->read_only = parameter->has_range = false;
   parameter->in_use = true;
+  if (!fits_list(server)) {
+    parameter->in_use = false;
+    return LIST_TOO_LONG;
+  }
   tell(server, parameter, EVENT_NEW);
   return ADDED;
 }
@@ -445,9 +453,9 @@ static void decode_list(tide_cdr_t *cdr, void *untyped) {
 
 /* ---- answers ---- */
 
-/* Null: there is none, or it was deleted meanwhile. */
+/* Null: there is none, or it was deleted meanwhile. Without items the answer is about all parameters. */
 static const tide_parameter_t *parameter_of(const tide_parameter_answer_t *answer, uint8_t i) {
-  const uint8_t item = answer->items[i];
+  const uint8_t item = answer->items == NULL ? i : answer->items[i];
   if (item == NO_ITEM || !answer->server->parameters[item].in_use) return NULL;
   return &answer->server->parameters[item];
 }
@@ -577,6 +585,18 @@ static const rosidl_service_type_support_t service_types[TIDE_PARAMETER_SERVICE_
     [TIDE_PARAMETER_DESCRIBE] = TIDE_COMPAT_SERVICE_SUPPORT(DescribeParameters),
 };
 
+/* Whether the list of all parameters fits a node: its answer has no way to say that it does not. */
+static bool fits_list(const tide_parameter_server_t *server) {
+  const tide_parameter_answer_t all = {.server = (tide_parameter_server_t *)server, .count = server->count};
+  return tide_compat_fits_response(&ListParameters, &all);
+}
+
+/* No values, results or descriptors, as for names that ROS 2 does not know. */
+static void refuse(void *untyped) {
+  tide_parameter_answer_t *answer = untyped;
+  answer->count = 0;
+}
+
 /* ---- servers ---- */
 
 #define DEFAULT_PARAMETERS 4
@@ -683,6 +703,7 @@ static rcl_ret_t open_on_agent(rclc_parameter_server_t *program, rcl_node_t *nod
   for (size_t i = 0; i < TIDE_PARAMETER_SERVICE_COUNT && result == RCL_RET_OK; i++) {
     result = rclc_service_init(service_of(program, i), node, &service_types[i], service_names[i],
                                &rmw_qos_profile_parameters);
+    if (result == RCL_RET_OK) service_of(program, i)->impl->refuse = refuse;
   }
   if (result != RCL_RET_OK || !program->notify_changed_over_dds) return result;
   return rclc_publisher_init(&program->event_publisher, node, &event_support, "/parameter_events",
@@ -860,6 +881,9 @@ static rcl_ret_t result_of(uint8_t outcome) {
       return RCL_RET_ERROR;
     case NAME_TOO_LONG:
       (void)tide_compat_result(TIDE_ERROR_CAPACITY_NAMES);
+      return RCL_RET_ERROR;
+    case LIST_TOO_LONG:
+      (void)tide_compat_result(TIDE_ERROR_TOO_LARGE);
       return RCL_RET_ERROR;
     default:
       (void)tide_compat_result(TIDE_ERROR_NOT_FOUND);

@@ -318,10 +318,21 @@ static void set_waiting(tide_service_handle_t *service, bool waits) {
   if (waits) __atomic_store_n(&some_wait, true, __ATOMIC_RELEASE);
 }
 
+/* Reported as what the program's own call would return: no call of it does. */
+static void lose(tide_service_handle_t *service, int status) {
+  tide_compat_unread(status, &service->responses_lost, service->end.reply_topic, service->end.handle);
+  (void)tide_compat_result(status);
+}
+
 /* False: no node; the link's context will retry. It is notified before the last attempt, so that a node freed
  * afterwards is not missed. */
 static bool respond(tide_service_handle_t *service) {
   int status = send_response(service, &service->request_id, service->response, 0);
+  if (status == TIDE_ERROR_TOO_LARGE && service->refuse != NULL) {
+    lose(service, status);
+    service->refuse(service->response);
+    status = send_response(service, &service->request_id, service->response, 0);
+  }
   if (status == TIDE_ERROR_FULL) {
     tide_support_t *support = service->end.support;
     const uintptr_t critical = tide_compat_enter(); /* the function set by actions also does this */
@@ -332,10 +343,7 @@ static bool respond(tide_service_handle_t *service) {
   }
   if (status == TIDE_ERROR_FULL) return false;
   set_waiting(service, false);
-  if (status != TIDE_OK) {
-    (void)__atomic_add_fetch(&service->responses_lost, 1u, __ATOMIC_RELAXED);
-    (void)tide_compat_result(status); /* no call of the program returns it, so the error callback reports it */
-  }
+  if (status != TIDE_OK) lose(service, status);
   return true;
 }
 
@@ -370,6 +378,16 @@ static void execute_service(tide_callback_t *callback, void *context) {
   service->deferred = false;
   call_program(handle, service);
   if (!service->deferred && service->end.support != NULL) (void)respond(service);
+}
+
+bool tide_compat_fits_response(const tide_service_type_t *type, const void *response) {
+  const size_t head = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + sizeof(uint32_t) + TIDE_SAMPLE_IDENTITY_BYTES;
+  const size_t bytes = head + tide_message_size(type->response, response);
+  size_t i = 0;
+  while (i < tide_pools.class_count &&
+         (tide_pools.classes[i].count == 0 || tide_pools.classes[i].node_bytes < bytes))
+    i++;
+  return i < tide_pools.class_count;
 }
 
 static rcl_ret_t add_service(rclc_executor_t *executor, const rclc_executor_handle_t *wanted, void *response) {

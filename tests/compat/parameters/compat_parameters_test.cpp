@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters: their use by a program, and the answers of the six services.
 #include "parameters.h"
+#include "tide/pools.h"
 
 extern "C" rcl_ret_t first_edition_start(rclc_executor_t *executor, rclc_parameter_server_t *server);
 extern "C" int first_edition_count(rclc_parameter_server_t *server);
@@ -79,8 +80,12 @@ TEST_F(Parameters, AreReadByClients) {
 TEST_F(Parameters, MoreNamesThanPlacesAreAnsweredByNone) {
   start();
   add_three();
-  EXPECT_EQ(get(Texts(14, "on")).size(), 14u);
-  EXPECT_EQ(get(Texts(15, "on")).size(), 0u);
+  for (const size_t count : {14u, 15u}) {
+    auto response = BOUND(rcl_interfaces__srv__GetParameterTypes_Response);
+    decode(rcl_interfaces__srv__GetParameterTypes_Response__type,
+           call("get_parameter_types", names_request(Texts(count, "on"))), &response.message);
+    EXPECT_EQ(response.message.types.size, count == 14 ? count : 0u);
+  }
 }
 
 TEST_F(Parameters, AreListedByPrefixAndDepth) {
@@ -196,6 +201,46 @@ TEST_F(Parameters, AreDescribed) {
   ASSERT_EQ(descriptors[2].floating_point_range.size, 1u);
   EXPECT_EQ(descriptors[2].floating_point_range.data[0].from_value, -1.5);
   EXPECT_EQ(descriptors[2].floating_point_range.data[0].step, 0.5);
+}
+
+// What fits no node is refused where its caller can be told: a parameter too many when it is added, everything else by
+// an answer without values, and in the program by the error callback and spin_some.
+TEST_F(Parameters, AnswersThatFitNoNodeSayNo) {
+  start({true, 6, true, false});
+  const auto name = [](int number) { return std::string(46, static_cast<char>('a' + number)) + ".x"; };
+  int added = 0;
+  while (added < 6 && rclc_add_parameter(&parameters, name(added).c_str(), RCLC_PARAMETER_INT) == RCL_RET_OK) added++;
+  ASSERT_LT(added, 6) << "the list fits";
+  EXPECT_REFUSED(rclc_add_parameter(&parameters, name(added).c_str(), RCLC_PARAMETER_INT), RCL_RET_ERROR,
+                 TIDE_ERROR_TOO_LARGE);
+  EXPECT_EQ(list({}, 0).first.size(), static_cast<size_t>(added));
+  const std::string text(TIDE_PARAMETER_TEXT_BYTES - 1, 'd');
+  Texts names;
+  for (int number = 0; number < added; number++) {
+    names.push_back(name(number));
+    EXPECT_OK(rclc_add_parameter_description(&parameters, names.back().c_str(), text.c_str(), text.c_str()));
+  }
+  static int reported;
+  reported = 0;
+  rmw_uros_set_error_handling_callback([](const rmw_uros_error_entity_type_t, const rmw_uros_error_source_t,
+                                          const rmw_uros_error_context_t, const char *, const int) { reported++; });
+  int refused_spins = 0;
+  ASSERT_TRUE(server.ask("/node/describe_parameters", names_request(names), {}));
+  EXPECT_TRUE(eventually([&] {
+    refused_spins += rclc_executor_spin_some(&executor, 5 * kMillisecond) != RCL_RET_OK;
+    return !server.replies("/node/describe_parameters").empty();
+  }));
+  EXPECT_EQ(refused_spins, 1);
+  EXPECT_EQ(reported, 1);
+  auto response = BOUND(rcl_interfaces__srv__DescribeParameters_Response);
+  decode(rcl_interfaces__srv__DescribeParameters_Response__type,
+         server.replies("/node/describe_parameters").back().payload, &response.message);
+  EXPECT_EQ(response.message.descriptors.size, 0u);
+  rmw_uros_set_error_handling_callback(nullptr);
+  tide_parameter_counters_t counters{};
+  EXPECT_OK(tide_rclc_parameter_server_get_counters(&parameters, &counters));
+  EXPECT_EQ(counters.answers_lost, 1u);
+  EXPECT_EQ(get({names[0]}), Texts{"0"}) << "a short answer still comes";
 }
 
 TEST_F(Parameters, LowMemoryModeHasNoDescriptions) {
