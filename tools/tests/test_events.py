@@ -14,6 +14,7 @@ from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.main import app
 from tide.report.verdict import State
+from tide.run.plan import plan_of, traces_of
 from tide.run.results import outcome_of
 from tide.run.robot import Recorded
 from tide.run.seen import seen_of
@@ -127,6 +128,22 @@ def test_a_burst_takes_longer_than_single_events() -> None:
 
 
 # ---- in a run ----
+
+
+def test_a_trace_tells_an_event_from_a_timer() -> None:
+    """A board records the kind of each callback (tide_callback_kind_t)."""
+    system = load(FILE)
+    plan = plan_of(system, system.executor("board"), 2)
+    traces = traces_of(system, {"board": ("uart", plan)}, {}, {"board": 1}, 0)
+    roles = {one.name: one.role for chain in traces.boards[0].chains for one in chain.callbacks}
+    assert roles == {
+        "pressed": "event",
+        "cut": "subscription",
+        "hit": "event",
+        "sample": "timer",
+        "light": "subscription",
+    }
+    assert traces.chains["bumper"].release_ns(4) == traces.chains["bumper"].release_ns(3) == 60 * MS
 
 
 def test_a_chain_that_an_event_begins_is_not_called_silent() -> None:

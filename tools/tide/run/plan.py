@@ -662,7 +662,8 @@ def traces_of(
             for one in chain.callbacks:
                 served = one.takes if one.role == "service" else None
                 service = "" if served is None else served.publication.topic.lstrip("/")
-                callbacks.append(TracedCallback(one.name, one.role, service))
+                role = "event" if one.role == "timer" and chain.burst else one.role
+                callbacks.append(TracedCallback(one.name, role, service))
             chains.append(TracedChain(chain.name, chain.level, tuple(callbacks)))
         traced.append(TracedBoard(name, link, keys[name], f"{name}.trace", tuple(chains)))
     nodes = tuple(

@@ -20,7 +20,7 @@ RECORD, TRACES = "record.json", "traces.json"
 SYSTEM = "system.toml"
 AGENT_TRACE = "agent.trace"
 RECORD_VERSION, TRACES_VERSION = 1, 2
-Role = Literal["timer", "subscription", "service", "client"]
+Role = Literal["timer", "subscription", "service", "client", "event"]
 T = TypeVar("T")
 
 

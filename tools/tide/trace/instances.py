@@ -212,7 +212,13 @@ def _part_steps(part: _Part, agent: Agent | None) -> Iterator[Step]:
 
 _CHAIN_SHIFT = 24  # TRACE_INSTANCE of sim/workloads/three_chains/chain_client.c
 _INDEX_MASK = (1 << _CHAIN_SHIFT) - 1
-_ROLES: tuple[Role, ...] = ("timer", "subscription", "service", "client")  # tide_callback_kind_t of tide/exec.h
+_ROLES: tuple[Role, ...] = (
+    "timer",
+    "subscription",
+    "service",
+    "client",
+    "event",
+)  # tide_callback_kind_t, tide/executor.h
 _OBJECT_KINDS: dict[Role, int] = {"subscription": 6, "client": 7, "service": 8}  # TIDE_XRCE_KIND_* of tide/xrce.h
 Instance = tuple[str, int]
 
