@@ -18,7 +18,7 @@ from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError, ways_of
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
-from tide.run.plan import counted_of, nodes_of, plan_of, write_board_plan
+from tide.run.plan import counted_of, may_wait, nodes_of, plan_of, write_board_plan
 from tide.system.levels import levels
 from tide.system.load import SystemFileError, load, parse, require_played
 
@@ -285,6 +285,14 @@ def test_several_topics_of_one_callback_are_played(executor: str, seldom: dict[s
     worst = worst_of(system, executor)
     for name, bound in all_ns(system, executor).items():
         assert 0 <= worst[name] <= bound + 1000, name
+
+
+def test_a_board_with_loads_computes_as_they_preempt_it() -> None:
+    flash = {"name": "flash", "execution_ms": 5, "period_ms": 500}
+    for loads, waits in (([], True), ([flash], False)):
+        chain = d.chain("c", 1, ("m", 1), ("h", 1))
+        system = parse(d.described(d.board("m", loads=loads), d.host("h"), d.line("l", agent_ms=1), chain))
+        assert may_wait(system.executor("m")) is waits and may_wait(system.executor("h"))
 
 
 def test_several_topics_of_a_host_alone_are_no_simulation(tmp_path: Path) -> None:

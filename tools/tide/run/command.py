@@ -140,8 +140,8 @@ def run(
     execution: Annotated[
         ExecutionChoice,
         typer.Option(
-            help="How played parts pass their execution times: compute; or wait, as if each board and each lane "
-            "of a host had a processor of its own. Boards with several lanes, and executors with a budget, compute."
+            help="Way of passing execution times of what is played: compute; or wait, as if each board and each lane "
+            "of a host had a processor of its own. Boards with lanes or loads, and executors with a budget, compute."
         ),
     ] = ExecutionChoice.compute,
     on: Annotated[

@@ -129,9 +129,10 @@ def budget_of(executor: Executor) -> tuple[int, int] | None:
 
 
 def may_wait(executor: Executor) -> bool:
-    """True if it waits for its execution times as if each of its threads had a processor of its own. Lanes of a board
-    share one."""
-    return budget_of(executor) is None and (executor.where == "host" or executor.lanes == 1)
+    """For its execution times, as if each of its threads had a processor of its own. Lanes of a board share one, and
+    its loads take it from callbacks."""
+    shares = executor.where == "mcu" and (executor.lanes > 1 or bool(executor.loads))
+    return budget_of(executor) is None and not shares
 
 
 def link_of(system: System, board: Executor) -> Line | UdpLink:
