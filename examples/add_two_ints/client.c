@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the service "/addtwoints" for a sum, once a second. Plain micro-ROS: nothing here is tide's. */
+/* Calls the service "/addtwoints" for a sum, once a second. This is plain micro-ROS and uses nothing specific to
+   tide. */
 #include <example_interfaces/srv/add_two_ints.h>
 #include <inttypes.h>
 #include <rcl/error_handling.h>

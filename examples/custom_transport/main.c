@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A custom link in four functions: here UDP by the sockets of this machine, on a board any means to transfer bytes. A
- * counter, once a second, on "custom_counter". Plain micro-ROS: nothing here is tide's. */
+/* A custom link in four functions: here over UDP by the sockets of this machine, on a board over any means to transfer
+ * bytes. Publishes a counter once a second on "custom_counter". This is plain micro-ROS and uses nothing specific to
+ * tide. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -42,7 +43,7 @@ static bool line_open(struct uxrCustomTransport *transport) {
 
 static bool line_close(struct uxrCustomTransport *transport) { return close(line_of(transport)->socket) == 0; }
 
-/* All of it or nothing: one call is one datagram. */
+/* Writes all of it or nothing: one call is one datagram. */
 static size_t line_write(struct uxrCustomTransport *transport, const uint8_t *bytes, size_t count, uint8_t *error) {
   const ssize_t sent = send(line_of(transport)->socket, bytes, count, 0);
   *error = sent < 0;
@@ -56,7 +57,7 @@ static size_t line_read(struct uxrCustomTransport *transport, uint8_t *bytes, si
   struct pollfd readable = {.fd = line_of(transport)->socket, .events = POLLIN};
   if (poll(&readable, 1, timeout_ms) <= 0) return 0u;
   const ssize_t got = recv(readable.fd, bytes, count, 0);
-  return got < 0 ? 0u : (size_t)got; /* no receiver: silent like a line */
+  return got < 0 ? 0u : (size_t)got; /* no receiver: returns 0, as a silent line would */
 }
 
 static rcl_publisher_t publisher;
@@ -74,7 +75,7 @@ int main(int count, char **words) {
   static line_t line = {.address = "127.0.0.1", .port = 8888};
   if (count > 1) line.address = words[1];
   if (count > 2) line.port = (uint16_t)strtoul(words[2], NULL, 10);
-  /* false: each write is a message. A stream of bytes, such as a UART, takes true: framing is put around. */
+  /* false: each write is a message. A stream of bytes, such as a UART, takes true, and the bytes are framed. */
   CHECK(rmw_uros_set_custom_transport(false, &line, line_open, line_close, line_write, line_read));
 
   rcl_allocator_t allocator = rcl_get_default_allocator();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts Fibonacci numbers for whoever has that goal, as example_interfaces/Fibonacci on the action "/fibonacci": one
- * number a step, four goals at a time, each of which may be cancelled. Plain micro-ROS: nothing here is tide's. */
+/* Computes Fibonacci numbers as example_interfaces/Fibonacci on the action "/fibonacci": one number in each step, up to
+ * four goals at a time, each of which may be cancelled. This is plain micro-ROS and uses nothing specific to tide. */
 #include <example_interfaces/action/fibonacci.h>
 #include <inttypes.h>
 #include <rcl/error_handling.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two sensors, one estimate, two lanes. The gyro and the wheels publish geometry_msgs/Vector3 to two subscriptions of
- * the same process, without the agent and without a copy; both write to the estimate, and need no lock for it because
- * they are of one mutually exclusive group. A planner that computes for 150 ms at a time is of no group: it keeps one
- * lane busy, and the other one goes on with the sensors. Twice a second the estimate leaves for ROS 2 on "pose": x the
- * angle, y the way, z how many samples it is made of.
+ * the same process, without the agent and without a copy. Both write to the estimate, and need no lock for it because
+ * they belong to one mutually exclusive group. A planner that computes for 150 ms at a time belongs to no group: it
+ * occupies one lane, and the other one continues with the sensors. Twice a second the estimate is sent to ROS 2 on
+ * "pose": x is the angle, y the distance, z the number of samples in it.
  *
  * `overlapped` and `copied` count violations of these rules. */
 #include <geometry_msgs/msg/vector3.h>
@@ -40,7 +40,7 @@ typedef struct sensor {
   const char *topic;
   rcl_publisher_t publisher;
   rcl_subscription_t subscription;
-  geometry_msgs__msg__Vector3 unused; /* a message that is delivered in place is not put here */
+  geometry_msgs__msg__Vector3 unused; /* stays empty: the messages are delivered in place */
 } sensor_t;
 
 static sensor_t gyro = {.topic = "gyro"}, wheels = {.topic = "wheels"};
@@ -53,7 +53,7 @@ static const rosidl_message_type_support_t *vector_type(void) {
   return ROSIDL_GET_MSG_TYPE_SUPPORT(geometry_msgs, msg, Vector3);
 }
 
-/* The message is written where the subscription reads it. */
+/* Writes the message where the subscription reads it. */
 static void publish(const sensor_t *sensor, double value) {
   void *loan;
   if (rcl_borrow_loaned_message(&sensor->publisher, vector_type(), &loan) != RCL_RET_OK)
@@ -134,7 +134,7 @@ static int add_timer(rcl_timer_t *timer, rclc_support_t *support, rclc_executor_
   return EXIT_SUCCESS;
 }
 
-/* A chain for the gyro, and one for the wheels: before the planner whenever a lane chooses. */
+/* Creates a chain for the gyro, and one for the wheels. A lane chooses both before the planner. */
 static int name_chains(rcl_timer_t *gyro_timer, rcl_timer_t *wheels_timer) {
   tide_chain_t turn, way;
   CHECK(tide_chain_init(&turn, "turn", 2, RCL_MS_TO_NS(GYRO_MS), RCL_MS_TO_NS(GYRO_MS)));
@@ -147,7 +147,7 @@ static int name_chains(rcl_timer_t *gyro_timer, rcl_timer_t *wheels_timer) {
 }
 
 static int run(rclc_support_t *support, rcl_node_t *node, rclc_executor_t *executor) {
-  /* Both lanes serve everything: a pool. With rising least_level they would be preemptive (examples/lanes). */
+  /* Both lanes serve every callback, as a pool. With rising least_level they would be preemptive (examples/lanes). */
   static const tide_lane_settings_t lanes[] = {{.name = "lane 1"}, {.name = "lane 2"}};
   static rcl_timer_t gyro_timer, wheels_timer, pose_timer, plan_timer;
   static tide_callback_group_t group;

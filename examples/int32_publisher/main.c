@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A counter, once a second, as std_msgs/Int32 on the topic "counter". Plain micro-ROS: nothing here is tide's. */
+/* Publishes a counter once a second, as std_msgs/Int32 on the topic "counter". This is plain micro-ROS and uses nothing
+   specific to tide. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints each std_msgs/Int32 of the topic "counter". Plain micro-ROS: nothing here is tide's. */
+/* Prints each std_msgs/Int32 of the topic "counter". This is plain micro-ROS and uses nothing specific to tide. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fast timer and a slow callback, each on its own lane: the brake reads its sensor every 10 ms while the map
- * computes for 200 ms at a time. Publishes std_msgs/Int32 on "brake_late_us": by how much the timer was late at worst
- * since the last one. Try it with one lane (lanes 1) to see what the second one is for.
+/* A fast timer and a slow callback, each on its own lane: the brake reads its sensor every 10 ms while the map computes
+ * for 200 ms at a time. Publishes std_msgs/Int32 on "brake_late_us": the greatest lateness of the timer since the last
+ * message. Try it with one lane (lanes 1) to see the effect of the second one.
  *
- * Set-up: an executor with two lanes, and a level for the chain that is urgent. The only data that both lanes use is
- * the size of the map, which is atomic. */
+ * Set-up: an executor with two lanes, and a level for the urgent chain. The only data that both lanes use is the size
+ * of the map, which is atomic. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
@@ -33,7 +33,7 @@
 enum { BRAKE_MS = 10, MAP_MS = 300, MAP_COMPUTES_MS = 200, REPORT_EVERY = 50 };
 
 static rcl_publisher_t publisher;
-static std_msgs__msg__Int32 late_us; /* of the brake's lane alone */
+static std_msgs__msg__Int32 late_us; /* used by the brake's lane only */
 static int64_t worst_ns;
 static unsigned samples;
 static atomic_uint map_cells; /* of both */
@@ -59,7 +59,7 @@ static void on_map(rcl_timer_t *timer, int64_t last_call_time) {
   atomic_fetch_add(&map_cells, 1000);
 }
 
-/* What can be done when the system refuses is in tide/rclc.h. Normal scheduling is good enough to try the example. */
+/* tide/rclc.h describes what can be done when the system refuses. Normal scheduling suffices to try the example. */
 static int choose_lanes(rclc_executor_t *executor, size_t count) {
   static const tide_lane_settings_t lanes[] = {
       {.name = "map", .scheduling = TIDE_SCHEDULING_FIFO, .priority = 10, .may_run_normally = true},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A custom type, robot_msgs/Wheels: sent twice a second on "wheels", and read back through the agent. The
- * memory of its strings is static: __Storage and __bind are tide's, the rest is plain micro-ROS. */
+/* A custom type, robot_msgs/Wheels, is sent twice a second on "wheels" and read back through the agent. The memory of
+ * its strings is static: __Storage and __bind are specific to tide, the rest is plain micro-ROS. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>

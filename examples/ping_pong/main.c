@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends a stamped ping every two seconds, answers foreign pings, counts the pongs to its own: std_msgs/Header on
- * "ping" and "pong". Waits for the agent first and tells its time. Plain micro-ROS: nothing here is tide's. */
+/* Sends a stamped ping every two seconds, answers pings of others, and counts the pongs to its own: std_msgs/Header on
+ * "ping" and "pong". First waits for the agent and prints its time. This is plain micro-ROS and uses nothing specific
+ * to tide. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>

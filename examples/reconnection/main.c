@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent ends and comes back: nothing has to be made again. A counter ten times a second on "kept_counter", and once
- * a second the question whether the agent is there. Plain micro-ROS: nothing here is tide's, but with micro-ROS the
- * program would have to end the session, and to make all of it anew. */
+/* The agent ends and returns, and no object has to be created again. Publishes a counter ten times a second on
+ * "kept_counter", and asks once a second whether the agent is there. This is plain micro-ROS and uses nothing specific
+ * to tide, but with the micro-ROS library the program would have to end the session and create all objects again. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
@@ -24,7 +24,7 @@ static rcl_publisher_t publisher;
 static std_msgs__msg__Int32 message;
 static unsigned refused;
 
-/* A refused message keeps its number: the next try sends it. */
+/* A refused message keeps its number, so the next attempt sends it. */
 static void on_timer(rcl_timer_t *timer, int64_t last_call_time) {
   RCLC_UNUSED(last_call_time);
   if (timer == NULL) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line of text twice a second on "chatter", and what comes back on "reply". The memory of the strings is the
- * program's own. Plain micro-ROS: nothing here is tide's. */
+/* Publishes a line of text twice a second on "chatter", and receives replies on "reply". The memory of the strings is
+ * the program's own. This is plain micro-ROS and uses nothing specific to tide. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
@@ -62,7 +62,7 @@ int main(void) {
   CHECK(rclc_executor_add_timer(&executor, &timer));
   CHECK(rclc_executor_add_subscription(&executor, &subscription, &incoming, subscription_callback, ON_NEW_DATA));
   for (;;) {
-    /* An error, too, when a reply is longer than incoming_text. The next one may fit. */
+    /* This also reports a reply that is longer than incoming_text. The next one may fit. */
     if (rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100)) != RCL_RET_OK) {
       fprintf(stderr, "%s\n", rcl_get_error_string().str);
       rcl_reset_error();

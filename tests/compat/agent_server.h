@@ -173,14 +173,14 @@ class AgentServer {
     return options;
   }
 
-  // Not before earlier messages, and not after the end of this server.
+  // Runs it not before earlier messages, and not after the end of this server.
   void later(Time time, Time &last, sim::Engine::Action action) {
     last = std::max(last, time);
     World::current().engine.at(last, [alive = std::weak_ptr(alive_), action = std::move(action)] {
       if (!alive.expired()) action();
     });
   }
-  // Also within a call of the agent.
+  // May be called within a call of the agent.
   void wake_at(Time time) {
     if (time >= next_pump_) return;
     next_pump_ = time;

@@ -69,7 +69,7 @@ class Continuous : public Connected {
     const std_msgs__msg__Int32 message = {number};
     return rcl_publish(&beside, &message, nullptr);
   }
-  // All nodes are back, and what is published next arrives whole.
+  // All nodes are back, and the next published message arrives whole.
   void expect_usual() {
     plan = &usual;
     ASSERT_TRUE(eventually([&] { return state() == TIDE_SESSION_READY; }, 10s));

@@ -66,7 +66,7 @@ class Diagnostics : public Spinning {
     }
     return condition();
   }
-  // The first one of this name after this many statuses.
+  // The first status with this name after the first `behind` ones.
   Status told(const std::string &name, size_t behind = 0) {
     Status found;
     EXPECT_TRUE(spin_until([&] {
@@ -295,7 +295,7 @@ TEST_F(Diagnostics, ThereIsOneAndItsEndsAreDefined) {
   (void)told("node: link");
 }
 
-/* Their places in the pools are then used by others. */
+/* Other objects then use their places in the pools. */
 TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   ASSERT_OK(begin());
   ASSERT_OK(rclc_executor_fini(&executor));

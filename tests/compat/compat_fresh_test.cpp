@@ -102,12 +102,12 @@ std::vector<Case> cases() {
 }
 INSTANTIATE_TEST_SUITE_P(All, FreshTable, ::testing::ValuesIn(cases()));
 
-// ---- what does not arrive is the history's due ----
+// ---- samples that do not arrive, by the rules of the history ----
 
 struct Overload {
   size_t depth;
   Time callback;
-  unsigned lost_one_in;  // of the messages either way; 0: none
+  unsigned lost_one_in;  // one in this many messages of either direction is lost; 0: none
 };
 class FreshOverload : public Fresh, public ::testing::WithParamInterface<Overload> {};
 

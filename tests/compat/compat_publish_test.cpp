@@ -197,7 +197,7 @@ TEST_F(Publishing, FinishingWithoutAFreeNodeCanBeTriedAgain) {
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
   while (publish(10) == RCL_RET_OK) {
   }
-  /* One node stays free for the objects: three deletions need more. */
+  /* One node remains free for the objects: three deletions need more. */
   EXPECT_REFUSED(rcl_publisher_fini(&publisher, &node), RCL_RET_ERROR, TIDE_ERROR_FULL);
   EXPECT_TRUE(rcl_publisher_is_valid(&publisher));
   server.mute(false);
@@ -241,7 +241,8 @@ TEST_F(Publishing, FromSeveralThreadsAtOnce) {
   std::map<char, int> next;
   for (const Octets &bytes : server.written("rt/text")) {
     const std::string one(bytes.begin() + 4, bytes.end() - 1);
-    EXPECT_EQ(std::stoi(one.substr(2)), next[one[0]]++) << one; /* in the order of each thread, none missing */
+    EXPECT_EQ(std::stoi(one.substr(2)), next[one[0]]++) << one; /* the messages of each thread are in order, and none is
+                                                                   missing */
   }
   EXPECT_GT(heard, 0);
 }

@@ -51,7 +51,7 @@ TEST_F(Rounds, EveryInputIsThereBeforeTheFirstCallback) {
       add(1);
     }
     inputs[0].message.data = inputs[1].message.data = 0;
-    std::vector<int32_t> seen;  // by each callback, of the other's message
+    std::vector<int32_t> seen;  // by each callback, from the other one's message
     inputs[0].act = [&] { seen.push_back(inputs[1].message.data); };
     inputs[1].act = [&] { seen.push_back(inputs[0].message.data); };
     deliver(0, 7);
@@ -148,7 +148,7 @@ TEST_F(Rounds, AreRefusedFromWithinAndWithLanes) {
                  TIDE_ERROR_UNSUPPORTED);
 }
 
-// Whatever comes when, each sample runs its callback once, in order, and each output arrives once, in order.
+// Whatever the order of events, each sample runs its callback once, in order, and each output arrives once, in order.
 TEST_F(Rounds, NothingIsLostOrDoubledWhateverComesWhen) {
   const auto seed = static_cast<unsigned>(World::current().random.next());
   std::mt19937 random(seed);

@@ -18,7 +18,7 @@ class Serving : public Services {
     for (const auto &reply : server.replies("/sums")) all.push_back(word_of(reply.payload));
     return all;
   }
-  // Until no node is free: the agent hears nothing, so nothing is acknowledged.
+  // Until no node is free: the agent is muted, so nothing is acknowledged.
   void fill_pool(rcl_publisher_t *publisher) {
     ASSERT_OK(rclc_publisher_init_default(publisher, &node, int32_type(), "filling"));
     ASSERT_OK(tide_rclc_publisher_set_wait_ms(publisher, 0));
@@ -106,7 +106,7 @@ TEST_F(Serving, ResponsesMayComeLaterAndInAnyOrder) {
   EXPECT_EQ(server.replies("/sums")[0].identity, identity_of(3, 3));
 }
 
-// Nobody called for it, so no code of a call can tell.
+// No call has asked for it, so no return code can report it.
 TEST_F(Serving, AResponseThatIsTooLongReachesTheErrorHandler) {
   static int told;
   told = 0;
@@ -276,7 +276,7 @@ TEST_F(Serving, ComesAndGoes) {
   }
 }
 
-// Any mixture of what is answered at once and later: every request has its answer, once, at the asker's name.
+// Some requests are answered at once, others later: every request gets its answer, once, at the client that asked.
 TEST_F(Serving, EveryRequestHasExactlyOneAnswer) {
   struct World {
     std::mt19937 random;

@@ -143,7 +143,7 @@ TEST_F(Waiting, ServicesAndClientsWithoutAnExecutor) {
   }
 }
 
-// As in rclcpp and similar programs before each wait.
+// As rclcpp and similar programs do before each wait.
 TEST_F(Waiting, PlacesMayBecomeMoreAndLess) {
   static size_t blocks, octets;
   blocks = octets = 0;

@@ -110,13 +110,14 @@ class Connected : public ::testing::Test {
   size_t noted() {
     return masked([](const tide_session_t &session) { return session.daemon.receiver.counters.noted; });
   }
-  // Returns when this has brought one there.
+  // Returns when `send` has brought one there.
   void bring(const std::function<bool()> &send) {
     const size_t before = noted();
     ASSERT_TRUE(eventually(send));
     ASSERT_TRUE(eventually([&] { return noted() > before; }));
   }
-  // All sent messages have arrived. Messages unacknowledged at the end of the session are sent again in the next one.
+  // True if all sent messages have arrived. Messages unacknowledged at the end of the session are sent again in the
+  // next one.
   bool is_acknowledged() {
     return eventually([&] { return tide_session_is_idle(session(), 0); });
   }
@@ -145,7 +146,7 @@ class Connected : public ::testing::Test {
   rcl_node_t node{};
 };
 
-// A subscription to std_msgs/Int32, and what its callback got; -1: called without a message.
+// A subscription to std_msgs/Int32, and what its callback got. -1: it was called without a message.
 struct Heard {
   rcl_subscription_t subscription{};
   std_msgs__msg__Int32 message{};

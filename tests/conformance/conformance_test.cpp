@@ -23,7 +23,7 @@
 namespace tide::compat::test {
 namespace {
 
-// Decisions of DDS: matching by QoS, and samples kept for late readers.
+// Behaviours that DDS determines: matching by QoS, and samples kept for late readers.
 const std::set<std::string> kOfDds = {"QoS, reliability", "QoS, durability", "QoS, depth"};
 
 struct Surroundings {
@@ -89,7 +89,7 @@ std::vector<const behaviour_t *> all_behaviours() {
   return all;
 }
 
-// Its observations, or the end of its process.
+// The behaviour's observations, or the way in which its process ended.
 std::string seen_by(const behaviour_t &behaviour) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";

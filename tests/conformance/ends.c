@@ -62,7 +62,8 @@ static void say_what_is_left(void) {
   say_peer("nodes 0");
 }
 
-/* One letter an object: Executor, Timer, Publisher, suBscription, seRvice, Client, Node, Support. */
+/* Ends the objects in the given order, one letter for each: Executor, Timer, Publisher, suBscription, seRvice, Client,
+   Node, Support. */
 static void end(const char *order) {
   for (; *order != '\0'; order++) {
     switch (*order) {

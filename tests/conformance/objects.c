@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects: numbers, names, and orders of their ends. */
+/* Objects: how many there may be, their names, and the orders in which they may end. */
 #include <string.h>
 
 #include "behaviours.h"

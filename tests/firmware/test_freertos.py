@@ -60,7 +60,7 @@ def test_an_urgent_task_waits_for_one_section_and_one_above_the_ceiling_for_none
 @pytest.mark.parametrize(("core", "form"), IMAGES)
 def test_opening_and_closing_a_hundred_times_leaves_the_heap_as_it_was(core: str, form: str, tmp_path: Path) -> None:
     words = ("-icount", "shift=5")
-    # clock: a pace, at which the image's end is looked for
+    # clock: a pace, at which the test looks for the image's end
     code, output = run_with_agent(core, f"{form}/reopen", tmp_path, lambda: time.sleep(0.05), *words, limit_s=240)
     assert code == 0, output
     assert "rounds 100" in output, output

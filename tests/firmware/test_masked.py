@@ -12,7 +12,7 @@ from board import lockstep
 pytestmark = pytest.mark.full
 LIMIT_INSTRUCTIONS = 5000  # for one frame, from its bytes to its slot
 ALONE_LIMIT_INSTRUCTIONS = 200
-ALONE_SPREAD_INSTRUCTIONS = 5  # a tick of the timer is worth 1.25
+ALONE_SPREAD_INSTRUCTIONS = 5  # a tick of the timer accounts for 1.25
 
 
 def test_critical_sections_are_bounded_and_do_not_grow() -> None:

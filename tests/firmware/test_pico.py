@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Raspberry Pi Pico, with the vendor's SDK, in an emulator of the RP2040: the program of `tide new firmware` and its
 node. SDK and emulator are no parts of tide: PICO_SDK_PATH, RP2040JS (folder of that npm package) and RP2040_BOOTROM
-(demo/bootrom.ts of its repository) name them, PICO_OPTIONS are for CMake; without them there is nothing to test, which
-is said at the end of the run (conftest.py)."""
+(demo/bootrom.ts of its repository) name them, and PICO_OPTIONS are options for CMake. Without them nothing is tested,
+and the end of the run reports that (conftest.py)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def answered(agent: Child) -> int:
 
 @pytest.mark.skipif(not PICO_IS_GIVEN, reason="no SDK, or no emulator")
 def test_a_pico_is_answered_before_and_after_the_agent_was_killed(tmp_path: Path, children: Children) -> None:
-    """And sleeps by WFE while it waits."""
+    """It also sleeps by WFE while it waits."""
     project = make(tmp_path)
     cable = children.start("line", [str(find_binary("tide-line")), "--exit-on-eof"], tmp_path / "line.log")
     ends = cable.wait_json("a", LIMIT_S, "laid")

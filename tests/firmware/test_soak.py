@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide soak at a serial port: an STM32F405 in QEMU behind a cable that is unplugged when the command says so."""
+"""tide soak at a serial port: an STM32F405 in QEMU behind a cable that is unplugged when the command asks for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def children() -> Iterator[Children]:
 
 
 def test_a_board_is_unplugged_step_by_step_and_loses_nothing(tmp_path: Path, children: Children) -> None:
-    """Times depend on this machine, so what they are judged is not looked at."""
+    """Times depend on this machine, so the verdict on them is not checked."""
     cable = children.start("line", [str(find_binary("tide-line")), "--exit-on-eof"], tmp_path / "line.log")
     ends = cable.wait_json("a", LIMIT_S, "laid")
     qemu = ["qemu-system-arm", "-M", STM32F405, "-display", "none", "-monitor", "none", "-semihosting-config"]

@@ -19,7 +19,7 @@ from tide_test_support import judged
 MASKED_LIMIT_INSTRUCTIONS = 6000
 IMAGE = image("cortex-m4f", "three_chains")
 PLAN = ROOT / "examples/published/pods/pods-reliable.plan"
-SIMULATED_PERMILLE = 10  # by which a chain's latency may differ from the simulator's
+SIMULATED_PERMILLE = 10  # by which a chain's latency may differ from that in the simulator
 
 
 def board(*words: str, plan: Path = PLAN) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide: it builds without a broken link or a word from a network, and what it tells a reader to type works."""
+"""The guide: it builds without a broken link or a reference to a network, and the commands that it tells a reader to
+type work."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ enum { PERIOD_MS = 100, DEADLINE_MS = 80, PRIORITY = 1 };
 
 
 def blocks(page: Path, language: str, all_of_them: bool = False) -> Iterator[tuple[int, str]]:
-    """What the reader is to type, with its line; not what says why it is not run here, unless asked for."""
+    """The commands that the reader is to type, with their line numbers. Those with a reason for not running them here
+    are included only if asked for."""
     text = page.read_text(encoding="utf-8")
     for found in _BLOCK.finditer(text):
         note, kind, body = found.groups()
@@ -54,7 +56,7 @@ def blocks(page: Path, language: str, all_of_them: bool = False) -> Iterator[tup
 
 
 class _Fetched(HTMLParser):
-    """What a browser would fetch to show the page."""
+    """The addresses that a browser would fetch to show the page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,11 +98,11 @@ def test_every_page_is_there_and_needs_no_network(site: Path) -> None:
 
 
 def test_its_search_works_from_a_disk(site: Path) -> None:
-    """There a page may load scripts only, and has no workers; tried in Chromium by hand."""
+    """A page opened from a folder may load scripts only, and has no workers; tried in Chromium by hand."""
     assert (site / "search/search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
     page = (site / "index.html").read_text(encoding="utf-8")
     assert '<script src="iframe-worker.js">' in page
-    assert '<script src="site.js">' in page and 'href="site.css"' in page  # dark, and tables at 400 pixels
+    assert '<script src="site.js">' in page and 'href="site.css"' in page  # a dark theme, and tables at 400 pixels
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -110,7 +112,7 @@ def test_what_a_page_tells_to_type_works(page: Path, tmp_path: Path) -> None:
         done = typed(body, tmp_path)
         told = f"{page.name}:{line}: {body}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         assert done.returncode == 0, told
-        if "$?" in body:  # a check that says no; not a file that is refused
+        if "$?" in body:  # a check whose answer is no; not a file that is refused
             assert done.stdout.endswith(": 1\n"), told
 
 
@@ -122,8 +124,8 @@ def typed(body: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_e_stop_from_its_description_to_its_measurement(tmp_path: Path) -> None:
-    """All that its page says, from the press, measured on this machine, with what weakens it. Whether it is in time
-    depends on the machine; the answer stands in the first line, and the status is its own."""
+    """The page's exercise, measured from the press on this machine, with the limits of the answer. Whether the response
+    is in time depends on the machine; the answer is in the first line, and the exit status agrees with it."""
     measured = 0
     for line, body in blocks(ROOT / "docs/guide/estop.md", "sh", all_of_them=True):
         done = typed(body, tmp_path)

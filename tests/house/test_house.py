@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of the house is so: rooms, their README, and every file that a comment or a page names."""
+"""The rules of the house hold: rooms, their README, and every file that a comment or a page names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_dependencies_point_one_way(rooms: ModuleType, house: object) -> None:
 
 
 def test_an_arrow_that_is_not_allowed_and_a_circle_are_found(rooms: ModuleType) -> None:
-    """The test above could not fail otherwise."""
+    """Checks that the test above can fail."""
     wrong = rooms.House({"runtime": [], "agent": ["runtime"]})
     wrong.arrows = [
         rooms.Arrow("runtime/src/daemon/daemon.c", "agent/core/agent.h"),
@@ -74,7 +74,7 @@ def test_ten_folders_at_the_top_and_each_says_what_it_is(rooms: ModuleType) -> N
 
 
 def test_tests_of_one_run_have_names_of_their_own() -> None:
-    """Of two files of one name pytest reads the first only."""
+    """Of two files with the same name pytest reads only the first."""
     runs = re.findall(r"folders=\(([^)]+)\) ;;", (ROOT / "scripts/pytest.sh").read_text(encoding="utf-8"))
     assert len(runs) > 1
     for folders in runs:
@@ -105,7 +105,7 @@ def test_every_link_of_a_page_leads_somewhere(rooms: ModuleType) -> None:
 
 
 def _programs(rooms: ModuleType) -> list[str]:
-    """Files that a person starts; the command is a package, and the laboratory has an environment of its own."""
+    """Files that a person starts. The command is a package, and the laboratory has its own environment."""
     return [
         name
         for name in rooms.tracked()
@@ -116,7 +116,7 @@ def _programs(rooms: ModuleType) -> list[str]:
 
 
 def test_every_program_finds_what_it_imports(rooms: ModuleType) -> None:
-    """Started from a shell it has neither the paths that pytest adds nor a PYTHONPATH."""
+    """Started from a shell, it has neither the paths that pytest adds nor a PYTHONPATH."""
     load = "import runpy, sys; sys.path[0] = sys.argv[1].rpartition('/')[0]; runpy.run_path(sys.argv[1], run_name='')"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     programs = _programs(rooms)
@@ -136,7 +136,7 @@ _SHORT = {"daemon": "d", "transmitter": "t", "receiver": "r"}
 
 
 def test_what_a_function_works_on_has_the_name_of_its_type(rooms: ModuleType) -> None:
-    """In full; within the daemon and its halves by the first letter (CONTRIBUTING.md)."""
+    """Names are written in full; within the daemon and its halves the first letter suffices (CONTRIBUTING.md)."""
     wrong = []
     for name in rooms.tracked():
         if not name.startswith(("runtime/include/tide/", "runtime/src/")) or not name.endswith((".c", ".h")):
@@ -184,7 +184,7 @@ def test_clocks_in_tests_are_found() -> None:
 
 
 def test_no_console_turns_a_line_number_into_a_picture(rooms: ModuleType) -> None:
-    """`system.toml:100:` is an emoji for rich, unless it is told otherwise."""
+    """rich takes `system.toml:100:` for an emoji unless it is told otherwise."""
     wrong = [
         f"{name}: {found}"
         for name in rooms.tracked()

@@ -42,7 +42,7 @@ def riscv(architecture: str, *own: str) -> Core:
 
 
 OF_IDF = ("__atomic_exchange_1", "__atomic_fetch_add_4")  # where the chip has no atomic instructions
-# Arithmetic of an ESP8266, of which the compiler's library is not linked here.
+# Arithmetic of an ESP8266; the compiler's library is not linked here.
 OF_ITS_ROM = ("__divdi3", "__divsi3", "__muldi3", "__udivdi3", "__udivsi3", "__umodsi3", "__umulsidi3")
 CORES = {
     "cortex-m0plus": arm("-mcpu=cortex-m0plus"),
@@ -52,7 +52,7 @@ CORES = {
     "cortex-m33": arm("-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"),
     "rv32imac": riscv("rv32imac"),  # ESP32-C6
     "rv32imc": riscv("rv32imc", *OF_IDF),  # ESP32-C3
-    # ESP8266, the one Xtensa that a packaged compiler knows. ESP32 and S3 have atomic instructions beside.
+    # ESP8266, the only Xtensa core that a packaged compiler supports. ESP32 and S3 also have atomic instructions.
     "lx106": Core(
         "xtensa-lx106-elf-gcc",
         ("-mlongcalls", "--specs=/usr/lib/xtensa-lx106-elf/picolibc.specs"),
@@ -208,7 +208,7 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def archives(boards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The runtime and some messages, of one of the packages: they are equal in all."""
+    """The runtime and some messages, from one of the packages: they are the same in all."""
     package = boards / "pico/tide_micro_ros"
     sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
     sources += sorted((package / "messages").glob("*.c"))

@@ -70,7 +70,7 @@ message(STATUS "the agent is ${program}")
 
 
 def test_a_fresh_clone_configures_without_a_python_that_has_messages(tmp_path: Path) -> None:
-    """As described in docs/install.md for the component `agent`: before scripts/setup.sh there is no environment."""
+    """Follows docs/install.md for the component `agent`: before scripts/setup.sh there is no environment."""
     words = ["cmake", "-S", copy_tree(tmp_path / "tide"), "-B", tmp_path / "build", "-G", "Ninja", "-DTIDE_TESTS=OFF"]
     told = run(words, tmp_path, {"PATH": "/usr/bin:/bin", "VIRTUAL_ENV": ""})
     assert "no Python with ROS 2's message packages" in told

@@ -26,7 +26,7 @@ COLCON = Path(sys.executable).parent / "colcon"
 
 
 def colcon(folder: Path, verb: str, *options: str) -> str:
-    """In a workspace with the whole tree as a clone in its src."""
+    """Builds in a workspace with the whole tree as a clone in its src."""
     (folder / "src").mkdir(exist_ok=True)
     if not (folder / "src/tide").exists():
         (folder / "src/tide").symlink_to(ROOT)
@@ -128,7 +128,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_debian_package_has_an_agent_that_serves(package: Path) -> None:
     (made,) = package.glob("*.deb")
     said = run(["dpkg-deb", "-I", made], package)
-    assert "libfastrtps" in said and "libc6" in said  # its needs, from the linker
+    assert "libfastrtps" in said and "libc6" in said  # its dependencies, as found by the linker
     program = package / "root/usr/bin/tide-agent"
     agent = subprocess.Popen(
         [program, "--udp", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1

@@ -65,7 +65,7 @@ class Board:
             self.lines += links.told(self.child)
 
     def values(self, what: str) -> dict[int, Any]:
-        """By the order of the goal; events that must occur once occur once."""
+        """Events by the order of the goal; events that must occur once occur once."""
         self.read()
         told = [line for line in self.lines if what in line]
         assert what == "feedback" or len({line[what] for line in told}) == len(told), told
@@ -95,7 +95,7 @@ class World(links.World):
     threads: ClassVar[int] = 8
     group: ReentrantCallbackGroup = field(default_factory=ReentrantCallbackGroup)
     executed: list[int] = field(default_factory=list)
-    may_end: threading.Event = field(default_factory=threading.Event)  # the goals of the node's servers
+    may_end: threading.Event = field(default_factory=threading.Event)  # the goals of the node's servers may end
 
     def __post_init__(self) -> None:
         self.may_end.set()
@@ -108,14 +108,14 @@ class World(links.World):
         return Board(self.start_board("action_peer", *baud, "--key", "0xAC", *arguments, log=log))
 
     def client(self, name: str) -> ActionClient:
-        """One callback at a time, or two threads of rclpy may exchange two pieces of feedback."""
+        """One callback at a time, because two threads of rclpy could exchange two pieces of feedback."""
         client = ActionClient(self.host.node, Fibonacci, name, callback_group=MutuallyExclusiveCallbackGroup())
         assert client.wait_for_server(timeout_sec=LIMIT_S), name
         return client
 
     def serve(self, name: str, step_s: float, is_heard: Callable[[int], bool]) -> ActionServer:
         """Refuses orders above 200 and agrees to cancel even ones, as the board does. The first feedback is repeated
-        until the board has heard it: DDS matches each topic and service by itself."""
+        until the board has received it: DDS matches each topic and service separately."""
 
         def execute(goal: Any) -> Any:
             self.executed.append(goal.request.order)
@@ -193,7 +193,7 @@ def test_ros_asks_a_board(world: World, threads: list[str]) -> None:
 
 @pytest.mark.full
 def test_feedback_is_complete(world: World) -> None:
-    """Except feedback dropped by rclpy: before it has received the acceptance, and after the result."""
+    """Feedback that rclpy drops is left out: before it has received the acceptance, and after the result."""
     world.board("--serve", "count", "--step-ms", "200")
     goal = Goal(world.client("count"), 12)
     goal.require_result()
@@ -271,7 +271,8 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_graph_shows_the_action(world: World) -> None:
-    """As `ros2 node info`, `topic list`, `service list` and `action list`; again with the next agent, until it ends."""
+    """As `ros2 node info`, `topic list`, `service list` and `action list` show them; again with the next agent, until
+    it ends."""
     board = world.board("--serve", "count", "--ask", "other")
     node, kind = world.host.node, "test_msgs/action/Fibonacci"
     world.client("count")

@@ -189,7 +189,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
 
 @pytest.mark.full
 def test_what_is_listed_can_be_described_and_read(world: World) -> None:
-    """As in `ros2 param dump`: by the listed names."""
+    """As `ros2 param dump` does: by the listed names."""
     world.start_server()
     client = world.client()
     names = list(result(client.list_parameters([], 0)).result.names)

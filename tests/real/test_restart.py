@@ -146,7 +146,7 @@ class Cable:
         eventually(lambda: self._states("unplugged") == {int(unplugged)}, LIMIT_S, "the plug")
 
     def await_lost(self) -> None:
-        """Messages of both sides are lost."""
+        """Unplugs the line: messages in both directions are lost."""
         eventually(lambda: min(self._states("bytes_cut")) > 0, LIMIT_S, "lost both ways")
 
     def _states(self, name: str) -> set[int]:

@@ -81,7 +81,7 @@ world = links.worlds(World, links.udp)
 
 
 def require_all(replies: list[int]) -> None:
-    """Including the first: the agent waits until the server can reply."""
+    """The first request is answered, too: the agent waits until the server can reply."""
     assert replies == list(range(1, len(replies) + 1))
 
 

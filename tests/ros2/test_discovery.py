@@ -15,7 +15,7 @@ __all__ = ["start"]
 
 PARTICIPANTS = range(31, 15, -1)  # announced to by the agent, though hardly any exist
 ANNOUNCEMENTS = 10
-LIMIT_S = 8.0  # every three seconds, as Fast DDS does by default, they take twelve
+LIMIT_S = 8.0  # with Fast DDS's default of three seconds they would take twelve
 
 
 def place_of_a_participant(listener: socket.socket, domain: int) -> None:
@@ -40,6 +40,6 @@ def test_the_agent_announces_itself_again_soon(start: Start) -> None:
         first_s = time.monotonic()
         for _ in range(ANNOUNCEMENTS):
             assert listener.recv(2000).startswith(b"RTPS")
-        # clock: ten announcements are sooner than four at the interval of Fast DDS
+        # clock: ten announcements take less time than four at the interval of Fast DDS
         assert time.monotonic() - first_s < LIMIT_S
         agent.end()

@@ -179,7 +179,7 @@ def test_a_topic_has_five_types_in_a_domain_at_most(world: World) -> None:
 def test_clients_of_one_agent_hear_each_other_and_themselves(world: World, participants: str) -> None:
     world.start_agent("--participants", participants)
     fleet = world.fleet(3, "--shared", "--hear", "--reliable")
-    # Until the participants, if there are several, have found each other.
+    # Waits until the participants, if there are several, have found each other.
     while (count := fleet.say("publish 30 0.5", "published"))["received"] < 3 * count["sent"]:
         world.agent.require_alive()
     count = fleet.say("publish 90 1", "published")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images that are longer than the board's whole pool, as rclpy sees them: over UDP and a serial line, each with loss,
-and with the agent killed in the middle of one. Whole or not at all."""
+"""Images that are longer than the board's whole pool, as rclpy receives them: over UDP and a serial line, each with
+loss, and with the agent killed in the middle of one. They arrive whole or not at all."""
 
 from __future__ import annotations
 

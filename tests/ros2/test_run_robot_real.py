@@ -101,7 +101,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         sum(before.executor != after.executor for before, after in pairwise(path))
         for chain in system.chains
         if len(path := [one for one in chain.callbacks if system.where(one) == "mcu"])
-        and path[0].executor != path[-1].executor  # otherwise it returns, and leaves its board only in between
+        and path[0].executor != path[-1].executor  # otherwise it returns, and is away from its board only in between
     ]
     assert len(run["evidence"]["sections"]) == sum(crossed)
     assert_whole_ways(system, tmp_path / "parts", {one["name"]: one["samples"] for one in run["chains"]})
@@ -206,7 +206,7 @@ def command(*parts: str) -> str:
 
 @pytest.fixture
 def publisher() -> Iterator[str]:
-    """A micro-ROS program independent of tide run; its agent has the usual address."""
+    """A micro-ROS program that is independent of tide run and expects its agent on port 8888."""
     with port(EXAMPLES_PORT):
         yield command(str(find_binary("int32_publisher")))
 
@@ -317,8 +317,8 @@ def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_
 
 
 def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> None:
-    """From its release to its last callback, over a serial line. The node starts after the agent, and often misses its
-    first announcement."""
+    """Measured from its release to its last callback, over a serial line. The node starts after the agent, and often
+    misses its first announcement."""
     file = described(tmp_path, host=DOUBLER, link=SERIAL, period=100, last=True)
     done = tide_run(file, tmp_path / "out", "--periods", "20")
     run = results_of(done, tmp_path / "out")

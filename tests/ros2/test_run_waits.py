@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run with waiting in place of computed executions."""
+"""tide run with waiting instead of computing for execution times."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Robot:
 def answer(
     node: Host, delay_s: float = 0.0, topic: str = "/answered", wanted: Callable[[], bool] = lambda: True
 ) -> None:
-    """wanted: whether this message is answered; asked for each."""
+    """wanted: decides for each message whether it is answered."""
     publisher = node.publisher(String, topic, quality(True, 10))
 
     def take(message: String) -> None:
@@ -196,7 +196,7 @@ def test_a_missed_deadline_is_a_warning_for_others(children: Children, tmp_path:
 
 
 def test_a_node_that_answers_every_tenth_message_is_red_within_two_seconds(children: Children, tmp_path: Path) -> None:
-    """Two seconds of the board: as many messages as it sends in them, however busy the machine is."""
+    """For two seconds of the board's time: as many messages as it sends in them, however busy the machine is."""
     taken, since = 0, 0
 
     def wanted() -> bool:

@@ -33,7 +33,7 @@ def line(name: str, **more: Any) -> str:
 
 def chain(name: str, priority: int, *steps: tuple[Any, ...], payload: int = 20, **more: Any) -> str:
     """steps: executor and execution_ms of each callback, and a dictionary of its other fields. Callbacks are b0, b1 and
-    so on: a timer (or what continues branches_from), then subscriptions; each publishes but the last."""
+    so on: a timer (or the first one after branches_from), then subscriptions; each except the last publishes."""
     fields = {"period_ms": 100, "deadline_ms": more.get("period_ms", 100), "reliability": "best_effort", **more}
     text = entry("chains", name=name, priority=priority, **fields)
     for number, (executor, execution_ms, *rest) in enumerate(steps):

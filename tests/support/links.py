@@ -34,7 +34,7 @@ class Link:
     between: Child | None = None
 
     def lost(self) -> tuple[int, int]:
-        """Frames or datagrams towards the agent and towards the board; ends the link."""
+        """Counts of lost frames or datagrams towards the agent and towards the board; ends the link."""
         assert self.between is not None and self.between.process.stdin is not None
         self.between.process.stdin.close()
         self.between.process.wait()
@@ -72,8 +72,8 @@ _LOOKS = 100
 
 
 def answered(ask: Callable[[], Any], is_right: Callable[[Any], bool]) -> Callable[[], bool]:
-    """A condition: a request has been answered correctly. The request is repeated after some checks, as it may be lost
-    with an agent."""
+    """A condition: a request has been answered correctly. The request is repeated after some checks, because it may be
+    lost with an agent."""
     futures: list[Any] = []
     looks = itertools.count()
 
@@ -121,7 +121,7 @@ class World:
         self.agents[-1].process.wait()
 
     def close(self) -> None:
-        """What a test has to end before its parts."""
+        """Ends the parts that must end before the others."""
 
     def restart_agent(self) -> None:
         self.kill_agent()
@@ -159,6 +159,6 @@ def in_full(*builds: Build) -> list[Any]:
 
 
 def told(child: Child) -> list[dict[str, Any]]:
-    """What a board has printed since the last call."""
+    """The lines that a board has printed since the last call."""
     lines = [child.lines.get() for _ in range(child.lines.qsize())]
     return [json_line(line) for line in lines if line is not None]

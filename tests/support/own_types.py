@@ -31,7 +31,7 @@ LIBRARIES = (
 
 
 def make_package(root: Path, folder: Path) -> None:
-    """Of root/NAME/msg/*.idl the Python package folder/NAME. Its libraries stay in this process."""
+    """Makes the Python package folder/NAME from root/NAME/msg/*.idl. Its libraries stay in this process."""
     name = root.name
     interfaces = [f"{root}:{file.relative_to(root)}" for file in sorted(root.glob("msg/*.idl"))]
     package = folder / name

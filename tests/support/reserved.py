@@ -17,7 +17,7 @@ from typing import IO
 
 from tide.programs.patience import Patience
 
-DOMAINS = range(1, 51)  # the second one of a process is 50 above; domains up to 100 use no ephemeral ports
+DOMAINS = range(1, 51)  # a process's second domain is 50 above; domains up to 100 do not use ephemeral ports
 
 
 def _lock(name: str, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> IO[str] | None:
@@ -44,7 +44,7 @@ def _reserve() -> tuple[int, IO[str]]:
 
 
 def domain() -> int:
-    """The ROS domain of this process, and of what it starts."""
+    """The ROS domain of this process, and of the processes that it starts."""
     return _reserve()[0]
 
 

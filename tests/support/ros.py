@@ -45,7 +45,7 @@ def quality(reliable: bool, depth: int = 4000) -> QoSProfile:
 
 
 def eventually(condition: Callable[[], object], *words: Any, progress: Callable[[], object] | None = None) -> None:
-    _eventually(condition, words[-1], progress)  # a limit in front of the words: of tests written before Patience
+    _eventually(condition, words[-1], progress)  # tests written before Patience put a limit before the words
 
 
 def free_port() -> int:

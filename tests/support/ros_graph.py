@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes on a domain of this process, for the tests of executors: topics of their own, messages known to be there."""
+"""Nodes on a domain of this process, for the tests of executors: they have topics of their own, and messages known to
+have arrived."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ class Graph:
         return node
 
     def link(self, kind: Any, topic: str, publisher_node: Any, depth: int = 1000) -> Any:
-        """A publisher for subscriptions that exist; every one of this graph is matched when this returns."""
+        """A publisher for existing subscriptions; when this returns, it is matched with all of this graph."""
         name = self.name(topic)
         publisher = publisher_node.create_publisher(kind, name, QoSProfile(depth=depth))
         expected = sum(
@@ -73,7 +74,7 @@ def graph() -> Iterator[Graph]:
 
 
 def await_messages(context: Context, subscriptions: Sequence[Any]) -> None:
-    """Until each of these has a message that nobody has taken. Nobody else may be waiting for them."""
+    """Waits until each of these has a message that nobody has taken. Nobody else may be waiting for them."""
     for subscription in subscriptions:
 
         def has_one(subscription: Any = subscription) -> bool:
@@ -88,7 +89,7 @@ def await_messages(context: Context, subscriptions: Sequence[Any]) -> None:
 
 
 class Spinning:
-    """An executor that a thread spins; leaving shuts it down. ``error`` is what came out of spin."""
+    """An executor that a thread spins; leaving shuts it down. ``error`` is the exception that ended spin."""
 
     def __init__(self, executor: Any) -> None:
         self.executor = executor
@@ -104,7 +105,8 @@ class Spinning:
                 self.error = error
 
     def _is_rclpys_end(self, error: BaseException) -> bool:
-        """rclpy's own executors lose their guard condition when they are shut down as they gather what to wait for."""
+        """rclpy's own executors lose their guard condition when they are shut down while they collect the entities to
+        wait for."""
         own = type(self.executor).__module__ == "rclpy.executors"
         return own and self.is_ending and isinstance(error, AttributeError) and error.name == "handle"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For all tests: marks, waiting for events, runs that came to their end, and the processor seconds of each file
+"""For all tests: marks, waiting for events, checks of ended runs, and the processor seconds of each file
 (--processor-seconds prints all)."""
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ import reserved
 from tide.programs.patience import Patience
 from tide.report.results import Results
 
-# A shell starts what runs in the background deaf to SIGINT, and programs inherit that; the tests send it.
+# A shell starts background programs with SIGINT ignored, and programs inherit that; the tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-reserved.domain()  # for what asks for ROS_DOMAIN_ID
+reserved.domain()  # for programs that read ROS_DOMAIN_ID
 
-HANG_S = 1800.0  # where a library wants a limit in wall time: as `timeout` in pyproject.toml, which ends a hanging test
+HANG_S = 1800.0  # where a library needs a limit in wall time: the same as `timeout` in pyproject.toml, which ends a
+# hanging test
 _PATIENCE_S = 60.0
 _LOOK_S = 0.002
 _ASK_AGAIN_S = 0.1
@@ -38,8 +39,8 @@ def eventually(
     progress: Callable[[], object] | None = None,
     limit_s: float = _PATIENCE_S,
 ) -> None:
-    """Wait until the condition holds. Gives up when the test's processes had the limit for it (tide.programs.patience)
-    without progress: without a new value of `progress`."""
+    """Waits until the condition holds. Gives up when the test's processes have used the limit without progress, which
+    is a new value of `progress` (tide.programs.patience)."""
     patience = Patience(limit_s)
     seen = progress() if progress else None
     while not condition():
@@ -51,8 +52,8 @@ def eventually(
 
 
 def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) -> None:
-    """Ask again and again until the answer is there: DDS tells the two sides of a match at different moments, and what
-    is sent in between is lost. Count from here on."""
+    """Asks repeatedly until the answer is there: DDS reports a match to its two sides at different times, and messages
+    sent in between are lost. A test counts messages only after this."""
     patience = Patience(_PATIENCE_S)
     while not answered():
         assert not patience.is_over(), f"no answer: {what}"
@@ -63,8 +64,8 @@ def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) 
 
 
 def judged(done: subprocess.CompletedProcess[str], folder: Path) -> dict[str, Any]:
-    """Results of a `tide run` that came to its end. How late chains were depends on the machine, too, so any verdict
-    will do; but the exit status must be that of the verdicts."""
+    """Results of a `tide run` that ended by itself. How late chains were also depends on the machine, so any verdict is
+    accepted; but the exit status must be that of the verdicts."""
     assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
     text = (folder / "results.json").read_text(encoding="utf-8")
     assert done.returncode == Results.from_json(text).exit_status(), done.stdout + done.stderr
@@ -73,7 +74,7 @@ def judged(done: subprocess.CompletedProcess[str], folder: Path) -> dict[str, An
 
 
 def each_seed(seeds: Iterable[int]) -> Callable[[Callable[[int], None]], Callable[[], None]]:
-    """One test for all seeds; a failure has the seed."""
+    """One test for all seeds; a failure names its seed."""
 
     def make(test: Callable[[int], None]) -> Callable[[], None]:
         def run() -> None:
@@ -107,7 +108,7 @@ _used_s: Counter[str] = Counter()
 
 
 def _now_s() -> float:
-    """Of this process and of the children that it has waited for."""
+    """Processor time of this process and of the children that it has waited for."""
     return sum(os.times()[:4])
 
 

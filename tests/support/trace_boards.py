@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A board that publishes its trace, as tide_rclc_trace_init makes it do, and its agent: made up, with clocks that
-differ, so that what is right is known."""
+"""A board that publishes its trace as tide_rclc_trace_init does, and its agent. Both are simulated, with different
+clocks, so that the right result is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tide.trace.record import Received, Recorder
 
 Row = tuple[int, int, int, int, int]  # time, instance, priority, kind, detail
 DAEMON, LANE, CLOCKS = 0, 1, 65535
-WALL_NS = 1_700_000_000_000_000_000  # what the wall clock has more than the monotonic one
+WALL_NS = 1_700_000_000_000_000_000  # difference of the wall clock from the monotonic one
 MILLISECOND = 1_000_000
 PERIOD_NS = 20 * MILLISECOND
 MOST_RECORDS = 14
@@ -41,7 +41,7 @@ class Message:
 
 @dataclass
 class Board:
-    """host = board + offset_ns + board * rate. Of one chain: a timer, and a callback that an answer starts."""
+    """host = board + offset_ns + board * rate. It has one chain: a timer, and a callback that an answer starts."""
 
     source: random.Random
     offset_ns: int = 0
@@ -115,7 +115,7 @@ class Board:
         return rows
 
     def messages(self, seconds: float) -> list[Message]:
-        """Each with what happened in about 40 ms, and the board's time once a second."""
+        """Messages with the events of about 40 ms each, and the board's time once a second."""
         found = []
         clock_ns = self.now_ns
         end_ns = self.now_ns + round(seconds * 1e9)
@@ -133,7 +133,7 @@ class Board:
         return found
 
     def restart(self, clock_ns: int | None, offset_ns: int) -> None:
-        """clock_ns: where its clock begins; None: it goes on."""
+        """clock_ns: where its clock begins. None: it continues."""
         self.now_ns = self.now_ns + 500 * MILLISECOND if clock_ns is None else clock_ns
         self.offset_ns = offset_ns
         self.instance = self.sequence = 0
@@ -141,7 +141,7 @@ class Board:
         self._synchronised = None
 
     def agent_block(self, source: int = 0) -> bytes:
-        """Of this client, as tide-agent --trace writes it."""
+        """The agent's records of this client, as tide-agent --trace writes them."""
         rows = [(self.host_ns(0), self.key, 0, trace.CLIENT, 0), *self.agent]
         return b"".join(
             block(rows[first : first + MOST_RECORDS], number, source)
@@ -152,7 +152,8 @@ class Board:
 def recorded(
     folder: Path, messages: list[Message], topic: str = "/arm/tide_trace"
 ) -> tuple[RecordedBoard, bytes, list[str]]:
-    """Of one board: what is told of it, its file, and the lines for people."""
+    """Records one board's messages. Returns its entry in the record, the contents of its file, and the lines for
+    people."""
     folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(folder)
     for one in messages:
@@ -165,7 +166,7 @@ def recorded(
 def write_boards(
     folder: Path, boards: dict[str, Board], seconds: float = 3, lost: float = 0.0, description: str | None = None
 ) -> Path:
-    """By names of their nodes."""
+    """Records the boards, which are given by the names of their nodes."""
     folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(folder, description)
     source = random.Random(1)
@@ -178,7 +179,7 @@ def write_boards(
 
 
 def two_boards(source: random.Random) -> dict[str, Board]:
-    """Those of `described`. Their clocks have nothing to do with each other, and what they do is at the same time."""
+    """The boards of `described`. Their clocks are unrelated, and they act at the same times."""
     arm = Board(source, 10**13, 40e-6, level=6, key=1)
     base = Board(source, 10**13 - 5 * 10**12, -30e-6, level=5, key=2, now_ns=5 * 10**12)
     return {"/robot/arm": arm, "/robot/base": base}

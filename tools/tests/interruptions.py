@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interruptions at random moments of what users interrupt, and what must be true then: it ends soon, with 130 or by the
-signal; it prints no traceback and aborts nowhere; no process is left, in whatever session it is; older results are as
-they were, with nothing beside them.
+"""Interruptions of the commands at random moments, and the conditions that must hold then: the command ends soon, with
+130 or by the signal, without a traceback or an abort. No process is left, whatever its session. Older results are
+unchanged, with no other files beside them.
 
 A campaign: .venv/bin/python tools/tests/interruptions.py [--times 100] [--seed 1] [SUBJECT...]"""
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests/support"))  # as a program of its own it has no configuration of pytest
+sys.path.insert(0, str(ROOT / "tests/support"))  # as a program of its own it does not have pytest's configuration
 import reserved  # noqa: E402
 
 EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
@@ -31,7 +31,7 @@ PLAN = str(ROOT / "examples/published/pods/pods-reliable.plan")
 MARK = "TIDE_INTERRUPTION"  # in the environment of every process of a trial, which children keep
 LIMIT_S = 60.0
 GONE_LIMIT_S = 5.0
-OVER_S = 0.3  # so late the process may already have been going, by itself
+OVER_S = 0.3  # after this time the process may already have been ending by itself
 BAD_WORDS = ("Traceback", "terminate called", "Exception ignored", "Aborted", "core dumped", "never retrieved")
 SIGNALS = ((signal.SIGINT,), (signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT))
 PROGRAM = """
@@ -55,9 +55,9 @@ except KeyboardInterrupt:
 
 @dataclass(frozen=True)
 class Subject:
-    """words: behind the interpreter; {out} is a folder that holds older results. from_ready: moments count from its
-    first line, and it runs until it is interrupted. keeps: it writes what was seen until then, whole. about_s: how long
-    it takes if nothing else runs. ends: the statuses of one that nobody interrupted in time."""
+    """words: the interpreter's arguments; {out} is a folder that holds older results. from_ready: moments count from
+    its first line, and it runs until it is interrupted. keeps: it writes its complete results so far. about_s: its
+    length if nothing else runs. ends: the statuses of a run that was not interrupted in time."""
 
     words: tuple[str, ...]
     from_ready: bool = False
@@ -87,7 +87,7 @@ SUBJECTS = {
 
 @dataclass
 class Found:
-    """What a campaign against one subject saw; `bad` has a line for each trial that broke a rule."""
+    """The results of a campaign against one subject. `bad` has a line for each trial that broke a rule."""
 
     trials: int = 0
     endings: Counter[str] = field(default_factory=Counter)
@@ -102,7 +102,7 @@ def environment(mark: str) -> dict[str, str]:
 
 
 def left_behind(mark: str) -> list[str]:
-    """Processes of the trial, but zombies, which only wait for their parent."""
+    """Processes of the trial, without zombies, which only wait for their parent."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for process in Path("/proc").iterdir():
@@ -128,7 +128,7 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 
 def _is_whole(content: dict[str, bytes]) -> bool:
-    """Nothing beside its place, and what is to be read by programs can be."""
+    """True if nothing else is beside the results, and the files for programs can be read."""
     names = all(not name.startswith((".", "unfinished")) for name in content)
     texts = [text for name, text in content.items() if name.endswith(".json") and text != b"old"]
     try:
@@ -153,7 +153,7 @@ def _start(subject: Subject, folder: Path, mark: str) -> subprocess.Popen[str]:
 
 
 def undisturbed(subject: Subject) -> tuple[float, set[str]]:
-    """How long one takes that nobody interrupts, and the names of what it writes."""
+    """Length of a run that is not interrupted, and the names of the files that it writes."""
     if subject.from_ready:
         return 0.4, set()
     with TemporaryDirectory(prefix="tide-interrupted-") as name:
@@ -213,7 +213,8 @@ def trial(
         problems += [f"left {one}" for one in _wait_until_gone(mark)]
         after = _content(folder / "out")
         is_new = after.keys() >= writes and all(after[one] != before.get(one) for one in writes or ("results.json",))
-        if not subject.keeps and after != before and not (is_new and _is_whole(after)):  # the end came just before
+        if not subject.keeps and after != before and not (is_new and _is_whole(after)):  # the end came just before the
+            # interruption
             problems.append(f"changed older results: {sorted(after)}")
         if subject.keeps and not _is_whole(after):
             problems.append(f"left half of its results: {sorted(after)}")
@@ -229,7 +230,7 @@ def _wait(process: subprocess.Popen[str], moment_s: float) -> None:
 
 
 def _before_the_command(errors: str) -> bool:
-    if "init_import_site" in errors:  # an editable install has a part of its own there
+    if "init_import_site" in errors:  # an editable install runs some of its own code there
         return True
     return "KeyboardInterrupt" in errors and "tide" not in errors.replace(str(ROOT), "").replace("tide.start", "")
 
@@ -270,7 +271,7 @@ def main() -> int:
     words.add_argument("--seed", type=int, default=1, help="Random seed. [default: 1]")
     chosen = words.parse_args()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # what is started must not be deaf
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # child processes must not ignore the signal
     status = 0
     for name in chosen.subjects or SUBJECTS:
         found = campaign(name, chosen.times, chosen.seed, lambda text: print(f"\r{text}", end="", file=sys.stderr))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random systems on ROS 2 hosts: several executors of one and more lanes, groups, branches, priorities of callbacks,
+"""Random systems on ROS 2 hosts: several executors with one or more lanes, groups, branches, priorities of callbacks,
 deadlines around periods; and systems with a microcontroller and a line."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PERIODS_MS = (4, 10, 20, 25, 40, 50, 100)
 
 
 def random_host(draw: random.Random, own: bool | None = None) -> System | None:
-    """None: the description exceeds the capacity. own: whether callbacks have their own priorities; by default some
+    """None: the description exceeds the capacity. own: whether callbacks have their own priorities; by default, some
     do."""
     executors = draw.choice([1, 1, 2, 2, 3])
     lanes = [draw.choice([1, 1, 1, 2, 3]) for _ in range(executors)]

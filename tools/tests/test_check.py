@@ -75,8 +75,8 @@ def test_every_deadline_is_met(example: Path) -> None:
     assert data["met"]
     assert [chain["name"] for chain in data["chains"]] == ["brake", "steer", "battery"]
     brake = data["chains"][0]
-    # Its own callbacks and frames, the agent; a less urgent callback before each of the two, a less urgent answer. The
-    # node's callback takes no time, which counts as one nanosecond.
+    # Its own callbacks and frames, and the agent; a less urgent callback before each of the two, and a less urgent
+    # answer. The node's callback takes no time, which counts as one nanosecond.
     own_ns = 2 * 10_500_000 + 1 + 10_329_862 + 2_517_362 + 1_000_000
     assert brake["bound_ns"] == own_ns + 2 * 10_500_000 + 2_517_362
     assert brake["slack_ns"] == brake["deadline_ns"] - brake["bound_ns"]
@@ -209,7 +209,7 @@ def test_losses_beyond_what_the_bounds_take(example: Path, tmp_path: Path) -> No
 def test_an_instance_that_may_have_lost_more_violates_nothing(
     example: Path, tmp_path: Path, losses: int, again: int, excluded: bool
 ) -> None:
-    longest_ms = 400  # of a period of 500; the bound of the most urgent one stays far below
+    longest_ms = 400  # with a period of 500; the bound of the most urgent one stays far below
     folder = results_of(tmp_path, longest_ms, "reliable")
     data = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     data["runs"][0]["counters"] = {"transmitter": {"retransmissions": again}}

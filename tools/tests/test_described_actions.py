@@ -32,7 +32,7 @@ def test_the_guides_action_keeps_to_its_bounds_in_virtual_time() -> None:
 
 
 def test_types_of_an_action_say_their_sizes() -> None:
-    """Of test_msgs, which is installed: with a goal of the same fields."""
+    """The types are those of test_msgs, which is installed: with a goal of the same fields."""
     text = re.sub(r"(Fibonacci_SendGoal\"), payload_bytes = \d+", r"\1", described())
     system = parse(text.replace("example_interfaces", "test_msgs"))
     assert [one.sent_bytes for one in system.chain("pick").callbacks] == [20, 12, 16, 60, 0]

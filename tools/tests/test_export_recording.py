@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tide trace export writes of a recorded run: read back by Perfetto's own library, and as CSV.
+"""The output of tide trace export for a recorded run: read back by Perfetto's own library, and as CSV.
 
 TIDE_SEED is the seed of drawn recordings."""
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder of tide run exported: one instance of brake is one flow over board, wire, agent and node, and back.
 
-TIDE_SEED is the seed of the runs that are made up."""
+TIDE_SEED is the seed of the generated runs."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_every_instance_goes_from_board_over_wire_agent_and_node_back(tmp_path: 
 
 
 def test_numbers_that_begin_anew_are_told_apart(tmp_path: Path) -> None:
-    """A client that connects again counts its frames from the first one on."""
+    """A client that connects again counts its frames from the beginning."""
     run = Run(first_sequence=0)
     for index in range(6):
         run.instance(0, index)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions in which a response exceeded a printed bound, a reason was wrong, or that could not be played: each is
-checked and played in virtual time."""
+"""Descriptions that once failed: a response exceeded its printed bound, a reason was wrong, or it could not be played.
+Each is checked and played in virtual time."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_examples_name_their_schema(file: Path) -> None:
 
 
 def test_numbers_that_nobody_measured_are_no_guarantee(tmp_path: Path) -> None:
-    """Six green "yes" stood below invented numbers once."""
+    """Six green "yes" once stood below invented numbers."""
     file = tmp_path / "robot.toml"
     runner = CliRunner()
     assert runner.invoke(app, ["new", "system", str(file), "--board", "base", "--board", "arm"]).exit_code == 0

@@ -82,7 +82,7 @@ def seeds() -> random.Random:
 
 
 def window_parts(chain: native.ChainAnswer) -> list[tuple[str, int, str | None]]:
-    """Of the window as the demand is divided, and the rest of it with what is behind."""
+    """The parts are those of the window in which the demand is divided, and the rest of it with what follows."""
     whole = chain.breakdown
     if whole is None:
         return []

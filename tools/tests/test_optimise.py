@@ -112,7 +112,7 @@ def host_system(deadlines: tuple[int, int, int], **budgets: float) -> str:
 
 
 def every_choice(system: System) -> list[Choice]:
-    """Of priorities and places, of all there are."""
+    """All combinations of priorities and places."""
     now = present(system)
     places = [product(("left", "right"), repeat=len(chain.callbacks)) for chain in system.chains]
     return [
@@ -150,7 +150,7 @@ def test_budgets_move_to_where_they_are_needed(tmp_path: Path) -> None:
     assert cores_of(written, present(written)) <= 1.0
     assert written.executors[0].budget_ms > 5 > written.executors[1].budget_ms
     assert "# the first" in better.read_text(encoding="utf-8")
-    # The same with every pair of budgets on the search's grid: none is better.
+    # Compared with every pair of budgets on the search's grid: none is better.
     best = max(
         Search(system, 1, 1, 0, moves).evaluate(replace(now, budgets_ns=(left, 10_000_000 - left))).score.margin
         for left in range(5_000_000, 10_000_000, 312_500)

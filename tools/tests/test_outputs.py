@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that commands write: tried before the work, written beside and renamed, nothing half-written."""
+"""Files and folders that commands write: they are tried before the work, written next to their place and renamed, and
+never half-written."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ FILES = (
 
 @contextlib.contextmanager
 def full_disk(left_bytes: int = 0) -> Iterator[None]:
-    """No file can grow above this, which programs see as they see a full disk. Python would keep half of what it makes
-    of a module that is imported meanwhile, and every later import would fail."""
+    """No file can grow beyond this, which looks like a full disk to programs. Python would store half of a module that
+    is imported meanwhile, and every later import of it would fail."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (left_bytes, hard))

@@ -29,7 +29,7 @@ def numbers(octets: bytes) -> dict[int, list[int]]:
 
 
 def shuffled(messages: list[Message], source: random.Random, reach: int) -> list[Message]:
-    """Each comes at most so many places later."""
+    """Each message arrives at most this many places later."""
     order = sorted(range(len(messages)), key=lambda place: place + source.uniform(0, reach))
     return [messages[place] for place in order]
 
@@ -91,7 +91,7 @@ def test_a_board_that_starts_anew_begins_a_segment_and_keeps_the_old_one(tmp_pat
                 board.restart(clock_ns, at_ns - clock_ns)
             parts.append(board.messages(source.uniform(1, 8)))
             offsets.append(board.offset_ns)
-        # The first ones of a start are often lost: the topic is not discovered yet.
+        # The first messages after a start are often lost: the topic is not discovered yet.
         skipped = [0, *(source.randrange(0, 3) for _ in parts[1:])]
         sent = [part[skip:] for part, skip in zip(parts, skipped, strict=True)]
         found, _, lines = recorded(tmp_path / str(seed), [one for part in sent for one in part])
@@ -130,7 +130,7 @@ def test_a_recording_is_not_written_over_and_none_leaves_nothing(tmp_path: Path)
 
 
 def test_it_can_be_read_while_it_grows(tmp_path: Path) -> None:
-    """Whatever ends it: record.json is whole, and each file has whole blocks alone."""
+    """However it ends, record.json is complete, and each file consists of whole blocks."""
     recorder = Recorder(tmp_path)
     messages = Board(random.Random(SEED)).messages(1)
     for count, one in enumerate(messages, 1):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offset of a board's clock to the host's: from the arrival of messages, from the agent's wall clock, from frames at
-both ends; with drift. TIDE_SEED is the first seed of what is made up."""
+"""Offset of a board's clock to the host's: from the arrival of messages, from the agent's wall clock, and from frames
+at both ends, also with drift. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_clock_is_moved_as_little_as_limits_need() -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 80e-6, -0.004])
 def test_messages_alone_say_what_their_shortest_way_leaves(tmp_path: Path, rate: float) -> None:
-    """The shortest took 2 ms at least, the longest 30."""
+    """The shortest message took at least 2 ms, the longest 30."""
     for seed in range(SEED, SEED + 5):
         source = random.Random(seed)
         board = Board(source, source.randrange(-(10**15), 10**15), rate)
@@ -89,8 +89,8 @@ def test_a_board_that_never_tells_its_time_is_taken_by_its_records(tmp_path: Pat
 @pytest.mark.parametrize("is_synchronised", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 50e-6, -0.003])
 def test_frames_at_both_ends_make_it_exact(tmp_path: Path, rate: float, is_synchronised: bool) -> None:
-    """The shortest of many frames takes a little more than 1 ms, up and down: so the middle is close, whatever the
-    clock does."""
+    """The shortest of many frames takes a little more than 1 ms in each direction, so the middle is close for any
+    clock."""
     for seed in range(SEED, SEED + 4):
         source = random.Random(seed)
         board = Board(source, source.randrange(-(10**15), 10**15), rate, is_synchronised=is_synchronised)
@@ -115,7 +115,8 @@ def test_frames_that_are_sent_again_or_counted_anew_do_not_spoil_it() -> None:
         octets = b"".join(one.octets for one in board.messages(4))
         frames = frames_of(parse_trace(octets))
         for one in list(frames.sent):
-            if source.random() < 0.5:  # before, when it did not come, or later, when its acknowledgment did not
+            if source.random() < 0.5:  # it was sent before, if it did not arrive, or is sent later, if its
+                # acknowledgment did not
                 back_ns = source.choice((1, -1)) * source.randrange(5 * MILLISECOND, 200 * MILLISECOND)
                 frames.sent.append(replace(one, start_ns=one.start_ns - back_ns, end_ns=one.end_ns - back_ns))
         agents = agents_of(parse_trace(board.agent_block()))
@@ -129,7 +130,7 @@ def test_traces_that_contradict_each_other_leave_nothing() -> None:
     frames = frames_of(parse_trace(b"".join(one.octets for one in board.messages(2))))
     agent = agents_of(parse_trace(board.agent_block()))[board.key]
     for one in agent.down:
-        one.start_ns += 20 * MILLISECOND  # it came before it was sent
+        one.start_ns += 20 * MILLISECOND  # it would have arrived before it was sent
     assert refined(frames, Clock(0, 0, 0, "received"), agent) is None
 
 

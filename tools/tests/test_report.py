@@ -77,7 +77,7 @@ def results(line_loss: float = 0.0) -> Results:
 
 
 def answered() -> Results:
-    """The same with bounds, parts and answers."""
+    """The same, with bounds, parts and answers."""
     batch, tide = results().runs
     parts = [PartResult(name="start", most_ns=2_000_000, slowest_ns=1_000_000, bound_ns=5_000_000)]
     parts.append(PartResult(name="wire", most_ns=13_000_000, slowest_ns=13_000_000, bound_ns=13_500_000))
@@ -294,8 +294,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(spans: list[Span]) -> list[tuple[float, float, str]]:
-    """Bars of the board's row as they stand in the picture, by the numbers of its axis: begin, end and chain, in the
-    order in which they are drawn, so that of two at one place the later one is seen."""
+    """Bars of the board's row as they appear in the picture, by the numbers of its axis: begin, end and chain, in
+    drawing order, so that of two at one place the later one is visible."""
     text = charts.timeline_chart([Period("tide-preemptive", 1, 9_000_000, spans)]).svg()
     root = ElementTree.fromstring(text)
 
@@ -319,7 +319,7 @@ def drawn(spans: list[Span]) -> list[tuple[float, float, str]]:
 
 
 def test_a_preempted_callback_has_a_gap_in_which_the_urgent_one_is_seen() -> None:
-    """It was drawn over those that preempted it, so the picture of preemption had none."""
+    """It was drawn over those that preempted it, so the picture of preemption showed none."""
     spans = [
         Span("mcu", "map", "plan", 0, 8_000_000),
         Span("mcu", "brake", "sample", 1_000_000, 2_000_000),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide show --as parameters`: the only reader of a system.toml writes the parameters of an executor for rclcpp."""
+"""`tide show --as parameters` writes the parameters of an executor for rclcpp, so that the command remains the only
+reader of a system.toml."""
 
 from __future__ import annotations
 

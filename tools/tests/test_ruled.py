@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quick table looks as rich draws the same one, to the byte."""
+"""The fast table is identical to rich's, byte for byte."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run: the plan, the frames of the line, the children and what the command refuses."""
+"""tide run: the plan, the frames of the line, the child processes, and refused arguments."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_budget_has_no_bound_beside_a_microcontroller() -> None:
 def test_any_number_of_chains_is_a_valid_system(count: int) -> None:
     system = with_chain_count(SYSTEM, count)
     assert len(system.chains) == count
-    assert check(system) == [] or count > 12  # more asks for more than the line or the core has
+    assert check(system) == [] or count > 12  # more chains need more than the line or the core has
     urgent = run_chains(system)[0].chain
     assert urgent.name == "brake"
     assert urgent.model_copy(update={"priority": 3}) == SYSTEM.chains[0]
@@ -128,7 +128,7 @@ def test_reliability_is_replaced_everywhere() -> None:
     assert {chain.reliability for chain in with_reliability(SYSTEM, "best_effort").chains} == {"best_effort"}
 
 
-MORE = "agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true\n"  # only of a serial line
+MORE = "agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true\n"  # only for a serial line
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
     period = median_period(chains, 8, 3, instances, [Frame("up", 4 * 10**9 + 3, 4 * 10**9 + 4, False, 0x15)])
     assert period is not None and (period.index, period.latency_ns) == (1, 8)
     assert sorted({(one.track, one.start_ns) for one in period.spans}) == [("mcu", 1), ("mcu", 7), ("up", 3)]
-    # As on a machine that is too busy: its instances were begun, and none completed.
+    # As on a machine that is too busy: instances were begun, and none completed.
     assert median_period(chains, None, 3, [], []) is None
 
 
@@ -213,7 +213,8 @@ def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
 
 
 class Machine:
-    """What this process and its descendants see of a machine: its time, theirs on a processor, theirs without one."""
+    """What this process and its descendants see of a machine: its time, their time on a processor, and their time
+    without one."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = self.computed_s = self.waited_s = 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of a run on the assumptions of its bounds, and the division of each instance's time."""
+"""What a run reports about the premises of its bounds, and how it splits each instance's time into parts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def way(draw: st.DrawFn, since: int) -> Way:
 
 @st.composite
 def instances(draw: st.DrawFn) -> Instance:
-    """Recorded by several clocks' reads: frames may begin before the callback that sent them has ended."""
+    """Several clocks' readings are recorded, so frames may begin before the callback that sent them has ended."""
     release = draw(st.integers(0, 10**12))
     sample = release + draw(times)
     sample_end = sample + draw(times)
@@ -157,7 +157,7 @@ def handed(**changed: Any) -> dict[str, Any]:
 
 
 def sound() -> dict[str, Any]:
-    """A run in which everything held."""
+    """A run in which every premise held."""
     executions = {
         f"{chain.name}/{callback.name}": {
             "count": 9,
@@ -208,7 +208,7 @@ def run_with(seen: dict[str, Any], counters: dict[str, Any] | None = None, execu
 
 
 def verdicts(run: Run, system: System = SYSTEM, executor: str = "tide", losses: int = 0) -> dict[str, str]:
-    """The worst of each premise, which comes first."""
+    """The worst result for each premise, which comes first."""
     return {one.id: one.verdict for one in reversed(judge(system, bounds_of(system, executor, losses), run))}
 
 
@@ -343,7 +343,7 @@ def test_programs_of_the_user_may_have_more_than_can_be_seen() -> None:
     assert (found["undescribed"], found["interrupts"]) == (UNSEEN, UNSEEN)
 
 
-# ---- beside the bounds ----
+# ---- runs with bounds ----
 
 
 def results(run: Run) -> Results:
@@ -386,7 +386,7 @@ def on_line(track: str, end_ms: float, kind: int = 7, session: int = 1, object_i
 
 
 def test_each_line_of_several_boards_answers_for_its_own() -> None:
-    """Its log was read of a single line only, so that no run of several boards could be guaranteed."""
+    """Only the log of a single line was read, so no run of several boards could be guaranteed."""
     up, down = [on_line("up", 10), on_line("up", 20)], [on_line("down", 12, kind=9)]
     seen = of_lines({"base": up + down, "arm": [*up, on_line("up", 30, kind=14, object_id=None)]}, 0, 10**9)
     assert {board: (one["frames"], one["strangers"]) for board, one in seen.items()} == {"base": (3, 0), "arm": (3, 1)}
@@ -400,7 +400,7 @@ def test_each_line_of_several_boards_answers_for_its_own() -> None:
 
 
 def sound_of_lines() -> dict[str, Any]:
-    """Without what only frames that tell their chains say."""
+    """Without the figures for which frames must tell their chains."""
     keys = ("frames", "escaped_bytes", "strangers", "signs_of_life", "sizes", "client_questions", "agent_questions")
     return {key: value for key, value in sound().items() if key not in keys}
 

@@ -37,7 +37,7 @@ SYSTEM = d.described(
 )
 
 
-# ---- what is reached ----
+# ---- affected instances ----
 
 
 @st.composite
@@ -54,7 +54,7 @@ def instances(draw: st.DrawFn) -> list[UnderWay]:
 
 
 def spread_by_the_moment(every: list[UnderWay], pauses: list[Span], blamed: dict[int, int]) -> list[bool]:
-    """blamed: the late ones that are not reached, each with since when it reaches others."""
+    """blamed: the late instances that are not affected by others, each with the time from which it affects others."""
     reaching = [False] * len(every)
     for now in range(50):
         under_way = [number for number, one in enumerate(every) if one.from_ns <= now <= one.until_ns]
@@ -90,7 +90,7 @@ def test_what_was_broken_reaches_whom_it_meets(every: list[UnderWay], starts: li
 
 
 def test_what_is_reached_again_before_reaches_more() -> None:
-    """The second is reached by the third at 10, and by the late first one at 3, when the last was active."""
+    """The second is affected by the third at 10, and by the late first one at 3, when the last was active."""
 
     def one(from_ns: int, until_ns: int, shared: str, *, broken: bool = False, late_ns: int | None = None) -> UnderWay:
         return UnderWay("one", 0, from_ns, until_ns, True, broken, frozenset(shared), late_ns)
@@ -177,7 +177,7 @@ def test_a_lost_instance_disturbs_those_it_may_have_met() -> None:
     assert 6 not in found["work"] and 7 not in found["work"] and 6 in found["apart"]
 
 
-# ---- what a played callback leaves free ----
+# ---- time that a played callback leaves free ----
 
 
 @settings(deadline=None)
@@ -220,7 +220,7 @@ def test_what_surrounds_a_callback_is_left_free() -> None:
 
 @pytest.mark.full  # it measures this machine
 def test_a_processor_that_stands_still_is_seen() -> None:
-    """The program itself is stopped, which its threads take for that."""
+    """The program itself is stopped, which its threads take for a pause of their processor."""
     if not may_use_fifo():
         done = subprocess.run([find_binary("tide-pauses")], capture_output=True, text=True)
         assert done.returncode == 1 and "no real-time priority" in done.stderr
@@ -276,7 +276,7 @@ int getrlimit(__rlimit_resource_t resource, struct rlimit *limit) {
 
 
 def test_a_user_whose_limit_is_lower_may_watch(tmp_path: Path) -> None:
-    """As `tide doctor` says to set it: rtprio 90."""
+    """The setting that `tide doctor` recommends: rtprio 90."""
     library = tmp_path / "limited.so"
     (tmp_path / "limited.c").write_text(LIMITED, encoding="utf-8")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "limited.c"], check=True)

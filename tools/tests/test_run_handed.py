@@ -63,7 +63,7 @@ def way(begin_us: int, sent_us: int) -> list[Step]:
         (2, [(700, 1500, "sit")], 1400),
         (2, [(700, 1500, "sit"), (1000, 1400, "sit")], 1000),
         (1, [(0, 300, "sit"), (500, 800, "sit")], 1200),
-        (2, [(700, 1500, "think")], 600),  # a callback is not its own rival
+        (2, [(700, 1500, "think")], 600),  # a callback cannot delay itself
     ],
 )
 def test_a_wait_for_a_node_that_was_busy_is_taken_off(
@@ -81,7 +81,7 @@ def test_a_wait_for_a_node_that_was_busy_is_taken_off(
     ("index", "came_us", "expected"), [(8, [600, 700, 900], 1100), (8, [600, 700], None), (7, [600], None)]
 )
 def test_a_message_of_several_is_told_by_its_place(index: int, came_us: list[int], expected: int | None) -> None:
-    """Of a callback that publishes three topics, one of them each second time; a chain that joins its second one."""
+    """A callback that publishes three topics, one of them in every second run; a chain that joins its second one."""
     topics = [{"topic": name, "type": FLOAT, "payload_bytes": 8} for name in ("/a", "/b", "/c")]
     topics[1]["every"] = topics[2]["every"] = 2
     system = parse(
@@ -152,4 +152,4 @@ def test_an_instance_that_the_agent_held_is_disturbed() -> None:
     ]
     found = undisturbed(system, recorded, 10)
     assert len(found["loop"]) == 9 and WARM_UP_INSTANCES + 1 not in found["loop"]
-    assert len(found["other"]) == 9  # it met it on the node
+    assert len(found["other"]) == 9  # the other chain met it on the node

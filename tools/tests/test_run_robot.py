@@ -144,7 +144,8 @@ def test_what_the_user_gives_counts_its_messages() -> None:
 
 
 def test_types_that_are_not_installed_are_played_by_others_of_their_size() -> None:
-    """As long as nobody but tide reads them; each message that cannot be made is an entry of the description."""
+    """Types are replaced only while nobody but tide reads their messages; otherwise, each message that cannot be made
+    is an entry of the description."""
     system = load(ROOT / "examples/systems/robots/fishbot.toml")
     found, names = with_stand_ins(system)
     assert names == ["fishbot_interfaces/srv/FishBotConfig"] and not list(unplayable(found))
@@ -199,7 +200,7 @@ def test_executors_are_compared_only_where_both_are_played(tmp_path: Path) -> No
 
 
 def played(system: System, periods: int, source: random.Random) -> tuple[Recorded, dict[str, list[int]]]:
-    """Of a run in which some instances end early: what was recorded, and the latencies of the others."""
+    """A run in which some instances end early: its records, and the latencies of the others."""
     recorded = Recorded(1000 * MS)
     wanted: dict[str, list[int]] = {}
     for chain in system.chains:
@@ -249,7 +250,7 @@ def given_rover(*names: str) -> System:
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40 * MS), st.integers(0, 40 * MS)), min_size=4, max_size=50))
 def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]]) -> None:
-    """Exact as long as an instance ends before the next one begins."""
+    """Latencies are exact if an instance ends before the next one begins."""
     system = given_rover("rover", "drive")
     recorded = Recorded(0)
     encoders = [100 * MS * (n + 1) + before for n, (before, _) in enumerate(delays)]
@@ -268,7 +269,7 @@ def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]])
 
 
 def test_what_is_played_of_a_chain_bounds_its_way() -> None:
-    """From the release of its timer, and to the end of its last callback."""
+    """Measured from the release of its timer to the end of its last callback."""
     system = given_rover("drive")
     recorded = Recorded(0)
     starts = [100 * MS * n for n in range(8)]
@@ -288,7 +289,8 @@ def test_what_is_played_of_a_chain_bounds_its_way() -> None:
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(["answered", "unanswered", "skipped"]), min_size=8, max_size=24), st.integers(1, 9))
 def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: list[str], step: int) -> None:
-    """The board counts answers, so it gives each the number of an earlier instance once one is lost; times do not."""
+    """The board counts answers, so after a lost answer it assigns each one to an earlier instance; times are not
+    affected."""
     system = given_rover("drive")
     recorded = Recorded(0)
     answered = [100 * MS * n for n, end in enumerate(ends) if end == "answered"]
@@ -312,7 +314,7 @@ def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: lis
 
 
 class Told:
-    """A child that says some lines when it is told to end, and ends."""
+    """A child that prints some lines when it is told to end, and ends."""
 
     name = "observer"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide simulate --overload and --actions: campaigns of boards, one seed of them, and what is refused."""
+"""tide simulate --overload and --actions: campaigns of boards, a single seed of them, and refused arguments."""
 
 from __future__ import annotations
 

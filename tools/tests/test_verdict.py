@@ -74,7 +74,7 @@ def combinations() -> Iterator[tuple[tuple[str, str, str, str], Verdict]]:
 
 
 def expected(seen: str, complete: str, held: str, bound: str) -> State:
-    """An independent form of the rule, from the claims: each state only if nothing contradicts it."""
+    """An independent form of the rule, derived from the claims: each state holds only if nothing contradicts it."""
     if seen.startswith("one "):
         return State.NOT_MET
     if complete == "none":
@@ -283,7 +283,7 @@ def test_answers_that_the_agent_did_not_pass_on_reached_no_board() -> None:
 
 
 def test_a_run_in_which_all_is_answered_is_met_and_its_bound_not_judged() -> None:
-    """For a part of its path, the only observable one: no green, and no statement on every instance."""
+    """The verdict on a part of its path, the only observable one: no green, and no statement on every instance."""
     run = outcome(recorded(IMU, ANSWERS)).run
     (found,) = run.verdicts
     assert found.state is State.NOT_JUDGED and found.reasons[0].startswith(
@@ -374,7 +374,7 @@ def test_verdict_page_json_table_and_exit_status_agree(name: str, tmp_path: Path
 
 
 def test_a_premise_that_was_seen_broken_voids_every_guarantee(tmp_path: Path) -> None:
-    """Six chains "met, guaranteed" stood beside "assumption broken" once."""
+    """Six chains were once "met, guaranteed" next to "assumption broken"."""
     system = load(ROOT / "examples/systems/arm_and_base.toml")
     told = everything_held(system, times=3)
     found = outcome_of(system, told, seen_of(system, told, 2), 2).run

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The corrected rule against a reference without portions: the budget is a row of single units, each with the time from
-// which it may be used. Also checks the header's bounds over all windows of random runs.
+// which it may be used. Also checks the bounds stated in tide/budget.h over all windows of random runs.
 #include <gtest/gtest.h>
 
 #include "budget_world.h"

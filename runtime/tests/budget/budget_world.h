@@ -116,7 +116,7 @@ class World {
     idle_before_.push_back(false);
     return used;
   }
-  // True if it was blocked or had no budget just before this instant.
+  // For each instant: whether the lane was blocked or had no budget just before it.
   const std::vector<bool> &idle_before() const { return idle_before_; }
 
  private:

@@ -65,8 +65,8 @@ struct Lane {
   }
 };
 
-// A busy lane is lowered when its budget is used up, raised when it is replenished, and uses no more than the header's
-// bound and the delays of late accounting.
+// A busy lane is lowered when its budget is used up and raised when it is replenished. It uses no more than the bound
+// in tide/budget.h and the delays of late accounting.
 TEST_F(BudgetThreads, FallsAndRisesAndStaysWithinItsBudget) {
   if (!permitted()) return;
   Lane lane;
@@ -129,7 +129,8 @@ TEST_F(BudgetThreads, IsRaisedWhileItSleeps) {
   thread.join();
 }
 
-// Any program of lanes, from several threads: no race (ThreadSanitizer), no refused change, the bound of the header.
+// Random sequences of calls on lanes, from several threads: no race (ThreadSanitizer), no refused change, and the bound
+// in tide/budget.h holds.
 TEST_F(BudgetThreads, RandomPrograms) {
   if (!permitted()) return;
   const int64_t start = read_clock(CLOCK_MONOTONIC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that tries boards with several processors, on threads of this machine.
+// The program for testing boards with several processors, on threads of this machine.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -7,10 +7,11 @@
  *   exchange --serial /dev/ttyUSB0 --baud 921600 --string 1000 --period-ms 20
  *
  * Publishes on exchange/NAME/up, subscribes to exchange/NAME/down. Prints a line of JSON when it is ready, then waits
- * for a line on standard input; for every line "probe" before it, it publishes message 999999 of each type, as there is
- * no other way to know when DDS has matched the agent's writers with a reader. It prints a line for each received
+ * for a line on standard input. For every line "probe" before that, it publishes message 999999 of each type, because
+ * nothing else tells when DDS has matched the agent's writers with a reader. It prints a line for each received
  * message, and one at the end, when all are sent, acknowledged and received. Then it waits for a line again, because
- * messages may still be in transfer from the agent to ROS 2, which ends with the writer. A count of 0: endless. */
+ * messages may still be under way from the agent to ROS 2, and would be lost with the writer. A count of 0 means
+ * endless. */
 #define _POSIX_C_SOURCE 200809L
 #include <getopt.h>
 #include <inttypes.h>

@@ -793,7 +793,7 @@ static void on_event(size_t number) {
   if (index < chain_of(callback)->instances) execute(callback, index, start_ns, start_cpu_ns);
 }
 
-/* rclc gives a guard condition's callback no context. */
+/* rclc passes no context to a guard condition's callback. */
 #define ON_EVENT(number) \
   static void on_event_##number(void) { on_event(number); }
 ON_EVENT(0)
@@ -871,7 +871,7 @@ static void on_request(const void *message, void *response, void *context) {
   } else {
     on_message(message, asked);
   }
-  *(raw_message_t *)response = asked->out; /* with the number in it by now */
+  *(raw_message_t *)response = asked->out; /* contains the number by now */
 }
 
 static void on_reply(const void *message, rmw_request_id_t *request_id) {
@@ -1136,10 +1136,10 @@ static void release_timers(int64_t first_ns) {
   fflush(stdout);
 }
 
-/* ---- beside the executor: interrupts that raise events, and loads. Their threads end when the run does. ---- */
+/* ---- besides the executor: interrupts that raise events, and loads. Their threads end when the run does. ---- */
 
 static pthread_t interrupts, loads[PLAN_LOADS];
-static tide_session_t *load_session; /* whose link stands still without interrupts */
+static tide_session_t *load_session; /* session whose link stops without interrupts */
 
 static struct {
   uint32_t runs;
@@ -1176,7 +1176,7 @@ static void *raise_events(void *unused) {
   }
 }
 
-/* More urgent than every lane. What it waits for is part of its time. Without interrupts the link stands still. */
+/* More urgent than every lane. Its waits are part of its time. Without interrupts the link stops. */
 static void *run_load(void *context) {
   const size_t number = (size_t)((const plan_load_t *)context - plan.loads);
   const plan_load_t *load = context;

@@ -8,32 +8,33 @@
  *   join IN
  *   send OUT
  *
- * BURST is 0 if a timer begins the chain; else an interrupt does, which raises BURST events at once, in every BURST
- * periods. A callback works for EXECUTION_NS; less if that and the surrounding work would take more than LIMIT_NS, but
- * everything takes at least LEAST_NS.
+ * BURST is 0 if a timer begins the chain. Otherwise an interrupt does, which raises BURST events at once, in every
+ * BURST periods. A callback works for EXECUTION_NS, or less if that and the surrounding work would take more than
+ * LIMIT_NS; the whole takes at least LEAST_NS.
  *
- * A join belongs to the callback before it, a subscription: it also takes this message, and runs when the last message
- * of an instance has arrived. IN is - for a timer or an event, else the callback's subscription. OUT is - or a request
- * or a reply; each publication has a line `send`. All are written as
+ * A join belongs to the callback before it, a subscription: that callback also takes this message, and runs when the
+ * last message of an instance has arrived. IN is - for a timer or an event, otherwise the callback's subscription. OUT
+ * is - or a request or a reply; each publication has a line `send`. All are written as
  *
  *   TOPIC PACKAGE/msg/TYPE NUMBER OFFSET EVERY reliable|best_effort FILE
  *
- * FILE, in the plan's folder, has a serialised message without encapsulation, which is published repeatedly; for IN it
- * is -. It belongs to each EVERYth instance, of which it has the number: NUMBER and OFFSET give its format and place:
- * digits (five), u8, u16, u32, u64, f32, f64, bool, or none; if it wraps around or is missing, the latest possible
- * instance is used. With count, for messages of programs without numbers, the number is the position of the message
- * among all received ones.
+ * FILE, in the plan's folder, contains a serialised message without encapsulation, which is published repeatedly; for
+ * IN it is -. The message belongs to each EVERYth instance and contains its number. NUMBER and OFFSET give the number's
+ * format and place: digits (five), u8, u16, u32, u64, f32, f64, bool, or none. If the number wraps around or is
+ * missing, the latest possible instance is used. With count, for messages of programs without numbers, the number is
+ * the position of the message among all received ones.
  *
  * A type PACKAGE/srv/TYPE (or PACKAGE/action/TYPE) is that of a service, and TOPIC its name. A callback whose IN and
  * OUT belong to one service serves it; otherwise OUT is a request, and IN is the reply to an earlier callback's
  * request. Callbacks of several chains may serve one service. MARK then selects the callback for a request: the kind,
  * place and value of a number that the request contains in addition to that of its instance.
  *
- * What the board executes beside its callbacks, more urgent than all of them, each PERIOD_NS:
+ * What the board executes besides its callbacks, more urgent than all of them, in each PERIOD_NS:
  *
  *   load NAME EXECUTION_NS PERIOD_NS MASKS ASKS
  *
- * MASKS is 1 if interrupts are off meanwhile, ASKS is 1 if it pings the agent and waits for the answer; else 0.
+ * MASKS is 1 if interrupts are off meanwhile, and ASKS is 1 if it pings the agent and waits for the answer; otherwise
+ * 0.
  */
 #ifndef THREE_CHAINS_PLAN_H
 #define THREE_CHAINS_PLAN_H
@@ -116,9 +117,9 @@ typedef struct plan_chain {
   char name[PLAN_NAME_BYTES];
   uint8_t level;
   int64_t period_ns;
-  int64_t offset_ns; /* from the first release of the program to the first expiry of its timer */
+  int64_t offset_ns; /* from the program's first release to its timer's first expiry */
   uint32_t instances;
-  uint32_t burst; /* events at once; 0: a timer begins it */
+  uint32_t burst; /* number of events at once; 0: a timer begins the chain */
   bool reliable;
   size_t first, count; /* range of its callbacks */
 } plan_chain_t;

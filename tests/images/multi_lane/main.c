@@ -199,7 +199,7 @@ static int check_promises(void) {
   if (brakes != signals || brakes < (uint32_t)(lasted_ns / (6 * MILLISECOND))) return 8;
   if (latest_brake_ns > BRAKE_LATE_MAXIMUM_NS) return 9;
   if (controls + 1u < (uint32_t)(lasted_ns / CONTROL_PERIOD) || latest_control_ns > CONTROL_LATE_MAXIMUM_NS) return 10;
-  /* A budget that is late by one callback, in either direction. */
+  /* A budget may be late by one callback, in either direction. */
   const int64_t share = permille(BUDGET_TIME, BUDGET_PERIOD), callback = permille(PLANNER_TIME, DURATION);
   if (taken > share + callback || taken < share - callback) return 11;
   if (planned > share + callback || planned < share - 2 * callback) return 12;

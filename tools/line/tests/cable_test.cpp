@@ -48,7 +48,7 @@ class Terminal {
       sent += static_cast<size_t>(count);
     }
   }
-  // What comes until `wanted` bytes are there or nothing came for so long.
+  // Collects received bytes until `wanted` bytes are there, or none has arrived for this long.
   struct Piece {
     int64_t time_ns;
     size_t end;  // bytes so far
@@ -80,14 +80,15 @@ std::vector<uint8_t> frames(uint64_t seed, size_t count, size_t bytes) {
   return all;
 }
 
-// Other programs of this machine must not be measured; without permission they may be.
+// Other programs of this machine must not affect the figures; without permission for real-time priority they may.
 void become_urgent() {
   sched_param parameters{};
   parameters.sched_priority = 70;
   sched_setscheduler(0, SCHED_FIFO, &parameters);
 }
 
-// How late the most punctual piece between two points of the stream is against a perfect line that began at `start`.
+// Lateness of the most punctual piece between two points of the stream, relative to a perfect line that began at
+// `start`.
 double least_late_ns(const std::vector<Terminal::Piece> &pieces, int64_t start_ns, size_t from, size_t until) {
   double least = 1e18;
   for (const auto &piece : pieces) {
@@ -148,7 +149,7 @@ TEST(Cable, ABurstOfOneFrameTakesItsTimeAfterASilence) {
     }
     late_ns.push_back(static_cast<double>(pieces.back().time_ns - start_ns) - 119 * kByte_ns);
   }
-  EXPECT_LT(*std::min_element(late_ns.begin(), late_ns.end()), 1e6);  // the others tell how busy the machine is
+  EXPECT_LT(*std::min_element(late_ns.begin(), late_ns.end()), 1e6);  // the other pieces show how busy the machine is
 }
 
 std::vector<uint8_t> through_a_lossy_line(const std::string &seed, std::string *report) {

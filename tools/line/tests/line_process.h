@@ -45,7 +45,8 @@ class LineProcess {
     return std::fgets(bytes.data(), static_cast<int>(bytes.size()), output_) == nullptr ? "" : bytes.data();
   }
   void tell(int signal) { kill(process_, signal); }
-  // Unplugs the cable or plugs it in, and returns when that is done: a machine that is busy takes two signals for one.
+  // Unplugs the cable or plugs it in, and returns when that is done, because a busy machine merges two signals into
+  // one.
   void set_plugged(bool plugged) {
     tell(SIGUSR2);
     do tell(SIGUSR1);

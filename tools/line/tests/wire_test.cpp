@@ -21,7 +21,7 @@ struct Passed {
   bool operator==(const Passed &) const = default;
 };
 
-// Run the wire until it is idle, calling deliver exactly when it asks for it.
+// Runs the wire until it is idle, calling deliver exactly when it asks for it.
 std::vector<Passed> drain(Wire &wire) {
   std::vector<Passed> passed;
   while (wire.next_ns() != kForever) {
@@ -186,7 +186,7 @@ TEST(Wire, FrameLossTakesWholeFramesAndTheirTime) {
     arrived.back().push_back(one.byte);
   }
   EXPECT_EQ(arrived.size(), frames.size() - wire.counters().frames_dropped);
-  auto sent = frames.begin();  // what arrived is what was sent, in order, with gaps
+  auto sent = frames.begin();  // received frames are the sent ones in order, with gaps
   for (const auto &frame : arrived) {
     sent = std::find(sent, frames.end(), frame);
     ASSERT_NE(sent++, frames.end());
@@ -220,7 +220,7 @@ TEST(Wire, FirstLossBreaksOffTheFirstTransmissionAndNoOther) {
     EXPECT_TRUE(passes(xrce_frame(0x83, sequence, 100))) << sequence;
     EXPECT_TRUE(passes(xrce_frame(0x83, sequence, 100))) << sequence;
   }
-  EXPECT_FALSE(passes(xrce_frame(0x84, 0, 100)));  // another stream counts for itself
+  EXPECT_FALSE(passes(xrce_frame(0x84, 0, 100)));  // another stream has its own count
   EXPECT_TRUE(passes(xrce_frame(0x83, 201, 63)));
   EXPECT_TRUE(passes(xrce_frame(0x03, 0, 100)));  // best effort
   EXPECT_TRUE(passes(xrce_frame(0x00, 0, 100)));

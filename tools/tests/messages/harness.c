@@ -35,8 +35,8 @@ const tide_message_type_t *harness_type(size_t index) { return tide_message_regi
 
 size_t harness_stored_bytes(size_t index) { return tide_message_registry[index].stored_bytes; }
 
-/* Body without encapsulation. Decodes, copies the message into other memory, encodes the copy. Returns its length, or
- * the negative status. */
+/* Takes a body without encapsulation: decodes it, copies the message into other memory, and encodes the copy. Returns
+ * its length, or the negative status. */
 int harness_round_trip(size_t index, const uint8_t *bytes, size_t length, bool big_endian, uint8_t *out,
                        size_t out_capacity, bool out_big_endian) {
   const tide_message_registry_entry_t *entry = &tide_message_registry[index];
@@ -79,7 +79,8 @@ static bool elements_are_sound(const tide_field_t *field, const uint8_t *element
   return true;
 }
 
-/* Whatever came in, sizes are within capacities (of all elements that there is memory for) and texts are terminated. */
+/* For any input, sizes are within capacities (those of all elements that there is memory for) and texts are
+ * terminated. */
 static bool is_sound(const tide_message_type_t *type, const uint8_t *message) {
   for (size_t i = 0; i < type->field_count; ++i) {
     const tide_field_t *field = &type->fields[i];
@@ -103,7 +104,7 @@ static bool survives(const tide_message_registry_entry_t *entry, const uint8_t *
   if (!is_sound(entry->type, memory.message)) abort();
   size_t size = tide_message_size(entry->type, memory.message);
   uint8_t *out = malloc(size + 1);
-  if (size == 0 || out == NULL) abort(); /* whatever was decoded, a message stays encodable */
+  if (size == 0 || out == NULL) abort(); /* a decoded message can always be encoded */
   tide_cdr_writer(&cdr, out, size);
   entry->type->encode(&cdr, memory.message);
   if (cdr.status != TIDE_OK || cdr.position != size) abort();
@@ -115,8 +116,8 @@ static bool survives(const tide_message_registry_entry_t *entry, const uint8_t *
   return decoded;
 }
 
-/* Records of index, length (32 bits each, of this machine), byte order (one byte) and bytes. Prints how many were
- * read and how many decoded. */
+/* Reads records of index, length (32 bits each, of this machine), byte order (one byte) and bytes. Prints the numbers
+ * of read and of decoded records. */
 int main(void) {
   size_t records = 0, decoded = 0;
   uint32_t head[2];

@@ -42,7 +42,7 @@ _Type._fields_ = [
 
 
 def class_in_action(package: str, name: str) -> Any:
-    """rclpy shows these in modules of their own."""
+    """rclpy has these in modules of their own."""
     stem = convert_camel_case_to_lower_case_underscore(name.split("_")[0])
     return getattr(importlib.import_module(f"{package}.action._{stem}"), name)
 
@@ -112,7 +112,7 @@ class Harness:
     def round_trip(
         self, kind: MessageType, body: bytes, *, big_endian: bool = False, out_big_endian: bool = False
     ) -> bytes | int:
-        """The body after it was a C structure; or the status (tide/status.h) that refused it."""
+        """The body after its conversion to a C structure and back, or the status (tide/status.h) that refused it."""
         size = self._library.harness_round_trip(
             kind.index, body, len(body), big_endian, self._out, len(self._out), out_big_endian
         )

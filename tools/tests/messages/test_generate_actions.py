@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions: every message and name that rosidl makes of a .action file, against rclpy and rosidl's headers."""
+"""Actions: every message and name that rosidl generates from a .action file, compared with rclpy and rosidl's
+headers."""
 
 from __future__ import annotations
 

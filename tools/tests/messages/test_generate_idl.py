@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces that are written as .idl files: the same as .msg, .srv and .action files make, and keys beside them."""
+"""Interfaces in .idl files: they give the same as .msg, .srv and .action files, and keys as well."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def generated(folder: Path) -> dict[str, str]:
 
 
 def normal(message: Message) -> Message:
-    """A char of a .msg file is a uint8, which is what its .idl file says."""
+    """A char of a .msg file is a uint8, as its .idl file states."""
     constants = (replace(one, type="uint8") if one.type == "char" else one for one in message.constants)
     return replace(message, constants=tuple(constants))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated C against rclpy's own serialisation, for every common type. TIDE_FUZZ_EXAMPLES: messages of each type
+"""Generated C compared with rclpy's own serialisation, for every common type. TIDE_FUZZ_EXAMPLES: messages of each type
 (default 4); TIDE_FUZZ_RECORDS: mutated messages in all (default 10000)."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check_type(harness: Harness, kind: MessageType, message: Any) -> None:
     again = harness.round_trip(kind, body)
     assert isinstance(again, bytes), f"{kind}: status {again}"
     assert deserialize_message(LITTLE + again, python) == message, kind
-    # rclpy leaves padding, and what its buffer has beyond the message, as it found the memory; ours is zero.
+    # rclpy does not clear padding, nor its buffer beyond the message; ours are zero.
     assert all(ours in (theirs, 0) for ours, theirs in zip(again, body, strict=False)), kind
     assert len(again) <= len(body), kind
     big = harness.round_trip(kind, body, out_big_endian=True)
@@ -52,7 +52,7 @@ def test_default_messages(harness: Harness) -> None:
         check_type(harness, kind, kind.python())
 
 
-# A seed that fails shrinks to no simpler message, so the search stops there.
+# A failing seed does not shrink to a simpler message, so the search stops there.
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -76,7 +76,7 @@ def test_members_have_the_names_of_rclpy(harness: Harness) -> None:
 
 
 def _mutated(body: bytes, source: random.Random) -> bytes:
-    """Cut, changed in a few bytes, or with a count that lies."""
+    """Cut, changed in a few bytes, or with a wrong count."""
     data = bytearray(body)
     for _ in range(source.randint(0, 3)):
         data[source.randrange(len(data))] = source.choice((0, 1, 127, 128, 255, source.randrange(256)))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program that tries a board (runtime/port/exchange) as an image for QEMU: `tide exchange --image exchange.elf`. */
+/* The program for testing a board (runtime/port/exchange) as an image for QEMU: `tide exchange --image
+   exchange.elf`. */
 #include <tide/rclc.h>
 
 #include "tide_exchange.h"

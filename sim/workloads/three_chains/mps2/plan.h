@@ -35,8 +35,8 @@ typedef enum plan_send {
 
 typedef struct plan {
   bool lockstep; /* the simulated world at the other end of the line, instead of an agent */
-  bool marks;    /* payloads begin with chain and index in binary; else they are a std_msgs/String that begins with five
-                    digits of the index */
+  bool marks;    /* payloads begin with chain and index in binary; otherwise they are a std_msgs/String that begins with
+                    five digits of the index */
   bool batch, lanes, batch_waits;
   plan_send_t send;
   uint32_t baud, periods, instruction_ns;
