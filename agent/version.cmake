@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes FILE, what the program says of its build: VERSION, and the commit where SOURCE is a clone. Left as it is when
-# nothing has changed, so that nothing is compiled again.
+# Writes FILE, the program's description of its build: VERSION, and the commit if SOURCE is a clone. An unchanged file
+# is left as it is, so that nothing is compiled again.
 set(commit "")
 find_program(git git)
 if(git AND EXISTS "${SOURCE}/.git")

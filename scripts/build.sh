@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Configure (when needed) and build one preset, or some targets of it; ninja's own status line is the progress.
+# Configures (when needed) and builds one preset, or some targets of it. The progress is ninja's own status line.
 # Usage: scripts/build.sh PRESET [TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Run the C and C++ tests of one build. A failure prints its output and the seed that replays it. Nothing is run twice.
+# Runs the C and C++ tests of one build. A failure prints its output and the seed that replays it. Nothing is run twice.
 # Usage: scripts/ctest.sh PRESET [gate]     gate: only the programs of `make test`
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/scripts/thread_sanitizer.supp"
 status=0
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" ${2:+-L "$2"} || status=$?
-# What passed is counted by scripts/stage.sh.
+# scripts/stage.sh counts the passed tests.
 mkdir -p build/stages
 grep -h '\[  PASSED  \]' "$build/Testing/Temporary/LastTest.log" >"build/stages/ctest-$1.gtest" || true
 exit "$status"

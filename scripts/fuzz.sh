@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Coverage-guided fuzzing of every fuzzer, SECONDS each. Inputs that find something stay in build/fuzz/findings.
+# Coverage-guided fuzzing of every fuzzer, SECONDS each. Inputs that find a defect are kept in build/fuzz/findings.
 # Usage: scripts/fuzz.sh SECONDS
 set -euo pipefail
 cd "$(dirname "$0")/.."

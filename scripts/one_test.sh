@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Build and run one test of any kind, and nothing else. Tests of the runtime need a compiler, CMake and GoogleTest only.
+# Builds and runs one test of any kind, and nothing else. Tests of the runtime need only a compiler, CMake and
+# GoogleTest.
 # Usage: scripts/one_test.sh NAME[:FILTER] [PRESET]
 #   NAME: a test program (queue_heap_test) or a file of tests in Python (test_check), with or without its ending
 #   FILTER: of GoogleTest (Heap.*) or pytest's -k
@@ -12,7 +13,7 @@ name=${1%%:*} filter=""
 preset=${2:-release}
 name=$(basename "${name%.*}")
 path=$(git ls-files -co --exclude-standard -- "*/$name.cpp" "*/$name.py" | grep -E '(^|/)tests/' | head -1 || true)
-# A program that is made of several files stands in a CMakeLists.txt only.
+# A program of several files is listed only in a CMakeLists.txt.
 [ -n "$path" ] || path=$(git grep -lw "$name" -- '*CMakeLists.txt' | grep /tests/ | head -1 || true)
 if [ -z "$path" ]; then
   echo "no test is called '$name'; the nearest:" >&2

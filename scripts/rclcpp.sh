@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Build and test ros/tide_rclcpp against the rclcpp of the environment. The wheels of the project's environment have none:
-# where no ROS 2 with rclcpp is sourced, this says so and ends with status 77. TIDE_SANITIZE=address,undefined or
-# TIDE_SANITIZE=thread: the package and its tests with these sanitizers, in a folder of their own.
+# Builds and tests ros/tide_rclcpp with the rclcpp of the environment. The wheels of the project's environment have
+# none: if no ROS 2 with rclcpp is sourced, this script reports that and ends with status 77. With
+# TIDE_SANITIZE=address,undefined or TIDE_SANITIZE=thread the package and its tests are built with these sanitizers, in
+# a folder of their own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 found=""

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what a purpose needs: system packages by apt and a Python environment in .venv. Does nothing the second time.
-# A step of more than five seconds says every five seconds how far it is.
+# Installs the needs of a purpose: system packages by apt and a Python environment in .venv. A second run does nothing.
+# A step longer than five seconds reports its progress every five seconds.
 # Usage: scripts/setup.sh [run|gate|all|fuzz|bench]
 #   run    build and use the programs and the commands
 #   gate   make test: also Clang, linters, GoogleTest, pytest, and Cortex-M in QEMU
@@ -15,7 +15,7 @@ packages_build="gcc g++ cmake ninja-build libfastrtps-dev libfastcdr-dev libcli1
 packages_firmware="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 packages_gate="$packages_build $packages_firmware clang clang-format clang-tidy libgtest-dev"
 packages_cores="gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf gcc-xtensa-lx106 picolibc-xtensa-lx106-elf"
-# extra: of pyproject.toml, each of which has all of those before it: build, test, all
+# extra: one of pyproject.toml, each of which contains those before it: build, test, all
 case "$purpose" in
   run) packages="$packages_build" extra=build ;;
   gate) packages="$packages_gate" extra=test ;;
@@ -27,7 +27,8 @@ esac
 
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 
-# with_progress NAME PATTERN LOG COMMAND...: runs it with its output in LOG, where lines of the PATTERN are what is done.
+# with_progress NAME PATTERN LOG COMMAND...: runs the command with its output in LOG; lines that match PATTERN are its
+# progress.
 with_progress() {
   local name=$1 pattern=$2 log=$3 began=$SECONDS process status=0
   shift 3
@@ -42,7 +43,7 @@ with_progress() {
   return "$status"
 }
 
-# install_packages PACKAGE...: those that are missing.
+# install_packages PACKAGE...: installs those that are missing.
 install_packages() {
   local package missing="" become log
   for package in "$@"; do
@@ -57,7 +58,7 @@ install_packages() {
   fi
   log=$(mktemp)
   say "installing system packages:$missing"
-  [ -z "$become" ] || sudo -v # a password is asked for here, not in the background
+  [ -z "$become" ] || sudo -v # asks for a password here, not in the background
   export DEBIAN_FRONTEND=noninteractive
   if ! { [ -n "${lists_are_new:-}" ] || with_progress "package lists" '^(Get|Hit)' "$log" $become apt-get update -q; } ||
     ! with_progress "system packages, of which $(count_needed "$missing") are new" '^Setting up' "$log" \
@@ -70,10 +71,10 @@ install_packages() {
   rm -f "$log"
 }
 
-# With what they depend on.
+# The packages with their dependencies.
 count_needed() { apt-get install -s -q --no-install-recommends $1 2>/dev/null | grep -c '^Inst' || true; }
 
-# The Python environment. Its stamp has the extra that is installed and what pyproject.toml said then.
+# The Python environment. Its stamp contains the installed extra and the contents of pyproject.toml at that time.
 install_python() {
   local stamp=.venv/.tide-setup wanted log each enough=""
   wanted=$(sha256sum pyproject.toml | cut -d' ' -f1)
@@ -101,7 +102,7 @@ install_packages $packages_python
 install_python &
 python_installer=$!
 install_packages $packages
-# The sanitizers' and the fuzzer's runtime, where it is a package of its own.
+# The runtime of the sanitizers and the fuzzer, where it is a separate package.
 case " $packages " in
   *" clang "*)
     runtime="libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Run one stage of `make`. Its output goes to build/stages/NAME.log and, with the stage's name before each line, to the
-# terminal, since stages run beside each other. What it took is kept for the table.
+# Runs one stage of `make`. Its output goes to build/stages/NAME.log and to the terminal, there with the stage's name
+# before each line, because several stages run at the same time. Its time and its number of tests are kept for the
+# table.
 # Usage: scripts/stage.sh NAME DESCRIPTION COMMAND...
 #        scripts/stage.sh begin      forget the stages so far
 #        scripts/stage.sh table      print them in the order in which they began, and the number of tests that passed
 #        scripts/stage.sh files      print the seconds of each test program (elapsed) and file in Python (processor), by stage
-# A command that ends with status 77 had nothing to test on this machine: no failure, and the table says so.
-# RESUME=yes: a stage that has passed on exactly this tree is not run again; the table has what it took then.
+# A command that ends with status 77 had nothing to test on this machine. This is no failure, and the table reports it.
+# RESUME=yes: a stage that has passed on exactly this tree is not run again; the table shows its earlier figures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kept=build/stages
 now() { printf '%s' "${EPOCHREALTIME/,/.}"; }
 
-# Identifies the sources: the commit, and whatever is changed or new beside it.
+# Identifies the sources: the commit, and all changed or new files.
 tree() {
   { git rev-parse HEAD && git diff HEAD && git ls-files -o --exclude-standard -z | xargs -0r sha256sum; } 2>/dev/null | sha256sum | cut -d' ' -f1
 }

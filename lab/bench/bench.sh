@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every measurement, each under the command that makes it. One that misses its goal, or fails, does not end the others;
-# the last lines name it. Exit status 1: there was one.
+# Runs every measurement, each under the command that makes it. If one misses its goal or fails, the others continue;
+# the last lines name it, and the exit status is 1.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -43,7 +43,7 @@ run build/lab/bin/lanes_bench
 run .venv/bin/python lab/bench/analysis_cost.py
 run .venv/bin/python lab/bench/analysis_tightness.py
 run .venv/bin/python lab/bench/throughput.py
-# With the stock programs beside ours when TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT name them.
+# Measures the stock programs, too, when TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT name them.
 run .venv/bin/python lab/bench/end_to_end.py
 run .venv/bin/python lab/bench/fleet.py
 

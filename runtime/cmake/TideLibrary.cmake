@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tide::runtime: one library of all rooms with the port of this machine, and how it is installed.
+# tide::runtime: one library of all rooms with the port of this machine, and its installation.
 include_guard(GLOBAL)
 
 set(parts base trace queue budget cdr messages xrce link_serial daemon session link_custom exec compat utilities)
@@ -25,7 +25,7 @@ if(NOT TIDE_INSTALL)
   return()
 endif()
 
-# In its own folder below include: ROS 2 has headers of the same names.
+# Installed in its own folder below include, because ROS 2 has headers of the same names.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set_target_properties(tide_runtime PROPERTIES EXCLUDE_FROM_ALL FALSE)

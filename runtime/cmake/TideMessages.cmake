@@ -6,12 +6,12 @@
 #     [STRING_CAPACITY 64] [SEQUENCE_CAPACITY 16] [CAPACITIES capacities.toml]
 #     [CAPACITY sensor_msgs/msg/Image.data=40000 ...] [SEARCH folder ...] [REGISTRY])
 #
-# makes a static library `robot_messages` that a program links. The generator runs while CMake configures, again when a
-# definition or the generator changes, and touches only what differs. TIDE_PYTHON: the Python that has ROS 2's message
-# packages; by default the one of .venv in tide's folder, of the active environment, or python3.
+# makes a static library `robot_messages` that a program links. The generator runs while CMake configures, and again
+# when a definition or the generator changes. It writes only files whose contents change. TIDE_PYTHON: the Python that
+# has ROS 2's message packages; by default the one of .venv in tide's folder, of the active environment, or python3.
 include_guard(GLOBAL)
 
-# The generator is beside this tree, or a Python has it: the wheel of tide.
+# The generator is next to this tree, or installed in a Python by tide's wheel.
 set(TIDE_MESSAGES_ROOT "${CMAKE_CURRENT_LIST_DIR}/../..")
 if(NOT EXISTS "${TIDE_MESSAGES_ROOT}/tools/tide/generate")
   set(TIDE_MESSAGES_ROOT "")

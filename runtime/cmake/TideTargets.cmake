@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# How targets of this project are made: one function for a room of the runtime, one for everything else.
+# The functions that make the targets of this project: one for a room of the runtime, one for everything else.
 include_guard(GLOBAL)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -21,7 +21,7 @@ option(TIDE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TIDE_INSTALL "Install the library, its headers and what finds it" ${PROJECT_IS_TOP_LEVEL})
 option(TIDE_WARNINGS_ARE_ERRORS "Let no warning pass" ${PROJECT_IS_TOP_LEVEL})
 set(TIDE_OPTIONS "" CACHE STRING "Options of tide/options.h for the whole runtime: TIDE_RELIABLE_STREAMS=0;TIDE_CONTROL_PLACES=3")
-# On a host a program without a ring pays a branch for it, and one runtime serves those that record, too.
+# On a host, a program without a ring pays a branch for it; one runtime also serves programs that record.
 option(TIDE_TRACE "Record what happens to each instance (tide/trace.h)" ${TIDE_HOST})
 if(TIDE_TRACE)
   list(APPEND TIDE_OPTIONS TIDE_TRACE=1)
@@ -40,23 +40,23 @@ add_library(tide_warnings INTERFACE)
 target_compile_options(tide_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>)
 
-# With -O3 GCC 12 sees overlaps in concatenations of std::string that are not there.
+# With -O3, GCC 12 reports overlaps in concatenations of std::string that do not exist.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(tide_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 
-# GCC's flow warnings are unreliable in instrumented code; the ordinary builds have the last word.
+# GCC's flow warnings are unreliable in instrumented code; the ordinary builds decide.
 if(TIDE_WARNINGS_ARE_ERRORS AND NOT (TIDE_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU"))
   target_compile_options(tide_warnings INTERFACE -Werror)
 endif()
 
-# tide_unity(TARGET FILES): so many of its files are compiled as one, which takes half of the time from scratch.
+# tide_unity(TARGET FILES): compiles this many of its files as one, which halves the time of a build from scratch.
 option(TIDE_UNITY "Compile several files of a library as one; OFF: after a change less is compiled" ON)
 function(tide_unity target files)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TIDE_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
 
-# tide_unsanitized(TARGET...): without the sanitizers of the build, as for a library that an ordinary Python loads.
+# tide_unsanitized(TARGET...): without the sanitizers of the build, for a library that an ordinary Python loads.
 function(tide_unsanitized)
   if(NOT TIDE_SANITIZE)
     return()
@@ -70,7 +70,7 @@ endfunction()
 if(TIDE_SANITIZE)
   add_compile_options(-fsanitize=${TIDE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TIDE_SANITIZE})
-  if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND TIDE_SANITIZE STREQUAL "thread") # the code asks as GCC tells it
+  if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND TIDE_SANITIZE STREQUAL "thread") # as the code expects from GCC
     add_compile_definitions(__SANITIZE_THREAD__=1)
   elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
     add_compile_definitions(__SANITIZE_ADDRESS__=1)
@@ -80,8 +80,8 @@ if(TIDE_SANITIZE)
   link_libraries("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:tide_sanitizer_options>>")
 endif()
 
-# tide_room(NAME SOURCES FOLDER... [NEEDS ROOM...]): a static library tide_NAME of all C files of the folders. Beside the tests
-# also the same files with the invariants checked (tide_NAME_checked), unless all programs check them.
+# tide_room(NAME SOURCES FOLDER... [NEEDS ROOM...]): a static library tide_NAME of all C files of the folders. For the
+# tests also the same files with checked invariants (tide_NAME_checked), unless all programs check them.
 function(tide_room name)
   cmake_parse_arguments(room "" "" "SOURCES;NEEDS" ${ARGN})
   list(TRANSFORM room_SOURCES APPEND "/*.c")
@@ -108,8 +108,8 @@ function(tide_room name)
   endif()
 endfunction()
 
-# tide_check_invariants(TARGET ROOM...): the program checks the invariants of the rooms and of what they need. It links
-# their checked objects in front of the libraries, from which nothing is taken then.
+# tide_check_invariants(TARGET ROOM...): the program checks the invariants of the rooms and of their dependencies. It
+# links their checked objects before the libraries, from which nothing is taken then.
 function(tide_check_invariants target)
   set(rooms ${ARGN})
   set(linked "")

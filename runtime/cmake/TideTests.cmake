@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# How tests in C++ are made: one GoogleTest program a room, of all its <name>_test.cpp and <name>_test_<part>.cpp, compiled as
-# few units. So all that a file declares is in a namespace that has the file's name. CTest runs whole programs.
+# The functions that make tests in C++: one GoogleTest program for each room, of all its <name>_test.cpp and
+# <name>_test_<part>.cpp, compiled as few units. So all declarations of a file are in a namespace with the file's name.
+# CTest runs whole programs.
 include_guard(GLOBAL)
 include(CTest)
 include(GoogleTest)
 
-# What every test includes, compiled once.
+# The headers that every test includes, compiled once.
 file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/pch_main.cpp" "")
 add_library(tide_test_headers STATIC "${CMAKE_CURRENT_BINARY_DIR}/pch_main.cpp")
 set(tide_test_definitions TIDE_TEST_DATA="${TIDE_RUNTIME}/tests/data")
 target_compile_definitions(tide_test_headers PRIVATE ${tide_test_definitions})
 target_link_libraries(tide_test_headers PRIVATE tide_warnings GTest::gtest)
-# What is tested is optimised; the tests' own code only has to be built soon, but for the few that compute much themselves.
+# The tested code is optimised. The tests' own code only has to compile fast, except in the few tests that compute much.
 set(tide_test_options -O0)
-# GCC 12 sees overflows in std::string that are not there once its header comes precompiled, and takes the else within
-# GoogleTest's macros for one of the `if` before them.
+# With a precompiled header of std::string, GCC 12 reports overflows in it that do not exist. It also takes the else
+# within GoogleTest's macros for one of the preceding `if`.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND tide_test_options -Wno-stringop-overflow -Wno-restrict -Wno-array-bounds -Wno-dangling-else)
 endif()
@@ -24,7 +25,7 @@ if(TIDE_SANITIZE)
 else()
   list(APPEND tide_test_options -g0) # GoogleTest names the line
 endif()
-# The checks for undefined behaviour are for what is tested, which has all of them.
+# The checks for undefined behaviour are for the tested code, which has all of them.
 if(TIDE_SANITIZE MATCHES "undefined")
   list(APPEND tide_test_options -fno-sanitize=undefined)
 endif()
@@ -32,7 +33,7 @@ target_compile_options(tide_test_headers PRIVATE ${tide_test_options})
 target_precompile_headers(tide_test_headers PRIVATE <gtest/gtest.h> <algorithm> <array> <cstdint> <cstring> <deque>
   <functional> <map> <memory> <random> <set> <string> <vector>)
 
-# These are seen by the functions below wherever they are called.
+# The functions below see these wherever they are called.
 set_property(GLOBAL PROPERTY tide_test_options ${tide_test_options})
 set_property(GLOBAL PROPERTY tide_test_definitions ${tide_test_definitions})
 set_property(GLOBAL PROPERTY tide_tests_that_compute ${tide_tests_that_compute})
@@ -44,12 +45,12 @@ target_link_libraries(tide_test_delays PRIVATE tide_warnings GTest::gtest)
 target_link_options(tide_test_delays INTERFACE -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock
   -Wl,--wrap=tide_port_platform)
 
-# gate_tests is what `make test` runs; tests has those of `make test-all`, too.
+# gate_tests are the programs that `make test` runs; tests also contains those of `make test-all`.
 add_custom_target(gate_tests)
 add_custom_target(tests)
 
-# tide_test_program(NAME [FULL]): what every test program shares, and its entry in CTest, with the label gate, or full.
-# Files in C beside it are of what is tested.
+# tide_test_program(NAME [FULL]): the common properties of every test program, and its entry in CTest, with the label
+# gate or full. C files next to it belong to the tested code.
 function(tide_test_program name)
   cmake_parse_arguments(program "FULL" "" "" ${ARGN})
   get_property(options GLOBAL PROPERTY tide_test_options)
@@ -90,9 +91,9 @@ function(tide_test_program name)
 endfunction()
 
 # tide_test_room(NAME FILES FILE... [FULL] [THREADS] [NEEDS LIBRARY...] [CHECKS ROOM...] [FOLDERS FOLDER...]
-# [DEFINITIONS DEFINITION...]): the program NAME of all FILEs, <name>_test.cpp, and the parts beside them. It checks the
-# invariants of the ROOMs of the runtime, and of what they need. Each FILE is a program of its own, too, which only
-# scripts/one_test.sh builds.
+# [DEFINITIONS DEFINITION...]): the program NAME of all FILEs, <name>_test.cpp, and the parts next to them. It checks
+# the invariants of the ROOMs of the runtime, and of their dependencies. Each FILE is also a program of its own, which
+# only scripts/one_test.sh builds.
 function(tide_test_room room)
   cmake_parse_arguments(test "THREADS;FULL" "" "FILES;NEEDS;CHECKS;FOLDERS;DEFINITIONS" ${ARGN})
   set(full "")
@@ -105,7 +106,7 @@ function(tide_test_room room)
     get_filename_component(file "${file}" ABSOLUTE)
     get_filename_component(name "${file}" NAME_WE)
     get_filename_component(folder "${file}" DIRECTORY)
-    # ThreadSanitizer has nothing to see in a test without threads; THREADS says that what it includes has some.
+    # ThreadSanitizer has nothing to check in a test without threads; THREADS means that an included file has some.
     if(TIDE_SANITIZE STREQUAL "thread" AND NOT test_THREADS)
       file(STRINGS "${file}" threads REGEX "#include <(thread|pthread\\.h|atomic)>")
       if(NOT threads)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Removes what was installed from the build folder BUILD, and the folders that are empty then.
+# Removes the files installed from the build folder BUILD, and the folders that are then empty.
 file(GLOB manifests "${BUILD}/install_manifest*.txt")
 if(NOT manifests)
   message(FATAL_ERROR "nothing was installed from ${BUILD}")

@@ -9,7 +9,7 @@
 typedef struct rosidl_runtime_c__String {
   char *data;      /* ends with a NUL */
   size_t size;     /* characters, without the NUL */
-  size_t capacity; /* bytes that may be written to, with the NUL; 0: the text is borrowed and only read */
+  size_t capacity; /* bytes that fit, including the NUL; 0: the text is borrowed and only read */
 } rosidl_runtime_c__String;
 
 ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE(String, rosidl_runtime_c__String)
