@@ -4,9 +4,9 @@
     .venv/bin/python scripts/tidy.py [--option=OPTION...] FILE...
 
 Each file is checked once, by its first compile command in build/asan (Clang's, whose precompiled headers clang-tidy
-reads); files that are compiled as one are checked as one. Ninja knows what they include since their last compilation.
-They pass with the contents of all that, the settings and the options; build/asan/clang-tidy/ keeps a mark for
-each that has passed.
+reads). Files that are compiled as one are checked as one. Ninja knows what they include since their last compilation. A
+file passes with the contents of all its includes, the settings and the options; build/asan/clang-tidy/ keeps a mark for
+each file that has passed.
 """
 
 import hashlib
@@ -27,10 +27,10 @@ NOISE = re.compile(r"warnings? generated|^Suppressed|^Use -header-filter")
 
 @dataclass
 class Unit:
-    """What is compiled at once: a file, or one that CMake wrote and that includes several."""
+    """The unit of a compilation: a file, or one that CMake wrote and that includes several."""
 
     command: dict[str, str]
-    includes: set[Path]  # of this project; none: it has not been compiled yet
+    includes: set[Path]  # of this project; none: the unit has not been compiled yet
     checked: list[Path] = field(default_factory=list)
 
     @property
@@ -57,7 +57,7 @@ def compiled() -> list[Unit]:
 
 
 def to_check(files: list[Path]) -> list[Unit]:
-    """The first units that have the files."""
+    """The first units that contain the files."""
     first: dict[Path, Unit] = {}
     for unit in compiled():
         for path in unit.files():
@@ -76,7 +76,7 @@ def settings(path: Path) -> Iterator[Path]:
 
 
 def digest(unit: Unit, options: list[str]) -> str:
-    """What the verdict on the unit depends on."""
+    """A hash of everything that the verdict on the unit depends on."""
     content = hashlib.sha256("\n".join([unit.command["command"], *options]).encode())
     for path in sorted({*unit.includes, *unit.checked, *settings(unit.checked[0])}):
         content.update(path.read_bytes() if path.is_file() else b"")
@@ -84,14 +84,14 @@ def digest(unit: Unit, options: list[str]) -> str:
 
 
 def passes(unit: Unit, options: list[str]) -> bool:
-    """Whether the unit has passed before, or passes now; says why not."""
+    """True if the unit has passed before, or passes now. Prints why it did not."""
     folder = BUILD / "clang-tidy" / str(unit.path.relative_to(ROOT)).replace("/", "+")
     mark, key = folder / "passed", digest(unit, options)
     if unit.includes and mark.exists() and mark.read_text() == key:
         return True
     folder.mkdir(parents=True, exist_ok=True)
     command, main = dict(unit.command), unit.path
-    if unit.files() != [main]:  # by this name the analyzer knows that what it includes is no header
+    if unit.files() != [main]:  # by this name the analyzer knows that an included file is no header
         main = folder / "UnifiedSource.cpp"
         main.write_text(unit.path.read_text(encoding="utf-8"), encoding="utf-8")
         command |= {"file": str(main), "command": command["command"].replace(str(unit.path), str(main))}

@@ -95,7 +95,7 @@ class Outbox {
   std::vector<Outlet *> filled_;  // of the owner alone
 };
 
-// Of one participant's transport.
+// The sending end of one participant's transport.
 class Outlet {
  public:
   using Sender = eprosima::fastrtps::rtps::SenderResource;

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of descriptions, as text or parsed: what is refused, their bounds, and how late the shipped code is in virtual
-time."""
+"""For descriptions, as text or parsed: their errors, their bounds, and how late the shipped code is in virtual time."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def refusal(text: str) -> list[str]:
 
 
 def bounded(system: Given, *how: Any) -> Bounds:
-    """how: executor and losses. What --explain prints adds up."""
+    """how: executor and losses. Checks that the parts printed by --explain add up."""
     system = parse(system) if isinstance(system, str) else system
     bounds = system if isinstance(system, Bounds) else bounds_of(system, *how)
     for one in bounds.chains:
@@ -50,7 +49,7 @@ def bound_ns(system: Given, chain: str, *how: Any) -> int:
 
 
 def all_ns(system: Given, *how: Any) -> dict[str, int]:
-    """By chain; each has one."""
+    """The bounds by chain; each chain has one."""
     bounds = bounded(system, *how)
     assert all(one.bound_ns is not None for one in bounds.chains), [one.reason for one in bounds.chains]
     return {one.name: one.bound_ns or 0 for one in bounds.chains}

@@ -15,7 +15,7 @@ namespace tide::analysis {
 // Bounds are searched up to this multiple of the longer of deadline and period.
 inline constexpr time_ns kMostTimesLate = 10;
 
-// What fails first.
+// The first failure of an analysis.
 struct Shortfall {
   // overload: the demand exceeds the executor's supply. too_long: no window below the limit suffices. unsettled: a
   // chain's release grows beyond the limit. effort: the search was given up.

@@ -28,10 +28,10 @@ rcl_ret_t tide_compat_result(int status);
 /* The same with a specific rcl code, which is returned. */
 rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
 
-/* What came on a topic (as on the wire, "rt/name") could not be decoded, or a reply fits no node: counts it. On a desktop
- * the first one is reported on stderr, as a program's usual mistake is a message without memory, which nobody looks for
- * in a counter; and then spin_some of the handle's executor (null: none) returns an error, unless it is the sender's
- * mistake. */
+/* Counts a message of a topic (as on the wire, "rt/name") that could not be decoded, or a reply that fits no node. On a
+ * desktop the first one is reported on stderr, as a program's usual mistake is a message without memory, which nobody
+ * looks for in a counter; and then spin_some of the handle's executor (null: none) returns an error, unless it is the
+ * sender's mistake. */
 void tide_compat_unread(int status, uint32_t *count, const char *topic, const rclc_executor_handle_t *handle);
 
 /* Types of the runtime's own messages and services, which only one side of the wire ever needs. */

@@ -27,13 +27,13 @@ _EXECUTORS = {
 
 
 class ObservationError(Exception):
-    """Results that cannot be compared with this system's bounds; one line that says why and what to do."""
+    """Results that cannot be compared with this system's bounds. One line that names the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One chain of one run. bound_ns None: there is none; worst_ns None: nothing was completed. excluded: events of the
-    run that the bound does not cover, so that exceeding it is no violation."""
+    """One chain of one run. bound_ns None: there is no bound. worst_ns None: nothing ended. excluded: events of the run
+    that the bound does not cover, so that exceeding it is no violation."""
 
     run: str
     chain: str
@@ -106,7 +106,7 @@ def observations(
 def bounded_runs(
     system: System, results: dict[str, Any], losses: int = 0, whatever_was_lost: bool = False
 ) -> list[tuple[dict[str, Any], Bounds]]:
-    """The runs that have an analysis, with their bounds. ObservationError when there is none."""
+    """The runs that have an analysis, with their bounds. Raises ObservationError when there is none."""
     if results.get("line_loss") and losses == 0 and not whatever_was_lost:
         raise ObservationError(
             f"{results['line_loss'] * 100:g} % of the frames of this run were lost and the bounds assume none; "
@@ -140,7 +140,7 @@ def _pool_full(run: dict[str, Any]) -> int:
 
 
 def excluded(run: dict[str, Any], losses: int) -> str:
-    """Losses that may have made an instance longer than a bound for this many losses; empty: none. It is not known
+    """Losses that may have made an instance longer than a bound for this many losses. Empty: none. It is not known
     which instance lost a frame, so one may have lost all of them."""
     damaged, again = _lost(run)
     if max(damaged, again) > losses:
@@ -152,7 +152,7 @@ def excluded(run: dict[str, Any], losses: int) -> str:
 
 
 def beyond(results: dict[str, Any], losses: int = 0) -> list[str]:
-    """Events of the runs that contradict the premises of the bounds; a line each."""
+    """Events of the runs that contradict the premises of the bounds, a line each."""
     lines = []
     for run in results["runs"]:
         damaged, again = _lost(run)

@@ -84,12 +84,12 @@ def label(part: Part) -> str:
 
 
 # ---- reasons ----
-# Why a chain has no bound: what fails first, the value reached, the limit, and the largest part.
+# Why a chain has no bound: the first failure, the value reached, the limit, and the largest part.
 
 
 @dataclass(frozen=True)
 class Root:
-    """What fails first. kind: overload, too_long, unsettled, effort, starvation or, over a line, link. path: the entry
+    """The first failure. kind: overload, too_long, unsettled, effort, starvation or, over a line, link. path: the entry
     of the description. part: the largest part of the value reached."""
 
     kind: str
@@ -236,7 +236,7 @@ Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
 
 @dataclass(frozen=True)
 class Model:
-    """What the bounds assume about an executor of the host."""
+    """The assumptions of the bounds about an executor of the host."""
 
     executor: str
     model: str
@@ -248,7 +248,7 @@ class Model:
 
 @dataclass(frozen=True)
 class PathBound:
-    """reason: why there is no bound; None: there is one. Times are in nanoseconds."""
+    """reason: why there is no bound. None: there is one. Times are in nanoseconds."""
 
     name: str
     chains: tuple[str, ...]
@@ -264,7 +264,7 @@ class PathBound:
 
     @property
     def met(self) -> bool:
-        """It has a bound, and keeps to its limits if it has any (is_limited)."""
+        """True if it has a bound, and keeps to its limits if it has any (is_limited)."""
         if self.reason is not None:
             return False
         pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
@@ -294,9 +294,9 @@ class PathBound:
 
 @dataclass(frozen=True)
 class ChainBound:
-    """The bound of one chain. It holds whether or not the deadline is met. bound_ns None: there is none, and `root`
-    says what fails first. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns from a
-    change at its input, or from the event that begins it. holds_for: the executor policies for which it is proved
+    """The bound of one chain. It holds whether or not the deadline is met. bound_ns None: there is none, and `root` is
+    the first failure. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns from a change
+    at its input, or from the event that begins it. holds_for: the executor policies for which it is proved
     (tide.analysis.lower)."""
 
     name: str

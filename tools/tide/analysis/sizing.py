@@ -316,8 +316,8 @@ def _deepest(client: Client) -> int:
 
 
 def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
-    """Of each subscription, client and service the frames that wait for its callback, and the depth of its queue, which
-    is that of its pool, unless the program says less."""
+    """For each subscription, client and service: the frames that wait for its callback, and the depth of its queue,
+    which is that of its pool unless the program sets less."""
     readers = [(_waiting(client, end), subscription_depth) for end in client.subscriptions]
     of_service: dict[str, int] = {}
     for end in client.services:
@@ -327,8 +327,8 @@ def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
 
 
 def _slots(readers: list[tuple[int, int]], slots: int) -> int:
-    """Of so many slots those that waiting frames may use, and readers reserve beyond that, which nobody else uses: as
-    many as their queues hold, or an equal share if there are fewer."""
+    """The number of slots that waiting frames may use, plus those that readers reserve beyond that. Readers reserve as
+    many as their queues hold, or an equal share if there are fewer. Nobody else uses reserved slots."""
     share = max((depth for _, depth in readers), default=0)
     while sum(min(depth, share) for _, depth in readers) > slots - 1:
         share -= 1
@@ -336,7 +336,7 @@ def _slots(readers: list[tuple[int, int]], slots: int) -> int:
 
 
 def _least_slots(readers: list[tuple[int, int]]) -> int:
-    """The least number that suffices. A larger one may not, as readers reserve more then."""
+    """The least number that suffices. A larger one may not, because readers reserve more then."""
     slots = _SPARE_SLOTS
     while (used := _slots(readers, slots)) > slots:
         slots = used

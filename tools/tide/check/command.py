@@ -137,8 +137,8 @@ def check(
 ) -> None:
     """Bound every chain of a system before it runs.
 
-    Ends with 0 if every deadline is guaranteed, 1 if not, 2 if the system cannot be checked; with --observed 0 if every
-    observation keeps to its bound, 3 if not, 5 if a chain shows nothing: it has no bound, or was not observed.
+    Exit status: 0 every deadline is guaranteed; 1 one is not; 2 the system cannot be checked. With --observed: 0 every
+    observation keeps to its bound; 3 one exceeds it; 5 a chain has no bound or was not observed.
 
     Examples:
 
@@ -179,7 +179,7 @@ def check(
                 typer.echo(line, err=True)
             return BAD_INPUT
 
-    seen = _stamp(file)  # before the first look, so that no change falls between the two
+    seen = _stamp(file)  # before the first reading, so that no change falls between the two
     status = once()
     if watch:
         try:
@@ -240,7 +240,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     if wanted.plot is not None:
         _plot(bounds, wanted.plot, wanted.explain)
     numbers = origins_of(system)
-    invented = numbers.placeholders > 0  # by tide new system: nothing is guaranteed of them
+    invented = numbers.placeholders > 0  # times invented by tide new system guarantee nothing
     lacking = wanted.require_measured and numbers.measured < numbers.count
     differing = [] if wanted.firmware is None else differences(system, wanted.firmware)
     met = bounds.met and not (invented or lacking or differing)
@@ -256,7 +256,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
 def json_text(
     bounds: Bounds, compared: Sequence[Bounds] = (), explain: str | None = None, numbers: Origins | None = None
 ) -> str:
-    """What --json prints. explain: of this chain alone."""
+    """The output of --json. explain: limits it to this chain."""
     data = bounds.to_json()
     if numbers is not None:
         data["times"] = asdict(numbers)
@@ -298,7 +298,7 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
 
 
 def _places(file: Path, bounds: Bounds) -> Where:
-    """Where in the file it is what fails first."""
+    """Adds the place in the file of the entry that fails first."""
     if all(chain.root is None for chain in bounds.chains):
         return nowhere
     lines = locate(file.read_text(encoding="utf-8"))
@@ -313,14 +313,14 @@ def _places(file: Path, bounds: Bounds) -> Where:
 
 
 def _print_answers(system: System, data: dict[str, Any], losses: int, console: Console) -> None:
-    """Parts and assumptions of the runs that recorded them, held against this description."""
+    """Parts and premises of the runs that recorded them, compared with this description."""
     from tide.report.results import Results
     from tide.report.table import parts_table, print_answers
     from tide.run.judge import with_bounds
 
     try:
         results, _ = with_bounds(system, Results.from_json(to_json(data).decode()), losses)
-    except ValueError:  # of a simulator, which records no parts
+    except ValueError:  # results of a simulator, which records no parts
         return
     for run in results.runs:
         if any(part.bound_ns is not None for chain in run.chains for part in chain.parts):
@@ -393,7 +393,7 @@ _ENTRY = re.compile(r"chain '(?P<chain>[^']*)'(?:, callback '(?P<callback>[^']*)
 
 
 def _placed(file: Path, lines: list[str]) -> list[str]:
-    """What the analysis refuses, with the line of the file."""
+    """The errors of the analysis, with their lines in the file."""
     text = file.read_text(encoding="utf-8")
     chains = tomli.loads(text).get("chains", [])
     places = locate(text)

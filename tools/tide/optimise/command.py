@@ -64,14 +64,14 @@ def optimise(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Change as little as possible so that every deadline is guaranteed, and say why.
+    """Change as little as possible so that every deadline is guaranteed, and report why.
 
-    The order of the chains stays, unless no other change was found that helps; then the fewest pairs are exchanged.
-    Lanes, who runs which callback, budgets and the link's quantum change before that.
+    The order of the chains is changed last, by exchanging as few pairs as possible. Lanes, the placement of callbacks,
+    budgets and the link's quantum are changed before that.
 
-    Ends with 0 if every deadline is guaranteed, changed or not; 1 if nothing that was tried does (then the chains that
-    cannot be met together are named, and nothing is written); 2 if the system cannot be checked. The same seed finds
-    the same.
+    Exit status: 0 every deadline is guaranteed, with or without changes; 1 no attempt achieved that (then the chains
+    that cannot be met together are named, and nothing is written); 2 the system cannot be checked. The same seed gives
+    the same result.
 
     Examples:
 
@@ -190,7 +190,7 @@ def _missed(path: PathBound) -> str:
 
 
 def _diff(file: Path, write: Path | None, before: str, after: str) -> str:
-    """For patch; empty if nothing changes."""
+    """The changes for patch. Empty if there are none."""
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), after.splitlines(keepends=True), str(file), str(write or file)
     )

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every assumption of the bounds, answered by what a run counted: held, broken, or not observable in that run.
+"""The result of a run for every premise of its bounds: held, broken, or not observable in that run.
 
-An answer is of the chains whose bounds rest on it. Where the run knows what happened on each executor, it answers by
-executor; an assumption has several answers where these differ. A time that was longer than described voids the bounds
-that the analysis raises when it is told that time: all others are proved from what was seen. What is no number of the
-analysis voids all that it may reach. Rejected: one answer for all chains, by which a logger's node voided the e-stop;
-and all that a time may reach, which in nearly every robot is everything, as a bound needs its neighbours to be over."""
+A result applies to the chains whose bounds depend on it. Where the run knows what happened on each executor, it judges
+by executor; a premise has several results where these differ. A time that was longer than described voids the bounds
+that the analysis raises when it is given that time; all others are proved by the observed times. A premise that is no
+number of the analysis voids all bounds that it may affect. Rejected: one result for all chains, which let a logger's
+node void the e-stop's guarantee; and voiding all bounds that a time may affect, which in nearly every robot are all,
+because each bound relies on its neighbours to end in time."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ _BY_EXECUTOR = {
 
 
 class _Judge:
-    """at: the executors in question; None: all of them, and the machine."""
+    """at: the executors in question. None: all of them, and the machine."""
 
     def __init__(self, system: System, bounds: Bounds, run: Run) -> None:
         self.system, self.bounds, self.run, self.seen = system, bounds, run, run.evidence
@@ -91,7 +92,7 @@ class _Judge:
         }
 
     def answers(self, assumption: Assumption) -> list[Answer]:
-        """One for each verdict, the worst first."""
+        """One answer for each verdict, the worst first."""
         places = places_of(self.system, assumption.id, assumption.places)
         every = frozenset(one.name for one in self.system.executors)
         if assumption.id == "release_jitter":
@@ -119,7 +120,7 @@ class _Judge:
         return way(assumption.values) if way else (UNSEEN, "this run has no counter for it", None)
 
     def chains_of(self, assumption: Assumption, word: Word, where: frozenset[str] | None) -> list[str] | None:
-        """Chains whose bounds depend on events on these executors, or on late instances; None: all chains."""
+        """Chains whose bounds depend on events on these executors, or on late instances. None: all chains."""
         if word == BROKEN and (raised := self.raised(assumption.id)) is not None:
             return raised
         late = self.seen.get("in_time", {}).get("over" if word == BROKEN else "unseen", [])
@@ -135,7 +136,7 @@ class _Judge:
         return None if len(found) == len(self.reaches) else found
 
     def raised(self, premise: str) -> list[str] | None:
-        """Chains whose bounds are raised or removed by the observed times; None: not a time of the description."""
+        """Chains whose bounds the observed times raise or remove. None: the premise is no time of the description."""
         told = _TIMES[premise](self) if premise in _TIMES else self.system
         if told == self.system:
             return None
@@ -190,7 +191,7 @@ class _Judge:
         return self.system.model_copy(update={"chains": chains})
 
     def by_others(self, assumption: Assumption, answers: Iterable[list[Answer]]) -> Answer:
-        """A value of 0 for lack of a description is answered where it is used."""
+        """A time that the description leaves out counts as 0; it is judged with the premise that uses it."""
         ids = {_ANSWERED_BY[name] for name in assumption.values if name in _ANSWERED_BY}
         places = places_of(self.system, assumption.id, assumption.places)
         chains = self.chains_of(assumption, UNSEEN, places)
@@ -216,7 +217,7 @@ class _Judge:
         ]
 
     def not_measured(self) -> Verdict | None:
-        """If a callback was not observed, the times of others are not an answer for it."""
+        """If a callback was not observed, the times of others do not decide."""
         every = self.measured()
         missing = [f"{chain.name}/{callback.name}" for chain, callback, times in every if not times]
         if not missing:
@@ -396,7 +397,7 @@ class _Judge:
         return [one for one in own if isinstance(one, dict)]
 
     def of_lines(self) -> list[dict[str, Any]] | None:
-        """Results from the logs of these boards' lines: of the only line, or of each; None: one line has no log."""
+        """Results from the logs of these boards' lines, or of the only line. None: one line has no log."""
         if "frames" in self.seen:
             return [self.seen]
         known = self.seen.get("lines", {})
@@ -410,7 +411,7 @@ class _Judge:
         return [self.system.executor(name) for name in sorted(names)]
 
     def shared_agent(self, _: dict[str, int]) -> Verdict:
-        """Every board of the run sent through the agent meanwhile."""
+        """True if every board of the run sent through the agent meanwhile."""
         found = []
         for board, ways in self.seen.get("handed", {}).items():
             link = self.system.link_of_board(self.system.executor(board))
@@ -443,7 +444,7 @@ class _Judge:
         return HELD, "tide plays an event, or a burst, each time that one may come", None
 
     def loads(self) -> list[dict[str, Any]]:
-        """Of boards that are played, as they told at their end."""
+        """The loads of the played boards, as the boards reported them at their end."""
         boards = self.run.counters.get("boards", {})
         return [
             {**told, "asks": described.agent_bytes > 0, "limit_ns": described.execution_ns}
@@ -509,7 +510,7 @@ class _Judge:
         lines = self.of_lines()
         if lines is None or not self.serial_boards():
             return UNSEEN, "questions of a board are not counted here", None
-        own = sum(load["runs"] for load in self.loads() if load["asks"])  # which the description has
+        own = sum(load["runs"] for load in self.loads() if load["asks"])  # loads in the description
         asked = max(0, sum(one["signs_of_life"] for one in lines) - own)
         return (BROKEN if asked else HELD), f"the board asked {asked} times whether the agent is there", None
 
@@ -565,7 +566,7 @@ _ANSWERED_BY = {
 
 
 def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
-    """One for each model and assumption of the bounds, in their order."""
+    """The answers for each model and assumption of the bounds, in their order."""
     judges = _Judge(system, bounds, run)
     models = [
         Answer(
@@ -587,18 +588,17 @@ def broken(answers: Iterable[Answer]) -> list[Answer]:
     return [one for one in answers if one.verdict == BROKEN]
 
 
-# ---- a run beside its bounds ----
+# ---- a run with its bounds ----
 
 _PROCESSOR = ("jitter", "client_interference", "client_blocking", "new_data", "lock_blocking", "interrupts")
 _WIRE_WAIT = ("line_interference", "line_blocking", "control", "window")
 
 
 def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
-    """The share of a bound that belongs to each part of a latency, by name of tide.report.results. `start` has all
-    waiting for the processor, `processor_wait` therefore nothing. Where the way over the line is hidden behind
-    callbacks, nothing of the bound belongs to the wire. What agent, return and node may take is what the description
-    states; the others are as `tide check --explain` divides the bound, where one part may lend to another: only their
-    sum is a bound."""
+    """The share of a bound for each part of a latency, by name of tide.report.results. `start` contains all waiting for
+    the processor, so `processor_wait` has none. Where the transfer over the line is hidden behind callbacks, no share
+    belongs to the wire. The shares of agent, return and node are those of the description. The others follow the
+    division of `tide check --explain`, in which one part may lend to another: only their sum is a bound."""
     if bound.bound_ns is None:
         return {}
     by_kind: dict[str, int] = {}
@@ -642,7 +642,7 @@ def with_bounds(system: System, results: Results, losses: int = 0) -> tuple[Resu
 
 
 def bounded(system: System, run: Run, bounds: Bounds | None) -> Run:
-    """With the bound of each chain and part, and an answer to each assumption."""
+    """Adds the bound of each chain and part, and an answer for each assumption."""
     if bounds is None:
         return run
     chains = [_chain(system, one, bounds) for one in run.chains]

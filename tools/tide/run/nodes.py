@@ -106,8 +106,8 @@ class Reserve:
         self._lead_ns: dict[int, int] = {}
 
     def led(self, place: int, lead_ns: int) -> None:
-        """Takes the time from the cause, a timer's expiry or a message of another host executor, to the callback's
-        begin. place: which of several causes. The least such time is that of the executor and DDS; a longer one may
+        """Takes the time from the cause, a timer's expiry or a message of another host executor, to the start of the
+        callback. place: which of several causes. The least such time is that of the executor and DDS; a longer one may
         contain a wait for other callbacks."""
         lead_ns = max(lead_ns, 0)  # clocks may be set
         self._lead_ns[place] = min(lead_ns, self._lead_ns.get(place, lead_ns))
@@ -313,7 +313,7 @@ class _Play:
             return (self._counts[place] - 1) * every
 
     def _run(self, index: int, now_ns: int, begun_ns: int | None = None, place: int = 0) -> None:
-        """begun_ns: the thread's time at its begin, if that was earlier. place: which of several messages began it."""
+        """begun_ns: the thread's time at its start, if that was earlier. place: which of several messages began it."""
         if index < 0 or index >= int(self.chain["instances"]) or index in self._seen:
             return
         self._seen.add(index)

@@ -24,9 +24,9 @@ from tide.trace.folders import AGENT_TRACE, Role, Timing, TracedBoard, TracedCal
 FIRST_KEY = 0x7D000001  # key of the first played board
 WARM_UP_INSTANCES = 3
 _MARGIN_INSTANCES = 16
-COUNTED = Number("count")  # of a message that somebody else makes: the instance is its place among all
-NEWEST = Number()  # of such a message on a condition: whatever instance is the latest
-NODE_DEPTH = 100  # of the subscriptions of tide.run.nodes
+COUNTED = Number("count")  # in a message made by other programs, the instance is the message's place among all
+NEWEST = Number()  # in such a message on a condition, the instance is the latest one
+NODE_DEPTH = 100  # depth of the subscriptions of tide.run.nodes
 BOARD_CHAINS = 32  # PLAN_CHAINS of sim/workloads/three_chains/plan.h, and so on
 BOARD_CALLBACKS = 64
 BOARD_JOINS = 32
@@ -56,8 +56,9 @@ def is_played(system: System, chain: Chain) -> bool:
 
 
 def length_ns(system: System, periods: int) -> int:
-    """From the first release to the end of the last period: of the slowest chain as many as are asked for, behind those
-    of the warm-up. All others go on as long, as a line that falls silent is asked whether anybody is there."""
+    """Time from the first release to the end of the last period. The slowest chain gets the requested number of periods
+    after those of the warm-up. All others continue as long, because a board asks on a silent line whether the agent is
+    still there, which the bounds exclude."""
     return (periods + WARM_UP_INSTANCES) * max(chain.period_ns for chain in system.chains)
 
 
@@ -65,7 +66,7 @@ def length_ns(system: System, periods: int) -> int:
 
 
 def instances_of(system: System, chain: Chain, periods: int) -> int:
-    """Of its timer, those of the warm-up among them."""
+    """Number of instances of its timer, including those of the warm-up."""
     return -(-length_ns(system, periods) // system.timer_of(chain).period_ns)
 
 
@@ -129,8 +130,8 @@ def budget_of(executor: Executor) -> tuple[int, int] | None:
 
 
 def may_wait(executor: Executor) -> bool:
-    """For its execution times, as if each of its threads had a processor of its own. Lanes of a board share one, and
-    its loads take it from callbacks."""
+    """True if it waits for its execution times as if each of its threads had a processor of its own. Lanes of a board
+    share one, and its loads take it from callbacks."""
     shares = executor.where == "mcu" and (executor.lanes > 1 or bool(executor.loads))
     return budget_of(executor) is None and not shares
 

@@ -44,7 +44,7 @@ class Settings:
 
 
 class _Lately:
-    """Whether a count has increased in the last seconds."""
+    """True if a count has increased in the last seconds."""
 
     def __init__(self) -> None:
         self._count, self._grown_s = 0, -_LATELY_S
@@ -171,7 +171,7 @@ class _Watched:
 
 
 def lately(late: int, unanswered: int, not_started: int, above: bool, measured: Latencies, part: str) -> Verdict:
-    """The verdict for a part of a chain that is watched from outside: none of the premises is observable."""
+    """The verdict for a part of a chain that is watched from outside, where none of the premises is observable."""
     bound_ns = measured.bound_ns
     worst_ns = bound_ns + 1 if above and bound_ns is not None else 0
     seen = Observation(max(1, measured.count), late, unanswered, not_started, worst_ns)
@@ -228,7 +228,7 @@ class Session:
     # ---- bounds ----
 
     def _find_bounds(self) -> None:
-        """They take a second for a thousand chains; the first view does not wait for them."""
+        """Bounds take a second for a thousand chains; the first view does not wait for them."""
         try:
             bounds = bounds_of(self.system)
         except (NoBoundError, AnalysisError, MissingBinaryError) as error:
@@ -433,7 +433,7 @@ _NUMBER |= {"ok": DiagnosticStatus.OK}  # the worst first
 
 
 def level_of(row: ChainRow) -> str:
-    """A chain that has not begun is not an error, and one of which nothing was measured is not ok."""
+    """A chain that has not begun is not an error, and a chain without a measurement is not ok."""
     if row.verdict == State.NOT_MET or row.state in ("silent", "gone"):
         return "error"
     if row.verdict == State.VOID or row.state == "refused":
