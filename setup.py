@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a wheel has beside the Python packages: the native programs, and the part of this tree that commands read. Both
-lie in tide/_tree, laid out as here. An editable installation uses the tree itself. One wheel is for all of CPython 3.10
-and later: the one native module uses what they have in common.
+"""The contents of a wheel besides the Python packages: the native programs, and the part of this tree that commands
+read. Both are in tide/_tree, with the same layout as here. An editable installation uses the tree itself. One wheel
+serves all of CPython 3.10 and later, because its native module uses only what these have in common.
 
 TIDE_WHEEL_BUILD: a build folder to take the programs from; without it they are built in build/wheel.
 """
@@ -47,7 +47,7 @@ def built() -> Path:
 
 
 def commit() -> str:
-    """Of this tree; "unknown" where it is no clone."""
+    """The version of this tree; "unknown" where it is no clone."""
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -57,7 +57,7 @@ def commit() -> str:
 class BuildPrograms(build_py):
     def run(self) -> None:
         if not self.editable_mode:
-            shutil.rmtree(self.build_lib, ignore_errors=True)  # nothing that is gone from the tree
+            shutil.rmtree(self.build_lib, ignore_errors=True)  # removes files that are gone from the tree
         super().run()
         if self.editable_mode:
             return

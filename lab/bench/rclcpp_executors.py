@@ -8,8 +8,8 @@ callbacks per second, latencies of messages.
 .venv/bin/python lab/bench/rclcpp_executors.py load latency-intra --executors tide,multi --rounds 41
 
 Run scripts/rclcpp.sh first; it needs an rclcpp. Each round runs every executor once, one after the other, on the same
-processors; a figure is the median of all rounds. If permitted, all threads have SCHED_FIFO. Only on an otherwise idle
-machine are the figures meaningful; elsewhere only their order is.
+processors; a figure is the median of all rounds. If permitted, all threads have SCHED_FIFO. The figures are meaningful
+only on an otherwise idle machine; on others only their order is.
 """
 
 from __future__ import annotations

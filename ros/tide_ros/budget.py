@@ -60,8 +60,8 @@ class BudgetCounters:
 
 
 def _library_path() -> Path:
-    """Under TIDE_BUILD_DIR, next to this file if colcon put it there, in build/release of the source tree, or within
-    the wheel."""
+    """Finds the library under TIDE_BUILD_DIR, next to this file if colcon put it there, in build/release of the source
+    tree, or within the wheel."""
     place = Path(__file__).resolve()
     if not os.environ.get("TIDE_BUILD_DIR") and (beside := place.with_name(_LIBRARY)).exists():
         return beside

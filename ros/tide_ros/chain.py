@@ -30,7 +30,8 @@ class _Remote:
 
 
 REMOTE = _Remote()
-"""In a chain's callbacks: one that runs in another process or on another machine. It only takes a position."""
+"""Stands in a chain's callbacks for one that runs in another process or on another machine. It only takes a
+position."""
 
 
 def priority_of(level: int, position: int = 0) -> int:

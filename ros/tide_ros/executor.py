@@ -102,7 +102,7 @@ _with_lanes: weakref.WeakSet[PriorityExecutor] = weakref.WeakSet()
 
 @atexit.register
 def _end_lanes(process: int = os.getpid()) -> None:
-    """Not in a forked process: it has the executors, but not their threads. A second Ctrl-C ends it."""
+    """Does nothing in a forked process, which has the executors but not their threads. A second Ctrl-C ends it."""
     if os.getpid() != process:
         return
     try:
@@ -251,8 +251,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             raise ValueError(f"{what}: no lane serves level {level} ({served}), so it would never run")
 
     def unmatched(self) -> list[tuple[str, int]]:
-        """(chain, position) of every callback that no node of this executor has: usually an error in the chain. While
-        spinning each is logged once as a warning."""
+        """(chain, position) of every callback that no node of this executor has, which is usually an error in the
+        chain. While spinning, each is logged once as a warning."""
         with self._lock:
             self._rescan()
             return [(chain.name, position) for chain, position in self._strangers()]
@@ -327,7 +327,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             spin.changed.set()
 
     def _context_ok(self) -> bool:
-        """As Context.ok, without its lock, whose holder may be waiting for this executor."""
+        """Like Context.ok, but without its lock, whose holder may be waiting for this executor."""
         handle = self._context.handle
         if handle is None:
             return False
@@ -809,7 +809,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._once(_never, timeout_sec)
 
     def spin_once_until_future_complete(self, future: Future, timeout_sec: float | TimeoutObject | None = None) -> None:
-        """As :meth:`spin_once`, but at most until ``future`` is done."""
+        """Like :meth:`spin_once`, but at most until ``future`` is done."""
         with self._woken_by(future):
             self._once(lambda: _completed(future), timeout_sec)
 

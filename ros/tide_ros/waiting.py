@@ -209,7 +209,7 @@ class TimerQueue:
         heapq.heappush(self._heap, (source.due_ns, self._sequence, source))
 
     def evaluate_all(self) -> None:
-        """After a clock was set or a ROS clock moved."""
+        """Queues all timers again after a clock was set or a ROS clock moved."""
         for source in self.sources:
             if source.armed and source.clock.clock_type != ClockType.STEADY_TIME:
                 self.evaluate(source)

@@ -143,7 +143,7 @@ class _Root(_Folders):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """As the library's, but an error in the arguments is printed in one line, like every other error."""
+        """Like the library's method, but an error in the arguments is printed in one line, like every other error."""
         common = (args, prog_name, complete_var)
         if not standalone_mode:
             return super().main(*common, False, windows_expand_args, **extra)

@@ -46,7 +46,7 @@ def require_file(path: Path | None) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """As `require_file`, of files in a folder."""
+    """Like `require_file`, for files in a folder."""
     with _told(folder):
         made = _make_folders(folder)
         try:
@@ -81,7 +81,7 @@ def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """As UTF-8, by `written`."""
+    """Writes the text as UTF-8, by `written`."""
     with written(path) as beside:
         beside.write_text(text, encoding="utf-8")
 

@@ -36,7 +36,7 @@ class Family:
     # time
     locks: float = 0.0  # of systems, those with locks between callbacks
     services: float = 0.0  # of chains that touch a board, those that are a service called by it or by a node
-    shared: float = 0.0  # of systems, those in which several chains call one service
+    shared: float = 0.0  # place of that service: host or mcu
     shared_on: str = "host"  # or mcu: place of that service
     trees: float = 0.0  # of systems with a board, those in which several chains begin with one timer, and join
     actions: float = 0.0  # of services of a board that a node calls, those after which it asks for a result

@@ -104,7 +104,7 @@ def _section(chain: Chain, piece: _Piece, several: bool, is_last: bool) -> Secti
 
 
 def all_of(sections: list[Section] | tuple[Section, ...]) -> Iterator[Section]:
-    """Including sections within others."""
+    """The sections, including those within others."""
     for one in sections:
         yield one
         yield from all_of(one.inner)

@@ -190,7 +190,7 @@ def check(
 
 
 def _watch(file: Path, seen: tuple[int, int], once: Callable[[], int]) -> None:
-    """Until Ctrl-C."""
+    """Checks again after each change of the file, until Ctrl-C."""
     while True:
         time.sleep(_LOOK_AGAIN_S)
         stamp = _stamp(file)

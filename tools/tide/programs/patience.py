@@ -27,7 +27,7 @@ class Patience:
         self._before: tuple[float, dict[str, float]] | None = None  # read at the first check: most waits end before it
 
     def renew(self) -> None:
-        """After progress: the whole limit again."""
+        """Grants the whole limit again, after progress."""
         self._used_s = 0.0
 
     def is_over(self) -> bool:

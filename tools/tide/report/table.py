@@ -60,7 +60,7 @@ def verdict_rows(results: Results) -> list[list[str]]:
 
 
 def verdict_table(results: Results) -> Table:
-    """With a single run the executor's name is omitted."""
+    """The verdicts as a table. The column of executors is omitted if there is a single run."""
     several = len(results.runs) > 1
     kept = [place for place, heading in enumerate(VERDICT_HEADINGS) if several or heading != "executor"]
     table = empty_table(f"{results.system}: observation, bound and deadline in ms", gap=0)

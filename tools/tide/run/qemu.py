@@ -102,7 +102,7 @@ def _chain_line(chain: RunChain) -> str:
 
 
 def run_virtual(simulator: Simulator, system: System, variant: Variant, settings: Settings, folder: Path) -> Run:
-    """In lock-step with the simulated world. RunError when a rule was broken."""
+    """Runs in lock-step with the simulated world. Raises RunError when a rule was broken."""
     folder.mkdir(parents=True, exist_ok=True)
     plan = folder / "board.plan"
     plan.write_text(board_plan(system, variant, settings), encoding="utf-8")

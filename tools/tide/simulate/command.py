@@ -95,10 +95,10 @@ def simulate(
 ) -> None:
     """Run the shipped runtime in exact virtual time, with every check on.
 
-    A campaign draws a system and its faults from each seed. A single run without faults is held against the bounds of
-    the analysis. Of a description each run draws when chains begin, how long they execute and how long the agent takes,
-    as far as it leaves that open. Exit status: 0 all is well; 1 a rule was broken, or a chain was late, lost an
-    instance or was above its bound; 2 the arguments are wrong.
+    A campaign draws a system and its faults from each seed. A single run without faults is compared with the bounds of
+    the analysis. For a description, each run draws when chains begin, how long they execute and how long the agent
+    takes, where the description leaves that open. Exit status: 0 all is well; 1 a rule was broken, or a chain was late, lost an
+    instance or exceeded its bound; 2 the arguments are wrong.
 
     Examples:
 
@@ -225,7 +225,7 @@ def _refuse(text: str) -> None:
 
 
 def _replay_board(console: Console, simulator: Simulator, seed: int) -> bool:
-    """Prints the program's result for this seed; True: a promise was broken."""
+    """Prints the program's result for this seed. True: a promise was broken."""
     done = simulator.call(["--seed", str(seed)])
     if done.returncode not in (0, 1):
         raise SimulationError(done.stderr.strip() or f"tide-sim ended with status {done.returncode}", 1)
@@ -234,7 +234,7 @@ def _replay_board(console: Console, simulator: Simulator, seed: int) -> bool:
 
 
 def _replay_host(console: Console, simulator: Simulator, words: list[str]) -> bool:
-    """Prints its chains; True: it broke a rule."""
+    """Prints the chains of the run. True: it broke a rule."""
     done = simulator.call(words)
     try:
         data: dict[str, Any] = json.loads(done.stdout)

@@ -154,7 +154,7 @@ class Outcome:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a promise of tide was broken: a bound, the bound's pools or a rule of the runtime."""
+        """True if a promise of tide was broken: a bound, the bound's pools or a rule of the runtime."""
         above = any(one.is_above for one in (*self.seen, *self.paths))
         return bool(self.violations or self.full or above)
 

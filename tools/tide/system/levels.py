@@ -109,8 +109,8 @@ def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
 
 
 def names_by_level(system: System, executor: str | None = None) -> dict[int, str]:
-    """Names of the chains on this executor, by level. None: on any, without levels that differ between executors.
-    KeyError: not an executor of the description. Raises LevelError."""
+    """Names of the chains on this executor, by level. executor None: those on any executor, without levels that differ
+    between executors. Raises KeyError if the description has no such executor, and LevelError."""
     every = meetings(system)
     names: dict[int, set[str]] = {}
     for one in every if executor is None else (executor,):
@@ -183,9 +183,9 @@ def too_many_levels(system: System) -> list[Finding]:
 
 
 def priorities_of(system: System, executor: str | None = None) -> dict[int, int]:
-    """Priorities of the callbacks of a system without boards, or of this executor of the host, by identity: the
-    callback's own, or the chain-aware one (tide_chain_add), in which later callbacks of a chain are more urgent; for
-    several chains the highest. LevelError."""
+    """Priorities of the callbacks of a system without boards, or of this executor of the host, by identity. A callback
+    has its own priority, or the chain-aware one (tide_chain_add), in which later callbacks of a chain are more urgent;
+    a callback of several chains has the highest. Raises LevelError."""
     names = [one.name for one in system.executors if executor in (None, one.name)]
     callbacks = [one for chain in system.chains for one in chain.callbacks if one.executor in names]
     own = {id(callback): callback.priority for callback in callbacks if callback.priority is not None}

@@ -34,7 +34,7 @@ class SystemFileError(UsageError):
 
 
 def load(file: str | FilePath) -> System:
-    """The system that the file describes, or SystemFileError."""
+    """The system that the file describes. Raises SystemFileError."""
     file = FilePath(file)
     try:
         with file.open("rb") as stream:
@@ -52,7 +52,7 @@ def load(file: str | FilePath) -> System:
 
 
 def parse(text: str, name: str = "system.toml") -> System:
-    """As load, from a text; `name` stands for the file in messages."""
+    """Like load, but from a text; `name` stands for the file in messages."""
     if text.startswith("\ufeff"):
         raise SystemFileError([f"{name}:1: begins with a byte order mark; save the file as UTF-8 without it"])
     system, findings = with_sizes(_read(text, name))

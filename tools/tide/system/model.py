@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system description: what a system.toml says, as immutable objects.
+"""The system description: the contents of a system.toml as immutable objects.
 
 Written times are in milliseconds, because people write them; every object gives them in integer nanoseconds too,
 because everything computes with those. Larger priorities are more urgent."""
@@ -69,7 +69,7 @@ class Publication(_Entry):
 
     @property
     def is_occasional(self) -> bool:
-        """Not every run of its callback publishes it."""
+        """True if not every run of its callback publishes it."""
         return self.every > 1 or self.distance_ms is not None
 
     def period_ns(self, callback_ns: int) -> int:
@@ -171,12 +171,12 @@ class Callback(_Entry):
 
     @property
     def sends(self) -> Publication | Request | Reply | None:
-        """What it sends at its end; of several publications the first."""
+        """Its message at its end; of several publications the first."""
         return next(iter(self.publishes), None) or self.requests or self.replies
 
     @property
     def sent_bytes(self) -> int:
-        """Serialised size of what it sends; 0: nothing. Sizes given by types are filled in when a file is read."""
+        """Serialised size of its message. 0: it sends none. Sizes given by types are filled in when a file is read."""
         return (self.sends.payload_bytes or 0) if self.sends is not None else 0
 
     @property
@@ -196,7 +196,7 @@ class Callback(_Entry):
 
     @property
     def publishes_apart(self) -> bool:
-        """One run is not one message: it publishes several, or some only in certain runs."""
+        """True if one run is not one message: it publishes several, or some only in certain runs."""
         return len(self.publishes) > 1 or any(one.is_occasional for one in self.publishes)
 
 
@@ -384,7 +384,7 @@ class Lock(_Entry):
 
 
 class Header(_Entry):
-    """The system's name and what it is for."""
+    """The system's name and purpose."""
 
     name: Name
     description: str = ""
@@ -486,7 +486,7 @@ class System(_Entry):
         return (*before[: len(before) - behind], *chain.callbacks)
 
     def ways(self, chain: Chain) -> tuple[tuple[Callback, ...], ...]:
-        """Like `path`, one for each message that it joins."""
+        """Like `path`, but one for each message that it joins."""
         if chain.branches_from is None:
             return (chain.callbacks,)
         found = []
@@ -519,7 +519,8 @@ class System(_Entry):
         return next((one.topic for one in sent if isinstance(one, Publication) and one.distance_ms is not None), "")
 
     def reliability_of(self, chain: Chain, sent: Publication | Request | Reply) -> Reliability:
-        """Of a message: its own, otherwise that of the chain that takes it, or of its callback's chain if none does."""
+        """The reliability of a message: its own, otherwise that of the chain that takes it, or that of its callback's
+        chain if none does."""
         if isinstance(sent, Publication) and sent.reliability is not None:
             return sent.reliability
         return next((one.reliability for one in self.taken().get(id(sent), ())), chain.reliability)

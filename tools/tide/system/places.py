@@ -311,7 +311,7 @@ class UdpLink(_Entry):
 
 
 def rate_of(link: Line) -> str:
-    """In words."""
+    """The rate of the link in words."""
     return f"{link.bytes_per_s} bytes/s" if isinstance(link, UsbLink) else f"{link.rate} baud"
 
 

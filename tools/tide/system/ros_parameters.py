@@ -16,7 +16,7 @@ _PRIORITY_OF_BUDGETS = 50
 
 def parameters_file(system: System, executor: str | None, command: str) -> str:
     """The text for `--params-file`, for every node of the process. executor: None means the first one on the host.
-    UsageError."""
+    Raises UsageError."""
     chosen = _executor(system, executor)
     lines = [
         f"# {command} wrote this; have it written again when the description changes.",
@@ -68,7 +68,7 @@ def _chains(system: System, executor: str) -> Iterator[str]:
 
 
 def _source(system: System, chain: Chain, place: int) -> str:
-    """What starts a callback: a topic, a service, or a timer's period."""
+    """The source that starts a callback: a topic, a service, or a timer's period."""
     inputs = system.inputs(chain)
     if place == 0 and not inputs:
         return _duration(chain.period_ns)

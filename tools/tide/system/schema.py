@@ -10,7 +10,7 @@ from tide.system.fields import PUBLICATIONS_MAXIMUM, Entry
 from tide.system.model import System
 from tide.system.places import Line
 
-HINT = "#:schema ./system.schema.json"  # what editors look for in the first line of a TOML file
+HINT = "#:schema ./system.schema.json"  # editors search the first line of a TOML file for this
 _NAME = "Lower case letters, digits and _, beginning with a letter; at most 64."
 _DESCRIPTIONS = {
     "System.system": "The system's name and what it is for.",
@@ -69,7 +69,7 @@ def json_schema() -> dict[str, Any]:
     schema = System.model_json_schema()
     models: list[type[Entry]] = [System, *Entry.__subclasses__(), *Line.__subclasses__()]
     for model in models:
-        if model is Line:  # what its kinds have in common
+        if model is Line:  # the properties that its kinds have in common
             continue
         definition = schema if model is System else schema["$defs"][model.__name__]
         for key, entry in definition["properties"].items():
@@ -159,7 +159,7 @@ def _default(entry: dict[str, Any]) -> str:
 
 
 def _value(entry: dict[str, Any]) -> str:
-    """The type and its limits, in words."""
+    """Describes the type and its limits in words."""
     for form in entry.get("anyOf", ()):
         if form.get("type") != "null":
             return _value(form)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message types of a description: sizes that it leaves to them, impossible sizes, and types that do not exist."""
+"""Message types of a description: payload sizes that follow from the type, impossible sizes, and types that do not
+exist."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def read(lines: Iterable[str]) -> Times:
 
 
 def milliseconds(time_ns: int, percent_more: float = 0.0) -> str:
-    """As a TOML number; the margin is rounded up to a nanosecond."""
+    """The time as a TOML number. The margin is rounded up to a nanosecond."""
     whole = math.ceil(time_ns * (100.0 + percent_more) / 100.0) if percent_more else time_ns
     text = f"{whole // 1_000_000}.{whole % 1_000_000:06d}".rstrip("0")
     return text.rstrip(".")
