@@ -478,7 +478,7 @@ class Watched {
   std::map<rtps::GuidPrefix_t, std::vector<Node>> participants_;
 };
 
-// The graph and its reader's wake. Outlives the source while a wake is scheduled.
+// The graph, and the event that wakes its reader. Outlives the source while a wake is scheduled.
 class Picture : public std::enable_shared_from_this<Picture> {
  public:
   Picture(Worker &worker, Wake wake) : worker_(worker), wake_(std::move(wake)) {}

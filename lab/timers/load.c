@@ -41,7 +41,7 @@ static void sleep_until(int64_t time_ns) {
   (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-/* Each slice consumes the time missing to `percent` of the time since the start, and sleeps for the rest. */
+/* Each slice computes until the total reaches `percent` of the time since the start, and sleeps for the rest. */
 static void burn(void *context) {
   burner_t *burner = context;
   const int64_t start_ns = clock_ns(CLOCK_MONOTONIC), before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);

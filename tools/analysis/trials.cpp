@@ -106,7 +106,8 @@ std::vector<double> uunifast(Random &random, size_t parts, double sum) {
 std::vector<double> dirichlet_rescale(Random &random, double sum, const std::vector<double> &limits) {
   const double room = std::accumulate(limits.begin(), limits.end(), 0.0);
   if (sum >= room) return limits;
-  // If the parts are uniform, so are the remainders to their limits; the smaller of the two sums violates fewer limits.
+  // If the parts are distributed uniformly, so are their distances from the limits. The one of the two with the smaller
+  // sum is drawn, because fewer draws violate a limit.
   const bool mirrored = room - sum < sum;
   const double drawn_sum = mirrored ? room - sum : sum;
   Rescale rescale(drawn_sum, limits);

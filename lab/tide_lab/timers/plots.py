@@ -121,7 +121,7 @@ def write_script(folder: Path, title: str) -> None:
         "set ylabel 'expiries'",
         "set logscale xy",
         "set key top right",
-        "least = 0.1  # us: what is earlier stands there",
+        "least = 0.1  # us: smaller values are drawn here",
         "bin(x) = 10 ** (floor(log10(x < least ? least : x) * 30) / 30.0)",
         "plot " + ", \\\n     ".join(curves),
     ]

@@ -284,8 +284,8 @@ std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::C
   return timers;
 }
 
-// Takes the work for this due timer; null: none. Not from two threads at a time. Only the timer is marked ready in the
-// wait set, since events report everything else.
+// Takes the work for this due timer; null: none. Only one thread may call this at a time. Only the timer is marked
+// ready in the wait set, since events report everything else.
 std::shared_ptr<void> take_for_timer(rclcpp::Waitable &waitable, rclcpp::Context &context, const rcl_timer_t *timer) {
   const auto wait_set = filled(waitable, context);
   if (wait_set == nullptr) return nullptr;

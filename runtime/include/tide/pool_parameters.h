@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 typedef union tide_parameter_value {
-  int64_t integer; /* first and as wide as any other member: {0} clears the union */
+  int64_t integer; /* the first member, and no other is wider, so {0} clears the union */
   uint64_t unsigned_integer;
   double real;
   bool boolean;

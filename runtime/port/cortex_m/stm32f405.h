@@ -67,8 +67,8 @@ static inline void tide_chip_init(void) { STM32_SYSTICK_PRIORITY = TIDE_INTERRUP
 
 static inline uint32_t tide_chip_ticks(void) { return STM32_TIM2_CNT; }
 
-/* SysTick at an eighth of the core's clock: 21 ticks a microsecond, 0.8 s at most. With LOAD at 0 it stops at the end
- * of its present period, once it has loaded that value: after a tick or, in an emulator in real time, when the
+/* SysTick at an eighth of the core's clock: 21 ticks a microsecond, 0.8 s at most. If LOAD is set to 0, it stops at the
+ * end of its present period, when it loads that value: after a tick or, in an emulator in real time, when the
  * emulator's thread runs again. This is not worth waiting for, as the interrupt also stops it. */
 static inline void tide_chip_arm(uint32_t left_ns) {
   uint32_t ticks = left_ns / 1000u * 21u + left_ns % 1000u * 21u / 1000u + 2u;

@@ -114,7 +114,7 @@ static bool retry_next(const tide_support_t *support, size_t *place) {
   return found;
 }
 
-/* In the link's context, after each event there. */
+/* Runs in the link's context, after each of its events. */
 static void retry(tide_support_t *support) {
   tide_compat_retry_services(support);
   for (size_t place = 0; retry_next(support, &place);) continue;
@@ -313,7 +313,7 @@ void tide_action_count(const tide_action_t *action, tide_action_counters_t *coun
 static void clear_locked(tide_goal_t *goal, tide_action_t *action) {
   void *request = goal->handle.ros_goal_request; /* a server's entries keep their requests */
   memset(&goal->handle, 0, sizeof goal->handle);
-  memset(&goal->server, 0, sizeof goal->server); /* and the client's, which is smaller */
+  memset(&goal->server, 0, sizeof goal->server); /* this also clears the client's part, which is smaller */
   goal->handle.ros_goal_request = request;
   goal->handle.action_server = action->program; /* or the client: they share the member */
   __atomic_store_n(&goal->action, action, __ATOMIC_RELEASE);

@@ -536,7 +536,7 @@ static bool has_reader_locked(tide_session_t *session, const tide_reader_t *read
   return other != NULL;
 }
 
-/* The sample at this distance from the first. */
+/* The queued sample that is `behind` places after the first one. */
 static tide_sample_t *sample_at(const tide_reader_t *reader, size_t behind) {
   const size_t index = reader->first + behind;
   return &reader->samples[index < reader->depth ? index : index - reader->depth];

@@ -48,8 +48,8 @@ def optimise(
         float | None,
         typer.Option(
             min=0.01,
-            help="Processors of the host; a lane is one, or its budget's share. Default: those of this machine, or "
-            "what the description asks for if that is more.",
+            help="Processors of the host. A lane counts as one, or as its budget's share. Default: those of this "
+            "machine, or those that the description needs if these are more.",
         ),
     ] = None,
     largest_margin: Annotated[

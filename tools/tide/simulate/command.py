@@ -97,8 +97,8 @@ def simulate(
 
     A campaign draws a system and its faults from each seed. A single run without faults is compared with the bounds of
     the analysis. For a description, each run draws when chains begin, how long they execute and how long the agent
-    takes, where the description leaves that open. Exit status: 0 all is well; 1 a rule was broken, or a chain was late, lost an
-    instance or exceeded its bound; 2 the arguments are wrong.
+    takes, where the description leaves that open. Exit status: 0 all is well; 1 a rule was broken, or a chain was
+    late, lost an instance or exceeded its bound; 2 the arguments are wrong.
 
     Examples:
 
