@@ -384,8 +384,7 @@ bool tide_compat_fits_response(const tide_service_type_t *type, const void *resp
   const size_t head = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + sizeof(uint32_t) + TIDE_SAMPLE_IDENTITY_BYTES;
   const size_t bytes = head + tide_message_size(type->response, response);
   size_t i = 0;
-  while (i < tide_pools.class_count &&
-         (tide_pools.classes[i].count == 0 || tide_pools.classes[i].node_bytes < bytes))
+  while (i < tide_pools.class_count && (tide_pools.classes[i].count == 0 || tide_pools.classes[i].node_bytes < bytes))
     i++;
   return i < tide_pools.class_count;
 }
