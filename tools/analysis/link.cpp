@@ -446,9 +446,16 @@ class LinkModel {
     gap_ns_ = system.client.interrupt_receive_ns + system.client.interrupt_complete_ns;
     for (const LinkChain &chain : system.chains) asked_.push_back(visit_load(chain));
     for (size_t chain = 0; chain < size(); chain++) stages_.push_back(stages_of(chain));
-    for (size_t chain = 0; chain < size(); chain++)
-      is_plain_.push_back(!is_foreign(chain) && ordered_keys(system.chains[chain]).empty());
+    for (size_t chain = 0; chain < size(); chain++) {
+      shares_.push_back(!ordered_keys(system.chains[chain]).empty());
+      is_plain_.push_back(!is_foreign(chain) && !shares_[chain]);
+    }
     find_shared();
+    on_host_.resize(size());
+    for (size_t chain = 0; chain < size(); chain++) {
+      for (size_t place = 0; place < system_.hosts.size(); place++)
+        on_host_[chain].push_back(by_group(chain, place, nullptr));
+    }
   }
 
   LinkResults run() {
@@ -810,16 +817,30 @@ class LinkModel {
     return seen;
   }
 
-  // Executions by exclusive group; empty name: callbacks in no group.
-  std::map<std::string, time_ns> seen_on_host(size_t other, size_t chain, size_t place) const {
-    std::map<std::string, time_ns> found;
-    if (!may_meet(other, chain) && begins_alike(other, chain)) return found;
-    const std::vector<LinkCallback> &callbacks = system_.chains[other].callbacks;
-    const std::vector<bool> *elsewhere = other == chain ? nullptr : &cut_for(other, chain).callbacks;
+  // Executions by exclusive group; empty name: callbacks in no group. Valid until the next call.
+  using ByGroup = std::vector<std::pair<std::string, time_ns>>;
+  const ByGroup &seen_on_host(size_t other, size_t chain, size_t place) const {
+    if (!shares_[other]) return on_host_[other][place];
+    seen_on_host_.clear();
+    if (!may_meet(other, chain) && begins_alike(other, chain)) return seen_on_host_;
+    seen_on_host_ = by_group(other, place, other == chain ? nullptr : &cut_for(other, chain).callbacks);
+    return seen_on_host_;
+  }
+
+  // Without those that are counted elsewhere.
+  ByGroup by_group(size_t chain, size_t place, const std::vector<bool> *elsewhere) const {
+    ByGroup found;
+    const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
     for (size_t index = 0; index < callbacks.size(); index++) {
       const LinkCallback &callback = callbacks[index];
-      if (callback.place == static_cast<int>(place) && (elsewhere == nullptr || !(*elsewhere)[index]))
-        found[callback.group] += callback.execution_ns;
+      if (callback.place != static_cast<int>(place) || (elsewhere != nullptr && (*elsewhere)[index])) continue;
+      const auto known = std::find_if(found.begin(), found.end(),
+                                      [&callback](const auto &one) { return one.first == callback.group; });
+      if (known == found.end()) {
+        found.emplace_back(callback.group, callback.execution_ns);
+      } else {
+        known->second += callback.execution_ns;
+      }
     }
     return found;
   }
@@ -2473,6 +2494,9 @@ class LinkModel {
   std::vector<Load> loads_;
   std::vector<Load> asked_;  // loads in an idle system, in which nothing waits
   std::vector<std::vector<Stage>> stages_;
+  std::vector<std::vector<ByGroup>> on_host_;  // by chain and executor of the host
+  mutable ByGroup seen_on_host_;
+  std::vector<bool> shares_;                         // a part of it is in other chains, too
   std::vector<bool> is_plain_;                       // no part of it is counted elsewhere, and it is bounded here
   std::vector<int64_t> roots_of_;                    // number of the first callback
   std::vector<bool> goes_on_;                        // there is a chain of which this one is a prefix

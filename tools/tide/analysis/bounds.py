@@ -380,7 +380,8 @@ class _Composition:
         system = self._system
         board = None if place == HOST else system.executor(place)
         own = [one for one in self._every.values() if one.place == place]
-        document = board_document(self._part(board, own), self._policy(board, executor), losses, system, self._joined)
+        policy = self._policy(board, executor)
+        document = board_document(self._part(board, own), policy, losses, system, self._joined, self._shared)
         document["hosts"] = [one for one in hosts_of(system) if one["name"] != RELAY]
         document["hosts"].append({"name": RELAY, "own_cores": True})
         for section, chain in zip(own, document["chains"], strict=True):
@@ -433,12 +434,16 @@ class _Composition:
                 places[host].append(place)
         strangers: dict[str, list[Document]] = {place: [] for place in self._places}
         for one in self._every.values():
+            known: dict[frozenset[str], Document] = {}
             for place in dict.fromkeys(place for host in visits[one.name] for place in places[host]):
                 if place != one.place:
-                    strangers[place].append(self._stranger(one, visited[place]))
+                    met = frozenset(visits[one.name] & visited[place])
+                    if met not in known:
+                        known[met] = self._stranger(one, met)
+                    strangers[place].append(known[met])
         return strangers
 
-    def _stranger(self, section: Section, visited: set[str]) -> Document:
+    def _stranger(self, section: Section, visited: Collection[str]) -> Document:
         return {
             "name": section.name,
             "priority": section.chain.priority,
@@ -473,7 +478,7 @@ class _Composition:
     def _away_ns(self, sections: Iterable[Section]) -> int:
         return sum(max(self._supposed_ns[one.name] - self._jitter_ns(one.name), 0) for one in sections)
 
-    def _on_hosts(self, section: Section, visited: set[str]) -> list[Document]:
+    def _on_hosts(self, section: Section, visited: Collection[str]) -> list[Document]:
         return [
             {
                 "name": one.name,

@@ -775,14 +775,18 @@ def board_document(
     losses: int,
     whole: System | None = None,
     joined: Collection[str] = (),
+    shared: Mapping[int, int] | None = None,
 ) -> Document:
-    """The document of a system with at most one board. whole: the system to which it belongs, whose locks count."""
+    """The document of a system with at most one board. whole: the system to which it belongs, whose locks count.
+    shared: its `shared_callbacks`, if known."""
     policy, _, send = executor.partition("_")
     client = next(iter(system.boards()), None)
     line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
     makes_ns = makes_of(system)
     waits = waits_of(whole or system)
-    shared = shared_callbacks(whole or system)
+    if shared is None:
+        shared = shared_callbacks(whole or system)
+    by_name = {chain.name: chain for chain in (whole or system).chains}
     document: Document = {
         "client": {"policy": policy, "send": send or "asynchronous"},
         "line": {},
@@ -792,7 +796,7 @@ def board_document(
         },
         "hosts": hosts_of(whole or system),
         "chains": [
-            _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits, shared)
+            _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits, shared, by_name)
             for chain in system.chains
         ],
     }
@@ -1076,10 +1080,9 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
     return segments
 
 
-def _is_sporadic(system: System, chain: Chain) -> bool:
-    """chain: of the system, or a section of one."""
-    names = (chain.name, chain.name.rpartition(NUMBER)[0])
-    whole = [one for one in system.chains if one.name in names]
+def _is_sporadic(by_name: Mapping[str, Chain], chain: Chain) -> bool:
+    """by_name: chains of the system. chain: one of them, or a section of one."""
+    whole = [by_name[name] for name in {chain.name, chain.name.rpartition(NUMBER)[0]} if name in by_name]
     sent = [before.sends_to(after) for one in whole for before, after in pairwise(one.callbacks)]
     on_condition = any(isinstance(one, Publication) and one.distance_ms is not None for one in sent)
     return on_condition or any(one.begins_with_event for one in whole)
@@ -1092,6 +1095,7 @@ def _link_chain(
     makes_ns: Mapping[str, int],
     waits_ns: Mapping[int, int],
     shared: Mapping[int, int],
+    by_name: Mapping[str, Chain],
 ) -> Document:
     reliable = chain.reliability == "reliable"
     return {
@@ -1102,7 +1106,7 @@ def _link_chain(
         "jitter_ns": chain.jitter_ns,
         "uplink_reliable": reliable,
         "downlink_reliable": reliable,
-        **({"sporadic": True} if _is_sporadic(system, chain) else {}),
+        **({"sporadic": True} if _is_sporadic(by_name, chain) else {}),
         "callbacks": [
             {
                 "name": callback.name,
