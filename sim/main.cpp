@@ -171,7 +171,8 @@ class Json {
   bool fresh_ = true;
 };
 
-// One line of --serve. chains: the worst response, the numbers of instances that ended and that did not.
+// One line of --serve. chains: the worst response, the numbers of instances that ended and that did not, and which of
+// them took longest.
 struct Answer {
   std::vector<std::string> full;
   std::vector<std::vector<int64_t>> chains;
@@ -391,7 +392,8 @@ Answer answer_board(const std::string &line) {
   answer.violations = result.violations;
   answer.has_record = plan.record;
   for (const ChainResult &chain : result.chains) {
-    answer.chains.push_back({chain.worst_response, static_cast<int64_t>(chain.latencies.size()), chain.lost});
+    const auto ended = static_cast<int64_t>(chain.latencies.size());
+    answer.chains.push_back({chain.worst_response, ended, chain.lost, chain.worst_index});
     auto &instances = answer.recorded.emplace_back();
     for (const Recorded &one : chain.recorded) instances.push_back({one.release, one.start, one.end});
   }
@@ -485,7 +487,8 @@ Answer answer_host(const std::string &line) {
     const int64_t *const worst = std::max_element<const int64_t *>(seen.responses_ns, end);
     const auto completed = static_cast<int64_t>(seen.completed);
     const auto released = static_cast<int64_t>(result.program->released[plan.chains[index].callbacks[0]]);
-    answer.chains.push_back({worst == end ? -1 : *worst, completed, released - completed});
+    const int64_t longest = worst == end ? -1 : worst - seen.responses_ns;
+    answer.chains.push_back({worst == end ? -1 : *worst, completed, released - completed, longest});
   }
   answer.violations = result.violations;
   for (const std::vector<HostInstance> &chain : result.recorded) {
@@ -569,14 +572,16 @@ int run_campaign(const Mode &mode, const std::string &range) {
   return failures == 0 ? 0 : 1;
 }
 
-int serve(const Mode &mode) {
-  for (std::string line; std::getline(std::cin, line);) {
-    try {
-      std::cout << answer_json(mode.answer(line)) << std::endl;
-    } catch (const std::exception &error) {
-      std::cout << Json().open('{').key("refused").string(error.what()).close('}').take() << std::endl;
-    }
+std::string answer_to(const Mode &mode, const std::string &line) {
+  try {
+    return answer_json(mode.answer(line));
+  } catch (const std::exception &error) {
+    return Json().open('{').key("refused").string(error.what()).close('}').take();
   }
+}
+
+int serve(const Mode &mode) {
+  for (std::string line; std::getline(std::cin, line);) std::cout << answer_to(mode, line) << std::endl;
   return 0;
 }
 
@@ -605,6 +610,17 @@ int run(std::vector<std::string> words) {
 
 }  // namespace
 }  // namespace tide::sim
+
+// For a process that simulates by itself (lab/hunt): the answer of --serve to a line. Valid until the next call; for
+// one thread.
+extern "C" const char *tide_sim_answer(const char *mode, const char *line);
+const char *tide_sim_answer(const char *mode, const char *line) {
+  static std::string text;
+  for (const tide::sim::Mode &one : tide::sim::kModes) {
+    if (std::strcmp(one.name, mode) == 0 && one.answer != nullptr) text = tide::sim::answer_to(one, line);
+  }
+  return text.c_str();
+}
 
 int main(int count, char **words) {
   try {

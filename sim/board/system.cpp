@@ -908,7 +908,10 @@ ChainResult World::result(const PathPlan &path, Time until) const {
     const Time end = ends.of(mark).second;
     if (end >= 0) {
       result.latencies.push_back(end - (plan_.latency_from == LatencyFrom::kStart ? start : release));
-      if (end < until) result.worst_response = std::max(result.worst_response, end - release);
+      if (end < until && end - release > result.worst_response) {
+        result.worst_response = end - release;
+        result.worst_index = index;
+      }
     } else if (release > 0) {
       result.lost++;
     }

@@ -26,6 +26,7 @@ struct ChainResult {
   std::vector<Time> latencies;  // from the beginning set in the plan to completion of the last callback, by period
   uint32_t lost = 0;            // released, but never completed
   Time worst_response = -1;     // from a release on the timer's grid to completion; -1: none was completed
+  int64_t worst_index = -1;     // number of the instance that took it
   std::vector<Recorded> recorded = {};  // if the plan requests it
 };
 

@@ -32,6 +32,7 @@ LEAST_BYTES = 8  # size to which messages are shortened
 # Limit of the time in which the last messages arrive. A run ends when they have; without bounds many may be under way.
 SETTLE_US = 120_000_000
 _Value = TypeVar("_Value")
+_EXECUTION, _PHASE, _BYTES = "{execution_us}", "{phase_us}", "{bytes}"  # places in a plan
 _UDP_BAUD = 1_000_000_000  # for a line that represents a network, whose delays are added to the agent's
 
 
@@ -42,6 +43,22 @@ def horizon_ns(system: System) -> int:
     each_ns = MOST_INSTANCES / sum(1 / one for one in periods_ns)
     played_ns = max(min(SLOWEST * longest_ns, int(each_ns)), 2 * longest_ns)
     return -(-played_ns // MICROSECOND) * MICROSECOND
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The instance of a chain that took longest. chain: its place; index: by its timer."""
+
+    chain: int
+    index: int
+    response_ns: int
+
+    def beside(self, release_ns: int, source: random.Random) -> int:
+        """A time for the release of what may make it later: from some time before its own release to its end."""
+        if source.random() < 0.2:
+            return max(release_ns + source.randint(-2, 2) * MICROSECOND, 0)
+        span_us = max(self.response_ns // MICROSECOND, 1)
+        return max(release_ns // MICROSECOND + source.randint(-span_us, span_us), 0) * MICROSECOND
 
 
 class UnplayableError(Exception):
@@ -127,6 +144,27 @@ class BoardsPlayer:
             for place, chain in enumerate(system.chains)
             for number, section in enumerate(sections_of(system, chain)[:-1])
         }
+        places = {chain.name: place for place, chain in enumerate(system.chains)}
+        self._timer_of = [places[system.timer_of(chain).name] for chain in system.chains]
+        self._timers = sorted(set(self._timer_of))
+        self._settings = self._common_settings()
+        self._board_settings = [self._settings_of(number) for number in range(len(self._boards))]
+        self._entries = [
+            (place, position, self._callback(chain, callback))
+            for place, chain in enumerate(system.chains)
+            for position, callback in enumerate(chain.callbacks)
+        ]
+        self._messages = [
+            (
+                place,
+                position,
+                None if sent is callback.sends else sent.payload_bytes or 0,
+                *self._message(chain, position, sent),
+            )
+            for place, chain in enumerate(system.chains)
+            for position, callback in enumerate(chain.callbacks)
+            for sent in _sent_by(callback)
+        ]
         self._marks_ns = [0]
         for chain in system.chains:
             times_ns = [callback.execution_ns for callback in chain.callbacks]
@@ -198,9 +236,15 @@ class BoardsPlayer:
             source.randrange(1_000_000),
         )
 
-    def changed(self, run: BoardsRun) -> BoardsRun:
-        """A run with one changed value."""
+    def changed(self, run: BoardsRun, worst: Worst | None = None) -> BoardsRun:
+        """A run with one changed value. worst: an instance of `run`, to which another chain's release may be moved."""
         source = self._random
+        if worst is not None and source.random() < 0.4 and len(self._timers) > 1:
+            timer = self._timer_of[worst.chain]
+            other = source.choice([one for one in self._timers if one != timer])
+            release_ns = run.phases_ns[timer] + worst.index * self._chains[timer].period_ns
+            phase_ns = worst.beside(release_ns, source) % self._chains[other].period_ns
+            return replace(run, phases_ns=_with(run.phases_ns, other, phase_ns))
         if source.random() < 0.1:
             return replace(run, agent_ns=self._spans("agent_ms"), return_ns=self._spans("return_ms"))
         place = source.randrange(len(self._chains))
@@ -258,7 +302,8 @@ class BoardsPlayer:
 
     def of_chains(self, played: Played) -> Played:
         count = len(self._chains)
-        return replace(played, worst_ns=played.worst_ns[:count], ended=played.ended[:count], lost=played.lost[:count])
+        fields = ("worst_ns", "ended", "lost", "worst_index")
+        return replace(played, **{name: getattr(played, name)[:count] for name in fields})
 
     def instances(self, played: Played) -> list[list[Instance]]:
         """The completed instances of a recorded run, by chain."""
@@ -305,8 +350,13 @@ class BoardsPlayer:
                             yield chain.name, instance, place, what, from_ns, to_ns, release_ns
 
     def words(self, run: BoardsRun) -> str:
+        boards = (self._board_words(number, run) for number in range(len(self._boards)))
+        return ";".join(
+            (f"seed={run.seed}", self._settings, *boards, *self._graph(run), *self._paths, *self._until.values())
+        )
+
+    def _common_settings(self) -> str:
         fields: dict[str, object] = {
-            "seed": run.seed,
             "steady": "true",
             "horizon_us": horizon_ns(self._system) // MICROSECOND,
             "hosts": ",".join(map(str, self._lanes)),
@@ -315,9 +365,7 @@ class BoardsPlayer:
         }
         if self._losses:
             fields |= {"instance_losses": self._losses, "instance_loss": 0.3}
-        settings = [f"{name}={value}" for name, value in fields.items() if value != ""]
-        boards = (self._board_words(number, run) for number in range(len(self._boards)))
-        return ";".join((*settings, *boards, *self._graph(run), *self._paths, *self._until.values()))
+        return ";".join(f"{name}={value}" for name, value in fields.items() if value != "")
 
     def _way_ns(self) -> int:
         """Time for the last instance, which may take longer than all periods: its delays and all executions
@@ -330,6 +378,16 @@ class BoardsPlayer:
         return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms)
 
     def _board_words(self, number: int, run: BoardsRun) -> str:
+        settings, costs = self._board_settings[number]
+        delays = zip(("agent", "return"), (run.agent_ns[number], run.return_ns[number]), strict=True)
+        words = [
+            f"{name}_least_us={least_ns // MICROSECOND};{name}_most_us={most_ns // MICROSECOND}"
+            for name, (least_ns, most_ns) in delays
+        ]
+        return ";".join((settings, *words, *((costs,) if run.costs else ())))
+
+    def _settings_of(self, number: int) -> tuple[str, str]:
+        """Those of each run, and the costs."""
         board, link = self._boards[number], self._links[number]
         executor = next((one for one in CLIENT_EXECUTORS if one == self._executor), executor_of_board(board))
         batch, _, send = executor.partition("_")
@@ -341,38 +399,32 @@ class BoardsPlayer:
             "lanes": 2 if executor == "lanes" else 1,
             "baud": link.rate if isinstance(link, Line) else _UDP_BAUD,
             "mtu": link.mtu_bytes,
-            "agent_least_us": run.agent_ns[number][0] // MICROSECOND,
-            "agent_most_us": run.agent_ns[number][1] // MICROSECOND,
-            "return_least_us": run.return_ns[number][0] // MICROSECOND,
-            "return_most_us": run.return_ns[number][1] // MICROSECOND,
             "heartbeat_delay_us": -1 if link.heartbeat_delay_ms is None else link.heartbeat_delay_ns // MICROSECOND,
             "agent_heartbeat_delay_us": -1 if asks_ms is None else nanoseconds(asks_ms) // MICROSECOND,
         }
         if board.name in self._need_of:
             fields |= pool_words(self._need_of[board.name])
-        if run.costs:
-            interrupt_us = nanoseconds(board.interrupt_ms) // MICROSECOND
-            fields |= {
-                "submit_us": nanoseconds(board.submit_ms) // MICROSECOND,
-                "process_us": nanoseconds(board.process_ms) // MICROSECOND,
-                "dispatch_us": nanoseconds(board.dispatch_ms) // MICROSECOND,
-                "interrupt_receive_us": interrupt_us,
-                "interrupt_complete_us": interrupt_us,
-            }
-        return ";".join(f"{name}={value}" for name, value in fields.items())
+        interrupt_us = nanoseconds(board.interrupt_ms) // MICROSECOND
+        costs = {
+            "submit_us": nanoseconds(board.submit_ms) // MICROSECOND,
+            "process_us": nanoseconds(board.process_ms) // MICROSECOND,
+            "dispatch_us": nanoseconds(board.dispatch_ms) // MICROSECOND,
+            "interrupt_receive_us": interrupt_us,
+            "interrupt_complete_us": interrupt_us,
+        }
+        settings, words = (";".join(f"{name}={value}" for name, value in each.items()) for each in (fields, costs))
+        return settings, words
 
     def _graph(self, run: BoardsRun) -> Iterator[str]:
-        for place, chain in enumerate(self._chains):
-            for position, callback in enumerate(chain.callbacks):
-                execution_ns = run.executions_ns[place][position]
-                yield self._callback(chain, callback, execution_ns, run.phases_ns[place])
-        for place, chain in enumerate(self._chains):
-            for position, callback in enumerate(chain.callbacks):
-                for sent in _sent_by(callback):
-                    sent_bytes = sent.payload_bytes or 0
-                    if sent is callback.sends:
-                        sent_bytes = run.payload_bytes[place][position]
-                    yield self._message(chain, position, sent, sent_bytes, run)
+        for place, position, entry in self._entries:
+            execution_us = run.executions_ns[place][position] // MICROSECOND
+            with_execution = entry.replace(_EXECUTION, str(execution_us))
+            yield with_execution.replace(_PHASE, str(run.phases_ns[place] // MICROSECOND))
+        # Transfer times between executors of the host: the maximum, or zero.
+        has_hops = run.seed % 4 != 0
+        for place, position, fixed_bytes, entry, hops in self._messages:
+            sent_bytes = run.payload_bytes[place][position] if fixed_bytes is None else fixed_bytes
+            yield f"{entry.replace(_BYTES, str(sent_bytes))}{hops if has_hops else ''}"
         phases = random.Random(f"{run.seed} loads")
         for board in self._boards:
             for load in board.loads:
@@ -387,11 +439,12 @@ class BoardsPlayer:
                 }
                 yield _line("load", fields)
 
-    def _callback(self, chain: Chain, callback: Callback, execution_ns: int, phase_ns: int) -> str:
+    def _callback(self, chain: Chain, callback: Callback) -> str:
+        """With places for its execution time and its phase."""
         fields: dict[str, object] = {
             "name": self._names[id(callback)],
             "on": self._on[callback.executor],
-            "execution_us": execution_ns // MICROSECOND,
+            "execution_us": _EXECUTION,
         }
         if self._system.where(callback) == "mcu":
             fields["level"] = self._levels_of[callback.executor][chain.name]
@@ -404,22 +457,21 @@ class BoardsPlayer:
             if len(self._system.inputs(chain)) > 1:
                 fields["joins"] = "true"
             if chain.branches_from is None:
-                fields |= {"period_us": chain.period_ns // MICROSECOND, "phase_us": phase_ns // MICROSECOND}
+                fields |= {"period_us": chain.period_ns // MICROSECOND, "phase_us": _PHASE}
                 fields["jitter_us"] = chain.jitter_ns // MICROSECOND
                 if chain.begins_with_event and self._system.where(callback) == "mcu":
                     fields["burst"] = chain.burst
         return _line("callback", fields)
 
-    def _message(
-        self, chain: Chain, position: int, sent: Publication | Request | Reply, sent_bytes: int, run: BoardsRun
-    ) -> str:
+    def _message(self, chain: Chain, position: int, sent: Publication | Request | Reply) -> tuple[str, str]:
+        """With a place for its size; and its transfer times between executors of the host."""
         callback = chain.callbacks[position]
         receivers = self._receivers.get(id(sent), [])
         fields: dict[str, object] = {
             "name": self._names_of_sent[id(sent)],
             "from": self._names[id(callback)],
             "to": ",".join(self._names[id(one)] for one in receivers),
-            "bytes": sent_bytes,
+            "bytes": _BYTES,
             "reliable": str(self._system.reliability_of(chain, sent) == "reliable").lower(),
             "hold": str(self._holds(self._system.timer_of(chain))).lower(),
         }
@@ -429,11 +481,8 @@ class BoardsPlayer:
             fields["carry"] = "request"
         elif callback.replies:
             fields |= {"carry": "reply", "request": self._message_of(chain.callbacks[position - 1])}
-        # Its transfer time between executors of the host: the maximum, or zero.
         hops_us = [self._system.hop_ns(callback, one) // MICROSECOND for one in receivers]
-        if any(hops_us) and run.seed % 4:
-            fields["hops_us"] = ",".join(map(str, hops_us))
-        return _line("message", fields)
+        return _line("message", fields), f" hops_us={','.join(map(str, hops_us))}" if any(hops_us) else ""
 
     def _message_names(self) -> list[str]:
         """In the order of the plan."""

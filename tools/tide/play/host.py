@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from tide.play.boards import UnplayableError
+from tide.play.boards import UnplayableError, Worst
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.host_words import lock_words
@@ -83,6 +83,9 @@ class HostPlayer:
             place: chain.period_ns for place, (chain, callback) in enumerate(entries) if callback.kind == "timer"
         }
         self._timers = list(self._periods_ns)
+        firsts = {chain.name: place for place, (chain, callback) in enumerate(entries) if callback.kind == "timer"}
+        timers = (firsts.get(system.timer_of(chain).name) for chain in system.chains)
+        self._timer_of = [None if one is None else self._timers.index(one) for one in timers]
         self._jitters_ns = {
             place: jitter_ns
             for place, (chain, callback) in enumerate(entries)
@@ -169,9 +172,15 @@ class HostPlayer:
             source.randrange(1_000_000),
         )
 
-    def changed(self, run: HostRun) -> HostRun:
-        """The run with one changed value."""
+    def changed(self, run: HostRun, worst: Worst | None = None) -> HostRun:
+        """The run with one changed value. worst: an instance of `run`, beside which another chain may be released."""
         source = self._random
+        timer = None if worst is None else self._timer_of[worst.chain]
+        if worst is not None and timer is not None and len(self._timers) > 1 and source.random() < 0.4:
+            other = source.choice([one for one in range(len(self._timers)) if one != timer])
+            release_ns = run.offsets_ns[timer] + worst.index * self._periods_ns[self._timers[timer]]
+            offset_ns = worst.beside(release_ns, source) % self._periods_ns[self._timers[other]]
+            return replace(run, offsets_ns=(*run.offsets_ns[:other], offset_ns, *run.offsets_ns[other + 1 :]))
         kind = source.random()
         if kind < 0.5:
             place = source.randrange(len(self._timers))

@@ -17,11 +17,13 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Played:
-    """Of each chain the worst response (-1: none ended), how many instances ended, and how many did not."""
+    """Of each chain the worst response (-1: none ended), how many instances ended, how many did not, and which took
+    longest."""
 
     worst_ns: tuple[int, ...]
     ended: tuple[int, ...]
     lost: tuple[int, ...]
+    worst_index: tuple[int, ...]
     violations: tuple[str, ...]  # broken rules
     full: tuple[str, ...]  # pools that did not suffice
     # Of a plan with record=true. By chain and instance: release, start of the first callback, end of the last; -1 where
@@ -30,6 +32,19 @@ class Played:
     # Of boards. By callback its runs: timer, instance, start, end. By message: timer, instance, when it came to ROS 2.
     runs: tuple[tuple[tuple[int, ...], ...], ...] = ()
     crossings: tuple[tuple[tuple[int, ...], ...], ...] = ()
+
+
+def read_answer(program: str, answer: str | bytes) -> Played:
+    """answer: a line of `--serve`."""
+    told: dict[str, Any] = json.loads(answer)
+    if "refused" in told:
+        raise ServerError(f"{program} refuses the plan: {told['refused']}")
+    worst, ended, lost, index = zip(*told["chains"], strict=True)
+    records = (
+        tuple(tuple(tuple(one) for one in each) for each in told.get(name, ()))
+        for name in ("recorded", "runs", "crossings")
+    )
+    return Played(worst, ended, lost, index, tuple(told["violations"]), tuple(told.get("full", ())), *records)
 
 
 class Server:
@@ -55,15 +70,7 @@ class Server:
             status = self._child.wait()
             self._child = None
             raise ServerError(f"{self._program} ended with status {status}")
-        told: dict[str, Any] = json.loads(line)
-        if "refused" in told:
-            raise ServerError(f"{self._program} refuses the plan: {told['refused']}")
-        worst, ended, lost = zip(*told["chains"], strict=True)
-        records = (
-            tuple(tuple(tuple(one) for one in each) for each in told.get(name, ()))
-            for name in ("recorded", "runs", "crossings")
-        )
-        return Played(worst, ended, lost, tuple(told["violations"]), tuple(told.get("full", ())), *records)
+        return read_answer(self._program, line)
 
     def close(self) -> None:
         child, self._child = self._child, None

@@ -16,7 +16,7 @@ from tide.analysis.lower import is_on_host
 from tide.analysis.premises import Origins
 from tide.analysis.result import Bounds
 from tide.play.boards import PROGRAM as BOARD_PROGRAM
-from tide.play.boards import BoardsPlayer
+from tide.play.boards import BoardsPlayer, Worst
 from tide.play.host import PROGRAM as HOST_PROGRAM
 from tide.play.host import HostPlayer
 from tide.play.paths import Instance, seen_on_paths
@@ -33,7 +33,7 @@ class _Player(Protocol):
     chain_names: list[str]
 
     def drawn(self) -> Any: ...
-    def changed(self, run: Any) -> Any: ...
+    def changed(self, run: Any, worst: Worst | None = None) -> Any: ...
     def words(self, run: Any) -> str: ...
     def of_chains(self, played: Played) -> Played: ...
     def recording(self, words: str) -> str: ...
@@ -202,20 +202,21 @@ class _Trial:
         self._outcome = Outcome(system.name, bounds.executor, 0, program, self._seen, paths=self._paths)
 
     def run(self, runs: int, first: int, search: bool) -> Outcome:
-        best: dict[int, tuple[int, _Player, Any]] = {}
+        best: dict[int, tuple[int, int, _Player, Any]] = {}
         for seed in range(first, first + runs):
             player = self._player(random.Random(f"{self._system.name} {seed}"))
             run = _kept_offsets(self._system, player, player.drawn())
-            for place, worst_ns in enumerate(self._play(player, run)):
+            for place, (worst_ns, index) in enumerate(self._play(player, run)):
                 if worst_ns > best.get(place, (-1,))[0]:
-                    best[place] = (worst_ns, player, run)
+                    best[place] = (worst_ns, index, player, run)
         for place in sorted(best) if search else ():
-            nearest_ns, player, run = best[place]
+            nearest_ns, index, player, run = best[place]
             for _ in range(runs):
-                other = _kept_offsets(self._system, player, player.changed(run))
-                worst = self._play(player, other)
-                if worst and worst[place] >= nearest_ns:
-                    nearest_ns, run = worst[place], other
+                worst = Worst(place, index, nearest_ns) if index >= 0 else None
+                other = _kept_offsets(self._system, player, player.changed(run, worst))
+                told = self._play(player, other)
+                if told and told[place][0] >= nearest_ns:
+                    (nearest_ns, index), run = told[place], other
         self._record()
         return self._outcome
 
@@ -235,8 +236,9 @@ class _Trial:
             return HostPlayer(self._system, self._bounds.executor, source)
         return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
 
-    def _play(self, player: _Player, run: Any) -> tuple[int, ...]:
-        """The worst of each chain; nothing if the run is no evidence about bounds."""
+    def _play(self, player: _Player, run: Any) -> tuple[tuple[int, int], ...]:
+        """The worst of each chain and the index of that instance, and of each path; nothing if the run is no evidence
+        about bounds."""
         plan = player.recording(player.words(run)) if self._paths else player.words(run)
         played = self._server.play(plan)
         self._outcome.runs += 1
@@ -256,7 +258,8 @@ class _Trial:
             one.lost += lost
             if worst_ns > one.worst_ns and not (is_outside and one.bound_ns is not None):
                 one.worst_ns, one.plan = worst_ns, plan
-        return (*told.worst_ns, *self._worst_of_paths(player, played, plan))
+        paths = ((worst_ns, -1) for worst_ns in self._worst_of_paths(player, played, plan))
+        return (*zip(told.worst_ns, told.worst_index, strict=True), *paths)
 
     def _worst_of_paths(self, player: _Player, played: Played, plan: str) -> list[int]:
         if not self._paths:
