@@ -12,7 +12,6 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,20 +29,13 @@ from tide_lab.hunt.campaign import Block, Found
 from tide_lab.hunt.draw import draw, rendered
 from tide_lab.hunt.families import FAMILIES, family
 from tide_lab.hunt.lowering_twins import Twin, catch, twins
-from tide_lab.hunt.whole import Servers, Tally, Trial, hunt_block
+from tide_lab.hunt.whole import Tally, Trial, hunt_block
 from tide_lab.hunt.workers import Workers
 from tide_lab.programs import find_binary
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 SEEDS = int(os.environ.get("TIDE_SEEDS", "60"))
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[Servers]:
-    each = Servers()
-    yield each
-    each.close()
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:
@@ -89,20 +81,20 @@ def test_descriptions_have_all_that_one_may_say() -> None:
     assert min(seen.values()) > 20, seen
 
 
-def test_the_same_seed_is_the_same_hunt(servers: Servers) -> None:
+def test_the_same_seed_is_the_same_hunt() -> None:
     for one in ("check-everything", "check-board-tide"):
-        twice = [hunt_block(one, 1, 15, Trial(2, 3), servers).to_json() for _ in range(2)]
+        twice = [hunt_block(one, 1, 15, Trial(2, 3)).to_json() for _ in range(2)]
         assert twice[0] == twice[1]
-        assert twice[0] != hunt_block(one, 16, 15, Trial(2, 3), servers).to_json()
+        assert twice[0] != hunt_block(one, 16, 15, Trial(2, 3)).to_json()
 
 
 # ---- failures ----
 
 
 @pytest.mark.parametrize("name", [one.name for one in FAMILIES])
-def test_nothing_exceeds_a_bound(name: str, servers: Servers) -> None:
+def test_nothing_exceeds_a_bound(name: str) -> None:
     count = SEEDS if not family(name).board else SEEDS // 2
-    tally = hunt_block(name, SEED, count, Trial(2, 4), servers)
+    tally = hunt_block(name, SEED, count, Trial(2, 4))
     for failure in tally.failures:
         pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide lab hunt {name}\n{failure}")
     least = 1 if family(name).wide else 4  # few of those have bounds
@@ -111,17 +103,17 @@ def test_nothing_exceeds_a_bound(name: str, servers: Servers) -> None:
 
 
 @pytest.mark.parametrize("twin", twins(), ids=lambda twin: twin.name.replace(" ", "-"))
-def test_a_broken_lowering_is_caught(twin: Twin, servers: Servers) -> None:
-    assert catch(twin, 800, Trial(3, 8), servers).after > 0
+def test_a_broken_lowering_is_caught(twin: Twin) -> None:
+    assert catch(twin, 800, Trial(3, 8)).after > 0
 
 
-def test_a_find_says_how_it_was_played(servers: Servers) -> None:
+def test_a_find_says_how_it_was_played() -> None:
     """The stored line reproduces the failure without the hunt."""
     for name in ("groups forgotten", "agent_ms forgotten"):
         (twin,) = [one for one in twins() if one.name == name]
-        seed = catch(twin, 50, Trial(3, 8), servers).after
+        seed = catch(twin, 50, Trial(3, 8)).after
         with twin.broken():
-            found = hunt_block(twin.family, seed, 1, Trial(3, 8), servers)
+            found = hunt_block(twin.family, seed, 1, Trial(3, 8))
         failure = found.failures[0]
         server = Server(failure["program"])
         played = server.play(failure["run"])
@@ -132,22 +124,20 @@ def test_a_find_says_how_it_was_played(servers: Servers) -> None:
 
 @pytest.mark.parametrize(("family_name", "seed"), [("check-everything", 2_021_883), ("check-branches", 2_018_456)])
 def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: str, seed: int) -> None:
-    servers = Servers()
-    told = hunt_block(family_name, seed, 1, Trial(2, 0), servers).to_json()
-    servers.close()
+    told = hunt_block(family_name, seed, 1, Trial(2, 0)).to_json()
     assert told["accepted"] == 1 and told["failed"] == 0 and told["observations"] > 0
 
 
 @pytest.mark.parametrize(("family_name", "seed"), [("check-boards-fast", 30_275), ("check-trees-fast", 1_142)])
-def test_runs_that_failed_without_a_bound_exceeded(family_name: str, seed: int, servers: Servers) -> None:
+def test_runs_that_failed_without_a_bound_exceeded(family_name: str, seed: int) -> None:
     """A run that ended while a chain without a bound drained, and slots that readers reserved and did not need."""
-    told = hunt_block(family_name, seed, 1, Trial(3, 8), servers).to_json()
+    told = hunt_block(family_name, seed, 1, Trial(3, 8)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 
-def test_boards_that_delay_each_other_while_they_are_set_up_begin_together(servers: Servers) -> None:
+def test_boards_that_delay_each_other_while_they_are_set_up_begin_together() -> None:
     """Here one board is late when the others begin at their times, which was reported as an invalid plan."""
-    told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4), servers).to_json()
+    told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 

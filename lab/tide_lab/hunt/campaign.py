@@ -21,7 +21,7 @@ from tide.campaign.engine import each, of_this_worker
 from tide.programs.simulator import Simulator
 from tide_lab.hunt.families import FAMILIES
 from tide_lab.hunt.lowering_twins import catch, twins
-from tide_lab.hunt.whole import Servers, Trial, is_description, need_programs
+from tide_lab.hunt.whole import Trial, is_description, need_programs
 from tide_lab.hunt.workers import WorkerError, Workers
 from tide_lab.programs import find_binary
 
@@ -216,13 +216,9 @@ def hunt_twins(systems: int, schedules: int, climbs: int) -> bool:
         done = hunter.call(["--twins", *words])
     typer.echo(done.stdout + done.stderr, nl=False)
     every = done.returncode == 0
-    servers = Servers()
-    try:
-        for twin in twins():
-            caught = catch(twin, systems, Trial(schedules, climbs), servers)
-            every = every and caught.after > 0
-            told = f"caught after {caught.after} systems" if caught.after else f"NOT caught after {systems} systems"
-            typer.echo(f"{twin.family} with {twin.name}: {told}")
-    finally:
-        servers.close()
+    for twin in twins():
+        caught = catch(twin, systems, Trial(schedules, climbs))
+        every = every and caught.after > 0
+        told = f"caught after {caught.after} systems" if caught.after else f"NOT caught after {systems} systems"
+        typer.echo(f"{twin.family} with {twin.name}: {told}")
     return every

@@ -21,7 +21,7 @@ from tide.play import boards as boards_play
 from tide.play.boards import BoardsPlayer
 from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, System
-from tide_lab.hunt.whole import Servers, Trial, hunt_block
+from tide_lab.hunt.whole import Trial, hunt_block
 
 Document = dict[str, Any]
 _ASKS = ("ask_executors", "ask_link")
@@ -623,14 +623,14 @@ def twins() -> list[Twin]:
     ]
 
 
-def catch(twin: Twin, most: int, trial: Trial, servers: Servers) -> Caught:
+def catch(twin: Twin, most: int, trial: Trial) -> Caught:
     """Counts descriptions that fail with the defect and pass without it."""
     for seed in range(1, most + 1):
         with twin.broken():
-            found = hunt_block(twin.family, seed, 1, trial, servers)
+            found = hunt_block(twin.family, seed, 1, trial)
         told = found.failures[0]["what"] if found.failures else ""
         if "above its guaranteed" not in told and "pools do not suffice" not in told:
             continue
-        if not hunt_block(twin.family, seed, 1, trial, servers).failures:
+        if not hunt_block(twin.family, seed, 1, trial).failures:
             return Caught(twin, seed, found.failures[0]["what"])
     return Caught(twin, 0)

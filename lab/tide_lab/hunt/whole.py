@@ -7,10 +7,12 @@ Runs are drawn at random, then changed one thing at a time; changes that bring a
 
 from __future__ import annotations
 
+import ctypes
 import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,8 +22,9 @@ from tide.analysis.lower import NoBoundError, is_on_host
 from tide.analysis.result import Bounds
 from tide.play import boards as boards_play
 from tide.play import host as host_play
+from tide.play.boards import Worst
 from tide.play.paths import Instance, seen_on_paths
-from tide.play.server import Played, Server, ServerError
+from tide.play.server import Played, ServerError, read_answer
 from tide.programs.binaries import MissingBinaryError
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System
@@ -36,12 +39,13 @@ INSTANT_NS = 1000
 # Executors of `tide check` that are not played: none of our programs keeps expired timers in a wait set.
 UNPLAYABLE = ("rclcpp",)
 STEP = 0.02
+LIBRARY = "libtide_play.so"
 KEPT_FAILURES = 3  # in a block
 
 
 def need_programs() -> None:
     """MissingBinaryError if a program needed for hunting descriptions is not built."""
-    find_binary(boards_play.PROGRAM)
+    find_binary(LIBRARY)
     bounding.bounds_of(parse(rendered(draw(FAMILIES[0], 1))))
 
 
@@ -49,7 +53,7 @@ class Player(Protocol):
     chain_names: list[str]
 
     def drawn(self) -> Any: ...
-    def changed(self, run: Any) -> Any: ...
+    def changed(self, run: Any, worst: Worst | None = None) -> Any: ...
     def words(self, run: Any) -> str: ...
     def of_chains(self, played: Played) -> Played: ...
     def recording(self, words: str) -> str: ...
@@ -64,19 +68,22 @@ class Trial:
     climbs: int = 4
 
 
-class Servers:
-    """The simulators, started when they are first needed."""
+class Simulator:
+    """A simulator in this process."""
 
-    def __init__(self) -> None:
-        self._host = Server(host_play.PROGRAM)
-        self._board = Server(boards_play.PROGRAM)
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self._mode = program.partition(" ")[2].encode()
+        self._answer = ctypes.CDLL(str(find_binary(LIBRARY))).tide_sim_answer
+        self._answer.restype = ctypes.c_char_p
 
-    def of(self, is_board: bool) -> Server:
-        return self._board if is_board else self._host
+    def play(self, plan: str) -> Played:
+        return read_answer(self._program, self._answer(self._mode, plan.encode()))
 
-    def close(self) -> None:
-        self._host.close()
-        self._board.close()
+
+@cache
+def _simulator(program: str) -> Simulator:
+    return Simulator(program)
 
 
 class Tally:
@@ -117,7 +124,6 @@ def hunt_block(
     first: int,
     count: int,
     trial: Trial,
-    servers: Servers,
     at: Callable[[int], None] = lambda seed: None,
 ) -> Tally:
     """The descriptions of these seeds. name: a family, or a file, whose runs these seeds draw. at: called with each
@@ -127,9 +133,9 @@ def hunt_block(
     for seed in range(first, first + count):
         at(seed)
         if is_file:
-            _hunt_file(Path(name), seed, trial, servers, tally)
+            _hunt_file(Path(name), seed, trial, tally)
         else:
-            _hunt_drawn(family(name), seed, trial, servers, tally)
+            _hunt_drawn(family(name), seed, trial, tally)
     return tally
 
 
@@ -138,7 +144,7 @@ def is_description(name: str) -> bool:
     return name.endswith(".toml")
 
 
-def _hunt_drawn(of: Family, seed: int, trial: Trial, servers: Servers, tally: Tally) -> None:
+def _hunt_drawn(of: Family, seed: int, trial: Trial, tally: Tally) -> None:
     text = rendered(draw(of, seed))
     tally.systems += 1
     try:
@@ -147,15 +153,15 @@ def _hunt_drawn(of: Family, seed: int, trial: Trial, servers: Servers, tally: Ta
         tally.unplayed[_reason(error.lines[0])] += 1
         return
     source = random.Random(f"{of.name} {seed} runs")
-    hunt = _Hunt(system, text, losses_of(of, seed), source, servers, tally, seed)
+    hunt = _Hunt(system, text, losses_of(of, seed), source, tally, seed)
     tally.accepted += hunt.run(of.executors, trial)
 
 
-def _hunt_file(file: Path, seed: int, trial: Trial, servers: Servers, tally: Tally) -> None:
+def _hunt_file(file: Path, seed: int, trial: Trial, tally: Tally) -> None:
     system = load(file)
     tally.systems += 1
     source = random.Random(f"{seed} runs")
-    hunt = _Hunt(system, file.read_text(encoding="utf-8"), 0, source, servers, tally, seed)
+    hunt = _Hunt(system, file.read_text(encoding="utf-8"), 0, source, tally, seed)
     executors = tuple(one for one in bounding.executors_for(system) if one not in UNPLAYABLE)
     tally.accepted += hunt.run(executors, trial)
 
@@ -174,14 +180,13 @@ class _Hunt:
         text: str,
         losses: int,
         source: random.Random,
-        servers: Servers,
         tally: Tally,
         seed: int,
     ) -> None:
         self._system, self._text, self._losses, self._seed = system, text, losses, seed
         self._source, self._tally = source, tally
         self._is_board = not is_on_host(system)
-        self._server = servers.of(self._is_board)
+        self._program = boards_play.PROGRAM if self._is_board else host_play.PROGRAM
         self._executor = ""
         self._is_bounded = False  # without bounds messages accumulate, and pools may become full
 
@@ -229,7 +234,7 @@ class _Hunt:
     def play(self, words: str) -> Played | None:
         """None: the command prints no bounds."""
         try:
-            played = self._server.play(words)
+            played = _simulator(self._program).play(words)
         except ServerError as error:
             self.fail(str(error), words)
             return None
@@ -242,14 +247,13 @@ class _Hunt:
         return None  # with an unbounded chain, more messages may exist than assumed for pools
 
     def fail(self, what: str, words: str = "") -> None:
-        program = boards_play.PROGRAM if self._is_board else host_play.PROGRAM
         self._tally.fail(
             {
                 "seed": self._seed,
                 "executor": self._executor,
                 "losses": self._losses,
                 "what": what,
-                "program": program,
+                "program": self._program,
                 "run": words,
                 "system": self._text,
             }
@@ -284,46 +288,51 @@ class _Climb:
         self._above: set[int] = set()  # chains already reported
 
     def run(self, trial: Trial) -> None:
-        best, nearest = None, -1.0
+        best: tuple[float, Worst | None, Any] = -1.0, None, None
         for _ in range(trial.schedules):
             run = self._player.drawn()
-            near = self._play(run)
-            if near > nearest:
-                best, nearest = run, near
+            near, worst = self._play(run)
+            if near > best[0]:
+                best = near, worst, run
         for _ in range(trial.climbs):
-            run = self._player.changed(best)
-            near = self._play(run)
-            if near >= nearest:  # an equally near run may lead further
-                best, nearest = run, near
+            run = self._player.changed(best[2], best[1])
+            near, worst = self._play(run)
+            if near >= best[0]:  # an equally near run may lead further
+                best = near, worst, run
         for worst_ns, bound_ns in zip(self._worst_ns, self._bounds_ns, strict=True):
             if bound_ns is not None and worst_ns > 0:
                 self._hunt.tally.add_ratio(bound_ns / worst_ns)
 
-    def _play(self, run: Any) -> float:
+    def _play(self, run: Any) -> tuple[float, Worst | None]:
+        """How near it came to a bound, and by which instance."""
         words = self._player.words(run)
         has_paths = len(self._held) > self._chain_count
         if has_paths:
             words = self._player.recording(words)
         played = self._hunt.play(words)
         if played is None:
-            return 0.0
+            return 0.0, None
         told = self._player.of_chains(played)
         worst_ns = list(told.worst_ns)
         if has_paths:
             seen = seen_on_paths(self._hunt.system, self._player.chain_names, self._player.instances(played))
             worst_ns += [one.worst_ns for one in seen]
-        return self._hold(words, worst_ns, [*told.lost, *[0] * (len(worst_ns) - self._chain_count)])
+        nearest, place = self._hold(words, worst_ns, [*told.lost, *[0] * (len(worst_ns) - self._chain_count)])
+        if place >= self._chain_count or told.worst_index[place] < 0:
+            return nearest, None
+        return nearest, Worst(place, told.worst_index[place], worst_ns[place])
 
-    def _hold(self, words: str, worst_ns: list[int], lost: list[int]) -> float:
-        nearest = 0.0
+    def _hold(self, words: str, worst_ns: list[int], lost: list[int]) -> tuple[float, int]:
+        nearest, nearest_place = 0.0, 0
         tally = self._hunt.tally
         for place, held in enumerate(self._held):
             if held.bound_ns is None:
                 continue
             tally.observations += 1
             self._worst_ns[place] = max(self._worst_ns[place], worst_ns[place])
-            if self._victim in (None, place):
-                nearest = max(nearest, worst_ns[place] / max(held.bound_ns, 1))
+            ratio = worst_ns[place] / max(held.bound_ns, 1)
+            if self._victim in (None, place) and ratio > nearest:
+                nearest, nearest_place = ratio, place
             above = worst_ns[place] > held.bound_ns + INSTANT_NS
             if not above and lost[place] == 0:
                 continue
@@ -334,4 +343,4 @@ class _Climb:
             seen = f"{worst_ns[place] / 1e6:.6f} ms" if above else f"{lost[place]} instances that never ended"
             guaranteed = "guaranteed" if held.is_guaranteed else "not guaranteed"
             self._hunt.fail(f"{held.what}: {seen}, above its {guaranteed} bound of {held.bound_ns / 1e6:.6f} ms", words)
-        return nearest
+        return nearest, nearest_place
