@@ -317,8 +317,9 @@ void Graph::publish() {
     }
   }
   OutgoingSample outgoing{sample.bytes, false};
-  writer_->write(&outgoing);
+  const bool written = writer_->write(&outgoing);
   free_ = Clock::now() + kGap + kGapPerOctet * sample.bytes.size();
+  if (!written) changed();  // without another change these nodes would never be listed
 }
 
 // ---- domains ----
