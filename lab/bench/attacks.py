@@ -11,6 +11,7 @@ The agent uses its defaults except --max-clients, which is 4,000 where it must n
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -79,11 +80,13 @@ class Attacker:
         return 1
 
     def ask(self, message: bytes) -> None:
-        """Sends by the first socket and waits for an answer."""
-        one = self.sockets[0]
-        one.settimeout(5.0)
-        one.send(message)
-        one.recv(2048)
+        """Sends by the first socket until there is an answer."""
+        one, answer = self.sockets[0], b""
+        one.settimeout(1.0)
+        while not answer:
+            one.send(message)
+            with contextlib.suppress(TimeoutError):
+                answer = one.recv(2048)
         one.setblocking(False)
 
     def session(self, key: int) -> None:
@@ -274,13 +277,14 @@ def under_attack(children: Children, folder: Path, agent: Agent, name: str, seco
     begin, end, sent = context.Event(), context.Event(), context.Value("q", 0, lock=False)
     process = context.Process(target=attack, args=(name, port, begin, end, sent), daemon=True)
     process.start()
-    begin.wait(LIMIT_S)
-    time.sleep(0.3)
+    while not begin.wait(1.0) or not sent.value:
+        if not process.is_alive():
+            raise RuntimeError(f"the attack {name} did not begin")
     try:
         yield 0
     finally:  # also after a failure of a client
         end.set()
-        process.join(LIMIT_S)
+        process.join()
     yield int(sent.value)
 
 
