@@ -18,6 +18,7 @@ import descriptions as d
 from tide.programs.binaries import find_binary
 from tide.programs.child import may_use_fifo
 from tide.programs.pauses import Span, pauses_of, pauses_told
+from tide.report.results import Answer
 from tide.run.nodes import Reserve
 from tide.run.plan import WARM_UP_INSTANCES, instances_of
 from tide.run.results import Outcome, outcome_of, sentences, undisturbed_table
@@ -149,6 +150,20 @@ def test_what_nothing_explains_is_told(late_ms: int) -> None:
     assert "work was longer than its bound in an instance that nothing was seen to disturb" in " ".join(
         sentences(system, told)
     )
+
+
+def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:
+    """As a load that was longer than described, which a board tells at its end."""
+    system = parse(SYSTEM)
+    recorded = run_of(system)
+    start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
+    recorded.runs["work", "begin"][5] = (start_ns + 6 * MS, end_ns + 6 * MS, spent_ns)
+    run = outcome(system, recorded).run
+    assert run.refuted == ["work"]
+    load = Answer(id="loads", text="", verdict="broken", counter="flash took 7 ms of 5 ms at most", chains=["work"])
+    assert run.model_copy(update={"answers": [*run.answers, load]}).refuted == []
+    held = load.model_copy(update={"verdict": "held"})
+    assert run.model_copy(update={"answers": [*run.answers, held]}).refuted == ["work"]
 
 
 def test_a_pause_disturbs_all_that_was_under_way() -> None:

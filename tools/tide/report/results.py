@@ -178,8 +178,8 @@ class Run(_Entry):
         return found
 
 
-# Premises whose violation a run observes without its time: any instance may be affected.
-_AT_NO_TIME = {"loads", "other_real_time", "line_on_time", "undescribed", "losses", "events", "pools"}
+# Premises that a run sees broken without seeing when: any instance may be one of those that it reached.
+_AT_NO_TIME = {"loads", "losses", "pools"}
 
 
 def premises_of(answers: Sequence[Answer]) -> Premises:
