@@ -370,7 +370,8 @@ void Client::add_executor() {
   config.callback_count = places;
   config.lanes = lanes_.data();
   config.lane_count = lanes_.size();
-  config.source = {this, source_most_urgent, source_process_most_urgent, source_process_oldest, nullptr, nullptr};
+  config.source = {this,   source_most_urgent, source_process_most_urgent, source_process_oldest, nullptr, nullptr,
+                   nullptr};
   config.batch_waits_for_new_data = plan_.batch_waits_for_new_data;
   config.on_start = on_start;
   config.context = this;
