@@ -33,6 +33,7 @@
 
 #define NANOSECONDS INT64_C(1000000000)
 #define WAKE_UP_LEAD_LIMIT_NS INT64_C(50000)
+#define PIECE_NS INT64_C(1000000)
 
 enum { EVENT_CLEAR, EVENT_SET, EVENT_AWAITED, EVENT_POLLED /* and the number of the waker */ };
 
@@ -194,6 +195,8 @@ static void stay_awake_until(int64_t deadline_ns, int64_t wake_up_ns, const tide
   while (now < deadline_ns && __atomic_load_n(&event->state, __ATOMIC_RELAXED) != EVENT_SET) now = now_ns(NULL);
 }
 
+static int wait_in_pieces(tide_event_t *event, int64_t deadline_ns);
+
 #if USE_FUTEX
 
 static void event_init(void *context, tide_event_t *event) {
@@ -273,7 +276,7 @@ int tide_posix_event_wait_or_readable(tide_event_t *event, int descriptor, int64
   if (event_take(event)) return 1;
   sleep_precisely();
   const uint32_t number = take_waker();
-  if (number == WAKERS) return event_wait(NULL, event, deadline_ns);
+  if (number == WAKERS) return wait_in_pieces(event, deadline_ns);
   bool readable = false, set = false;
   do {
     uint32_t expected = EVENT_CLEAR;
@@ -345,10 +348,17 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
 
 int tide_posix_event_wait_or_readable(tide_event_t *event, int descriptor, int64_t deadline_ns) {
   (void)descriptor;
-  return event_wait(NULL, event, deadline_ns);
+  return wait_in_pieces(event, deadline_ns);
 }
 
 #endif
+
+/* Without the descriptor: it may be readable now and then. */
+static int wait_in_pieces(tide_event_t *event, int64_t deadline_ns) {
+  const int64_t piece_ns = now_ns(NULL) + PIECE_NS;
+  if (event_wait(NULL, event, deadline_ns < piece_ns ? deadline_ns : piece_ns) == 1) return 1;
+  return piece_ns < deadline_ns ? TIDE_POSIX_READABLE : 0;
+}
 
 const tide_platform_t *tide_port_platform(void) {
   static const tide_platform_t platform = {

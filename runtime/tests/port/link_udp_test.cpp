@@ -3,6 +3,7 @@
 #include <barrier>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "eventually.h"
@@ -346,6 +347,22 @@ TEST(UdpLink, ReceivesForLanesWhoeverAttends) {
   std::thread lane([&] { program.exchange(TIDE_WAIT_LANE); });
   lane.join();
   EXPECT_EQ(program.client.messages.size(), 2u);
+}
+
+// More of them wait at the same time than the platform has descriptors for.
+TEST(UdpLink, ReceivesForManyProgramsAtOnce) {
+  std::vector<std::unique_ptr<Program>> programs;
+  std::vector<std::thread> waiting;
+  for (int count = 0; count < 12; count++) {
+    Program &program = *programs.emplace_back(std::make_unique<Program>(kNever));
+    program.exchange();
+    waiting.emplace_back([&program] {
+      EXPECT_EQ(program.client.wait(&program.event, FakeDaemon::now_ns() + 10'000'000'000, TIDE_WAIT_WORK), 1);
+    });
+  }
+  tide::test::let_others_run(500);
+  for (const auto &program : programs) program->server.give(Bytes(20, 3), program->from);
+  for (std::thread &each : waiting) each.join();
 }
 
 TEST(UdpLink, MayBeClosedWhileACallerWaits) {
