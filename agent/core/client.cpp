@@ -429,7 +429,7 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
     return true;
   }
   auto *writer = entity->as<WriterPart>();
-  if (waits_for_reader(writer, stream)) return offer_again();
+  if (waits_for_reader(writer, stream, entity->definition.qos.depth)) return offer_again();
   if ((submessage.flags & TIDE_XRCE_FORMAT_MASK) == TIDE_XRCE_FORMAT_DATA) {
     const Bytes payload{submessage.body + kRequestBytes, submessage.body_bytes - kRequestBytes};
     if (write(*entity, request.request, payload, is_big_endian(submessage))) {
@@ -471,13 +471,17 @@ bool Client::offer_again() {
 
 // After a restart of the agent, a client's kept samples arrive before writers and readers have discovered each other.
 // The two directions are independent, and on a busy machine a second apart. One sample is sent to the first reader, and
-// the others wait until it is acknowledged.
-bool Client::waits_for_reader(WriterPart *writer, uint8_t stream) const {
+// the others wait until it is acknowledged. They arrive all at once, more than the writer keeps, and would replace each
+// other before a reader has them: until the deadline, no more than the depth is written without an acknowledgment.
+bool Client::waits_for_reader(WriterPart *writer, uint8_t stream, uint32_t depth) const {
   if (writer == nullptr || writer->reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
   if (now_ < writer->reader_deadline_ns) {
-    if (!writer->dds->has_reader()) return true;
-    if (!writer->has_written) return false;
+    if (!writer->is_known && !writer->dds->has_reader()) return true;
+    if (writer->unacknowledged < (writer->is_known ? std::max(depth, 1u) : 1u)) return false;
     if (!writer->dds->is_acknowledged()) return true;
+    writer->is_known = true;
+    writer->unacknowledged = 0;
+    return false;
   }
   writer->reader_deadline_ns = 0;
   return false;
@@ -488,7 +492,7 @@ bool Client::write(Entity &entity, uint16_t request, Bytes payload, bool big_end
   if (writer == nullptr) return services_.write(entity, request, payload, big_endian, now_);
   if (!writer->dds->write(payload, big_endian)) return false;
   writer->refused_since_ns = 0;
-  writer->has_written = true;
+  writer->unacknowledged++;
   counters_.samples_to_dds++;
   return true;
 }

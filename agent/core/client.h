@@ -134,7 +134,7 @@ class Client {
   bool may_create(const tide_xrce_create_t &body, uint8_t flags);
   void on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool on_write(uint8_t stream, const tide_xrce_submessage_t &submessage);
-  bool waits_for_reader(WriterPart *writer, uint8_t stream) const;
+  bool waits_for_reader(WriterPart *writer, uint8_t stream, uint32_t depth) const;
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian);
   bool offer_again();
   void on_read(uint8_t stream, const tide_xrce_submessage_t &submessage);

@@ -144,7 +144,8 @@ struct WriterPart {
   std::unique_ptr<Writer> dds;
   Time reader_deadline_ns = 0;  // time until which samples wait for a reader that has discovered this writer; 0: they
                                 // do not wait
-  bool has_written = false;     // a first sample was written, for such a reader to acknowledge
+  bool is_known = false;        // such a reader has acknowledged a first sample
+  uint32_t unacknowledged = 0;  // samples written since all were last known to be acknowledged
   Time refused_since_ns = 0;    // time since which DDS refuses its samples; 0: it does not
 };
 struct ReaderPart {

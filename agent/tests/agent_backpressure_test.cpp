@@ -142,6 +142,7 @@ TEST_F(Backpressure, ANewSessionForgetsWhatWaits) {
 // A client with earlier sessions in an ended agent: its writers are new, and DDS finds their readers late.
 class AfterRestart : public Backpressure {
  protected:
+  static constexpr uint8_t kDepth = 10;
   void SetUp() override {
     driver.middleware.unread = true;
     begin(0x22, 0x82);
@@ -149,7 +150,8 @@ class AfterRestart : public Backpressure {
   void begin(uint32_t key, uint8_t session, const std::string &durability = "VOLATILE") {
     returned = std::make_unique<ReadyClient>(driver, key, key, session, TIDE_XRCE_VENDOR);
     const std::string qos = "<qos><durability><kind>" + durability + "</kind></durability></qos>";
-    const std::string topic = "<topic><name>t</name></topic>";
+    const std::string topic = "<topic><name>t</name><historyQos><kind>KEEP_LAST</kind><depth>" +
+                              std::to_string(kDepth) + "</depth></historyQos></topic>";
     ASSERT_EQ(returned->create_xml(0x0025, 0x0013, "<dds><data_writer>" + topic + qos + "</data_writer></dds>"), 0);
     driver.sent.clear();
   }
@@ -181,6 +183,22 @@ TEST_F(AfterRestart, KeptSamplesWaitForAReaderThatKnowsTheWriter) {
   driver.middleware.unacknowledged = true;  // once is enough
   returned->write(0x0025, {4});
   EXPECT_EQ(written(), (Octets{1, 2, 3, 4}));
+}
+
+// What was kept comes all at once; a reader that acknowledges slowly loses nothing that the writer's depth holds.
+TEST_F(AfterRestart, KeptSamplesDoNotReplaceEachOther) {
+  driver.middleware.unread = false;
+  driver.middleware.unacknowledged = true;
+  for (uint8_t number = 1; number <= 1 + kDepth + 3; number++) returned->write(0x0025, {number});
+  driver.middleware.unacknowledged = false;
+  const auto hold = [&](const Written &) { driver.middleware.unacknowledged = true; };
+  driver.middleware.on_written = hold;
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written().size(), size_t{1} + kDepth);
+  driver.middleware.unacknowledged = false;
+  pass(5 * kMillisecond);
+  EXPECT_EQ(written().size(), size_t{1} + kDepth + 3);
+  driver.middleware.on_written = nullptr;
 }
 
 TEST_F(AfterRestart, AReaderThatAcknowledgesNothingIsNotWaitedForForEver) {
