@@ -926,9 +926,10 @@ static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
 }
 
 /* If a keep-last reader is slower than its samples arrive, its oldest waiting frames are evicted, so that they do not
- * delay newer ones. Frames of the last TIDE_BURST_NS stay while there are spare slots. */
+ * delay newer ones. Frames of the last TIDE_BURST_NS stay while there are spare slots. Without reservations they wait
+ * for the end of the running callback, before the next of which all are processed. */
 static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t now_ns) {
-  while (account->keep > 0u) {
+  while (TIDE_RESERVATIONS && account->keep > 0u) {
     tide_slot_t *oldest = NULL;
     for (size_t i = 0; i < r->slots_used; ++i) {
       tide_slot_t *slot = &r->config.slots[i];
@@ -1126,7 +1127,7 @@ bool tide_receiver_any_of(const tide_receiver_t *r, const tide_frame_share_t *sh
                           bool (*is)(void *context, const tide_account_t *account, bool is_first)) {
   const tide_slot_t *first = most_urgent_of(r, share);
   if (!first || is(context, first->account, true)) return first != NULL;
-  for (size_t i = 0; i < r->noted.count; ++i) {
+  for (size_t i = 0; TIDE_RESERVATIONS && i < r->noted.count; ++i) {
     const tide_slot_t *slot = (const tide_slot_t *)(const void *)r->noted.entries[i];
     if (is_of(slot, share) && slot->priority == first->priority && is(context, slot->account, false)) return true;
   }

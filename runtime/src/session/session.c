@@ -851,6 +851,9 @@ static bool is_welcome(void *context, const tide_account_t *account, bool is_fir
   if (account == &session->daemon.receiver.nobody) return is_first;
   const tide_reader_t *reader =
       (const tide_reader_t *)(const void *)((const uint8_t *)account - offsetof(tide_reader_t, account));
+  if (!TIDE_RESERVATIONS) {
+    return reader->count < reader->depth || (reader->keep_last > 0u && is_old_locked(session, reader));
+  }
   if (has_old_locked(session, reader, 0u)) return true;
   if (!is_first) return welcome->stuck != NULL && reader != welcome->stuck;
   if (reader->count < reader->depth) return true;
