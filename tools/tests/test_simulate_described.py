@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from tide.analysis.bounds import bounds_of
 from tide.main import app
-from tide.play.boards import BoardsPlayer
+from tide.play.boards import BoardsPlayer, Worst
 from tide.play.server import Server, ServerError
 from tide.simulate.described import simulate_description
 from tide.system.load import load, parse
@@ -150,6 +150,22 @@ def test_what_takes_longer_than_it_says_is_above(
     assert status == 1
     where = f", until it leaves {until}" if until else ""
     assert f"chain '{chain}'{where} is above its bound; replay by tide-sim --serve: " in output
+
+
+def test_a_search_releases_others_beside_the_slowest_instance() -> None:
+    system = load(ROOT / "examples/three_chains/system.toml")
+    player = BoardsPlayer(system, "tide", 0, random.Random(1))
+    run = player.drawn()
+    slowest = Worst(0, 3, 20_000_000)
+    release_ns = run.phases_ns[0] + 3 * system.chains[0].period_ns
+    beside = 0
+    for _ in range(200):
+        changed = player.changed(run, slowest)
+        assert changed.phases_ns[0] == run.phases_ns[0] or changed.phases_ns[1:] == run.phases_ns[1:]
+        for chain, before_ns, phase_ns in zip(system.chains, run.phases_ns, changed.phases_ns, strict=True):
+            apart_ns = (phase_ns - release_ns + 20_000_000) % chain.period_ns
+            beside += chain is not system.chains[0] and phase_ns != before_ns and apart_ns <= 40_000_000
+    assert beside > 60
 
 
 def test_a_chain_begins_when_it_says() -> None:
