@@ -198,6 +198,15 @@ def test_what_piled_up_without_a_bound_arrives_before_a_run_ends() -> None:
     assert not outcome.violations and all(one.ended > 0 for one in outcome.seen)
 
 
+def test_a_best_effort_message_on_a_slow_line_ends_before_the_run() -> None:
+    """It takes longer than its period, and nothing is repeated."""
+    slow = chain("slow", 5, 146, "mm", (106,)).replace("deadline_ms = 146", "deadline_ms = 600")
+    slow = slow.replace('"reliable"', '"best_effort"')
+    described = system(slow, baud=9600, mtu=16_000, agent=10)
+    assert 146 < (bound_ms(bounds_of(described), "slow") or 0) < 600
+    assert all(one.lost == 0 for one in played(described, 3).seen)
+
+
 def test_a_firmware_that_exists_says_its_sizes(tmp_path: Path) -> None:
     few = system(*ONE_LARGE, board="pools = { slots = 4 }")
     bounds = bounds_of(few)

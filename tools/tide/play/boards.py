@@ -28,6 +28,7 @@ _MILLISECOND = 1_000_000
 # with its whole busy window among all others.
 SLOWEST = 4
 MOST_INSTANCES = 20_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
+FRAME_BYTES = 64  # exceeds what is around a fragment
 LEAST_BYTES = 8  # size to which messages are shortened
 # Limit of the time in which the last messages arrive. A run ends when they have; without bounds many may be under way.
 SETTLE_US = 120_000_000
@@ -368,14 +369,21 @@ class BoardsPlayer:
         return ";".join(f"{name}={value}" for name, value in fields.items() if value != "")
 
     def _way_ns(self) -> int:
-        """Time for the last instance, which may take longer than all periods: its delays and all executions
-        meanwhile."""
+        """Time for the last instance, which may take longer than all periods: its delays, and all executions and frames
+        of several instances meanwhile. A best-effort message is not waited for otherwise."""
         links_ms = sum(((link.agent_ms or 0) + (link.return_ms or 0) for link in self._links), Decimal(0))
         sent = max(len(chain.callbacks) for chain in self._chains)
         every = [one for chain in self._chains for one in chain.callbacks]
         hops_ms = sum((max(one.propagation_ms, self._system.system.propagation_ms) for one in every), Decimal(0))
         executions_ms = sum((one.execution_ms for one in every), Decimal(0))
-        return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms)
+        frames_ns = sum(self._frames_ns(link) for link in self._links)
+        return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms) + SLOWEST * frames_ns
+
+    def _frames_ns(self, link: Line | UdpLink) -> int:
+        """Both ways of all messages of one instance of each chain over this line, every byte escaped."""
+        sizes = [sent.payload_bytes or 0 for chain in self._chains for one in chain.callbacks for sent in _sent_by(one)]
+        octets = sum(size + (size // (link.mtu_bytes // 2) + 1) * FRAME_BYTES for size in sizes)
+        return 2 * 2 * octets * 10 * 1_000_000_000 // (link.rate if isinstance(link, Line) else _UDP_BAUD)
 
     def _board_words(self, number: int, run: BoardsRun) -> str:
         settings, costs = self._board_settings[number]
