@@ -118,8 +118,9 @@
 #ifndef TIDE_NAME_BYTES
 #define TIDE_NAME_BYTES 64
 #endif
-/* Samples a subscription keeps at most; a larger QoS depth is reduced to it. With KEEP_LAST the oldest sample is
- * dropped for a new one once it has waited for 20 ms. With KEEP_ALL and reliable none is dropped: the agent waits, and
+/* Samples a subscription keeps at most. Those of a larger QoS depth wait in slots, while they delay no other reader and
+ * in the lean profile not at all. With KEEP_LAST the oldest sample is dropped for a new one once it has waited for
+ * 20 ms. With KEEP_ALL and reliable none is dropped: the agent waits, and
  * so do all messages on the stream of that level. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
