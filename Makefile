@@ -123,7 +123,7 @@ bench: ## measure ratios against a baseline in the same run (in the laboratory: 
 	@$(MAKE) --no-print-directory -C lab bench
 
 wheel: build ## make dist/tide-*.whl, the command with its native programs, for this Python
-	@scripts/build.sh release programs campaigns
+	@scripts/build.sh release programs
 	@TIDE_WHEEL_BUILD=build/release .venv/bin/python -m pip wheel . --no-deps --no-build-isolation -q -w dist
 	@ls dist/*.whl
 

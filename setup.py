@@ -26,7 +26,7 @@ def built() -> Path:
     """The folder of a build with all programs."""
     named = os.environ.get("TIDE_WHEEL_BUILD")
     if named:
-        subprocess.run(["cmake", "--build", named, "--target", "programs", "campaigns", "-j", "2"], check=True)
+        subprocess.run(["cmake", "--build", named, "--target", "programs", "-j", "2"], check=True)
         return Path(named).resolve()
     messages = ROOT / ".venv/bin/python"
     if not messages.exists():
@@ -42,7 +42,7 @@ def built() -> Path:
     ]
     python = [f"-DPython_EXECUTABLE={sys.executable}", f"-DTIDE_PYTHON={messages}"]
     subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *options, *python], check=True)
-    subprocess.run(["cmake", "--build", folder, "--target", "programs", "campaigns", "-j", "2"], check=True)
+    subprocess.run(["cmake", "--build", folder, "--target", "programs", "-j", "2"], check=True)
     return folder
 
 

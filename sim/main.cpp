@@ -21,7 +21,6 @@
 #include "sim/board/bounds.h"
 #include "sim/board/campaign.h"
 #include "sim/board/system.h"
-#include "sim/host/host.h"
 
 namespace tide::sim {
 namespace {
@@ -32,11 +31,10 @@ constexpr const char *kUsage =
     "  tide-sim PLAN [NAME=VALUE ...] [--systems LIST] [--trace FILE]\n"
     "  tide-sim [MODE] --seed N [--show] [--trace FILE]\n"
     "  tide-sim [MODE] --seeds FIRST..LAST\n"
-    "  tide-sim [host] --serve\n"
-    "  tide-sim host WORD ...\n"
+    "  tide-sim --serve\n"
     "\n"
-    "Modes; without one, boards with their lines and agents are simulated:\n"
-    "  host              chains on executors of several lanes in one process; `tide-sim host --help` has its words\n"
+    "Modes of campaigns; without one, a board with its line and agent is simulated:\n"
+    "  host              chains on executors of several lanes in one process\n"
     "  overload          boards whose lanes have budgets, some of them overloaded, beside the bounds of the others\n"
     "  actions           a board on rclc with actions and services: lost frames, cut lines, agents that die\n"
     "\n"
@@ -55,11 +53,9 @@ constexpr const char *kUsage =
     "  --seed N          random seed of system and faults, as in a campaign\n"
     "  --show            print the plan of --seed instead of running it\n"
     "  --seeds A..B      seeds of a campaign: a line on standard output for each that breaks a rule\n"
-    "  --serve           run the plan in each line of standard input, its settings divided by ';' (host: by ' ', "
-    "after\n"
-    "                    record=true for the times of instances); a line of JSON each: worst response of each chain, "
-    "how\n"
-    "                    many instances ended and how many did not; broken rules\n"
+    "  --serve           run the plan in each line of standard input, its settings divided by ';'; a line of JSON "
+    "each:\n"
+    "                    worst response of each chain, how many instances ended and how many did not; broken rules\n"
     "\n"
     "Results are JSON on standard output. Exit: 0 all is well, 1 a rule was broken, 2 wrong arguments.\n";
 
@@ -228,7 +224,7 @@ void write_chain(Json &json, const ChainResult &chain, std::optional<Time> bound
   }
   json.pair("deadline_ns", chain.deadline).pair("deadline_misses", summary.deadline_misses).key("bound_ns");
   bound ? json.number(*bound) : json.word("null");
-  json.pair("lost", chain.lost);
+  json.pair("lost", chain.lost).pair("skipped", chain.skipped);
   if (each) json.key("latencies_ns").numbers(chain.latencies);
   json.close('}');
 }
@@ -247,7 +243,8 @@ void write_run(Json &json, const Run &run) {
   json.open('{').key("executor").string(run.executor).key("send").string(text_of(run.plan.send));
   json.pair("periods", run.plan.periods).key("trace_hash").string(hash).key("chains").open('[');
   for (size_t chain = 0; chain < result.chains.size(); chain++)
-    write_chain(json, result.chains[chain], chain < run.bounds.size() ? run.bounds[chain] : std::nullopt, is_board);
+    write_chain(json, result.chains[chain], chain < run.bounds.size() ? run.bounds[chain] : std::nullopt,
+                is_board || run.plan.record);
   json.close(']').key("counters").open('{');
   write_line(json, "up", result.up);
   write_line(json, "down", result.down);
@@ -260,6 +257,14 @@ void write_run(Json &json, const Run &run) {
   json.pair("frames_received", result.receiver.frames).pair("checksum_errors", result.receiver.checksum_errors);
   json.pair("duplicates", result.receiver.duplicates).pair("overflow_dropped", result.receiver.overflow_dropped);
   json.pair("events", result.events).pair("simulated_ns", result.simulated).close('}');
+  if (!result.executors.empty()) {
+    json.key("executors").open('[');
+    for (const ExecutorResult &each : result.executors) {
+      json.open('{').key("name").string(each.name).pair("updates", each.updates).pair("choices", each.choices);
+      json.pair("callbacks_run", each.runs).close('}');
+    }
+    json.close(']');
+  }
   if (is_board) {
     json.pair("masked_instructions", result.masked_maximum).pair("stack_bytes", result.stack_bytes);
     json.strings("execution_times", result.execution_times).key("budgets").open('[');
@@ -337,8 +342,7 @@ int listen(const Plan &plan, const Board &board, const Arguments &arguments) {
   return result.exit_code;
 }
 
-int run_boards(const Arguments &arguments) {
-  const Plan plan = plan_of(arguments);
+int run_plan(const Plan &plan, const Arguments &arguments) {
   const Board board{arguments.value("--board"), arguments.value("--machine", "mps2-an500"),
                     arguments.value("--board-trace"), false};
   if (arguments.has("--listen")) return listen(plan, board, arguments);
@@ -350,10 +354,11 @@ int run_boards(const Arguments &arguments) {
   if (arguments.has("--seed")) replay += "--seed " + arguments.value("--seed") + " ";
   for (const std::string &word : arguments.words) replay += word + " ";
   const std::string systems = arguments.value("--systems");
-  const char *const own = plan.policy != Policy::kTide ? text_of(plan.policy)
-                          : plan.only_first            ? "limit"
-                          : plan.lanes > 1             ? "tide-preemptive"
-                                                       : "tide";
+  const char *const own = plan.boards.empty() && !plan.executors.empty() ? text_of(plan.executors.front().policy)
+                          : plan.policy != Policy::kTide                 ? text_of(plan.policy)
+                          : plan.only_first                              ? "limit"
+                          : plan.lanes > 1                               ? "tide-preemptive"
+                                                                         : "tide";
   std::vector<Run> runs;
   std::istringstream names(systems.empty() ? own : systems);
   for (std::string name; std::getline(names, name, ',');) {
@@ -376,7 +381,9 @@ int run_boards(const Arguments &arguments) {
   return std::all_of(runs.begin(), runs.end(), [](const Run &run) { return run.result.violations.empty(); }) ? 0 : 1;
 }
 
-Answer answer_board(const std::string &line) {
+int run_boards(const Arguments &arguments) { return run_plan(plan_of(arguments), arguments); }
+
+Answer answer(const std::string &line) {
   Plan plan;
   std::istringstream settings(line);
   for (std::string setting; std::getline(settings, setting, ';');) set_word(plan, setting);
@@ -438,65 +445,9 @@ int run_overload(const Arguments &arguments) {
 
 // ---- hosts ----
 
-std::vector<char *> pointers_to(std::vector<std::string> &words) {
-  std::vector<char *> pointers;
-  for (std::string &word : words) pointers.push_back(word.data());
-  return pointers;
-}
+int run_host(const Arguments &arguments) { return run_plan(draw_host(number(arguments.value("--seed"))), arguments); }
 
-plan_t host_plan_of(std::vector<std::string> words) {
-  plan_t plan;
-  std::vector<char *> pointers = pointers_to(words);
-  if (const char *wrong = plan_read(&plan, static_cast<int>(pointers.size()), pointers.data()))
-    throw std::invalid_argument(wrong);
-  return plan;
-}
-
-int run_host(const Arguments &arguments) {
-  const bool drawn = arguments.has("--seed"), traced = arguments.has("--trace");
-  const plan_t plan = drawn ? draw_host_plan(number(arguments.value("--seed"))) : host_plan_of(arguments.words);
-  if (arguments.has("--show")) {
-    std::fputs(write_host_plan(plan).c_str(), stdout);
-    return 0;
-  }
-  const HostResult result = simulate_host(plan, {.hesitate = drawn, .trace = traced});
-  if (traced) write_file(arguments.value("--trace"), result.trace);
-  std::vector<const char *> lines;
-  for (const std::string &violation : result.violations) lines.push_back(violation.c_str());
-  program_print(result.program.get(), "sim", lines.data(), lines.size());
-  return lines.empty() ? 0 : 1;
-}
-
-std::string fail_host(uint64_t seed) {
-  const plan_t plan = draw_host_plan(seed);
-  return first_of(simulate_host(plan, {.hesitate = true}).violations);
-}
-
-Answer answer_host(const std::string &line) {
-  std::istringstream input(line);
-  std::vector<std::string> words;
-  for (std::string word; input >> word;) words.push_back(word);
-  Answer answer;
-  answer.has_record = !words.empty() && words[0] == "record=true";
-  if (answer.has_record) words.erase(words.begin());
-  const plan_t plan = host_plan_of(words);
-  const HostResult result = simulate_host(plan, {.record = answer.has_record});
-  for (size_t index = 0; index < plan.chain_count; index++) {
-    const program_chain_t &seen = result.program->chains[index];
-    const int64_t *const end = seen.responses_ns + seen.completed;
-    const int64_t *const worst = std::max_element<const int64_t *>(seen.responses_ns, end);
-    const auto completed = static_cast<int64_t>(seen.completed);
-    const auto released = static_cast<int64_t>(result.program->released[plan.chains[index].callbacks[0]]);
-    const int64_t longest = worst == end ? -1 : worst - seen.responses_ns;
-    answer.chains.push_back({worst == end ? -1 : *worst, completed, released - completed, longest});
-  }
-  answer.violations = result.violations;
-  for (const std::vector<HostInstance> &chain : result.recorded) {
-    auto &instances = answer.recorded.emplace_back();
-    for (const HostInstance &one : chain) instances.push_back({one.release, one.start, one.end});
-  }
-  return answer;
-}
+std::string fail_host(uint64_t seed) { return first_of(simulate(draw_host(seed)).violations); }
 
 // ---- actions ----
 
@@ -535,19 +486,17 @@ int run_actions(const Arguments &arguments) {
 
 struct Mode {
   const char *name;
-  const char *options;                    // options that it has
-  int (*run)(const Arguments &);          // a plan, or the system of a seed
-  std::string (*failure)(uint64_t);       // failure of a seed of its campaign, or empty; null: no campaign
-  Answer (*answer)(const std::string &);  // answer to a line of --serve; null: it does not serve
-  void (*help)(const char *);             // null: the common help
+  const char *options;               // options that it has
+  int (*run)(const Arguments &);     // a plan, or the system of a seed
+  std::string (*failure)(uint64_t);  // failure of a seed of its campaign, or empty
 };
 constexpr Mode kModes[] = {
     {"", "--seed --seeds --show --serve --trace --systems --board --machine --listen --echo --samples --board-trace",
-     run_boards, fail_board, answer_board, nullptr},
-    {"host", "--seed --seeds --show --serve --trace", run_host, fail_host, answer_host, plan_help},
-    {"overload", "--seed --seeds --show", run_overload, fail_overload, nullptr, nullptr},
+     run_boards, fail_board},
+    {"host", "--seed --seeds --show --trace", run_host, fail_host},
+    {"overload", "--seed --seeds --show", run_overload, fail_overload},
 #ifdef TIDE_SIM_ACTIONS
-    {"actions", "--seed --seeds", run_actions, fail_actions, nullptr, nullptr},
+    {"actions", "--seed --seeds", run_actions, fail_actions},
 #endif
 };
 
@@ -572,16 +521,16 @@ int run_campaign(const Mode &mode, const std::string &range) {
   return failures == 0 ? 0 : 1;
 }
 
-std::string answer_to(const Mode &mode, const std::string &line) {
+std::string answer_to(const std::string &line) {
   try {
-    return answer_json(mode.answer(line));
+    return answer_json(answer(line));
   } catch (const std::exception &error) {
     return Json().open('{').key("refused").string(error.what()).close('}').take();
   }
 }
 
-int serve(const Mode &mode) {
-  for (std::string line; std::getline(std::cin, line);) std::cout << answer_to(mode, line) << std::endl;
+int serve() {
+  for (std::string line; std::getline(std::cin, line);) std::cout << answer_to(line) << std::endl;
   return 0;
 }
 
@@ -592,18 +541,14 @@ int run(std::vector<std::string> words) {
   }
   if (mode != kModes) words.erase(words.begin());
   const bool is_asked = !words.empty() && words[0] == "--help";
-  if (is_asked || (words.empty() && mode == kModes)) {  // a mode without words reports the missing ones
-    if (is_asked && mode->help != nullptr) {
-      mode->help((std::string("tide-sim ") + mode->name).c_str());
-    } else {
-      std::fputs(kUsage, is_asked ? stdout : stderr);
-    }
+  if (is_asked || words.empty()) {
+    std::fputs(kUsage, is_asked ? stdout : stderr);
     return is_asked ? 0 : 2;
   }
   const Arguments arguments = parse(words, mode->options);
-  if (arguments.has("--serve") && mode->answer != nullptr) return serve(*mode);
+  if (arguments.has("--serve")) return serve();
   if (arguments.has("--seeds")) return run_campaign(*mode, arguments.value("--seeds"));
-  if (mode->help == nullptr && mode != kModes && !arguments.has("--seed"))
+  if (mode != kModes && !arguments.has("--seed"))
     throw std::invalid_argument(std::string(mode->name) + " takes --seeds FIRST..LAST or --seed N");
   return mode->run(arguments);
 }
@@ -613,12 +558,10 @@ int run(std::vector<std::string> words) {
 
 // For a process that simulates by itself (lab/hunt): the answer of --serve to a line. Valid until the next call; for
 // one thread.
-extern "C" const char *tide_sim_answer(const char *mode, const char *line);
-const char *tide_sim_answer(const char *mode, const char *line) {
+extern "C" const char *tide_sim_answer(const char *line);
+const char *tide_sim_answer(const char *line) {
   static std::string text;
-  for (const tide::sim::Mode &one : tide::sim::kModes) {
-    if (std::strcmp(one.name, mode) == 0 && one.answer != nullptr) text = tide::sim::answer_to(one, line);
-  }
+  text = tide::sim::answer_to(line);
   return text.c_str();
 }
 

@@ -29,9 +29,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tide.play.host import host_plan
 from tide.programs.child import may_use_fifo
 from tide.run.machine import describe
-from tide.system.host_words import host_words
 from tide.system.load import load as load_system
 from tide.terminal.style import print_whole
 
@@ -93,7 +93,7 @@ def _run(command: list[str], seconds: int, threads: int, fifo: bool) -> subproce
 
 
 def _play(executor: str, system: Path, seconds: int, threads: int, fifo: bool) -> Figures:
-    words = host_words(load_system(system), "tide", seconds)
+    words = host_plan(load_system(system), "tide", seconds).split(";")
     command = [str(PROGRAM), executor, str(THREADS_OF.get(executor, threads)), *words]
     done = _run(command, seconds, threads, fifo)
     figures = parse(done.stdout)

@@ -31,7 +31,6 @@ from tide_lab.hunt.families import FAMILIES, family
 from tide_lab.hunt.lowering_twins import Twin, catch, twins
 from tide_lab.hunt.whole import Tally, Trial, hunt_block
 from tide_lab.hunt.workers import Workers
-from tide_lab.programs import find_binary
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -166,7 +165,7 @@ def told(**values: object) -> dict[str, object]:
 def test_a_find_is_written_with_the_command_that_replays_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = rendered(draw(family("check-lanes"), 3))
     failure = {"seed": 3, "executor": "priority", "losses": 0, "what": "chain 'c0': 9 ms, above its bound of 7 ms"}
-    failure |= {"program": "tide-sim host", "run": "policy=tide", "system": system}
+    failure |= {"program": "tide-sim", "run": "policy=tide", "system": system}
     answer = told(observations=2, exceeded=1, failed=1, failures=[failure], unplayed={"add lanes": 1})
     monkeypatch.setattr(Workers, "hunt", lambda *_: [answer])
     keep = tmp_path / "kept"
@@ -179,7 +178,7 @@ def test_a_find_is_written_with_the_command_that_replays_it(tmp_path: Path, monk
     assert file.name == "check-lanes-3-priority.toml"
     text = file.read_text()
     assert parse(text) == parse(system)
-    assert "replay: tide lab hunt check-lanes --first 3" in text and "tide-sim host --serve`: policy=tide" in text
+    assert "replay: tide lab hunt check-lanes --first 3" in text and "tide-sim --serve`: policy=tide" in text
 
 
 def test_a_description_of_the_users_is_hunted(tmp_path: Path) -> None:
@@ -299,30 +298,35 @@ def worst_ms(server: Server, plan: str) -> list[float]:
     return [worst_ns / 1e6 for worst_ns in server.play(plan).worst_ns]
 
 
-def test_the_host_simulator_plays_budgets_offsets_and_extremes() -> None:
-    server = Server("tide-sim host")
-    budget = "seconds=0.2 executor=m,1,5000,10000 callback=a,m,20000,1,6000,6000 offset=a,0 chain=c,a"
-    assert worst_ms(server, f"policy=tide {budget}") == [
-        pytest.approx(11.0, abs=1e-5)
-    ]  # 5 ms, and the last one of the next period
-    anywhere = [worst_ms(server, f"policy=tide supply=anywhere seed={seed} {budget}")[0] for seed in range(20)]
+def test_shipped_executors_of_the_host_are_simulated() -> None:
+    server = Server("tide-sim")
+
+    def worst(executor: str, *callbacks: str, more: str = "") -> list[float]:
+        names = [one.split()[0] for one in callbacks]
+        lines = [f"callback=name={one} on=m period_us=20000" for one in callbacks]
+        lines += [f"path=name={one} callbacks={one}" for one in names]
+        plan = f"horizon_us=200000;{more}executor=name=m policy=tide {executor};{';'.join(lines)}"
+        return worst_ms(server, plan)
+
+    budget, long = "budget_us=5000 budget_period_us=10000", "a execution_us=6000"
+    # 5 ms, and the last one of the next period
+    assert worst(budget, long) == [pytest.approx(11.0, abs=1e-5)]
+    anywhere = [worst(f"{budget} anywhere=true", long, more=f"seed={seed};")[0] for seed in range(20)]
     assert min(anywhere) >= 6 and max(anywhere) <= 21 and max(anywhere) > 11
-    two = "executor=m,1 callback=a,m,20000,2,1000,1000 callback=b,m,20000,1,2000,2000 chain=a,a chain=b,b seconds=0.1"
-    assert worst_ms(server, f"policy=tide {two} offset=a,500 offset=b,0") == [2.5, 2.0]
-    assert worst_ms(server, f"policy=tide {two} offset=a,0 offset=b,500") == [1.0, 2.5]
-    drawn = "policy=tide seconds=0.2 executor=m,1 callback=a,m,20000,1,1000,3000 chain=c,a"
-    assert worst_ms(server, f"{drawn} executions=extremes") == [3.0]
-    assert worst_ms(server, drawn)[0] < 3
-    with pytest.raises(ServerError, match="a budget is more than 0 and not longer than its period"):
-        server.play("policy=tide executor=m,1,5,4")
+    one, two = "a execution_us=1000 priority=2", "b execution_us=2000 priority=1"
+    assert worst("lanes=1", f"{one} phase_us=500", two) == [2.5, 2.0]
+    assert worst("lanes=1", one, f"{two} phase_us=500") == [1.0, 2.5]
+    drawn = "a execution_us=3000 least_us=1000"
+    assert worst("lanes=1", drawn, more="extremes=true;") == [3.0]
+    assert worst("lanes=1", drawn)[0] < 3
+    for refused, executor, callback in (
+        ("budget of executor 'm' is longer than its period", "budget_us=5 budget_period_us=4", long),
+        ("has a least_us above execution_us", "lanes=1", "a execution_us=1 least_us=2"),
+        ("begins with events", "lanes=1", "a burst=2"),
+    ):
+        with pytest.raises(ServerError, match=refused):
+            worst(executor, callback)
     server.close()
-
-
-def test_a_budget_is_refused_on_this_machine() -> None:
-    words = ["policy=tide", "executor=m,1,5000,10000", "callback=a,m,20000,1,1,1", "chain=c,a"]
-    done = subprocess.run([str(find_binary("host_chains")), *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == "host_chains: only tide-sim host plays executors with budgets; leave the budgets out\n"
 
 
 def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> None:
@@ -338,11 +342,12 @@ def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> No
         )
         return worst_ms(server, f"periods=4;{setting}{graph}")
 
-    one, two, late = both("hosts=1"), both("hosts=2"), both("hosts=2;return_least_us=3000;return_most_us=3000")
+    host = "executor=name=host1 lanes={}".format
+    one, two, late = both(host(1)), both(host(2)), both(f"{host(2)};return_least_us=3000;return_most_us=3000")
     assert max(one) - max(two) > 5  # one of the two waits for the other
     assert [round(after - before, 3) for after, before in zip(late, two, strict=True)] == [3, 3]
-    with pytest.raises(ServerError, match="is on 'host1', which is no board or host executor"):
-        both("hosts=")
+    with pytest.raises(ServerError, match="is on 'host1', which is no board or executor"):
+        both("seed=1")
     server.close()
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide.system.host_words import host_words
-from tide_lab.programs import find_binary
 from tide_lab.reproduce import mt
 from tide_lab.reproduce.mt_cases import (
     MT_CASES,
@@ -44,7 +41,7 @@ def test_configurations_are_those_of_the_paper() -> None:
     assert len(names) == len(set(names)) == 14
     assert {"R-D MT1", "R-P MT4", "ME-D MT2", "ME-P MT2", "R-D 2*MT2", "R-P 2*MT2"} <= set(names)
     assert [one.name for one in configurations(STUDY, "sim", 3)] == ["R-D MT3", "R-P MT3", "ME-D MT3", "ME-P MT3"]
-    for one in configurations(STUDY, "native", None):
+    for one in configurations(STUDY, "ros2", None):
         assert one.threads * one.executors <= 4096 and one.executors >= 1
     assert is_overloaded(MtResult(STUDY, "sim", 1, 1), Configuration("tide", 1))
     assert not is_overloaded(MtResult(FOUR, "sim", 1, 1), Configuration("readyset", 1, halved=True))
@@ -204,53 +201,22 @@ def test_references_belong_to_their_configuration() -> None:
     assert reference("mt-case-study", Configuration("tide", 4)) is None
 
 
-def test_the_program_runs_on_threads_of_this_machine() -> None:
-    system = system_of(STUDY, Configuration("tide", 2))
-    for policy in ("readyset", "tide"):
-        data = call("native", host_words(system, policy, 0.45))  # type: ignore[arg-type]
-        assert data["on"] == "native" and data["policy"] == policy
-        # Under any load of the machine, all released instances completed, and took at least their time.
-        for chain, least_ms in zip(data["chains"], (6, 14, 35, 126), strict=True):
-            assert chain["lost"] == 0 and chain["released"] + chain["skipped"] >= 1
-            assert chain["released"] == len(chain["responses_ns"])
-            assert all(response >= least_ms * 1_000_000 for response in chain["responses_ns"])
-
-
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        ([], "there is no chain"),
-        (["executor=main,0"], "NAME,LANES"),
-        (["executor=main,2", "executor=main,2"], "an executor of this name"),
-        (["group=all,free"], "exclusive"),
-        (["executor=main,1", "callback=a,other,1,1,1,1"], "no such executor"),
-        (["executor=main,1", "callback=a,main,1,1,2,1"], "LEAST_US,MOST_US"),
-        (["executor=main,1", "callback=a,main,1000,1,1,1,all"], "no such group"),
-        (["executor=main,1", "callback=a,main,1000,1,1,1", "chain=c,b"], "no such callback"),
-        (["executor=main,1", "callback=a,main,0,1,1,1", "chain=c,a"], "one timer and then subscriptions"),
-        (
-            ["executor=main,1", *(f"callback={name},main,1000,1,1,1" for name in "ab"), "chain=c,a"],
-            "a callback of no chain",
-        ),
-        (["policy=batch"], "tide or readyset"),
-        (["seconds=0"], "0.001"),
-        (["depth=65"], "1 to 64"),
-        (["colour=blue"], "not a word"),
-    ],
-)
-def test_words_that_make_no_plan_are_refused(words: list[str], what: str) -> None:
-    for program in ([find_binary("tide-sim"), "host"], [find_binary("host_chains")]):
-        done = subprocess.run([*program, *words], capture_output=True, text=True, check=False)
-        assert done.returncode == 2 and what in done.stderr and done.stderr.count("\n") == 1, done.stderr
-    with pytest.raises(HostError, match=what):
-        call("sim", words)
+def test_a_plan_that_is_refused_and_a_rule_that_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HostError, match="there is no 'colour' in a plan"):
+        call("colour=blue")
+    program = tmp_path / "tide-sim"
+    program.write_text('#!/bin/sh\necho \'{"runs": [{"violations": ["late"]}]}\'\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
+    with pytest.raises(HostError, match="a rule was broken: late"):
+        call("seed=1")
 
 
 def test_a_campaign_of_hosts_and_a_replay() -> None:
     runner = CliRunner()
     campaign = runner.invoke(app, ["simulate", "--seeds", "40", "--host"])
     assert campaign.exit_code == 0 and "0 of 40 failed" in campaign.output
-    assert "chain0" in runner.invoke(app, ["simulate", "--seed", "7", "--host"]).output
+    assert "chain1" in runner.invoke(app, ["simulate", "--seed", "7", "--host"]).output
     refused = runner.invoke(app, ["simulate", "--seed", "7", "--host", "--systems", "tide"])
     assert refused.exit_code == 2
 
@@ -258,7 +224,7 @@ def test_a_campaign_of_hosts_and_a_replay() -> None:
 def test_options_are_refused_in_words() -> None:
     runner = CliRunner()
     assert runner.invoke(app, ["lab", "reproduce", "four-chains", "--on", "mars"]).exit_code == 2
-    nothing = runner.invoke(app, ["lab", "reproduce", "mt-case-study", "--on", "native", "--threads", "16"])
+    nothing = runner.invoke(app, ["lab", "reproduce", "mt-case-study", "--on", "ros2", "--threads", "16"])
     assert nothing.exit_code == 2 and "a processor of its own" in nothing.output
 
 

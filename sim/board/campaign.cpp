@@ -259,4 +259,93 @@ std::vector<std::string> broken_promises(const Overload &overload, const Result 
   return broken;
 }
 
+// ---- executors of the host ----
+
+namespace {
+
+CallbackPlan &add_callback(Plan &plan, Random &random, Time period, unsigned groups, bool timer) {
+  CallbackPlan callback;
+  callback.name = "callback" + std::to_string(plan.callbacks.size());
+  const size_t executor = random.below(plan.executors.size());
+  callback.on = plan.executors[executor].name;
+  callback.priority = static_cast<unsigned>(random.between(1, 20));
+  callback.execution = random.chance(0.1) ? 0 : random.between(1, period / 6);
+  if (random.chance(0.5)) callback.least = random.between(0, callback.execution);
+  if (random.chance(0.2)) callback.reentrant = true;
+  const auto group = static_cast<unsigned>(random.below(3));
+  if (!callback.reentrant && group < groups && random.chance(0.7)) callback.group = group + 1;
+  if (timer) {
+    callback.period = period;
+    callback.phase = random.chance(0.3) ? 0 : random.between(0, random.chance(0.5) ? period : 20 * kMillisecond);
+    if (random.chance(0.1)) callback.jitter = random.between(0, period / 2);
+  }
+  plan.callbacks.push_back(callback);
+  return plan.callbacks.back();
+}
+
+// A callback sends one message, to all that follow it in some chain.
+void follow(Plan &plan, const std::string &sender, const std::string &receiver, uint32_t depth) {
+  const auto same = [&sender](const MessagePlan &one) { return one.from == sender; };
+  auto message = std::find_if(plan.messages.begin(), plan.messages.end(), same);
+  if (message == plan.messages.end()) {
+    MessagePlan added;
+    added.name = added.from = sender;
+    added.bytes = kMarkBytes;
+    added.depth = depth;
+    message = plan.messages.insert(plan.messages.end(), added);
+  }
+  message->to.push_back(receiver);
+}
+
+}  // namespace
+
+Plan draw_host(uint64_t seed) {
+  Random random(seed * 0xD1342543DE82EF95u + 11);
+  Plan plan;
+  plan.system = "host";
+  plan.seed = seed;
+  plan.horizon = random.between(20, 120) * kMillisecond;
+  plan.settle = 600 * kSecond;
+  plan.hesitate = true;
+  plan.extremes = random.chance(0.3);
+  const HostPolicy policy = random.chance(0.5) ? HostPolicy::kTide : HostPolicy::kReadyset;
+  const Time dispatch = random.chance(0.5) ? 0 : random.between(0, 50 * kMicrosecond);
+  const bool anywhere = random.chance(0.5);
+  for (size_t executors = random.chance(0.8) ? 1 : 2; executors > 0; executors--) {
+    ExecutorPlan executor;
+    executor.name = "executor" + std::to_string(executors);
+    executor.lanes = static_cast<unsigned>(random.between(1, random.chance(0.1) ? 16 : 5));
+    executor.policy = policy;
+    executor.dispatch = dispatch;
+    executor.anywhere = anywhere;
+    if (random.chance(0.2)) {
+      executor.budget_period = random.between(1, 10) * kMillisecond;
+      executor.budget = random.between(1, 10) * executor.budget_period / 10;
+    }
+    plan.executors.push_back(executor);
+  }
+  const auto depth = static_cast<uint32_t>(random.chance(0.2) ? 1 : random.between(1, 12));
+  const auto groups = static_cast<unsigned>(random.below(4));
+  for (int64_t chains = random.between(1, 8); chains > 0; chains--) {
+    PathPlan path;
+    path.name = "chain" + std::to_string(chains);
+    Time period = random.between(500, 20'000) * kMicrosecond;
+    if (!plan.paths.empty() && random.chance(0.25)) {  // it begins like another one
+      const std::vector<std::string> &other = plan.paths[random.below(plan.paths.size())].callbacks;
+      path.callbacks.assign(other.begin(), other.begin() + random.between(1, static_cast<int64_t>(other.size())));
+      for (const CallbackPlan &callback : plan.callbacks)
+        if (callback.name == path.callbacks.front()) period = callback.period;
+    } else {
+      path.callbacks.push_back(add_callback(plan, random, period, groups, true).name);
+    }
+    for (int64_t more = random.between(0, 4); more > 0; more--) {
+      const std::string next = add_callback(plan, random, period, groups, false).name;
+      follow(plan, path.callbacks.back(), next, depth);
+      path.callbacks.push_back(next);
+    }
+    plan.paths.push_back(path);
+  }
+  return plan;
+}
+
 }  // namespace tide::sim

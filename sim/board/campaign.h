@@ -27,4 +27,7 @@ Overload draw_overload(uint64_t seed);
 // Violations of the promises; empty: none.
 std::vector<std::string> broken_promises(const Overload &overload, const Result &result);
 
+// Chains on shipped executors of the host, whose lanes pause between two critical sections.
+Plan draw_host(uint64_t seed);
+
 }  // namespace tide::sim

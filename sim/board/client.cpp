@@ -84,6 +84,24 @@ std::vector<Time> event_times(const CallbackPlan &callback, size_t count, Time f
   return times;
 }
 
+void execute_sections(const CallbackPlan &callback, Time duration, Random &random,
+                      const std::function<void(unsigned lock, Time held)> &hold) {
+  const std::vector<unsigned> &sections = callback.locks;
+  Time free = duration, left = duration;
+  for (size_t place = 0; place + 1 < sections.size(); place += 2) free -= Time{sections[place + 1]} * 1000;
+  free = std::max<Time>(free, 0);
+  for (size_t place = 0; place + 1 < sections.size(); place += 2) {
+    const Time before = random.chance(0.5) ? 0 : random.chance(0.5) ? free : random.between(0, free);
+    const Time held = std::min(left - before, Time{sections[place + 1]} * 1000);
+    Task::current()->execute(before);
+    hold(sections[place], held);
+    free -= before;
+    left -= before + held;
+  }
+  Task::current()->execute(left);
+  if (callback.sleep > 0) Task::current()->block(Task::current()->core().engine().now() + callback.sleep);
+}
+
 // ---- set-up ----
 
 Client::Client(Machine &machine, Line &up, const Plan &plan, const Graph &graph, int board, Observer observer)
@@ -710,24 +728,9 @@ bool Client::is_last(Callback &callback, const Mark &mark) {
   return !callback.plan->joins || ++callback.joined[mark] == callback.inputs.size();
 }
 
-// Critical sections lie at random positions, in their order; they are shortened to fit.
 void Client::execute(Callback &callback, const tide_callback_t &runs) {
-  const std::vector<unsigned> &sections = callback.plan->locks;
-  Time free = callback.plan->execution;
-  for (size_t place = 0; place + 1 < sections.size(); place += 2) free -= Time{sections[place + 1]} * 1000;
-  free = std::max<Time>(free, 0);
-  Time left = callback.plan->execution;
-  for (size_t place = 0; place + 1 < sections.size(); place += 2) {
-    const Time before = sections_.chance(0.5) ? 0 : sections_.chance(0.5) ? free : sections_.between(0, free);
-    const Time held = std::min(left - before, Time{sections[place + 1]} * 1000);
-    Task::current()->execute(before);
-    hold(callback, runs, *locks_[sections[place]], held);
-    free -= before;
-    left -= before + held;
-  }
-  Task::current()->execute(left);
-  const Time woken = machine_.engine().now() + callback.plan->sleep;
-  if (callback.plan->sleep > 0) Task::current()->block(woken);
+  execute_sections(*callback.plan, callback.plan->execution, sections_,
+                   [&](unsigned lock, Time held) { hold(callback, runs, *locks_[lock], held); });
 }
 
 void Client::hold(Callback &callback, const tide_callback_t &runs, Lock &lock, Time duration) {

@@ -58,6 +58,10 @@ std::string topic_of(const Graph &graph, size_t input);
 
 constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
 
+// Executes, with critical sections at random positions in their order, shortened to fit; then sleeps.
+void execute_sections(const CallbackPlan &callback, Time duration, Random &random,
+                      const std::function<void(unsigned lock, Time held)> &hold);
+
 class Client {
  public:
   // Events of the program, for traces and checks. All functions are set.

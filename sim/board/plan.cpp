@@ -40,11 +40,22 @@ class Settings {
     if (!found_) throw std::invalid_argument("there is no '" + *name_ + "' in a plan");
   }
 
-  // In whole units; -1, if it is allowed, means no time.
-  void time(const char *name, Time &place, Time least = 0, Time unit = kMicrosecond) {
-    Time count = place < 0 ? place : place / unit;
-    number<Time>(name, count, least, 1'000'000'000'000);
-    if (is_set(name)) place = count < 0 ? count : count * unit;
+  // In microseconds, with up to three decimals; -1, if it is allowed, means no time.
+  void time(const char *name, Time &place, Time least = 0) {
+    const auto text = [&place] {
+      if (place < 0) return std::to_string(place);
+      const std::string decimals = std::to_string(kMicrosecond + place % kMicrosecond).substr(1);
+      return std::to_string(place / kMicrosecond) + (decimals == "000" ? "" : "." + decimals);
+    };
+    if (!visit(name, text)) return;
+    const std::string whole = value_.substr(0, value_.find('.'));
+    std::string decimals = whole.size() == value_.size() ? "0" : value_.substr(whole.size() + 1);
+    if (decimals.empty() || decimals.size() > 3) refuse(name, value_);
+    decimals.resize(3, '0');
+    const auto count = sim::number<Time>(name, whole, std::min<Time>(least, 0), 1'000'000'000'000);
+    const auto more = sim::number<Time>(name, decimals, 0, 999);
+    if (count < 0 ? more > 0 : count * kMicrosecond + more < least * kMicrosecond) refuse(name, value_);
+    place = count < 0 ? count : count * kMicrosecond + more;
   }
   template <typename Number>
   void number(const char *name, Number &place, Number least, Number most) {
@@ -123,6 +134,7 @@ constexpr std::array<const char *, 4> kSends = {"asynchronous", "stock", "blocki
 constexpr std::array<const char *, 2> kDraws = {"together", "independent"};
 constexpr std::array<const char *, 2> kAcknowledges = {"always", "asked"};
 constexpr std::array<const char *, 2> kLatencyFrom = {"expiry", "start"};
+constexpr std::array<const char *, 3> kHostPolicies = {"any", "tide", "readyset"};
 constexpr std::array<const char *, 4> kCarries = {"topic", "request", "reply", "local"};
 
 void visit(Settings &settings, CallbackPlan &callback) {
@@ -131,8 +143,10 @@ void visit(Settings &settings, CallbackPlan &callback) {
   settings.time("execution_us", callback.execution);
   settings.time("sleep_us", callback.sleep);
   settings.number("level", callback.level, 0u, 126u);
-  settings.number("group", callback.group, 0u, 1000u);
-  settings.number("server", callback.server, 0u, 100'000u);
+  settings.number("group", callback.group, 0u, 100'000u);
+  settings.time("least_us", callback.least, -1);
+  settings.number("priority", callback.priority, 0u, 65'535u);
+  settings.flag("reentrant", callback.reentrant);
   settings.numbers("locks", callback.locks, 0, 1'000'000'000u);
   settings.flag("reliable", callback.reliable);
   settings.flag("joins", callback.joins);
@@ -142,6 +156,16 @@ void visit(Settings &settings, CallbackPlan &callback) {
   settings.number("burst", callback.burst, 0u, 16u);
   settings.time("budget_us", callback.budget);
   settings.time("budget_period_us", callback.budget_period);
+}
+
+void visit(Settings &settings, ExecutorPlan &executor) {
+  settings.text("name", executor.name);
+  settings.number("lanes", executor.lanes, 1u, 64u);
+  settings.choice("policy", executor.policy, kHostPolicies);
+  settings.time("dispatch_us", executor.dispatch);
+  settings.time("budget_us", executor.budget);
+  settings.time("budget_period_us", executor.budget_period);
+  settings.flag("anywhere", executor.anywhere);
 }
 
 void visit(Settings &settings, MessagePlan &message) {
@@ -220,7 +244,6 @@ void visit(Settings &settings, Plan &plan) {
   settings.time("agent_most_us", plan.agent_most);
   settings.time("return_least_us", plan.return_least);
   settings.time("return_most_us", plan.return_most);
-  settings.numbers("hosts", plan.hosts, 1, 64);
   settings.choice("agent_acknowledges", plan.agent_acknowledges, kAcknowledges);
   settings.time("agent_heartbeat_delay_us", plan.agent_heartbeat_delay, -1);
   settings.number<uint32_t>("mtu", plan.mtu, 68, 65535);
@@ -258,6 +281,8 @@ void visit(Settings &settings, Plan &plan) {
   settings.time("settle_us", plan.settle);
   settings.time("way_us", plan.way);
   settings.choice("latency_from", plan.latency_from, kLatencyFrom);
+  settings.flag("extremes", plan.extremes);
+  settings.flag("hesitate", plan.hesitate);
   settings.flag("trace", plan.trace);
   settings.flag("record", plan.record);
   settings.flag("steady", plan.steady);
@@ -297,6 +322,7 @@ void add_board(Plan &plan, const std::string &name) {
     throw std::invalid_argument("a plan with boards has no chains before the first of them");
   Plan board = plan;
   board.boards.clear();
+  board.executors.clear();
   board.callbacks.clear();
   board.messages.clear();
   board.paths.clear();
@@ -310,6 +336,8 @@ void add_board(Plan &plan, const std::string &name) {
 void set(Plan &plan, const std::string &name, const std::string &value) {
   if (name == "board") {
     add_board(plan, value);
+  } else if (name == "executor") {
+    add(plan.executors, "executor", value);
   } else if (name == "callback") {
     add(plan.callbacks, "callback", value);
   } else if (name == "message") {
@@ -318,7 +346,7 @@ void set(Plan &plan, const std::string &name, const std::string &value) {
     add(plan.paths, "path", value);
   } else if (name == "load") {
     add(plan.loads, "load", value);
-  } else if (name != "hosts" && !plan.boards.empty()) {
+  } else if (!plan.boards.empty()) {
     set(plan.boards.back(), name, value);
   } else if (name == "chain") {
     add(plan.chains, "chain", value);
@@ -356,6 +384,7 @@ std::string write_plan(const Plan &plan) {
   };
   entries("chain", copy.chains);
   for (const Plan &board : plan.boards) text += "board = " + board.system + "\n" + write_plan(board);
+  entries("executor", copy.executors);
   entries("callback", copy.callbacks);
   entries("message", copy.messages);
   entries("path", copy.paths);
@@ -426,6 +455,12 @@ class Resolver {
   void resolve() {
     number(graph_.callbacks, "callbacks", callbacks_);
     number(graph_.messages, "messages", messages_);
+    for (const ExecutorPlan &executor : plan_.executors) {
+      if (executor.budget > executor.budget_period)
+        does_not_fit("the budget of executor '" + executor.name + "' is longer than its period");
+      if (!executor.is_shipped() && (executor.dispatch > 0 || executor.budget > 0))
+        does_not_fit("executor '" + executor.name + "' has a dispatch_us or a budget, and takes any ready callback");
+    }
     for (CallbackPlan &callback : graph_.callbacks) place(callback);
     for (LoadPlan &load : graph_.loads) {
       load.board = board_of(load.on);
@@ -464,12 +499,17 @@ class Resolver {
 
   void place(CallbackPlan &callback) {
     callback.board = board_of(callback.on);
-    if (callback.board >= 0 || callback.on == "host") return;
-    const bool is_host = callback.on.starts_with("host");
-    const std::string digits = callback.on.substr(is_host ? 4 : 0);
-    if (!is_host || plan_.hosts.empty())
-      does_not_fit("'" + callback.name + "' is on '" + callback.on + "', which is no board or host executor");
-    callback.executor = sim::number(callback.name, digits, 1u, static_cast<unsigned>(plan_.hosts.size()));
+    for (size_t number = 0; callback.board < 0 && number < plan_.executors.size(); number++)
+      if (plan_.executors[number].name == callback.on) callback.executor = static_cast<unsigned>(number) + 1;
+    if (callback.board < 0 && callback.executor == 0 && callback.on != "host")
+      does_not_fit("'" + callback.name + "' is on '" + callback.on + "', which is no board or executor");
+    const bool is_shipped = callback.executor > 0 && plan_.executors[callback.executor - 1].is_shipped();
+    if (!is_shipped && (callback.least >= 0 || callback.priority > 0 || callback.reentrant))
+      does_not_fit("'" + callback.name +
+                   "' has a least_us, a priority or is reentrant, and is on no executor of policy tide or readyset");
+    if (is_shipped && callback.burst > 0)
+      does_not_fit("'" + callback.name + "' begins with events, and is on no board");
+    if (callback.least > callback.execution) does_not_fit("'" + callback.name + "' has a least_us above execution_us");
   }
 
   void connect(size_t index) {
@@ -615,6 +655,7 @@ Graph graph_of(const Plan &plan) {
   return graph;
 }
 
+const char *text_of(HostPolicy policy) { return kHostPolicies[static_cast<size_t>(policy)]; }
 const char *text_of(Policy policy) { return kPolicies[static_cast<size_t>(policy)]; }
 const char *text_of(Send send) { return kSends[static_cast<size_t>(send)]; }
 

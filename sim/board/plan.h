@@ -2,17 +2,18 @@
 // The plan of a simulation: one board, or several on one bus. Its text has one `name = value` per line, and `#` begins
 // a comment. Names of times contain their unit.
 //
+//   executor = name=ros2 lanes=2
 //   board = arm
 //   callback = name=look on=arm execution_us=400 level=3 period_us=20000
-//   callback = name=plan on=host1 execution_us=900
+//   callback = name=plan on=ros2 execution_us=900
 //   callback = name=grip on=arm execution_us=300 level=3
 //   message = name=seen from=look to=plan bytes=96
 //   message = name=command from=plan to=grip bytes=10
 //   path = name=grasp callbacks=look,plan,grip
 //
 // `board` begins a board, which starts with the settings before the first board; settings after it are its own, except
-// `hosts`, callbacks, messages and paths, which are common to all. A round trip of one board from its timer through a
-// node of the host has a short form:
+// executors, callbacks, messages, paths and loads, which are common to all. A round trip of one board from its timer
+// through a node of the host has a short form:
 //
 //   chain = name=brake level=3 period_us=500000 payload_bytes=96 reply_bytes=10 sample_us=10000 act_us=10000
 //
@@ -32,20 +33,36 @@ namespace tide::sim {
 // Beginning of payloads: the number of the instance's timer, and that of the instance.
 constexpr uint32_t kMarkBytes = 6;
 
-// ---- the graph: callbacks, the messages between them, and the paths that are measured ----
+// ---- the graph: executors of nodes, callbacks, the messages between them, and the paths that are measured ----
+
+// any: its lanes take ready callbacks in an order drawn from the seed, and a callback may overlap itself. Others: the
+// shipped executor, as one of those of a process, each lane on a core of its own; a callback does not overlap itself.
+enum class HostPolicy { kAny, kTide, kReadyset };
+// An executor of ROS 2 nodes.
+struct ExecutorPlan {
+  std::string name;
+  unsigned lanes = 1;
+  HostPolicy policy = HostPolicy::kAny;
+  // Of a shipped one: the additional cost of starting a callback, to model another runtime; and the budget of each
+  // lane, which then shares its core, 0: none. anywhere: the budget comes in one piece at a random place in each
+  // period; false: from the runtime's server, beside a less urgent task that always needs the core.
+  Time dispatch = 0, budget = 0, budget_period = 0;
+  bool anywhere = false;
+  bool is_shipped() const { return policy != HostPolicy::kAny; }
+};
 
 // The smallest schedulable unit. Started by a message, or otherwise by its timer or events (burst).
 struct CallbackPlan {
   std::string name;
-  std::string on =
-      "host";  // name of its board; or host, with the number of an executor in `hosts` (without a number: own core)
+  std::string on = "host";  // name of its board or executor; host: it has its own core
   Time execution = 0;
-  Time sleep = 0;      // on a board: after its execution, without using the core
-  unsigned level = 0;  // level of its chain on the board
-  unsigned group = 0;  // on a board: callbacks with the same number form an exclusive group; 0: none
-  // On the host: callbacks with the same number are one server, which does not overlap itself; 0: its own server.
-  unsigned server = 0;
-  std::vector<unsigned> locks;  // on a board: number of a lock and microseconds of holding it, alternating
+  Time sleep = 0;         // after its execution, without using the core
+  unsigned level = 0;     // level of its chain on the board
+  unsigned group = 0;     // those of one board or executor with the same number form an exclusive group; 0: none
+  Time least = -1;        // on a shipped executor: the shortest execution, drawn for each run; -1: all take the longest
+  unsigned priority = 0;  // on one of policy tide
+  bool reentrant = false;       // on a shipped executor: it may overlap itself
+  std::vector<unsigned> locks;  // number of a lock and microseconds of holding it, alternating
   bool reliable = true;         // of its readers: best-effort messages do not arrive reliably
   bool joins = false;           // starts when all its messages of one instance have arrived; false: with each message
   Time period = 0, phase = 0;   // more than 0: a timer starts it
@@ -55,7 +72,7 @@ struct CallbackPlan {
 
   // Set by graph_of.
   int board = -1;                        // -1: on the host
-  unsigned executor = 0;                 // on the host; 0: its own core
+  unsigned executor = 0;                 // on the host: its number from 1 on; 0: its own core
   unsigned position = 0;                 // callbacks before it, from the first on
   size_t root = SIZE_MAX;                // if started by a timer or events: its number among those
   std::vector<size_t> inputs, messages;  // messages that start it, and messages sent at its end, in this order
@@ -77,7 +94,7 @@ struct MessagePlan {
   bool reliable = true;
   bool hold = false;   // the board sends nothing less urgent while the message waits for its acknowledgment
   unsigned every = 1;  // it is sent in one of this many runs of the sender
-  uint32_t depth = 0;  // local: messages that a receiver's queue holds
+  uint32_t depth = 0;  // local, or to a shipped executor: messages that a receiver's queue holds
 
   // Set by graph_of.
   size_t sender = 0, answers = SIZE_MAX, answered_by = SIZE_MAX;
@@ -183,7 +200,6 @@ struct Plan {
   uint64_t baud = 115200;
   Time agent_least = 0, agent_most = 0;    // latency of the host for each frame, uniform
   Time return_least = 0, return_most = 0;  // from a node's publish to the agent for each answer, uniform
-  std::vector<unsigned> hosts;             // lanes of each executor of ROS 2 nodes
   Acknowledges agent_acknowledges = Acknowledges::kAlways;
   Time agent_heartbeat_delay = 100 * kMillisecond;  // as tide-agent on a line; -1: measured
   uint32_t mtu = 512;
@@ -243,7 +259,10 @@ struct Plan {
 
   Time begin = 0;            // time at which the client begins to connect
   Time start = 0;            // the first release, if the board is ready by then
-  std::vector<Plan> boards;  // each named by its `system`; none: the plan describes a single board
+  bool extremes = false;     // executions are the shortest or the longest
+  bool hesitate = false;     // lanes of shipped executors pause between two critical sections, as the seed draws
+  std::vector<Plan> boards;  // each named by its `system`; none: a single board, if a callback is on it
+  std::vector<ExecutorPlan> executors;
   std::vector<CallbackPlan> callbacks;
   std::vector<MessagePlan> messages;
   std::vector<PathPlan> paths;
@@ -255,6 +274,7 @@ void set(Plan &plan, const std::string &name, const std::string &value);
 void read_plan(Plan &plan, const std::string &text);
 std::string write_plan(const Plan &plan);
 const char *text_of(Policy policy);
+const char *text_of(HostPolicy policy);
 const char *text_of(Send send);
 
 }  // namespace tide::sim

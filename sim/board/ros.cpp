@@ -278,7 +278,7 @@ void HostExecutor::begin() {
 
 void HostCallback::run(std::function<void()> body) {
   if (executor_ != nullptr) {
-    executor_->add(server_ == nullptr ? this : server_, execution_, server_ != nullptr, std::move(body));
+    executor_->add(group_ == nullptr ? this : group_, execution_, group_ != nullptr, std::move(body));
     return;
   }
   free_at_ = std::max(free_at_, engine_.now()) + execution_;

@@ -121,9 +121,9 @@ class HostExecutor {
 // A callback of a ROS 2 node: first come, first served, if it has its own core.
 class HostCallback {
  public:
-  // executor: null for its own core. server: the server to which it belongs with others; null: none.
-  HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *server)
-      : engine_(engine), execution_(execution), executor_(executor), server_(server) {}
+  // executor: null for its own core. group: its exclusive group; null: none.
+  HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *group)
+      : engine_(engine), execution_(execution), executor_(executor), group_(group) {}
   // Starts it; body runs when the execution ends.
   void run(std::function<void()> body);
 
@@ -131,7 +131,7 @@ class HostCallback {
   Engine &engine_;
   Time execution_;
   HostExecutor *executor_;
-  const void *server_;
+  const void *group_;
   Time free_at_ = 0;
 };
 

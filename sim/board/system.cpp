@@ -19,6 +19,7 @@
 
 #include "sim/board/client.h"
 #include "sim/board/losses.h"
+#include "sim/board/nodes.h"
 #include "sim/board/ros.h"
 #include "tide/priority.h"
 #include "tide/xrce.h"
@@ -470,18 +471,20 @@ class OneBoard;
 // measurements.
 class World {
  public:
-  World(const Plan &plan, const Graph &graph) : trace(plan.trace), plan_(plan), graph_(graph) {
-    for (const unsigned lanes : plan.hosts)
-      hosts_.push_back(std::make_unique<HostExecutor>(engine, lanes, seed_of(plan, Chance::kHosts) + hosts_.size()));
+  World(const Plan &plan, const Graph &graph)
+      : trace(plan.trace), shipped(engine, plan, graph, observer()), plan_(plan), graph_(graph) {
+    for (const ExecutorPlan &executor : plan.executors)
+      hosts_.push_back(
+          std::make_unique<HostExecutor>(engine, executor.lanes, seed_of(plan, Chance::kHosts) + hosts_.size()));
     for (const CallbackPlan &callback : graph.callbacks) {
       HostExecutor *const executor = callback.executor == 0 ? nullptr : hosts_.at(callback.executor - 1).get();
-      const void *const server = callback.server == 0 ? nullptr : &servers_[callback.server];
+      const void *const group = callback.group == 0 ? nullptr : &exclusive_[{callback.executor, callback.group}];
       nodes_.push_back(
-          callback.board >= 0 ? nullptr : std::make_unique<HostCallback>(engine, callback.execution, executor, server));
+          callback.board >= 0 ? nullptr : std::make_unique<HostCallback>(engine, callback.execution, executor, group));
       runs_.emplace_back(Instances(plan, graph, callback.roots));
     }
     for (const MessagePlan &message : graph.messages) crossings_.emplace_back(Instances(plan, graph, message.roots));
-    for (const size_t root : graph.roots) releases_.emplace_back(plan.instances_of(graph.callbacks[root].period));
+    for (const size_t root : graph.roots) releases_.emplace_back(plan.instances_of(graph.callbacks[root].period), -1);
     for (size_t request = 0; request < graph.messages.size(); request++) serve(request);
   }
 
@@ -489,10 +492,11 @@ class World {
 
   // What begins on the host does so by timers or events there.
   void release_nodes(Time first_release) {
+    shipped.start(first_release);
     Random random(seed_of(plan_, Chance::kReleases));
     for (const size_t number : graph_.roots) {
       const CallbackPlan &callback = graph_.callbacks[number];
-      if (callback.board >= 0) continue;
+      if (callback.board >= 0 || shipped.has(number)) continue;
       const uint32_t count = plan_.instances_of(callback.period);
       const Time first = first_release + callback.phase;
       std::vector<Time> releases;
@@ -526,8 +530,12 @@ class World {
   ChainResult result(const PathPlan &path, Time until) const;
   Records records() const;
 
+  // Nothing is under way between nodes.
+  bool is_quiet() const { return hops_ == 0 && shipped.is_quiet(); }
+
   Engine engine;
   Trace trace;
+  Nodes shipped;
   Bus bus;
   std::vector<OneBoard *> boards;
   std::vector<OneBoard *> changed;  // boards with an action in this step; the others are unchanged
@@ -558,11 +566,22 @@ class World {
   }
 
   void start(size_t callback, const Mark &mark) {
-    nodes_[callback]->run([this, callback, mark, from = engine.now()] {
-      ran(callback, mark, from, engine.now());
-      for (const size_t message : graph_.callbacks[callback].messages)
-        if (mark.index % graph_.messages[message].step == 0) send(message, mark);
-    });
+    if (shipped.has(callback)) return shipped.receive(callback, mark);
+    nodes_[callback]->run([this, callback, mark, from = engine.now()] { end(callback, mark, from, engine.now()); });
+  }
+
+  void end(size_t callback, const Mark &mark, Time from, Time to) {
+    ran(callback, mark, from, to);
+    for (const size_t message : graph_.callbacks[callback].messages)
+      if (mark.index % graph_.messages[message].step == 0) send(message, mark);
+  }
+
+  Nodes::Observer observer() {
+    return {[this](const Mark &mark, Time release) { released(mark, release); },
+            [this](const char *what, size_t callback, const Mark &mark) {
+              trace.add(engine.now(), what, static_cast<int64_t>(callback), mark.index);
+            },
+            [this](size_t callback, const Mark &mark, Time from, Time to) { end(callback, mark, from, to); }};
   }
 
   bool is_on_board(size_t callback) const { return graph_.callbacks[callback].board >= 0; }
@@ -603,10 +622,11 @@ class World {
   const Plan &plan_;
   const Graph &graph_;
   std::vector<std::unique_ptr<HostExecutor>> hosts_;
-  std::map<unsigned, char> servers_;                          // their addresses are their identities
+  std::map<std::pair<unsigned, unsigned>, char> exclusive_;   // groups; their addresses are their identities
   std::vector<std::unique_ptr<HostCallback>> nodes_;          // by callback; null: of a board
   std::vector<Times> runs_, crossings_;                       // by callback, by message
-  std::vector<std::vector<Time>> releases_;                   // by timer and instance; 0: none
+  std::vector<std::vector<Time>> releases_;                   // by timer and instance; -1: none
+  size_t hops_ = 0;                                           // messages under way between executors
   std::map<std::pair<size_t, Mark>, size_t> joined_;          // by callback, how many of its messages have come
   std::map<std::pair<size_t, Mark>, Services::Take> askers_;  // by reply
 };
@@ -884,7 +904,9 @@ class OneBoard {
 };
 
 void World::deliver(const MessagePlan &message, const Mark &mark) {
+  shipped.publish(static_cast<size_t>(&message - graph_.messages.data()), mark);
   for (const size_t number : message.inputs) {
+    if (shipped.subscribes(number)) continue;
     const Input &input = graph_.inputs[number];
     const CallbackPlan &callback = graph_.callbacks[input.callback];
     if (callback.board >= 0) {
@@ -892,7 +914,11 @@ void World::deliver(const MessagePlan &message, const Mark &mark) {
     } else if (input.hop == 0) {
       receive(input.callback, mark);
     } else {
-      engine.after(input.hop, [this, callback = input.callback, mark] { receive(callback, mark); });
+      hops_++;
+      engine.after(input.hop, [this, callback = input.callback, mark] {
+        hops_--;
+        receive(callback, mark);
+      });
     }
   }
 }
@@ -912,10 +938,10 @@ ChainResult World::result(const PathPlan &path, Time until) const {
         result.worst_response = end - release;
         result.worst_index = index;
       }
-    } else if (release > 0) {
+    } else if (release >= 0) {
       result.lost++;
     }
-    if (plan_.record && release > 0) result.recorded.push_back({release, start, end});
+    if (plan_.record && release >= 0) result.recorded.push_back({release, start, end});
   }
   return result;
 }
@@ -953,6 +979,7 @@ class Run {
     world_.engine.on_step = [this] {
       for (OneBoard *board : world_.changed) board->check_step();
       world_.changed.clear();
+      world_.shipped.step_end();
     };
   }
 
@@ -976,7 +1003,7 @@ class Run {
 
   // After first_releases.
   Result run() {
-    first_release_ = boards_.front()->first_release();
+    if (!boards_.empty()) first_release_ = boards_.front()->first_release();
     Time last = 0;
     for (const size_t root : graph_.roots) last = std::max(last, last_release_of(root));
     world_.release_nodes(first_release_);
@@ -988,6 +1015,11 @@ class Run {
       result.chains.push_back(world_.result(path, plan_.steady ? steady_until(path) : INT64_MAX));
     if (plan_.record) result.records = world_.records();
     for (const auto &board : boards_) board->tell(result);
+    world_.shipped.tell(result);
+    for (size_t path = 0; path < graph_.paths.size(); path++) {
+      result.chains[path].skipped = result.skipped[graph_.paths[path].first];
+      check_shipped(graph_.paths[path], result.chains[path], result);
+    }
     result.trace = world_.trace.text();
     result.trace_hash = world_.trace.hash();
     result.simulated = world_.engine.now();
@@ -1004,6 +1036,26 @@ class Run {
   Time last_release_of(size_t root) const {
     const CallbackPlan &callback = graph_.callbacks[root];
     return first_release_ + callback.phase + (plan_.instances_of(callback.period) - 1) * callback.period;
+  }
+
+  // A path on shipped executors of the host loses what full queues drop, and nothing else, and is never faster than its
+  // executions.
+  void check_shipped(const PathPlan &path, const ChainResult &seen, Result &result) const {
+    Time least = 0;
+    uint64_t dropped = 0;
+    for (size_t number = 0; number < graph_.callbacks.size(); number++) {
+      const CallbackPlan &callback = graph_.callbacks[number];
+      if (std::find(path.callbacks.begin(), path.callbacks.end(), callback.name) == path.callbacks.end()) continue;
+      if (!world_.shipped.has(number) || callback.joins || path.step != 1) return;
+      least += callback.least < 0 ? callback.execution : callback.least;
+      dropped += result.dropped[number];
+    }
+    if (seen.lost != dropped)
+      result.violations.push_back(path.name + " lost " + std::to_string(seen.lost) + " instances, and queues dropped " +
+                                  std::to_string(dropped));
+    if (plan_.latency_from == LatencyFrom::kExpiry &&
+        std::any_of(seen.latencies.begin(), seen.latencies.end(), [least](Time one) { return one < least; }))
+      result.violations.push_back(path.name + " has a response shorter than its executions");
   }
 
   // From then on, not all timers of the path's boards are released any more.
@@ -1037,10 +1089,12 @@ class Run {
     const Time limit = next + plan_.settle;
     engine.run_until(next);
     // Best-effort messages and callbacks in progress hold places in the pools, so the run waits for them, too.
-    while (!all(&OneBoard::is_done) && next < limit) engine.run_until(next += kCheckPeriod);
+    while (!(all(&OneBoard::is_done) && world_.is_quiet()) && next < limit) engine.run_until(next += kCheckPeriod);
     for (const auto &board : boards_) board->end();
+    world_.shipped.stop();
     engine.run_until(engine.now() + longest_callbacks());
     if (!all(&OneBoard::is_stopped)) throw std::runtime_error("the client does not stop");
+    if (!world_.shipped.is_stopped()) throw std::runtime_error("a lane does not end its spin");
   }
 
   const Plan &plan_;
@@ -1051,10 +1105,11 @@ class Run {
 };
 
 // Boards with their own seeds, which begin together.
-std::vector<Plan> boards_of(const Plan &plan) {
-  std::vector<Plan> boards = plan.boards.empty() ? std::vector<Plan>{plan} : plan.boards;
+std::vector<Plan> boards_of(const Plan &plan, const Graph &graph) {
+  std::vector<Plan> boards = plan.boards;
+  const auto is_on_board = [](const CallbackPlan &one) { return one.board >= 0; };
+  if (boards.empty() && std::any_of(graph.callbacks.begin(), graph.callbacks.end(), is_on_board)) boards = {plan};
   for (size_t board = 0; board < plan.boards.size(); board++) {
-    boards[board].hosts = plan.hosts;
     boards[board].seed = plan.seed + board * kSeedsApart;
   }
   return boards;
@@ -1092,7 +1147,7 @@ Summary summarise(const ChainResult &chain) {
 
 Result simulate(const Plan &plan) {
   const Graph graph = graph_of(plan);
-  std::vector<Plan> boards = boards_of(plan);
+  std::vector<Plan> boards = boards_of(plan, graph);
   if (graph.paths.empty()) throw std::invalid_argument("a plan needs a chain, or a path over its callbacks");
   for (size_t number = 0; number < boards.size(); number++) {
     const Plan &board = boards[number];
@@ -1103,6 +1158,7 @@ Result simulate(const Plan &plan) {
   }
   // All are set up at the same time, so that none is silent for long before its first release. The delays of a board
   // depend on the times of the others, so that one may be late the first time that they coincide.
+  if (boards.empty()) return Run(plan, boards, graph).run();
   for (int attempt = 0; attempt < kAttempts; attempt++) {
     Run run(plan, boards, graph);
     const std::vector<Time> times = run.first_releases();

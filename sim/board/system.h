@@ -28,6 +28,13 @@ struct ChainResult {
   Time worst_response = -1;     // from a release on the timer's grid to completion; -1: none was completed
   int64_t worst_index = -1;     // number of the instance that took it
   std::vector<Recorded> recorded = {};  // if the plan requests it
+  uint64_t skipped = 0;                 // expiries of its timer without an instance, on a shipped executor
+};
+
+// Of a shipped executor of the host: updates of the set of ready callbacks, choices, runs.
+struct ExecutorResult {
+  std::string name;
+  uint64_t updates = 0, choices = 0, runs = 0;
 };
 
 struct LaneBudget {
@@ -55,6 +62,8 @@ struct Result {
   uint32_t masked_maximum = 0, stack_bytes = 0;  // on a board: instructions, bytes; 0: not measured
   std::vector<std::string> execution_times;      // on a board: lines of tide_measurement_line
   std::vector<LaneBudget> budgets;               // on a board
+  std::vector<ExecutorResult> executors;         // shipped ones of the host
+  std::vector<uint64_t> dropped, skipped;        // there, by callback: messages by full queues, expiries by late timers
   LineCounters up, down;
   tide_transmitter_counters_t transmitter{};
   tide_receiver_counters_t receiver{};

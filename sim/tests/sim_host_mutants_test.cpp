@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "mutants.h"
-#include "sim/host/host.h"
+#include "sim/board/campaign.h"
 
 tide_mutant_t tide_mutant = MUTANT_NONE;
 unsigned tide_mutant_looks = 0;
@@ -18,10 +18,9 @@ using namespace tide::sim;
 constexpr uint64_t kSeeds = 300;
 
 bool is_found(uint64_t seed) {
-  const plan_t plan = draw_host_plan(seed);
   tide_mutant_looks = 0;
   try {
-    return !simulate_host(plan, {.hesitate = true}).violations.empty();
+    return !simulate(draw_host(seed)).violations.empty();
   } catch (const std::runtime_error &) {
     return false;  // it does not even run, which is not tested here
   }

@@ -99,7 +99,7 @@ TEST_P(SimPong, TwoBudgetsAtOnce) {
 TEST_P(SimPong, BurstsThatTheQueueHoldsCostNoShare) {
   for (const Time stall : GetParam() ? std::vector<Time>{20, 40, 80} : std::vector<Time>{20, 40}) {
     Plan plan = pong(GetParam(), {0, 90 * kMillisecond});
-    plan.hosts = {1};
+    plan.executors.emplace_back().name = "host1";
     for (CallbackPlan &callback : plan.callbacks)
       if (callback.on == "host") callback.on = "host1";
     CallbackPlan other;

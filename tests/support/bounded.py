@@ -12,8 +12,8 @@ import pytest
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import is_on_host
 from tide.analysis.result import Bounds, ChainBound
-from tide.play.boards import BoardsPlayer
-from tide.play.host import PROGRAM, HostPlayer
+from tide.play.boards import PROGRAM, BoardsPlayer
+from tide.play.host import HostPlayer
 from tide.play.server import Server
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
@@ -61,7 +61,7 @@ def worst_of(system: System, executor: str = "tide", runs: int = 12) -> dict[str
     source = random.Random(7)
     player: Any = HostPlayer(system, "default", source) if alone else BoardsPlayer(system, executor, 0, source)
     worst_ns = [-1] * len(system.chains)
-    with closing(Server(PROGRAM if alone else "tide-sim")) as server:
+    with closing(Server(PROGRAM)) as server:
         for _ in range(runs):
             played = player.of_chains(server.play(player.words(player.drawn())))
             assert not played.violations and not played.full and not any(played.lost)

@@ -9,7 +9,6 @@ import json
 import os
 import random
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,9 @@ from tide.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, ask_executors,
 from tide.analysis.lower import NoBoundError
 from tide.analysis.result import Bounds
 from tide.main import app
-from tide.programs.binaries import find_binary
-from tide.system.host_words import Policy, host_words
+from tide.play.boards import PROGRAM
+from tide.play.host import Policy, host_plan
+from tide.play.server import Server
 from tide.system.load import load, parse
 from tide.system.model import System
 
@@ -48,42 +48,44 @@ def checked(*words: str | Path) -> dict[str, Any]:
     return data
 
 
-def played(words: list[str]) -> dict[str, Any]:
-    """The shipped executor's results in virtual time, with every rule checked."""
-    done = subprocess.run([str(find_binary("tide-sim")), "host", *words], capture_output=True, text=True, check=False)
-    data: dict[str, Any] = json.loads(done.stdout)
-    assert data["violations"] == [], done.stderr
-    return data
+def worst_ns(plan: str) -> tuple[int, ...]:
+    """The longest responses of the shipped executor in virtual time, with every rule checked."""
+    server = Server(PROGRAM)
+    try:
+        played = server.play(plan)
+    finally:
+        server.close()
+    assert not played.violations
+    return played.worst_ns
 
 
-def held(system: System, bounds: Bounds, words: list[str]) -> int:
-    """Bounds that the shipped executor's longest responses in virtual time were held against."""
+def held(system: System, bounds: Bounds, plan: str) -> int:
+    """Bounds that the longest responses were held against."""
     count = 0
-    for chain in played(words)["chains"]:
-        bound = bounds.chain(chain["name"])
-        if bound.bound_ns is None or not chain["responses_ns"]:
+    for chain, seen_ns in zip(system.chains, worst_ns(plan), strict=True):
+        bound = bounds.chain(chain.name)
+        if bound.bound_ns is None or seen_ns < 0:
             continue
         count += 1
-        worst_ns = max(chain["responses_ns"])
-        assert worst_ns <= bound.bound_ns, f"{chain['name']}: {worst_ns} > {bound.bound_ns}; {' '.join(words)}"
+        assert seen_ns <= bound.bound_ns, f"{chain.name}: {seen_ns} > {bound.bound_ns}; {plan}"
     return count
 
 
 @pytest.mark.parametrize(
-    ("file", "executor", "policy", "words"),
+    ("file", "executor", "policy", "spread_us"),
     [
-        ("own_priorities_on_one_lane", "priority", "tide", ()),
-        ("chain_priorities_on_one_lane", "priority", "tide", ()),
-        ("live_timers_in_a_ready_set", "default", "readyset", ("spread_us=4000",)),
-        ("live_timers_in_a_large_ready_set", "default", "readyset", ()),
-        ("exclusive_group_on_two_lanes", "default", "readyset", ()),
-        ("branch_with_a_callback_of_the_same_name", "default", "readyset", ()),
+        ("own_priorities_on_one_lane", "priority", "tide", 0),
+        ("chain_priorities_on_one_lane", "priority", "tide", 0),
+        ("live_timers_in_a_ready_set", "default", "readyset", 4_000),
+        ("live_timers_in_a_large_ready_set", "default", "readyset", 0),
+        ("exclusive_group_on_two_lanes", "default", "readyset", 0),
+        ("branch_with_a_callback_of_the_same_name", "default", "readyset", 0),
     ],
 )
-def test_the_shipped_executor_is_never_above_a_bound(file: str, executor: str, policy: Policy, words: Any) -> None:
+def test_the_shipped_executor_is_never_above_a_bound(file: str, executor: str, policy: Policy, spread_us: int) -> None:
     system = load(DATA / f"{file}.toml")
     bounds = bounds_of(system, executor)
-    assert held(system, bounds, [*host_words(system, policy, 3), *words]) == len(system.chains)
+    assert held(system, bounds, host_plan(system, policy, 3, spread_us=spread_us)) == len(system.chains)
 
 
 def test_a_set_with_live_timers_takes_longer_than_one_with_cached_timers() -> None:
@@ -92,7 +94,7 @@ def test_a_set_with_live_timers_takes_longer_than_one_with_cached_timers() -> No
     cached, live = (bounds_of(system, name).chain("victim") for name in ("rclcpp", "default"))
     assert cached is not None and live is not None and cached.bound_ns is not None and live.bound_ns is not None
     assert cached.met and not live.met
-    seen_ns = max(played(host_words(system, "readyset", 3))["chains"][-1]["responses_ns"])
+    seen_ns = worst_ns(host_plan(system, "readyset", 3))[-1]
     assert cached.bound_ns < seen_ns == live.bound_ns
 
 
@@ -110,9 +112,9 @@ def test_no_random_response_is_above_a_bound(make: Any, systems: int, checks: in
             bounds = bounds_of(system, executor)
             none += sum(chain.bound_ns is None for chain in bounds.chains)
             for phase in range(2):
-                words = [*host_words(system, policy, 1, phase + 1), f"spread_us={draw.choice([0, 500, 100000])}"]
+                plan = host_plan(system, policy, 1, phase + 1, draw.choice([0, 500, 100000]))
                 try:
-                    count += held(system, bounds, words)
+                    count += held(system, bounds, plan)
                 except AssertionError as error:
                     raise AssertionError(f"system {number} of TIDE_SEED={SEED}, {executor}: {error}") from None
     print(f"{count} checks; {none} chains without a bound")
@@ -328,7 +330,7 @@ def test_a_chain_that_is_late_leaves_the_others_their_bounds() -> None:
     assert {chain.name: chain.met for chain in bounds.chains} == {"third": True, "late": False, "other": True}
     assert all(chain.bound_ns is not None for chain in bounds.chains)
     for seed in range(4):
-        assert held(system, bounds, [*host_words(system, "readyset", 2, seed + 1), "spread_us=50000"]) == 3
+        assert held(system, bounds, host_plan(system, "readyset", 2, seed + 1, 50_000)) == 3
 
 
 def test_the_reason_is_the_first_chain_that_fails(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from tide.analysis.bounds import bounds_of
 from tide.main import app
-from tide.play.boards import BoardsPlayer, Worst
+from tide.play.boards import PROGRAM, BoardsPlayer, Worst
 from tide.play.server import Server, ServerError
 from tide.simulate.described import simulate_description
 from tide.system.load import load, parse
@@ -118,7 +118,7 @@ def test_the_plan_of_the_worst_shows_it_again() -> None:
     system = load(ARM)
     outcome = simulate_description(system, None, 4, SEED, False)
     player = BoardsPlayer(system, outcome.executor, 0, random.Random(1))
-    with closing(Server(outcome.program)) as server:
+    with closing(Server(PROGRAM)) as server:
         for place, chain in enumerate(system.chains):
             seen = next(one for one in outcome.seen if one.chain == chain.name and one.until is None)
             assert player.of_chains(server.play(seen.plan)).worst_ns[place] == seen.worst_ns
@@ -224,9 +224,9 @@ BOTH = "board=x;board=y"
 def test_boards_share_their_nodes(server: Server) -> None:
     plan = "callback=name=plan on=host1 execution_us=5000"
     other = "callback=name=d on=host1 period_us=100000 phase_us=2000 execution_us=9000;path=name=d callbacks=d"
-    alone = server.play(f"periods=4;hosts=1;board=x;{LOOK};{plan};{SEEN}")
-    busy = server.play(f"periods=4;hosts=1;board=x;{LOOK};{plan};{SEEN};{other}")
-    lanes = server.play(f"periods=4;hosts=2;board=x;{LOOK};{plan};{SEEN};{other}")
+    alone = server.play(f"periods=4;executor=name=host1;board=x;{LOOK};{plan};{SEEN}")
+    busy = server.play(f"periods=4;executor=name=host1;board=x;{LOOK};{plan};{SEEN};{other}")
+    lanes = server.play(f"periods=4;executor=name=host1 lanes=2;board=x;{LOOK};{plan};{SEEN};{other}")
     assert alone.worst_ns[0] == lanes.worst_ns[0] < busy.worst_ns[0]
 
 
@@ -295,7 +295,8 @@ def test_events_and_late_timers_of_the_host(server: Server) -> None:
     tail = "callback=name=act on=x level=1;message=name=m from=go to=act bytes=8;path=name=p callbacks=go,act"
     go = "callback=name=go on=host1 execution_us=1000 period_us=50000"
     plain, burst, late = (
-        server.play(f"periods=400;hosts=1;board=x;{go}{more};{tail}") for more in ("", " burst=3", " jitter_us=30000")
+        server.play(f"periods=400;executor=name=host1;board=x;{go}{more};{tail}")
+        for more in ("", " burst=3", " jitter_us=30000")
     )
     assert plain.ended == late.ended == (400,) and 30 <= burst.ended[0] <= 400
     assert plain.worst_ns[0] + 2_000_000 <= burst.worst_ns[0]
@@ -309,8 +310,11 @@ def test_events_and_late_timers_of_the_host(server: Server) -> None:
         (f"{BOTH};{LOOK};{SEEN}", "'seen' names the callback 'plan', which is not there"),
         (f"{BOTH};{LOOK};{ACT}", "'act' has a period or messages that start it, one of them"),
         ("chain=name=a;board=y", "no chains before the first of them"),
-        (f"{BOTH};hosts=1;{LOOK.replace('on=x', 'on=host2')}", "'look' does not take '2'"),
-        (f"{BOTH};{LOOK.replace('on=x', 'on=z')}", "'look' is on 'z', which is no board or host executor"),
+        (
+            f"{BOTH};executor=name=host1;{LOOK.replace('on=x', 'on=host2')}",
+            "'look' is on 'host2', which is no board or executor",
+        ),
+        (f"{BOTH};{LOOK.replace('on=x', 'on=z')}", "'look' is on 'z', which is no board or executor"),
         (f"{BOTH};{LOOK};callback=name=plan;{SEEN.replace('bytes', 'hops_us=1,2 bytes')}", "as many entries"),
         (f"{BOTH};{LOOK};callback=name=plan;{SEEN.replace('look,plan', 'plan,look')}", "'a' begins with no timer"),
         (f"{BOTH};{LOOK};{ACT};{COMMAND.replace('plan', 'act')}", "start each other in a circle"),

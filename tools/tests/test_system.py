@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from bounded import refusal
 from tide.main import app
-from tide.system.host_words import host_words
+from tide.play.host import host_plan
 from tide.system.load import SystemFileError, load, parse
 from tide.system.locate import locate
 from tide.system.schema import json_schema
@@ -423,10 +423,13 @@ def test_a_callback_of_two_chains_loads_its_executor_once() -> None:
     assert "132 % of a core" in line
 
 
-def test_words_of_the_host_program() -> None:
-    words = host_words(load(PICAS), "readyset", 1.5, 7)
-    assert words[:6] == ["policy=readyset", "seconds=1.5", "seed=7", "executor=main,2", "group=all,reentrant", words[5]]
-    assert words[5] == "callback=c1.sense,main,50000,8,3000,3000,all"
-    assert words[-3] == "chain=c2,c1.sense,c2.filter,c2.track,c2.steer"
-    chain_aware = host_words(load(FOUR_CHAINS), "tide", 1)
-    assert "callback=c1.plan,main,0,1025,8000,8000,all" in chain_aware
+def test_a_plan_of_the_host() -> None:
+    plan = host_plan(load(PICAS), "readyset", 1.5, 7).split(";")
+    assert plan[:2] == ["seed=7", "horizon_us=1500000.000"]
+    assert plan[4] == "executor=name=main lanes=2 policy=readyset"
+    times = "execution_us=3000.000 least_us=3000.000 priority=8 reentrant=true period_us=50000.000 phase_us=0.000"
+    assert plan[5] == f"callback=name=c1.sense on=main {times} jitter_us=0.000"
+    assert "message=name=c1.sense.1 from=c1.sense to=c2.filter,c1.control bytes=8 depth=64 every=1" in plan
+    assert plan[-3] == "path=name=c2 callbacks=c1.sense,c2.filter,c2.track,c2.steer"
+    chain_aware = host_plan(load(FOUR_CHAINS), "tide", 1)
+    assert "callback=name=c1.plan on=main execution_us=8000.000 least_us=8000.000 priority=1025" in chain_aware

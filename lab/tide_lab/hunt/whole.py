@@ -73,12 +73,11 @@ class Simulator:
 
     def __init__(self, program: str) -> None:
         self._program = program
-        self._mode = program.partition(" ")[2].encode()
         self._answer = ctypes.CDLL(str(find_binary(LIBRARY))).tide_sim_answer
         self._answer.restype = ctypes.c_char_p
 
     def play(self, plan: str) -> Played:
-        return read_answer(self._program, self._answer(self._mode, plan.encode()))
+        return read_answer(self._program, self._answer(plan.encode()))
 
 
 @cache
@@ -186,7 +185,6 @@ class _Hunt:
         self._system, self._text, self._losses, self._seed = system, text, losses, seed
         self._source, self._tally = source, tally
         self._is_board = not is_on_host(system)
-        self._program = boards_play.PROGRAM if self._is_board else host_play.PROGRAM
         self._executor = ""
         self._is_bounded = False  # without bounds messages accumulate, and pools may become full
 
@@ -234,7 +232,7 @@ class _Hunt:
     def play(self, words: str) -> Played | None:
         """None: the command prints no bounds."""
         try:
-            played = _simulator(self._program).play(words)
+            played = _simulator(boards_play.PROGRAM).play(words)
         except ServerError as error:
             self.fail(str(error), words)
             return None
@@ -253,7 +251,7 @@ class _Hunt:
                 "executor": self._executor,
                 "losses": self._losses,
                 "what": what,
-                "program": self._program,
+                "program": boards_play.PROGRAM,
                 "run": words,
                 "system": self._text,
             }

@@ -52,8 +52,8 @@ SOURCE = {
     "four-chains": "published: real rclcpp 28.1.6 and a PiCAS-like subclass of it, two cores",
 }
 PICTURES = ("responses.png", "distributions.png", "updates.png")
-QUICK_SECONDS = {"sim": 20.0, "native": 3.0, "ros2": 3.0}
-NATIVE_SECONDS = {"native": 60.0, "ros2": 300.0}
+QUICK_SECONDS = {"sim": 20.0, "ros2": 3.0}
+ROS_SECONDS = 300.0
 
 
 def reproduce_mt(
@@ -73,11 +73,11 @@ def reproduce_mt(
     case = MT_CASES[name]
     wanted = configurations(case, on, threads)
     if not wanted:
-        _fail("there is nothing to run: natively each thread needs a processor of its own; take --on sim", 2)
-    default_seconds = case.seconds if on == "sim" else NATIVE_SECONDS[on]
+        _fail("there is nothing to run: on ros2 each thread needs a processor of its own; take --on sim", 2)
+    default_seconds = case.seconds if on == "sim" else ROS_SECONDS
     length = seconds or (QUICK_SECONDS[on] if quick else default_seconds)
     folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
-    result = MtResult(case, on, length, seed, None if on == "sim" else describe(real_time=on == "native"))
+    result = MtResult(case, on, length, seed, None if on == "sim" else describe(real_time=False))
     try:
         require_folder(folder)
         settings = {"case": name, "on": on, "seconds": length, "seed": seed, "scale": str(case.scale)}
@@ -113,7 +113,7 @@ def _run(result: MtResult, wanted: list[Configuration], checkpoint: Checkpoint[C
     columns = (TextColumn(result.case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=len(wanted))
-        for configuration in wanted:  # sequential: on native each needs its processors alone
+        for configuration in wanted:  # sequential: on ros2 each needs its processors alone
             bar.update(task, description=configuration.name)
             if configuration in checkpoint.done:
                 outcome = of_json(result.case, configuration, checkpoint.done[configuration])

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tide.play.host import Policy
 from tide.report.results import nearest_rank
-from tide.system.host_words import Policy
 from tide.system.levels import levels
 from tide.system.model import System
 

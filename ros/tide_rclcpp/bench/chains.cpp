@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains as timers and subscriptions of rclcpp on a chosen executor, over the middleware: measures from the time at
-// which a chain's timer was due to the end of its last callback. The arguments are those of
-// sim/workloads/host_chains/plan.h; lab/bench/rclcpp_executors.py makes them from a system.toml.
+// which a chain's timer was due to the end of its last callback. The arguments are settings of sim/board/plan.h;
+// lab/bench/rclcpp_executors.py makes them from a system.toml.
 #include <time.h>
 
 #include <algorithm>
@@ -10,6 +10,9 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,6 +23,9 @@
 namespace {
 
 using Message = rosgraph_msgs::msg::Clock;
+using tide::sim::CallbackPlan;
+using tide::sim::Graph;
+using tide::sim::PathPlan;
 
 std::int64_t read_clock(clockid_t clock) {
   timespec time{};
@@ -61,9 +67,9 @@ struct Latencies {
 
 class Chains {
  public:
-  Chains(const plan_t &plan, rclcpp::Node &node, const std::string &executor)
-      : plan_(plan), node_(node), groups_(node, executor), made_(plan.callback_count) {
-    for (std::size_t chain = 0; chain < plan.chain_count; chain++) add_chain(plan.chains[chain]);
+  Chains(const Graph &graph, rclcpp::Node &node, const std::string &executor)
+      : graph_(graph), node_(node), groups_(node, executor) {
+    for (const PathPlan &path : graph.paths) add_chain(path);
   }
   void print() {
     for (const auto &chain : latencies_) chain->print();
@@ -76,37 +82,36 @@ class Chains {
  private:
   using Run = std::function<void(const Message &)>;
 
-  static std::string topic_of(const callback_plan_t &callback) {
-    std::string topic = "/" + std::string(callback.name);
+  static std::string topic_of(const CallbackPlan &callback) {
+    std::string topic = "/" + callback.name;
     std::replace(topic.begin(), topic.end(), '.', '/');
     return topic;
   }
 
   // Its part common with an earlier chain exists already.
-  void add_chain(const chain_plan_t &chain) {
+  void add_chain(const PathPlan &path) {
     latencies_.push_back(std::make_unique<Latencies>());
-    latencies_.back()->chain = chain.name;
+    latencies_.back()->chain = path.name;
     tide_rclcpp::Chain &words = chains.emplace_back();
-    words.name = chain.name;
-    for (std::size_t index = 0; index < chain.length; index++) {
-      const std::size_t number = chain.callbacks[index];
+    words.name = path.name;
+    for (const std::string &name_of_it : path.callbacks) {
+      const auto found = std::find_if(graph_.callbacks.begin(), graph_.callbacks.end(),
+                                      [&](const CallbackPlan &one) { return one.name == name_of_it; });
       std::vector<std::string> topics;
-      if (index > 0) topics.push_back(topic_of(plan_.callbacks[chain.callbacks[index - 1]]));
-      for (std::size_t join = 0; join < plan_.callbacks[number].join_count; join++) {
-        topics.push_back(topic_of(plan_.callbacks[plan_.callbacks[number].joins[join]]));
+      for (const std::size_t input : found->inputs) {
+        topics.push_back(topic_of(graph_.callbacks[graph_.messages[graph_.inputs[input].message].sender]));
       }
-      name(plan_.callbacks[number], topics, words);
-      if (!made_[number]) add(plan_.callbacks[number], topics, index + 1 == chain.length);
-      made_[number] = true;
+      name(*found, topics, words);
+      if (made_.insert(name_of_it).second) add(*found, topics, name_of_it == path.callbacks.back());
     }
   }
 
-  static void name(const callback_plan_t &callback, const std::vector<std::string> &topics, tide_rclcpp::Chain &words) {
+  static void name(const CallbackPlan &callback, const std::vector<std::string> &topics, tide_rclcpp::Chain &words) {
     tide_rclcpp::Callback named;
     named.kind = topics.empty() ? tide_rclcpp::Kind::kTimer : tide_rclcpp::Kind::kSubscription;
     named.node = "*";
-    named.period = std::chrono::nanoseconds(callback.period_ns);
-    named.priority = callback.priority;
+    named.period = std::chrono::nanoseconds(callback.period);
+    named.priority = static_cast<int>(callback.priority);
     if (topics.empty()) words.callbacks.push_back(named);
     for (const std::string &topic : topics) {
       named.name = topic;
@@ -114,7 +119,7 @@ class Chains {
     }
   }
 
-  void add(const callback_plan_t &callback, const std::vector<std::string> &topics, bool last) {
+  void add(const CallbackPlan &callback, const std::vector<std::string> &topics, bool last) {
     const Run run = run_of(callback, last);
     if (topics.empty()) {
       const auto due = [run](const rclcpp::TimerInfo &info) {
@@ -122,7 +127,7 @@ class Chains {
         message.clock = info.expected_call_time;
         run(message);
       };
-      timers_.push_back(node_.create_wall_timer(std::chrono::nanoseconds(callback.period_ns), due, groups_.next()));
+      timers_.push_back(node_.create_wall_timer(std::chrono::nanoseconds(callback.period), due, groups_.next()));
       priorities_.emplace_back(timers_.back().get(), callback.priority);
       return;
     }
@@ -136,11 +141,11 @@ class Chains {
     }
   }
 
-  Run run_of(const callback_plan_t &callback, bool last) {
+  Run run_of(const CallbackPlan &callback, bool last) {
     rclcpp::Publisher<Message>::SharedPtr publisher;
     if (!last) publisher = node_.create_publisher<Message>(topic_of(callback), 10);
     Latencies *latencies = latencies_.back().get();
-    return [execution_ns = callback.most_ns, publisher, latencies](const Message &message) {
+    return [execution_ns = callback.execution, publisher, latencies](const Message &message) {
       compute(execution_ns);
       if (publisher != nullptr) {
         publisher->publish(message);
@@ -168,35 +173,43 @@ class Chains {
     };
   }
 
-  const plan_t &plan_;
+  const Graph &graph_;
   rclcpp::Node &node_;
   Groups groups_;
   std::vector<std::unique_ptr<Latencies>> latencies_;
   std::vector<rclcpp::TimerBase::SharedPtr> timers_;
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
-  std::vector<bool> made_;
+  std::set<std::string> made_;
   std::vector<std::pair<const void *, int>> priorities_;
 };
 
 }  // namespace
 
 int main(int argc, char **argv) {
-  static plan_t plan;
-  const char *complaint = argc < 4 ? "Usage: chains EXECUTOR THREADS WORD..." : plan_read(&plan, argc - 3, argv + 3);
-  if (complaint != nullptr) {
-    std::fprintf(stderr, "%s\n", complaint);
+  tide::sim::Plan plan;
+  Graph graph;
+  try {
+    if (argc < 4) throw std::invalid_argument("Usage: chains EXECUTOR THREADS NAME=VALUE...");
+    for (const std::string &word : std::vector<std::string>(argv + 3, argv + argc)) {
+      const std::size_t equals = word.find('=');
+      if (equals == std::string::npos) throw std::invalid_argument("'" + word + "' is not NAME=VALUE");
+      tide::sim::set(plan, word.substr(0, equals), word.substr(equals + 1));
+    }
+    graph = tide::sim::graph_of(plan);
+  } catch (const std::invalid_argument &error) {
+    std::fprintf(stderr, "%s\n", error.what());
     return 2;
   }
   rclcpp::init(0, nullptr);
   const int threads = static_cast<int>(std::strtol(argv[2], nullptr, 10));
   const auto node = std::make_shared<rclcpp::Node>("chains");
-  Chains chains(plan, *node, argv[1]);
+  Chains chains(graph, *node, argv[1]);
   tide_rclcpp::Options options;
   options.chains = chains.chains;
   const auto executor = make_executor(argv[1], threads, std::move(options));
   if (const auto picas = std::dynamic_pointer_cast<PicasExecutor>(executor)) chains.give_priorities(*picas);
   executor->add_node(node);
-  std::thread end([&] { end_after(static_cast<int>(plan.duration_ns / 1000000000), *executor); });
+  std::thread end([&] { end_after(static_cast<int>(plan.horizon / tide::sim::kSecond), *executor); });
   executor->spin();
   end.join();
   std::printf("%s, %d threads\n", argv[1], threads);

@@ -122,7 +122,10 @@ class BoardsPlayer:
         self._boards = [board for board in system.boards() if board.name in used]
         self._links = [self._link_of(board) for board in self._boards]
         hosts = [one.name for one in system.executors if one.where == "host"]
-        self._lanes = [one.lanes for one in system.executors if one.where == "host"]
+        self._executors = [
+            plan_line("executor", {"name": f"host{number}", "lanes": one.lanes})
+            for number, one in enumerate((one for one in system.executors if one.where == "host"), 1)
+        ]
         self._on = {name: f"host{number}" for number, name in enumerate(hosts, 1)}
         self._on |= {board.name: f"board{number}" for number, board in enumerate(self._boards)}
         self._levels_of = levels_of_boards(system)
@@ -137,7 +140,7 @@ class BoardsPlayer:
             for callback in chain.callbacks
             for place, sent in enumerate(_sent_by(callback))
         }
-        self._servers = _servers(system)
+        self._groups = _groups(system)
         self._receivers = self._connected()
         self._paths = [self._path_of(f"c{place}", system.path(chain)) for place, chain in enumerate(system.chains)]
         self._until = {
@@ -191,7 +194,7 @@ class BoardsPlayer:
             whole = section.chain.callbacks
             after = whole[whole.index(section.last) + 1 :]
             fields["until"] = self._message_of(section.last, next(iter(after), None))
-        return _line("path", fields)
+        return plan_line("path", fields)
 
     def _until_end(self, chain: Chain, section: Section) -> Sequence[Callback]:
         whole = self._system.path(chain)
@@ -352,21 +355,19 @@ class BoardsPlayer:
 
     def words(self, run: BoardsRun) -> str:
         boards = (self._board_words(number, run) for number in range(len(self._boards)))
-        return ";".join(
-            (f"seed={run.seed}", self._settings, *boards, *self._graph(run), *self._paths, *self._until.values())
-        )
+        graph = (*self._executors, *self._graph(run), *self._paths, *self._until.values())
+        return ";".join((f"seed={run.seed}", self._settings, *boards, *graph))
 
     def _common_settings(self) -> str:
         fields: dict[str, object] = {
             "steady": "true",
             "horizon_us": horizon_ns(self._system) // MICROSECOND,
-            "hosts": ",".join(map(str, self._lanes)),
             "settle_us": SETTLE_US,
             "way_us": self._way_ns() // MICROSECOND,
         }
         if self._losses:
             fields |= {"instance_losses": self._losses, "instance_loss": 0.3}
-        return ";".join(f"{name}={value}" for name, value in fields.items() if value != "")
+        return ";".join(f"{name}={value}" for name, value in fields.items())
 
     def _way_ns(self) -> int:
         """Time for the last instance, which may take longer than all periods: its delays, and all executions and frames
@@ -445,7 +446,7 @@ class BoardsPlayer:
                     "masks": str(load.masks_interrupts).lower(),
                     "asks": str(load.agent_bytes > 0).lower(),
                 }
-                yield _line("load", fields)
+                yield plan_line("load", fields)
 
     def _callback(self, chain: Chain, callback: Callback) -> str:
         """With places for its execution time and its phase."""
@@ -457,10 +458,10 @@ class BoardsPlayer:
         if self._system.where(callback) == "mcu":
             fields["level"] = self._levels_of[callback.executor][chain.name]
             fields["reliable"] = str(chain.reliability == "reliable").lower()
-            if locks := self._locks_of(chain, callback):
+            if locks := locks_of(self._system, chain, callback):
                 fields["locks"] = locks
-        elif server := self._server_of(callback):
-            fields["server"] = server
+        elif group := self._group_of(callback):
+            fields["group"] = group
         if callback is chain.callbacks[0]:
             if len(self._system.inputs(chain)) > 1:
                 fields["joins"] = "true"
@@ -469,7 +470,7 @@ class BoardsPlayer:
                 fields["jitter_us"] = chain.jitter_ns // MICROSECOND
                 if chain.begins_with_event and self._system.where(callback) == "mcu":
                     fields["burst"] = chain.burst
-        return _line("callback", fields)
+        return plan_line("callback", fields)
 
     def _message(self, chain: Chain, position: int, sent: Publication | Request | Reply) -> tuple[str, str]:
         """With a place for its size; and its transfer times between executors of the host."""
@@ -490,31 +491,33 @@ class BoardsPlayer:
         elif callback.replies:
             fields |= {"carry": "reply", "request": self._message_of(chain.callbacks[position - 1])}
         hops_us = [self._system.hop_ns(callback, one) // MICROSECOND for one in receivers]
-        return _line("message", fields), f" hops_us={','.join(map(str, hops_us))}" if any(hops_us) else ""
+        return plan_line("message", fields), f" hops_us={','.join(map(str, hops_us))}" if any(hops_us) else ""
 
     def _message_names(self) -> list[str]:
         """In the order of the plan."""
         return list(self._names_of_sent.values())
 
-    def _locks_of(self, chain: Chain, callback: Callback) -> str:
-        return ",".join(
-            f"{number},{one.section_ns // MICROSECOND}"
-            for number, lock in enumerate(self._system.locks)
-            for one in lock.sections
-            if one.callback == (chain.name, callback.name)
-        )
-
     def _holds(self, timer: Chain) -> bool:
         """True if one of the timer's chains does, as they have one level."""
         return any(one.hold for one in self._chains if self._system.timer_of(one) is timer)
 
-    def _server_of(self, callback: Callback) -> int:
-        """The number of the server to which it belongs with others, and which does not overlap itself; 0: none."""
-        return self._servers.get(id(callback), 0)
+    def _group_of(self, callback: Callback) -> int:
+        """The number of its exclusive group, which may be one server for several chains; 0: none."""
+        return self._groups.get(id(callback), 0)
 
 
-def _line(what: str, fields: Mapping[str, object]) -> str:
+def plan_line(what: str, fields: Mapping[str, object]) -> str:
     return f"{what}=" + " ".join(f"{name}={value}" for name, value in fields.items())
+
+
+def locks_of(system: System, chain: Chain, callback: Callback) -> str:
+    """Numbers of locks, and microseconds of holding them."""
+    return ",".join(
+        f"{number},{one.section_ns // MICROSECOND}"
+        for number, lock in enumerate(system.locks)
+        for one in lock.sections
+        if one.callback == (chain.name, callback.name)
+    )
 
 
 def _sent_by(callback: Callback) -> list[Publication | Request | Reply]:
@@ -525,8 +528,8 @@ def _what(sender: Callback) -> str:
     return "request" if sender.requests else "reply" if sender.replies else "message"
 
 
-def _servers(system: System) -> dict[int, int]:
-    """Server numbers by callback of the host: for services called by several chains, and for exclusive groups."""
+def _groups(system: System) -> dict[int, int]:
+    """Numbers by callback of the host: of services called by several chains, and of exclusive groups."""
     shared = servers_of(system).values()
     found = {id(one): n for n, several in enumerate(shared, 1) for one in several if _is_alone(system, one)}
     groups = [one.name for one in system.groups if one.kind == "exclusive"]

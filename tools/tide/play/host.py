@@ -1,34 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description whose chains stay on the host, for the shipped executors in virtual time: the values that may vary from
-run to run, and the arguments of one run for `tide-sim host`."""
+"""A description whose chains stay on the host as a graph for tide-sim (sim/board/plan.h), which plays it on the shipped
+executor: what may vary from run to run, and the plan of one run."""
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from tide.play.boards import UnplayableError, Worst
+from tide.play.boards import MICROSECOND, Worst, locks_of, plan_line
 from tide.play.paths import Instance
 from tide.play.server import Played
-from tide.system.host_words import lock_words
 from tide.system.levels import LevelError, priorities_of
-from tide.system.model import Callback, System
+from tide.system.model import Callback, Publication, System
 from tide.system.servers import servers_of, with_servers
 
-PROGRAM = "tide-sim host"
-_DEPTH = 64  # messages that wait for a subscription; enough that none is dropped
-_MICROSECOND = 1000
-# The transfer between two executors, as a separate executor with a lane for each message that may be in transit.
-_WIRE = "~wire"
-_MOST_WIRES = 64
-_MOST_EXECUTORS = 15  # besides the one for messages in transit
-_MOST_CHAINS = 126
-_MOST_CALLBACKS = 128  # and as many messages in transit
-
-
-def _steps(path: list[tuple[str | None, str]]) -> list[str]:
-    """Callbacks of a chain, with the transfers between them."""
-    return [name for wire, callback in path for name in (wire, callback) if name is not None]
+Policy = Literal["tide", "readyset"]
+_DEPTH = 64  # messages that wait for a callback; enough that none is dropped
+_BYTES = 8
+_SETTLE_US = 600_000_000  # longest time for instances under way at the end
 
 
 @dataclass(frozen=True)
@@ -55,94 +47,58 @@ def _priorities(system: System, policy: str) -> dict[int, int]:
         return {}
 
 
-def _require_size(system: System) -> None:
-    """The sizes of sim/workloads/host_chains/plan.h."""
-    callbacks = sum(len(chain.callbacks) for chain in system.chains)
-    for count, most, what in (
-        (len(system.executors), _MOST_EXECUTORS, "executors"),
-        (len(system.chains), _MOST_CHAINS, "chains"),
-        (callbacks, _MOST_CALLBACKS, "callbacks"),
-    ):
-        if count > most:
-            raise UnplayableError(f"it has {count} {what}, and at most {most} are played; simulate a part of it")
-
-
 class HostPlayer:
     """A player for one policy. The caller provides the random source."""
 
     def __init__(self, system: System, policy: str, source: random.Random) -> None:
-        system = with_servers(system)
-        _require_size(system)
+        self._system = system = with_servers(system)
         self._random = source
-        self._budgets = any(one.budget_ms for one in system.executors)
+        self._policy = policy
         entries = [(chain, callback) for chain in system.chains for callback in chain.callbacks]
         self._callbacks: list[Callback] = [callback for _, callback in entries]
+        self._names = {id(callback): f"{chain.name}.{callback.name}" for chain, callback in entries}
+        self._locks = [locks_of(system, chain, callback) for chain, callback in entries]
+        self._joining = {id(chain.callbacks[0]) for chain in system.chains if chain.joins}
         self._most_ns = [max(one.execution_ns, 1) for one in self._callbacks]
         self._least_ns = [min(one.least_ns, most) for one, most in zip(self._callbacks, self._most_ns, strict=True)]
-        self._periods_ns = {
-            place: chain.period_ns for place, (chain, callback) in enumerate(entries) if callback.kind == "timer"
-        }
+        timers = {place: chain for place, (chain, callback) in enumerate(entries) if callback.kind == "timer"}
+        self._periods_ns = {place: chain.period_ns for place, chain in timers.items()}
+        self._jitters_ns = {place: chain.jitter_ns for place, chain in timers.items()}
         self._timers = list(self._periods_ns)
-        firsts = {chain.name: place for place, (chain, callback) in enumerate(entries) if callback.kind == "timer"}
-        timers = (firsts.get(system.timer_of(chain).name) for chain in system.chains)
-        self._timer_of = [None if one is None else self._timers.index(one) for one in timers]
-        self._jitters_ns = {
-            place: jitter_ns
-            for place, (chain, callback) in enumerate(entries)
-            if callback.kind == "timer" and (jitter_ns := getattr(chain, "jitter_ns", 0)) > 0
-        }
+        firsts = {chain.name: place for place, chain in timers.items()}
+        of_chains = (firsts.get(system.timer_of(chain).name) for chain in system.chains)
+        self._timer_of = [None if one is None else self._timers.index(one) for one in of_chains]
         self._marks_ns = [0, *self._sums(system)]
-        self._policy = policy
         given = _priorities(system, policy)
         # A server called by several chains has one priority: the highest of theirs.
         place_of = {id(one): place for place, one in enumerate(self._callbacks)}
         self._servers = [[place_of[id(one)] for one in several] for several in servers_of(system).values()]
         self._priorities = self._as_one([given.get(id(one), 1) for one in self._callbacks])
-        names = {id(callback): f"{chain.name}.{callback.name}" for chain, callback in entries}
-        self._begin = [f"policy={'readyset' if policy == 'default' else 'tide'} depth={_DEPTH}"]
-        for executor in system.executors:
-            budget = ""
-            if executor.budget_ms:
-                budget = f",{executor.budget_ms * 1000:f},{executor.budget_period_ms * 1000:f}"
-            self._begin.append(f"executor={executor.name},{executor.lanes}{budget}")
-        groups = {group.name: f"g{number}" for number, group in enumerate(system.groups)}
-        self._begin += [f"group={groups[group.name]},{group.kind}" for group in system.groups]
-        self._names = [names[id(one)] for one in self._callbacks]
-        hops_ns = {
-            id(callback): min((system.hop_ns(one, callback) for one in before), default=0)
-            for chain in system.chains
-            for before, callback in zip(
-                (system.inputs(chain), *((one,) for one in chain.callbacks)), chain.callbacks, strict=False
-            )
-        }
-        wires = {id(one): f"{names[id(one)]}{_WIRE}" for one in self._callbacks if hops_ns[id(one)]}
-        if len(wires) > _MOST_WIRES:
-            raise UnplayableError(f"{len(wires)} messages have a propagation_ms, and at most {_MOST_WIRES} are played")
-        if wires:
-            self._begin.append(f"executor={_WIRE},{len(wires)}")
-        self._wires = [
-            f"callback={wires[id(one)]},{_WIRE},0,1,0,{hops_ns[id(one)] / 1e3:.15g}"
-            for one in self._callbacks
-            if id(one) in wires
-        ]
-        self._heads = [
-            f"callback={name},{one.executor},{self._periods_ns.get(place, 0) / 1e3:.15g}"
-            for place, (name, one) in enumerate(zip(self._names, self._callbacks, strict=True))
-        ]
-        self._ends = [f",{groups[one.group]}" if one.group else "" for one in self._callbacks]
-        self._chains = [
-            ",".join(
-                (f"chain={chain.name}", *_steps([(wires.get(id(one)), names[id(one)]) for one in system.path(chain)]))
-            )
+        self._groups = {group.name: number for number, group in enumerate(system.groups, 1)}
+        self._reentrant = {group.name for group in system.groups if group.kind == "reentrant"}
+        self._messages = list(self._connected())
+        self._paths = [
+            plan_line("path", {"name": chain.name, "callbacks": ",".join(map(self._name, system.path(chain)))})
             for chain in system.chains
         ]
-        for chain in system.chains:
-            if chain.joins:
-                first = id(chain.callbacks[0])
-                waits = (wires.get(first, names[first]), *(names[id(one)] for one in system.inputs(chain)[1:]))
-                self._chains.append(f"join={','.join(waits)}")
-        self._chains += lock_words(system)
         self.chain_names = [chain.name for chain in system.chains]
+
+    def _name(self, callback: Callback) -> str:
+        return self._names[id(callback)]
+
+    def _connected(self) -> Iterator[tuple[Callback, int, list[Callback]]]:
+        """Senders with their receivers, and in how many runs they send a message."""
+        periods_ns = {id(one): chain.period_ns for chain in self._system.chains for one in chain.callbacks}
+        pairs = [(one, chain.callbacks[0]) for chain in self._system.chains for one in self._system.inputs(chain)]
+        pairs += [pair for chain in self._system.chains for pair in itertools.pairwise(chain.callbacks)]
+        found: dict[tuple[int, int], tuple[Callback, int, list[Callback]]] = {}
+        for before, after in pairs:
+            sent = before.sends_to(after)
+            every = 1
+            if isinstance(sent, Publication) and sent.is_occasional:
+                every = -(-sent.period_ns(periods_ns[id(before)]) // periods_ns[id(before)])
+            found.setdefault((id(before), every), (before, every, []))[2].append(after)
+        yield from found.values()
 
     def _sums(self, system: System) -> list[int]:
         """Times from a release to each callback of its chain."""
@@ -187,7 +143,7 @@ class HostPlayer:
             offsets = list(run.offsets_ns)
             if source.random() < 0.5:
                 reach = 1 << source.randrange(4, 16)
-                offsets[place] = max(0, offsets[place] + source.randint(-reach, reach) * _MICROSECOND)
+                offsets[place] = max(0, offsets[place] + source.randint(-reach, reach) * MICROSECOND)
             else:
                 offsets[place] = self._offset(self._timers[place])
             return replace(run, offsets_ns=tuple(offsets))
@@ -203,7 +159,7 @@ class HostPlayer:
             return replace(run, registration=tuple(registration))
         if self._policy == "any_order" and kind < 0.95:
             return replace(run, priorities=self._drawn_priorities())
-        if self._budgets and kind < 0.9:
+        if any(one.budget_ms for one in self._system.executors) and kind < 0.9:
             return replace(run, anywhere=not run.anywhere)
         return replace(run, seed=source.randrange(1_000_000))
 
@@ -223,8 +179,8 @@ class HostPlayer:
     def _offset(self, place: int) -> int:
         source = self._random
         if source.random() < 0.3:
-            return source.randrange(self._periods_ns[place] // _MICROSECOND) * _MICROSECOND
-        return max(0, source.choice(self._marks_ns) + source.choice((-1, 0, 0, 1)) * _MICROSECOND)
+            return source.randrange(self._periods_ns[place] // MICROSECOND) * MICROSECOND
+        return max(0, source.choice(self._marks_ns) + source.choice((-1, 0, 0, 1)) * MICROSECOND)
 
     def _execution(self, place: int, heavy: bool) -> tuple[int, int]:
         source = self._random
@@ -238,30 +194,86 @@ class HostPlayer:
 
     def recording(self, words: str) -> str:
         """Repeats the run and returns the times of its instances."""
-        return f"record=true {words}"
+        return f"record=true;{words}"
 
     def instances(self, played: Played) -> list[list[Instance]]:
         """The instances of a recorded run, by chain."""
-        return [[Instance(*one) for one in chain] for chain in played.recorded]
+        return [[Instance(*one) for one in chain if one[2] >= 0] for chain in played.recorded]
 
     def of_chains(self, played: Played) -> Played:
         return played
 
+    def plan(self, run: HostRun, horizon_ns: int, dispatch_us: float = 0) -> str:
+        policy = "readyset" if self._policy == "default" else "tide"
+        lines = [f"seed={run.seed}", f"horizon_us={_us(horizon_ns)}", f"settle_us={_SETTLE_US}"]
+        lines.append(f"extremes={str(run.extremes).lower()}")
+        for executor in self._system.executors:
+            fields: dict[str, object] = {"name": executor.name, "lanes": executor.lanes, "policy": policy}
+            if dispatch_us:
+                fields["dispatch_us"] = f"{dispatch_us:g}"
+            if executor.budget_ms:
+                fields["budget_us"] = f"{executor.budget_ms * 1000:f}"
+                fields["budget_period_us"] = f"{executor.budget_period_ms * 1000:f}"
+                fields["anywhere"] = str(run.anywhere).lower()
+            lines.append(plan_line("executor", fields))
+        offsets_ns = dict(zip(self._timers, run.offsets_ns, strict=True))
+        lines += [self._callback(place, run, offsets_ns) for place in run.registration]
+        for sender, every, receivers in self._messages:
+            fields = {"name": f"{self._name(sender)}.{every}", "from": self._name(sender)}
+            fields |= {"to": ",".join(map(self._name, receivers)), "bytes": _BYTES, "depth": _DEPTH, "every": every}
+            # Its transfer time between executors: the maximum, or zero.
+            hops_ns = [self._system.hop_ns(sender, one) for one in receivers]
+            if any(hops_ns) and run.seed % 4:
+                fields["hops_us"] = ",".join(str(one // MICROSECOND) for one in hops_ns)
+            lines.append(plan_line("message", fields))
+        return ";".join((*lines, *self._paths))
+
+    def _callback(self, place: int, run: HostRun, offsets_ns: dict[int, int]) -> str:
+        callback = self._callbacks[place]
+        least_ns, most_ns = run.executions_ns[place]
+        fields: dict[str, object] = {"name": self._name(callback), "on": callback.executor}
+        fields |= {"execution_us": _us(most_ns), "least_us": _us(least_ns), "priority": run.priorities[place]}
+        if callback.group in self._reentrant:
+            fields["reentrant"] = "true"
+        elif callback.group:
+            fields["group"] = self._groups[callback.group]
+        if self._locks[place]:
+            fields["locks"] = self._locks[place]
+        if id(callback) in self._joining:
+            fields["joins"] = "true"
+        if place in offsets_ns:
+            fields |= {"period_us": _us(self._periods_ns[place]), "phase_us": _us(offsets_ns[place])}
+            fields["jitter_us"] = _us(self._jitters_ns[place] if run.late else 0)
+        return plan_line("callback", fields)
+
     def words(self, run: HostRun) -> str:
         """Duration of the run: two of the longest periods after the last release."""
-        longest_ns = max(self._periods_ns.values())
-        words = [
-            *self._begin,
-            f"seconds={(2 * longest_ns + max(run.offsets_ns)) / 1e9:.9f} seed={run.seed}",
-            f"executions={'extremes' if run.extremes else 'uniform'} supply={'anywhere' if run.anywhere else 'server'}",
-        ]
-        for place in run.registration:
-            least_ns, most_ns = run.executions_ns[place]
-            head = f"{self._heads[place]},{run.priorities[place]}"
-            words.append(f"{head},{least_ns / 1e3:.15g},{most_ns / 1e3:.15g}{self._ends[place]}")
-        words += self._wires
-        for place, offset_ns in zip(self._timers, run.offsets_ns, strict=True):
-            words.append(f"offset={self._names[place]},{offset_ns / 1e3:.15g}")
-        if run.late:
-            words += [f"jitter={self._names[place]},{one / 1e3:.15g}" for place, one in self._jitters_ns.items()]
-        return " ".join((*words, *self._chains))
+        return self.plan(run, 2 * max(self._periods_ns.values()) + max(run.offsets_ns))
+
+    def drawn_evenly(self, seed: int, spread_us: int) -> HostRun:
+        """Executions take the longest time, or any from a described least one on; timers begin within the spread."""
+        offsets = random.Random(f"{seed} offsets")
+        return HostRun(
+            tuple(offsets.randint(0, spread_us) * MICROSECOND for _ in self._timers),
+            tuple((one.least_ns or most, most) for one, most in zip(self._callbacks, self._most_ns, strict=True)),
+            tuple(range(len(self._callbacks))),
+            self._priorities,
+            late=False,
+            extremes=False,
+            anywhere=False,
+            seed=seed,
+        )
+
+
+def host_plan(
+    system: System, policy: Policy, seconds: float, seed: int = 1, spread_us: int = 0, dispatch_us: float = 0
+) -> str:
+    """One run of so many seconds: executions as the seed draws them, timers that begin within the spread, priorities as
+    described. dispatch_us: the additional cost of starting a callback, to model another runtime."""
+    player = HostPlayer(system, "default" if policy == "readyset" else "priority", random.Random(seed))
+    return player.plan(player.drawn_evenly(seed, spread_us), round(seconds * 1e9), dispatch_us)
+
+
+def _us(time_ns: int) -> str:
+    """Microseconds with three decimals."""
+    return f"{time_ns // MICROSECOND}.{time_ns % MICROSECOND:03d}"

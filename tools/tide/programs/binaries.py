@@ -19,12 +19,6 @@ class MissingBinaryError(UsageError):
     """A program that has not been built; the text is one line that says what to do."""
 
 
-def _advice(name: str) -> str:
-    is_of_campaigns = name == "host_chains"  # built by the target `campaigns` of CMakeLists.txt
-    command = "scripts/build.sh release campaigns" if is_of_campaigns else "make build"
-    return f"run `{command}`, or set TIDE_BUILD_DIR to a build"
-
-
 def build_folder() -> Path:
     named = os.environ.get("TIDE_BUILD_DIR")
     if named:
@@ -39,4 +33,4 @@ def find_binary(name: str) -> Path:
     for candidate in (build / "bin" / name, build / name):
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
-    raise MissingBinaryError(f"{name} is not in {build}; {_advice(name)}")
+    raise MissingBinaryError(f"{name} is not in {build}; run `make build`, or set TIDE_BUILD_DIR to a build")

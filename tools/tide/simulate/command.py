@@ -22,7 +22,6 @@ from tide.play.boards import UnplayableError
 from tide.play.server import ServerError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import SimulationError, Simulator, terminable, violations
-from tide.report.results import nearest_rank
 from tide.report.table import milliseconds, observed_table
 from tide.simulate.campaign import LARGEST_SEED, MODES, Campaign, run_campaign
 from tide.simulate.described import is_description, print_outcome, simulate_description
@@ -134,8 +133,6 @@ def simulate(
         _refuse("--engine and --restart belong to a campaign, --seeds COUNT")
     if host and (plan is not None or systems or (out and seeds is None)):
         _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and the --out of a run do not go with it")
-    if host and seed is not None and as_json:
-        _refuse("--json does not go with --host --seed; tide-sim host prints JSON itself")
     for word, given, others in (("--overload", overload, host or actions), ("--actions", actions, host)):
         if given and (others or plan is not None or systems or trace or (seed is not None and (out or as_json))):
             _refuse(f"{word} belongs to --seeds and --seed alone; --out and --json to its campaigns")
@@ -158,9 +155,6 @@ def simulate(
                     typer.echo(json.dumps(campaign.to_json(), indent=1))
             elif overload or actions:
                 broken = _replay_board(console, simulator, seed or 0)
-            elif host:
-                words = ["--seed", str(seed), *(["--trace", str(told)] if told else [])]
-                broken = _replay_host(console, simulator, words)
             else:
                 words = [str(plan), *(settings or [])] if seed is None else ["--seed", str(seed)]
                 words += ["--systems", systems] if systems else []
@@ -231,26 +225,6 @@ def _replay_board(console: Console, simulator: Simulator, seed: int) -> bool:
         raise SimulationError(done.stderr.strip() or f"tide-sim ended with status {done.returncode}", 1)
     console.print(done.stdout.rstrip("\n"), highlight=False, markup=False, soft_wrap=True)
     return done.returncode == 1
-
-
-def _replay_host(console: Console, simulator: Simulator, words: list[str]) -> bool:
-    """Prints the chains of the run. True: it broke a rule."""
-    done = simulator.call(words)
-    try:
-        data: dict[str, Any] = json.loads(done.stdout)
-    except ValueError:
-        raise SimulationError(done.stderr.strip() or f"tide-sim ended with status {done.returncode}", 1) from None
-    table = empty_table(f"responses in virtual ms, policy {data['policy']}, seed {data['seed']}")
-    for position, heading in enumerate(("chain", "p50", "p99", "max", "lost", "skipped", "samples")):
-        table.add_column(heading, justify="right" if position else "left", no_wrap=True)
-    for chain in data["chains"]:
-        ordered = sorted(chain["responses_ns"])
-        times = [milliseconds(nearest_rank(ordered, one) if ordered else None) for one in (50, 99, 100)]
-        table.add_row(chain["name"], *times, *(str(chain[name]) for name in ("lost", "skipped")), str(len(ordered)))
-    print_whole(console, table)
-    for line in data["violations"]:
-        console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
-    return bool(data["violations"])
 
 
 def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:

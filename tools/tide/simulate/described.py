@@ -15,9 +15,7 @@ from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import is_on_host
 from tide.analysis.premises import Origins
 from tide.analysis.result import Bounds
-from tide.play.boards import PROGRAM as BOARD_PROGRAM
-from tide.play.boards import BoardsPlayer, Worst
-from tide.play.host import PROGRAM as HOST_PROGRAM
+from tide.play.boards import PROGRAM, BoardsPlayer, Worst
 from tide.play.host import HostPlayer
 from tide.play.paths import Instance, seen_on_paths
 from tide.play.server import Played, Server
@@ -139,7 +137,6 @@ class Outcome:
     system: str
     executor: str
     runs: int
-    program: str
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
     full: list[str] = field(default_factory=list)  # pools assumed by the bounds that ran full
@@ -166,7 +163,7 @@ class Outcome:
             "executor": self.executor,
             "runs_played": self.runs,
             "pools_full": sorted(set(self.full)),
-            "program": self.program,
+            "program": PROGRAM,
             "observed": [one.to_json() for one in self.seen],
             "observed_paths": [one.to_json() for one in self.paths],
             "violations": self.violations,
@@ -178,16 +175,15 @@ def simulate_description(system: System, executor: str | None, runs: int, first:
     """Runs the seeds from `first` on. search: the same number of further runs for each chain, to bring it closer to its
     bound. NoBoundError, UnplayableError: it cannot be analysed or simulated."""
     bounds = bounds_of(system, executor)
-    program = HOST_PROGRAM if is_on_host(system) else BOARD_PROGRAM
-    server = Server(program)
+    server = Server(PROGRAM)
     try:
-        return _Trial(system, bounds, server, program).run(runs, first, search)
+        return _Trial(system, bounds, server).run(runs, first, search)
     finally:
         server.close()
 
 
 class _Trial:
-    def __init__(self, system: System, bounds: Bounds, server: Server, program: str) -> None:
+    def __init__(self, system: System, bounds: Bounds, server: Server) -> None:
         self._system, self._bounds, self._server = system, bounds, server
         self._seen = _rows(system, bounds)
         self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)  # otherwise messages pile up
@@ -199,7 +195,7 @@ class _Trial:
                 ("age", path.age_ns, path.age_limit_ns),
             )
         ]
-        self._outcome = Outcome(system.name, bounds.executor, 0, program, self._seen, paths=self._paths)
+        self._outcome = Outcome(system.name, bounds.executor, 0, self._seen, paths=self._paths)
 
     def run(self, runs: int, first: int, search: bool) -> Outcome:
         best: dict[int, tuple[int, int, _Player, Any]] = {}
@@ -314,12 +310,12 @@ def print_outcome(outcome: Outcome, numbers: Origins, console: Console) -> None:
     for one in outcome.seen:
         if one.is_above:
             where = f", until it leaves {one.until}" if one.until else ""
-            text = f"chain '{one.chain}'{where} is above its bound; replay by {outcome.program} --serve: {one.plan}"
+            text = f"chain '{one.chain}'{where} is above its bound; replay by {PROGRAM} --serve: {one.plan}"
             console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
     for path in outcome.paths:
         if path.is_above:
             name = f"{path.what} of path '{path.path}'"
-            text = f"{name} is above its bound; replay by {outcome.program} --serve: {path.plan}"
+            text = f"{name} is above its bound; replay by {PROGRAM} --serve: {path.plan}"
             console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
     for line in outcome.violations:
         console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)

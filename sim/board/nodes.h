@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Callbacks of ROS 2 nodes on the shipped executor: one process, in which each lane is a task on a core of its own and
+// messages are delivered locally (tide/local.h). Checks the rules of executors with several lanes.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/board/client.h"
+#include "sim/board/plan.h"
+#include "sim/board/system.h"
+#include "sim/engine/machine.h"
+#include "sim/engine/random.h"
+#include "tide/executor.h"
+#include "tide/local.h"
+
+namespace tide::sim {
+
+class Nodes {
+ public:
+  struct Observer {
+    std::function<void(const Mark &mark, Time release)> released;
+    std::function<void(const char *what, size_t callback, const Mark &mark)> event;  // for traces
+    // A run has ended; its messages are to be sent now.
+    std::function<void(size_t callback, const Mark &mark, Time start, Time end)> ran;
+  };
+
+  // Throws std::invalid_argument if the executors refuse the plan.
+  Nodes(Engine &engine, const Plan &plan, const Graph &graph, Observer observer);
+  Nodes(const Nodes &) = delete;
+  Nodes &operator=(const Nodes &) = delete;
+  ~Nodes();
+
+  bool has(size_t callback) const { return callbacks_[callback] != nullptr; }
+  void start(Time first_release);
+  // Delivers a message to its subscribers: callbacks with no other input, and without a delay on the way.
+  void publish(size_t message, const Mark &mark);
+  bool subscribes(size_t input) const;
+  // The same for a callback that is no subscriber.
+  void receive(size_t callback, const Mark &mark);
+
+  // Call after each step of the engine.
+  void step_end();
+  // No timer will start an instance, and no callback waits or runs.
+  bool is_quiet() const;
+  void stop();
+  bool is_stopped() const;
+  // Violated rules, and what executors and callbacks have counted.
+  void tell(Result &result);
+
+ private:
+  struct Callback;
+  // A message of the graph, or what comes to one callback.
+  struct Topic {
+    tide_local_topic_t local{};
+    std::vector<Callback *> subscribers;
+  };
+  struct Callback {
+    Nodes *nodes = nullptr;
+    size_t number = 0;
+    const CallbackPlan *plan = nullptr;
+    tide_timer_t timer{};  // started by messages: only its callback
+    Random random{0};
+    Topic inbox;
+    tide_local_subscription_t subscription{};
+    std::vector<tide_local_message_t *> queue;
+    // For the rules.
+    unsigned inside = 0;
+    Time last_release = -1;
+    std::deque<Mark> expected;  // messages that were sent and whose callbacks have not begun
+    const tide_callback_t &core() const { return timer.callback; }
+  };
+  struct Executor {
+    const ExecutorPlan *plan = nullptr;
+    tide_executor_t core{};
+    std::vector<tide_lane_t> lanes;
+    std::vector<const tide_callback_t *> seen;  // by lane: what it was running after the last critical section
+    std::vector<tide_callback_t *> registered;
+    std::vector<tide_queue_entry_t *> ready, timers;
+    std::vector<Callback *> callbacks;
+  };
+  struct Group {
+    tide_group_t group{};
+    std::vector<tide_queue_entry_t *> waiting;
+    std::vector<Callback *> callbacks;
+    unsigned inside = 0;
+  };
+  struct Lock {
+    tide_lock_t lock{};
+    unsigned inside = 0;
+  };
+  class Supply;
+
+  void add_executor(const ExecutorPlan &plan);
+  void add_callback(size_t number);
+  void join_group(Callback &callback);
+  void add_topics();
+  void add_locks();
+  void expire(Callback &callback);
+  void take(Callback &callback);
+  void run(Callback &callback, const Mark &mark);
+  void hold(Callback &callback, unsigned number, Time duration);
+  void deliver(Topic &topic, const Mark &mark);
+  Group *group_of(const Callback &callback) const;
+  size_t depth_of(const Callback &callback) const;
+
+  void begin(Callback &callback, const Mark &mark);
+  void section_end();
+  void check_choice(const Executor &executor, const tide_callback_t &taken);
+  bool may_run(const Callback &callback) const;
+  void violate(const Callback &callback, const std::string &what);
+
+  Engine &engine_;
+  const Plan &plan_;
+  const Graph &graph_;
+  Observer observer_;
+  Machine machine_;
+  Locks lock_port_;
+  Random hesitations_;
+  std::vector<std::unique_ptr<Executor>> executors_;  // by number in the plan; null: it takes any ready callback
+  std::vector<std::unique_ptr<Callback>> callbacks_;  // by number in the graph; null: not here
+  std::map<std::pair<unsigned, unsigned>, std::unique_ptr<Group>> groups_;  // by executor and number; 0: reentrant
+  std::vector<std::unique_ptr<Topic>> topics_;                              // by message; null: no subscriber
+  tide_lock_set_t lock_set_{};
+  std::map<unsigned, std::unique_ptr<Lock>> locks_;
+  tide_local_pool_t pool_{};
+  std::vector<uint64_t> storage_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<std::unique_ptr<Supply>> supplies_;
+  Time first_release_ = 0;
+  unsigned hesitating_ = 0;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace tide::sim
