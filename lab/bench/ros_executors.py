@@ -2,7 +2,7 @@
 """Compares tide_ros with rclpy's executors, in turns in the same run: CPU per callback.
 
 .venv/bin/python lab/bench/ros_executors.py dispatch                 CPU per callback: timers, a DDS self-loop
-Add --record to keep the figures in lab/results/. `tide lab reproduce four-chains --on ros2` measures response times.
+Add --record to keep the figures in lab/results/.
 
 Each figure is from a separate process. It is the CPU time of the whole process, DDS threads included, so other load on
 the machine has little effect.

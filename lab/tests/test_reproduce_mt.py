@@ -30,21 +30,18 @@ from tide_lab.reproduce.mt_cases import (
     run_configuration,
     system_of,
 )
-from tide_lab.reproduce.ros_chains import measured, task_of
 
 STUDY = MT_CASES["mt-case-study"]
 FOUR = MT_CASES["four-chains"]
 
 
 def test_configurations_are_those_of_the_paper() -> None:
-    names = [one.name for one in configurations(STUDY, "sim", None)]
+    names = [one.name for one in configurations(STUDY, None)]
     assert len(names) == len(set(names)) == 14
     assert {"R-D MT1", "R-P MT4", "ME-D MT2", "ME-P MT2", "R-D 2*MT2", "R-P 2*MT2"} <= set(names)
-    assert [one.name for one in configurations(STUDY, "sim", 3)] == ["R-D MT3", "R-P MT3", "ME-D MT3", "ME-P MT3"]
-    for one in configurations(STUDY, "ros2", None):
-        assert one.threads * one.executors <= 4096 and one.executors >= 1
-    assert is_overloaded(MtResult(STUDY, "sim", 1, 1), Configuration("tide", 1))
-    assert not is_overloaded(MtResult(FOUR, "sim", 1, 1), Configuration("readyset", 1, halved=True))
+    assert [one.name for one in configurations(STUDY, 3)] == ["R-D MT3", "R-P MT3", "ME-D MT3", "ME-P MT3"]
+    assert is_overloaded(MtResult(STUDY, 1, 1), Configuration("tide", 1))
+    assert not is_overloaded(MtResult(FOUR, 1, 1), Configuration("readyset", 1, halved=True))
 
 
 def test_systems_have_the_groups_and_executors_of_the_configuration() -> None:
@@ -98,14 +95,14 @@ def test_the_simulated_four_chains_show_what_rclcpp_showed(tmp_path: Path) -> No
 
 
 def test_findings_can_fail() -> None:
-    result = MtResult(FOUR, "sim", 1, 1)
+    result = MtResult(FOUR, 1, 1)
     for policy in ("readyset", "tide"):
         chains = tuple(Responses(f"c{number}", [45_000_000] * 100, 0, 0) for number in range(1, 5))
         for cost in (0.0, 600.0):
             configuration = Configuration(policy, 2, cost_us=cost)  # type: ignore[arg-type]
             result.outcomes.append(Outcome(configuration, chains, 100, 100, None))
     assert [one.holds for one in findings(result)] == [False, False, False, False]
-    study = MtResult(STUDY, "sim", 1, 1)
+    study = MtResult(STUDY, 1, 1)
     for policy, response_ns, updates in (("readyset", 10_000_000, 100), ("tide", 11_000_000, 111)):
         chains = tuple(Responses(f"c{number}", [1, response_ns], 0, 0) for number in range(1, 5))
         study.outcomes.append(Outcome(Configuration(policy, 2), chains, updates, 200, None))  # type: ignore[arg-type]
@@ -128,9 +125,7 @@ def test_statements_of_bounds_can_fail() -> None:
 
     def told(**changed: float | None) -> list[bool]:
         theorem = dict.fromkeys(("published", "safe"), bounds | changed)
-        return [
-            one.holds for one in findings(MtResult(STUDY, "sim", 1, 1, outcomes=[replace(outcome, theorem=theorem)]))
-        ]
+        return [one.holds for one in findings(MtResult(STUDY, 1, 1, outcomes=[replace(outcome, theorem=theorem)]))]
 
     assert told(c1=None, c2=None) == [True, True]
     assert told(c1=None) == [False, True]  # the paper has no bound for c2 either
@@ -160,35 +155,13 @@ def test_an_interrupted_run_goes_on_with_what_is_left(tmp_path: Path, monkeypatc
     ran.clear()
     monkeypatch.setattr(mt, "run_configuration", lambda *all: ran.append(all[1]) or run_configuration(*all))
     assert CliRunner().invoke(app, words).exit_code in (0, 1)
-    assert len(ran) == len(configurations(FOUR, "sim", None)) - 2
-
-
-def test_the_chains_run_on_rclpy_and_dds() -> None:
-    system = system_of(replace(FOUR, scale=Decimal("0.1")), Configuration("tide", 2))
-    for policy in ("readyset", "tide"):
-        found = measured(system, policy, 2.0)  # type: ignore[arg-type]
-        assert [one.name for one in found] == [chain.name for chain in system.chains]
-        for one, chain in zip(found, system.chains, strict=True):
-            execution_ns = sum(callback.execution_ns for callback in chain.callbacks)
-            assert one.sorted_ns and one.sorted_ns[0] >= execution_ns, (policy, one.name)
-
-
-def test_groups_and_executors_reach_rclpy() -> None:
-    exclusive = task_of(system_of(STUDY, Configuration("tide", 2, exclusive=True)), "tide", 1, Path("burn"))
-    assert exclusive.groups["mutex"] == "exclusive"
-    assert {one.group for one in exclusive.parts if one.name.startswith(("c1", "c2"))} == {"mutex"}
-    split = task_of(system_of(STUDY, Configuration("tide", 2, executors=2)), "tide", 1, Path("burn"))
-    assert split.lanes == {"main": 2, "back": 2}
-    (branch,) = [way for way in split.ways if way.name == "c2"]
-    assert branch.path[0] == "c1_sense"
+    assert len(ran) == len(configurations(FOUR, None)) - 2
 
 
 def test_a_response_beyond_its_bound_is_noticed() -> None:
-    outcome = run_configuration(STUDY, Configuration("tide", 4), "sim", 10, 1)
+    outcome = run_configuration(STUDY, Configuration("tide", 4), 10, 1)
     assert outcome.bounds is not None and outcome.bounds.met
-    study = MtResult(
-        STUDY, "sim", 10, 1, outcomes=[outcome, replace(outcome, configuration=Configuration("readyset", 4))]
-    )
+    study = MtResult(STUDY, 10, 1, outcomes=[outcome, replace(outcome, configuration=Configuration("readyset", 4))])
     assert next(one for one in findings(study) if "exceeds its bound" in one.text).holds
     late = replace(outcome.chains[0], sorted_ns=[*outcome.chains[0].sorted_ns, 45_000_000])
     study.outcomes[0] = replace(outcome, chains=(late, *outcome.chains[1:]))
@@ -224,8 +197,6 @@ def test_a_campaign_of_hosts_and_a_replay() -> None:
 def test_options_are_refused_in_words() -> None:
     runner = CliRunner()
     assert runner.invoke(app, ["lab", "reproduce", "four-chains", "--on", "mars"]).exit_code == 2
-    nothing = runner.invoke(app, ["lab", "reproduce", "mt-case-study", "--on", "ros2", "--threads", "16"])
-    assert nothing.exit_code == 2 and "a processor of its own" in nothing.output
 
 
 def test_a_case_whose_files_are_not_installed_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,10 +74,9 @@ def reproduce(
     on: Annotated[
         str,
         typer.Option(
-            metavar="sim|native|qemu|ros2",
+            metavar="sim|native|qemu",
             help="Place where it runs: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes "
-            "over a paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world; "
-            "ros2, for threads, rclpy and DDS, five minutes for each executor.",
+            "over a paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world.",
         ),
     ] = "sim",
     threads: Annotated[
@@ -108,9 +107,7 @@ def reproduce(
 
       tide lab reproduce mt-case-study
 
-      tide lab reproduce four-chains --on native
-
-      tide lab reproduce mt-case-study --on ros2
+      tide lab reproduce four-chains
 
       tide lab reproduce timers --samples 2000 (native; as published: 2000000, in two days)
     """

@@ -18,17 +18,17 @@ from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import terminable
-from tide.run.machine import describe
 from tide.terminal.style import empty_table, print_whole
 from tide_lab.reproduce.mt_cases import (
     FORMS,
     MT_CASES,
-    PLACES,
     RCLCPP_CALLBACK_US,
     Configuration,
     Finding,
+    HostError,
     MtResult,
     Outcome,
+    Responses,
     configurations,
     findings,
     fits,
@@ -44,7 +44,6 @@ from tide_lab.reproduce.mt_cases import (
     theorem_bounds,
     to_json,
 )
-from tide_lab.reproduce.ros_chains import HostError, Responses
 
 SOURCE = {
     "mt-case-study": "Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors, section "
@@ -52,8 +51,7 @@ SOURCE = {
     "four-chains": "published: real rclcpp 28.1.6 and a PiCAS-like subclass of it, two cores",
 }
 PICTURES = ("responses.png", "distributions.png", "updates.png")
-QUICK_SECONDS = {"sim": 20.0, "ros2": 3.0}
-ROS_SECONDS = 300.0
+QUICK_SECONDS = 20.0
 
 
 def reproduce_mt(
@@ -68,19 +66,16 @@ def reproduce_mt(
 ) -> None:
     """Prints tables, findings and the verdict; writes results.json and plots. An interrupted run is continued. Status 1
     if a finding of this project does not hold; statements of the paper that do not hold here are in the verdict."""
-    if on not in PLACES:
-        _fail(f"--on does not take '{on}'; it takes {', '.join(PLACES[:-1])} or {PLACES[-1]}", 2)
+    if on != "sim":
+        _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
     case = MT_CASES[name]
-    wanted = configurations(case, on, threads)
-    if not wanted:
-        _fail("there is nothing to run: on ros2 each thread needs a processor of its own; take --on sim", 2)
-    default_seconds = case.seconds if on == "sim" else ROS_SECONDS
-    length = seconds or (QUICK_SECONDS[on] if quick else default_seconds)
-    folder = out or Path("results") / (name if on == "sim" else f"{name}-{on}")
-    result = MtResult(case, on, length, seed, None if on == "sim" else describe(real_time=False))
+    wanted = configurations(case, threads)
+    length = seconds or (QUICK_SECONDS if quick else case.seconds)
+    folder = out or Path("results") / name
+    result = MtResult(case, length, seed)
     try:
         require_folder(folder)
-        settings = {"case": name, "on": on, "seconds": length, "seed": seed, "scale": str(case.scale)}
+        settings = {"case": name, "seconds": length, "seed": seed, "scale": str(case.scale)}
         checkpoint = Checkpoint(folder / "checkpoint.jsonl", settings, Configuration, restart)
         try:
             with terminable():
@@ -113,12 +108,12 @@ def _run(result: MtResult, wanted: list[Configuration], checkpoint: Checkpoint[C
     columns = (TextColumn(result.case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=len(wanted))
-        for configuration in wanted:  # sequential: on ros2 each needs its processors alone
+        for configuration in wanted:
             bar.update(task, description=configuration.name)
             if configuration in checkpoint.done:
                 outcome = of_json(result.case, configuration, checkpoint.done[configuration])
             else:
-                outcome = run_configuration(result.case, configuration, result.on, result.seconds, result.seed)
+                outcome = run_configuration(result.case, configuration, result.seconds, result.seed)
                 checkpoint.add(configuration, to_json(outcome))
             if outcome.bounds is not None:
                 bounds = theorem_bounds(system_of(result.case, configuration), configuration)
@@ -131,7 +126,7 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
     from tide_lab.reproduce.mt_plot import plot_all
 
     console = Console(emoji=False)
-    console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
+    console.print(f"[bold]{result.case.name}[/bold]: {result.case.title}", highlight=False, soft_wrap=True)
     print_whole(console, _responses_table(result))
     both = pairs(result)
     if both and all(outcome.updates is not None for outcome in result.outcomes):
@@ -249,15 +244,12 @@ def _json(result: MtResult, found: list[Finding]) -> str:
     data: dict[str, Any] = {
         "schema": 1,
         "case": result.case.name,
-        "on": result.on,
+        "on": "sim",
         "seed": result.seed,
         "execution_scale": str(result.case.scale),
         "source": SOURCE[result.case.name],
-        "command": f"tide lab reproduce {result.case.name} --samples {result.seconds:g} --seed {result.seed} "
-        f"--on {result.on}",
+        "command": f"tide lab reproduce {result.case.name} --samples {result.seconds:g} --seed {result.seed}",
     }
-    if result.machine is not None:
-        data["machine"] = result.machine.model_dump()
     data["findings"] = [{"text": one.text, "published": one.published, "holds": one.holds} for one in found]
     rows = ",\n  ".join(json.dumps(row.model_dump()) for row in result.rows())
     return json.dumps(data)[:-1] + f',\n "rows": [\n  {rows}\n ]}}\n'

@@ -13,8 +13,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from tide_lab.reproduce.mt_cases import Configuration, MtResult, Outcome, is_overloaded, pairs, reference
-from tide_lab.reproduce.ros_chains import Responses
+from tide_lab.reproduce.mt_cases import Configuration, MtResult, Outcome, Responses, is_overloaded, pairs, reference
 from tide_lab.style import INK, PLOT_STYLE
 
 _COLOURS = {"readyset": "#D55E00", "tide": "#0072B2"}
@@ -30,7 +29,7 @@ def plot_all(result: MtResult, folder: Path) -> None:
 
 
 def _save(figure: Any, result: MtResult, path: Path) -> None:
-    figure.suptitle(f"{result.case.title}; {result.on}", x=0.01, ha="left", fontsize=10.5, color=INK)
+    figure.suptitle(result.case.title, x=0.01, ha="left", fontsize=10.5, color=INK)
     figure.savefig(path, metadata={"Software": None})
     plt.close(figure)
 
