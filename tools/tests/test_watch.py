@@ -8,6 +8,7 @@ import random
 import re
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -18,7 +19,7 @@ from rich.console import Console
 from descriptions import board, chain, described, host, line
 from tide.report.verdict import State
 from tide.system.load import load, parse
-from tide.watch import screen
+from tide.watch import command, screen
 from tide.watch.agents import Agents, Array, Status
 from tide.watch.chains import Answers, Latencies, TopicTimes, Window, points_of, way_back
 from tide.watch.screen import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
@@ -463,3 +464,16 @@ def test_plain_lines_tell_a_chain_when_it_changes() -> None:
     assert untold[1:] == [f"  a: running; {why}"]
     silent = [view(row("a", state="silent", why=f"there was nothing on /b for {seconds} s")) for seconds in (5, 6)]
     assert len(screen.plain_lines(silent[1], silent[0])) == 1
+
+
+# ---- the exit status ----
+
+
+@pytest.mark.parametrize(
+    ("seen", "status"),
+    [({}, 0), ({"misses": 1}, 1), ({"unanswered": 1, "above": 1}, 1), ({"not_started": 1}, 1), ({"state": "silent"}, 1),
+     ({"above": 1}, 3), ({"instances": 0}, 5)],
+)  # fmt: skip
+def test_the_exit_status_is_that_of_a_run(seen: dict[str, Any], status: int) -> None:
+    row = {"misses": 0, "unanswered": 0, "not_started": 0, "above": 0, "instances": 1, "state": "running", **seen}
+    assert command._status(SimpleNamespace(chains=[SimpleNamespace(**row)])) == status  # type: ignore[arg-type]
