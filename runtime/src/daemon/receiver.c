@@ -893,7 +893,7 @@ static bool fills_window(const tide_receiver_t *r, const tide_input_stream_t *st
 
 bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *account, size_t samples, bool is_old) {
   if (account->keep == 0u) return false;
-  const bool is_ordered = TIDE_RESERVATIONS && TIDE_STREAM_IS_RELIABLE(account->stream);
+  const bool is_ordered = TIDE_RESERVATIONS ? TIDE_STREAM_IS_RELIABLE(account->stream) : false;
   const tide_input_stream_t *stream = is_ordered ? find_stream(r, account->stream) : NULL;
   bool is_short = r->free <= (TIDE_RESERVATIONS ? r->owed : 0u);
   for (size_t i = 0; i < r->slots_used; ++i) {
