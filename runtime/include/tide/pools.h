@@ -120,8 +120,8 @@
 #endif
 /* Samples a subscription keeps at most. Those of a larger QoS depth wait in slots, while they delay no other reader and
  * in the lean profile not at all. With KEEP_LAST the oldest sample is dropped for a new one once it has waited for
- * 20 ms. With KEEP_ALL and reliable none is dropped: the agent waits, and
- * so do all messages on the stream of that level. */
+ * 20 ms. With KEEP_ALL and reliable none is dropped: the agent waits, and so do all messages on the stream of that
+ * level. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
 #endif
