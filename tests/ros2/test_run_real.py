@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
-from typer.testing import CliRunner
 
-from tide.main import app
+from commands import tide
 from tide.programs.binaries import find_binary
 from tide.programs.child import may_use_fifo
 from tide_test_support import eventually, judged
@@ -47,8 +46,7 @@ def recorded(out: Path, folder: str) -> list[dict[str, Any]]:
 def flows_of(folder: Path) -> dict[tuple[str, int], list[str]]:
     """The points of each instance's flow, as read by Perfetto."""
     out = folder / "run.pftrace"
-    result = CliRunner().invoke(app, ["trace", "export", str(folder), "--to", "perfetto", "--out", str(out)])
-    assert (result.exit_code, result.output) == (0, "")
+    assert tide("trace", "export", folder, "--to", "perfetto", "--out", out) == (0, "")
     trace = perfetto.Trace.FromString(out.read_bytes())
     tracks = {
         one.track_descriptor.uuid: one.track_descriptor for one in trace.packet if one.HasField("track_descriptor")

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from bounded import MS, bound_ns, refusal
+from commands import done
 from descriptions import board, chain, described, entry, host, line
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.result import Bounds
-from tide.main import app
 from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, parse
 
@@ -279,15 +278,13 @@ def test_each_board_has_a_core_and_each_link_its_own_load() -> None:
 def test_tide_check_tells_assumptions_of_each_board(tmp_path: Path) -> None:
     file = tmp_path / "two.toml"
     file.write_text(described(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2))), encoding="utf-8")
-    result = CliRunner().invoke(app, ["check", str(file), "--explain", "grip", "--compare"], env={"COLUMNS": "160"})
-    assert result.exit_code == 0, result.output
-    result = CliRunner().invoke(app, ["check", str(file), "--explain", "grip", "--details"], env={"COLUMNS": "160"})
-    assert result.exit_code == 0, result.output
+    done("check", file, "--explain", "grip", "--compare", COLUMNS="160")
+    result = done("check", file, "--explain", "grip", "--details", COLUMNS="160")
     for text in ("board base: from the line to the node: 1 ms at most", "board arm: from the line", "on arm"):
-        assert text in result.output
+        assert text in result
     for name in ("base", "arm"):
-        assert re.search(rf"board '{name}' has at least \d+ small nodes of \d+ bytes", result.output)
-    assert "hold while all boards send through the agent" in result.output
+        assert re.search(rf"board '{name}' has at least \d+ small nodes of \d+ bytes", result)
+    assert "hold while all boards send through the agent" in result
 
 
 def loaded(*loads: dict[str, Any], **of_board: Any) -> str:

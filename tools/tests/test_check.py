@@ -10,17 +10,17 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import descriptions as d
+from commands import done, tide
 from tide.analysis.bounds import bounds_of
 from tide.analysis.premises import Origins, origins_of
 from tide.check.table import bounds_table
-from tide.main import app
 from tide.system.load import load
 from tide.terminal.ruled import Cell
 
@@ -36,10 +36,7 @@ HOST = d.described(
 )
 
 
-def run(*words: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["check", *map(str, words)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
+run = partial(tide, "check")
 
 
 def checked(*words: str | Path) -> dict[str, Any]:
@@ -414,10 +411,8 @@ def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
 
 def test_a_simulation_is_held_against_its_bounds(tmp_path: Path) -> None:
     plan = ROOT / "examples/published/pods/pods-chains.plan"
-    words = ["simulate", str(plan), "periods=3", "--systems", "tide,limit", "--out", str(tmp_path)]
-    result = CliRunner().invoke(app, words)
-    assert result.exit_code == 0, result.output
-    assert "worst observation and bound in ms" in result.output
+    told = done("simulate", plan, "periods=3", "--systems", "tide,limit", "--out", tmp_path)
+    assert "worst observation and bound in ms" in told
     data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     for run_of in data["runs"]:
         first = run_of["chains"][0]

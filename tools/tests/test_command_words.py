@@ -17,20 +17,14 @@ from typing import Any
 import pytest
 import typer
 from typer import Context
-from typer.testing import CliRunner
 
 import tide
+from commands import tide as run
 from tide.main import app, command_names, load_command
 from tide.programs.binaries import find_binary
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
-
-
-def run(*words: str, **environment: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, words, env=environment or None, prog_name="tide")
-    assert isinstance(result.exception, SystemExit | None), result.exception
-    return result.exit_code, result.output
 
 
 def helps(name: str, command: Any) -> Iterator[tuple[str, str]]:

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from commands import tide
 from tide.analysis.bounds import bounds_of
 from tide.errors import UsageError
-from tide.main import app
 from tide.system.load import load
 from tide.system.load import parse as parse_system
 from tide.system.model import System
@@ -26,10 +26,7 @@ DATA = Path(__file__).parent / "data/describe"
 TRACE = DATA / "ros2_trace.txt"
 
 
-def run(*words: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["trace", "describe", *map(str, words)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
+run = partial(tide, "trace", "describe")
 
 
 def described(folder: Path, *words: str | Path) -> System:

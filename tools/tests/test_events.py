@@ -6,13 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import descriptions as d
 from bounded import MS, bound_ns, bound_of, refusal, worst_of
+from commands import tide
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
-from tide.main import app
 from tide.report.verdict import State
 from tide.run.plan import plan_of, traces_of
 from tide.run.results import outcome_of
@@ -163,7 +162,7 @@ def test_a_chain_that_an_event_begins_is_not_called_silent() -> None:
 
 
 def test_check_says_from_when_deadlines_count() -> None:
-    shown = CliRunner().invoke(app, ["check", str(FILE)], env={"COLUMNS": "80"}).output
+    shown = tide("check", FILE, COLUMNS="80")[1]
     line = next(one for one in shown.splitlines() if one.split()[:1] == ["estop"])
     assert line.split()[1] == "21.150" and line.split()[2] == "40.000", "no figure from a tick"
 

@@ -17,6 +17,7 @@ from mcap.reader import make_reader
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
+from commands import tide
 from tide.main import app
 from tide.trace.folders import RECORD, SYSTEM, is_record
 from tide.trace.record import Recorder
@@ -185,5 +186,5 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, words: list[str], what: str)
     (folder / "arm.trace").write_bytes(b"")
     file = tmp_path / "file"
     file.write_bytes(b"TDTR")
-    result = CliRunner().invoke(app, ["trace", "export", *(one.format(record=folder, file=file) for one in words)])
-    assert result.exit_code == 2 and what in result.output and len(result.output.splitlines()) == 1
+    status, result = tide("trace", "export", *(one.format(record=folder, file=file) for one in words))
+    assert status == 2 and what in result and len(result.splitlines()) == 1

@@ -12,14 +12,14 @@ import json
 import os
 import random
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
-from typer.testing import CliRunner
 
-from tide.main import app
+from commands import tide
 from tide.system.load import load
 from tide.trace.export import read_recording, to_csv, to_perfetto
 from tide.trace.step import Step
@@ -28,10 +28,7 @@ ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 
 
-def run(*words: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "160"})
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
+run = partial(tide, COLUMNS="160")
 
 
 def drawn(source: random.Random) -> list[Step]:

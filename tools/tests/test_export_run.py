@@ -17,9 +17,8 @@ from xml.etree import ElementTree
 
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
-from typer.testing import CliRunner
 
-from tide.main import app
+from commands import done, tide
 from tide.run.plan import FIRST_KEY, plan_of, traces_of
 from tide.system.load import load
 from tide.trace import format as trace
@@ -256,8 +255,7 @@ def test_perfetto_has_one_flow_for_one_brake(tmp_path: Path) -> None:
         for chain in range(2):
             run.instance(chain, index)
     folder, out = run.write(tmp_path / "tide"), tmp_path / "run.pftrace"
-    result = CliRunner().invoke(app, ["trace", "export", str(folder), "--to", "perfetto", "--out", str(out)])
-    assert (result.exit_code, result.output) == (0, "")
+    assert tide("trace", "export", folder, "--to", "perfetto", "--out", out) == (0, "")
     read = perfetto.Trace.FromString(out.read_bytes())
     tracks = {
         one.track_descriptor.uuid: one.track_descriptor for one in read.packet if one.HasField("track_descriptor")
@@ -279,7 +277,7 @@ def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
         run.instance(1, index)
     folder, out = run.write(tmp_path / "tide"), tmp_path / "brake.svg"
     words = ["trace", "export", str(folder), "--to", "svg", "--out", str(out), "--chain"]
-    assert CliRunner().invoke(app, [*words, "brake"]).exit_code == 0
+    done(*words, "brake")
     texts = ["".join(one.itertext()).strip() for one in ElementTree.parse(out).iter("{http://www.w3.org/2000/svg}text")]
     assert "brake, instance 2: 0.0 ms; grey: other chains" in texts
     assert [text for text in texts if text in WAY] == list(dict.fromkeys(WAY))
@@ -289,8 +287,8 @@ def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
         (["brake", "--instance", "9"], "--instance 9: nothing of this instance of chain 'brake' was recorded"),
     ):
         out.unlink(missing_ok=True)
-        refused = CliRunner().invoke(app, [*words, *more])
-        assert (refused.exit_code, out.exists()) == (2, False) and line in refused.output
+        status, refused = tide(*words, *more)
+        assert (status, out.exists()) == (2, False) and line in refused
 
 
 def test_what_a_trace_lacks_is_told_and_the_rest_is_kept(tmp_path: Path) -> None:
@@ -323,9 +321,8 @@ def test_one_of_several_executors_has_to_be_named(tmp_path: Path) -> None:
     run = Run()
     run.instance(0, 0)
     folders = [run.write(tmp_path / name) for name in ("batch", "tide")]
-    result = CliRunner().invoke(app, ["trace", "export", str(tmp_path), "--to", "csv"])
-    assert result.exit_code == 2
-    assert "has runs of 2 executors; give one" in result.output and str(folders[1]) in result.output
+    status, result = tide("trace", "export", tmp_path, "--to", "csv")
+    assert status == 2 and "has runs of 2 executors; give one" in result and str(folders[1]) in result
 
 
 def test_traces_of_another_version_are_refused(tmp_path: Path) -> None:
@@ -334,5 +331,5 @@ def test_traces_of_another_version_are_refused(tmp_path: Path) -> None:
     folder = run.write(tmp_path / "run")
     file = folder / "traces.json"
     file.write_text(file.read_text().replace('"version": 2', '"version": 1'))
-    result = CliRunner().invoke(app, ["trace", "export", str(folder), "--to", "csv"])
-    assert result.exit_code == 2 and "is of another version; run tide run again" in result.output
+    status, result = tide("trace", "export", folder, "--to", "csv")
+    assert status == 2 and "is of another version; run tide run again" in result

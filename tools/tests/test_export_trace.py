@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 from mcap.reader import make_reader
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
-from typer.testing import CliRunner
 
-from tide.main import app
+from commands import done, tide
 from tide.system.load import load
 from tide.trace.export import to_mcap, topic_of
 from tide.trace.format import DEADLINE, END, RELEASE, START, WIRE_END, WIRE_START, Step, parse_trace, steps_of
@@ -137,9 +136,8 @@ def test_mcap_reads_back_every_step() -> None:
 def test_the_command_exports_a_trace_as_one_flow_an_instance(tmp_path: Path) -> None:
     file, out = tmp_path / "board.trace", tmp_path / "board.pftrace"
     file.write_bytes(b"".join(written(4)) + b"rest")
-    result = CliRunner().invoke(app, ["trace", "export", str(file), "--to", "perfetto", "--out", str(out)])
-    assert result.exit_code == 0
-    assert result.output.splitlines() == [f"{file}: 4 bytes are damaged or cut off and left out"]
+    result = done("trace", "export", file, "--to", "perfetto", "--out", out)
+    assert result.splitlines() == [f"{file}: 4 bytes are damaged or cut off and left out"]
     flows: dict[int, set[int]] = {}
     for packet in perfetto.Trace.FromString(out.read_bytes()).packet:
         for flow in packet.track_event.flow_ids:
@@ -152,17 +150,16 @@ def test_a_description_names_the_chains(tmp_path: Path) -> None:
     chain = load(description).chains[0]
     file = tmp_path / "board.trace"
     file.write_bytes(block([(1, 4, chain.priority * 256, START, 0), (9, 4, chain.priority * 256, END, 0)]))
-    result = CliRunner().invoke(app, ["trace", "export", str(file), "--to", "csv", "--system", str(description)])
-    assert result.exit_code == 0
-    assert result.output.splitlines()[1:] == [f'{chain.name},4,1,9,"place 1, lane 2",callback 0,1']
+    result = done("trace", "export", file, "--to", "csv", "--system", description)
+    assert result.splitlines()[1:] == [f'{chain.name},4,1,9,"place 1, lane 2",callback 0,1']
 
 
 @pytest.mark.parametrize(("octets", "what"), [(b"TDTR", "has no whole record"), (b"TDTRTDTR" * 40, "has no whole")])
 def test_a_trace_without_a_whole_record_is_one_line(octets: bytes, what: str, tmp_path: Path) -> None:
     file = tmp_path / "board.trace"
     file.write_bytes(octets)
-    result = CliRunner().invoke(app, ["trace", "export", str(file), "--to", "csv"])
-    assert result.exit_code == 2 and what in result.output and len(result.output.splitlines()) == 1
+    status, result = tide("trace", "export", file, "--to", "csv")
+    assert status == 2 and what in result and len(result.splitlines()) == 1
 
 
 def test_a_start_before_missing_blocks_and_an_end_behind_them_are_no_step() -> None:

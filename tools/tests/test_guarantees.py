@@ -10,19 +10,19 @@ import os
 import random
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from random_hosts import fast_timer, long_urgent_chain, random_board, random_host
-from typer.testing import CliRunner
 
 import descriptions as d
+from commands import tide
 from tide.analysis import bounds as bounds_module
 from tide.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, ask_executors, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.result import Bounds
-from tide.main import app
 from tide.play.boards import PROGRAM
 from tide.play.host import Policy, host_plan
 from tide.play.server import Server
@@ -37,10 +37,7 @@ MOST_QUESTIONS = 10  # three at most when this was written
 PLAYED: tuple[tuple[str, Policy], ...] = (("default", "readyset"), ("any_order", "readyset"), ("priority", "tide"))
 
 
-def told(*words: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["check", *map(str, words)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
+told = partial(tide, "check")
 
 
 def checked(*words: str | Path) -> dict[str, Any]:

@@ -4,24 +4,21 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import jsonschema
 import pytest
 import tomli
-from typer.testing import CliRunner
 
-from tide.main import app
+from commands import done, tide
 from tide.system.load import load
 from tide.system.schema import json_schema, reference_page
 
 ROOT = Path(__file__).parents[2]
 
 
-def run(*words: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "160"})
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
+run = partial(tide, COLUMNS="160")
 
 
 @pytest.mark.parametrize(
@@ -109,20 +106,19 @@ def test_examples_name_their_schema(file: Path) -> None:
 def test_numbers_that_nobody_measured_are_no_guarantee(tmp_path: Path) -> None:
     """Six green "yes" once stood below invented numbers."""
     file = tmp_path / "robot.toml"
-    runner = CliRunner()
-    assert runner.invoke(app, ["new", "system", str(file), "--board", "base", "--board", "arm"]).exit_code == 0
-    shown = runner.invoke(app, ["check", str(file)])
-    first, second, *_ = shown.output.splitlines()
-    assert shown.exit_code == 1 and first.startswith("no guarantee yet") and "guaranteed" not in shown.output
+    done("new", "system", file, "--board", "base", "--board", "arm")
+    status, shown = tide("check", file)
+    first, second, *_ = shown.splitlines()
+    assert status == 1 and first.startswith("no guarantee yet") and "guaranteed" not in shown
     assert second == "0 of 23 times were measured; 23 are placeholders of tide new system"
-    assert runner.invoke(app, ["check", str(file), "--require-measured"]).exit_code == 1
+    assert tide("check", file, "--require-measured")[0] == 1
     file.write_text(file.read_text(encoding="utf-8").replace('"placeholder"', '"estimated"'), encoding="utf-8")
-    shown = runner.invoke(app, ["check", str(file)])
-    assert shown.output.startswith("every deadline is guaranteed") and "23 are estimates" in shown.output
+    status, shown = tide("check", file)
+    assert shown.startswith("every deadline is guaranteed") and "23 are estimates" in shown
     measured = '"measured 40 times on 2026-01-01, margin 20 %"'
     file.write_text(file.read_text(encoding="utf-8").replace('"estimated"', measured), encoding="utf-8")
-    shown = runner.invoke(app, ["check", str(file), "--require-measured"])
-    assert shown.exit_code == 0 and "23 of 23 times were measured (40 runs at least, margin 20 %)" in shown.output
+    status, shown = tide("check", file, "--require-measured")
+    assert status == 0 and "23 of 23 times were measured (40 runs at least, margin 20 %)" in shown
 
 
 @pytest.mark.parametrize(
@@ -136,10 +132,9 @@ def test_messages_that_cannot_be_are_refused_by_every_command(
     tmp_path: Path, type_name: str, size: int, says: str
 ) -> None:
     file = tmp_path / "robot.toml"
-    runner = CliRunner()
-    runner.invoke(app, ["new", "system", str(file), "--board", "base"])
+    done("new", "system", file, "--board", "base")
     text = file.read_text(encoding="utf-8").replace("std_msgs/msg/String", type_name, 1)
     file.write_text(text.replace("payload_bytes = 32", f"payload_bytes = {size}", 1), encoding="utf-8")
     for words in (["check"], ["simulate"], ["optimise", "--dry-run"]):
-        refused = runner.invoke(app, [words[0], str(file), *words[1:]])
-        assert refused.exit_code == 2 and says in refused.output, refused.output
+        status, refused = tide(words[0], file, *words[1:])
+        assert status == 2 and says in refused, refused

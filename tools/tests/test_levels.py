@@ -8,14 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from bounded import refusal
+from commands import done
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.sizing import client_of, only_board
 from tide.footprint.program import program
-from tide.main import app
 from tide.optimise.choice import Moves, applied, is_ordered
 from tide.optimise.search import FewestChanges, Search
 from tide.play.boards import BoardsPlayer
@@ -140,8 +139,7 @@ def test_whoever_executes_takes_the_same_levels(tmp_path: Path) -> None:
     assert names_by_level(system) == {3: "c", 20: "b"}  # 1 and 2 belong to other chains on other boards
     file = tmp_path / "system.toml"
     file.write_text(described(chains))
-    done = CliRunner().invoke(app, ["show", str(file), "--as", "levels", "--executor", "m1"])
-    assert re.search(r"c\s+900\s+3\s", done.stdout), done.stdout
+    assert re.search(r"c\s+900\s+3\s", done("show", file, "--as", "levels", "--executor", "m1"))
 
 
 def test_a_chain_of_the_host_alone_needs_no_level_of_a_board() -> None:

@@ -6,12 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from bounded import MS, all_ns, bound_ns, bound_of, refusal
+from commands import done
 from descriptions import board, chain, host, line
 from tide.analysis.result import ChainBound
-from tide.main import app
 from tide.system.load import parse
 
 BOARD = board("board", lanes=3)
@@ -81,8 +80,7 @@ def test_an_accelerator_with_a_queue_is_a_lock_for_the_time_of_its_service(tmp_p
     assert bound_ns(text, "camera") == (15 + 20) * MS
     file = tmp_path / "system.toml"
     file.write_text(text, encoding="utf-8")
-    done = CliRunner().invoke(app, ["simulate", str(file), "--runs", "4"])
-    assert done.exit_code == 0, done.output
+    done("simulate", file, "--runs", "4")
 
 
 def test_a_reentrant_callback_waits_for_itself_and_an_exclusive_group_for_nobody_of_it() -> None:
@@ -124,11 +122,10 @@ def test_what_is_impossible_is_told_with_its_line(lock: str, what: str) -> None:
 def test_check_prints_the_part_and_what_is_supposed(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(_system(BOARD, LINE, *THREE, _lock(("high.run", 1), ("low.run", 4))))
-    told = CliRunner().invoke(app, ["check", str(file), "--explain", "high"], env={"COLUMNS": "200"})
-    assert told.exit_code == 0, told.output
-    assert "a less urgent callback that holds a lock" in told.output
-    whole = CliRunner().invoke(app, ["check", str(file), "--details"], env={"COLUMNS": "200"})
-    assert "one at a time, for section_ms at most" in " ".join(whole.output.split())
+    told = done("check", file, "--explain", "high", COLUMNS="200")
+    assert "a less urgent callback that holds a lock" in told
+    whole = done("check", file, "--details", COLUMNS="200")
+    assert "one at a time, for section_ms at most" in " ".join(whole.split())
 
 
 @pytest.mark.parametrize("place", ["host", "board"])
@@ -140,8 +137,7 @@ def test_a_simulated_run_takes_the_locks_and_stays_below_the_bounds(tmp_path: Pa
         chains = [_chain(name, number + 1, "one", 10) for number, name in enumerate("abc")]
         text = _system(host("one", lanes=2), *chains, _lock(("a.run", 8), ("b.run", 9), ("c.run", 7)))
     file.write_text(text)
-    told = CliRunner().invoke(app, ["simulate", str(file), "--search"], env={"COLUMNS": "200"})
-    assert told.exit_code == 0, told.output
+    done("simulate", file, "--search", COLUMNS="200")
 
 
 def test_chains_that_are_left_out_take_no_locks() -> None:

@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from tide.main import app
+from commands import done, tide
 from tide.system.load import load, parse
 from tide.trace.times import PLAYED, Measured, milliseconds, read, rewrite
 
@@ -58,17 +57,14 @@ def test_milliseconds_are_exact(time_ns: int, text: str) -> None:
 def test_command_writes_what_check_reads(tmp_path: Path) -> None:
     log, out = tmp_path / "log", tmp_path / "measured.toml"
     log.write_text(LOG, encoding="utf-8")
-    done = CliRunner().invoke(app, ["trace", "times", str(SYSTEM), str(log), "--out", str(out)])
-    assert done.exit_code == 0, done.output
-    assert "9.800001" in done.output
+    assert "9.800001" in done("trace", "times", SYSTEM, log, "--out", out)
     assert load(out).chains[0].callbacks[0].execution_ns == 9_800_001
 
 
 def test_a_callback_that_the_description_lacks_is_named(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("tide-execution brake/other 1 1 1 1\n", encoding="utf-8")
-    done = CliRunner().invoke(app, ["trace", "times", str(SYSTEM), str(log)])
-    assert done.exit_code == 2
+    assert tide("trace", "times", SYSTEM, log)[0] == 2
 
 
 def test_check_takes_measured_times(tmp_path: Path) -> None:
@@ -76,9 +72,9 @@ def test_check_takes_measured_times(tmp_path: Path) -> None:
     log.write_text("tide-execution brake/act 5 1000000 19000000 60000000\n", encoding="utf-8")
 
     def bound_ns(*words: str) -> int:
-        done = CliRunner().invoke(app, ["check", str(SYSTEM), "--json", *words])
-        assert done.exit_code in (0, 1), done.output
-        return int(json.loads(done.output)["chains"][0]["bound_ns"])
+        status, told = tide("check", SYSTEM, "--json", *words)
+        assert status in (0, 1), told
+        return int(json.loads(told)["chains"][0]["bound_ns"])
 
     plain, measured = bound_ns(), bound_ns("--measured", str(log))
     more = bound_ns("--measured", str(log), "--margin", "10")
@@ -97,10 +93,9 @@ def test_check_takes_measured_times(tmp_path: Path) -> None:
 def test_check_refuses_measurements_that_do_not_fit(tmp_path: Path, said: str, problem: str) -> None:
     log = tmp_path / "log"
     log.write_text(said, encoding="utf-8")
-    done = CliRunner().invoke(app, ["check", str(SYSTEM), "--measured", str(log)])
-    assert done.exit_code == 2
-    assert problem in done.output and done.output.count("\n") == 1
-    assert CliRunner().invoke(app, ["check", str(SYSTEM), "--measured", str(tmp_path / "none")]).exit_code == 2
+    status, told = tide("check", SYSTEM, "--measured", log)
+    assert status == 2 and problem in told and told.count("\n") == 1
+    assert tide("check", SYSTEM, "--measured", tmp_path / "none")[0] == 2
 
 
 PUBLISHES = 'publishes = {{ topic = "t_{name}", payload_bytes = 8 }}'
@@ -129,12 +124,11 @@ def test_however_the_callbacks_are_written(form: str, newline: str, tmp_path: Pa
     file, log, out = (tmp_path / name for name in ("system.toml", "log", "out.toml"))
     file.write_bytes(text.encode("utf-8"))
     log.write_text("tide-execution a/c0 1 2000000 3000000 3\ntide-execution a/c2 1 1 4000001 4\n", encoding="utf-8")
-    done = CliRunner().invoke(app, ["trace", "times", str(file), str(log), "--out", str(out)])
-    assert done.exit_code == 0, done.output
+    done("trace", "times", file, log, "--out", out)
     new = load(out)
     assert [one.execution_ns for one in new.chains[0].callbacks] == [3_000_000, 1_500_000, 4_000_001]
     assert [one.least_ns for one in new.chains[0].callbacks] == [2_000_000, 0, 1]
-    assert CliRunner().invoke(app, ["check", str(file), "--measured", str(log)]).exit_code == 0
+    done("check", file, "--measured", log)
     changed = out.read_bytes().decode("utf-8")
     assert changed.count("#") == text.count("#")
     assert changed.count("\r") == (changed.count("\n") if newline == "\r\n" else 0)
@@ -143,14 +137,9 @@ def test_however_the_callbacks_are_written(form: str, newline: str, tmp_path: Pa
 def test_a_measured_time_says_so_and_times_of_busy_loops_are_refused(tmp_path: Path) -> None:
     log, out = tmp_path / "log.txt", tmp_path / "measured.toml"
     log.write_text("tide-execution brake/sample 40 9000000 10000000 380000000\n", encoding="utf-8")
-    assert (
-        CliRunner()
-        .invoke(app, ["trace", "times", str(SYSTEM), str(log), "--out", str(out), "--margin", "20"])
-        .exit_code
-        == 0
-    )
+    done("trace", "times", SYSTEM, log, "--out", out, "--margin", "20")
     (source,) = [one.source for one in load(out).chains[0].callbacks if one.name == "sample"]
     assert re.fullmatch(r"measured 40 times on \d{4}-\d\d-\d\d, margin 20 %", source)
     log.write_text(f"{PLAYED}\n{log.read_text(encoding='utf-8')}", encoding="utf-8")
-    refused = CliRunner().invoke(app, ["check", str(SYSTEM), "--measured", str(log)])
-    assert refused.exit_code == 2 and "tide's own busy loops" in refused.output
+    status, refused = tide("check", SYSTEM, "--measured", log)
+    assert status == 2 and "tide's own busy loops" in refused

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import permutations, product
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import done, tide
 from descriptions import chain, described, host
-from tide.main import app
 from tide.optimise.choice import Choice, Moves, applied, cores_of, present, rewritten
 from tide.optimise.search import Search, core
 from tide.system.load import load, parse
@@ -20,10 +20,7 @@ from tide.system.model import System
 ROOT = Path(__file__).parents[2]
 
 
-def run(*words: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["optimise", *map(str, words)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
+run = partial(tide, "optimise")
 
 
 @pytest.fixture
@@ -49,8 +46,8 @@ def test_priorities_are_put_right_and_written(inverted: Path, tmp_path: Path) ->
     system = load(better)
     assert max(system.chains, key=lambda chain: chain.priority).name == "brake"
     assert "# the brake" in better.read_text(encoding="utf-8")
-    assert CliRunner().invoke(app, ["check", str(inverted)]).exit_code == 1
-    assert CliRunner().invoke(app, ["check", str(better)]).exit_code == 0
+    assert tide("check", inverted)[0] == 1
+    done("check", better)
 
 
 def test_the_same_seed_finds_the_same(inverted: Path) -> None:
@@ -165,8 +162,8 @@ def test_callbacks_move_and_are_written(tmp_path: Path) -> None:
     status, output = run(file, "--keep-lanes", "--tries", "150", "--write", better)
     assert status == 0, output
     assert "left -> right" in output
-    assert CliRunner().invoke(app, ["check", str(better), "--executor", "priority"]).exit_code == 0
-    assert CliRunner().invoke(app, ["check", str(file), "--executor", "priority"]).exit_code == 1
+    done("check", better, "--executor", "priority")
+    assert tide("check", file, "--executor", "priority")[0] == 1
 
 
 def test_more_processors_than_there_are_do_not_count() -> None:

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 from test_optimise import host_system, run
-from typer.testing import CliRunner
 
+from commands import done, tide
 from descriptions import chain, described, host
-from tide.main import app
 from tide.optimise.choice import Choice, Moves, cores_of, only, present
 from tide.optimise.search import FewestChanges, Found, Search, distance, fewest_numbers, undone
 from tide.system.load import load, parse
@@ -59,13 +58,13 @@ def test_what_is_met_needs_no_change(tmp_path: Path) -> None:
 def test_the_users_order_is_kept(tmp_path: Path) -> None:
     """Lanes or another executor are enough, so priorities stay."""
     file, out = DATA / "optimise_two_priorities.toml", tmp_path / "better.toml"
-    assert CliRunner().invoke(app, ["check", str(file)]).exit_code == 1
+    assert tide("check", file)[0] == 1
     status, output = run(file, "--write", out)
     assert status == 0, output
     before, after = load(file), load(out)
     assert [chain.priority for chain in after.chains] == [chain.priority for chain in before.chains]
     assert distance(present(after), present(before))[:2] == (0, 1)
-    assert CliRunner().invoke(app, ["check", str(out)]).exit_code == 0
+    done("check", out)
     assert "(with nav " in output
 
 
@@ -95,17 +94,17 @@ def test_two_boards_on_one_serial_line_are_one_line(tmp_path: Path) -> None:
     text = (DATA / "optimise_two_boards.toml").read_text(encoding="utf-8").replace('"uart_arm"', '"other"')
     file.write_text(text.replace('where = "mcu"', 'where = "mcu"\nlink = "uart_base"').replace('link = "other"\n', ""))
     for command in ("optimise", "check"):
-        result = CliRunner().invoke(app, [command, str(file)])
-        assert result.exit_code == 2
-        (line,) = result.output.splitlines()
+        status, result = tide(command, file)
+        assert status == 2
+        (line,) = result.splitlines()
         assert "arm_mcu" in line and "two microcontrollers on the serial link 'uart_base'" in line
 
 
 def test_two_boards_are_optimised() -> None:
     """The arm's line is too slow for any order; only that is reported."""
-    result = CliRunner().invoke(app, ["optimise", str(DATA / "optimise_two_boards.toml"), "--dry-run"])
-    assert result.exit_code == 1, result.output
-    assert "arm_servo" in result.output
+    status, result = tide("optimise", DATA / "optimise_two_boards.toml", "--dry-run")
+    assert status == 1, result
+    assert "arm_servo" in result
 
 
 @pytest.mark.parametrize("cores", [None, 64.0])

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
-from tide.main import app
+from commands import tide
 from tide.outputs import OutputError, require_file, require_folder, results_folder, write_text, written
 
 ROOT = Path(__file__).parents[2]
@@ -55,9 +54,9 @@ def full_disk(left_bytes: int = 0) -> Iterator[None]:
 
 def refused(command: str, place: Path | str) -> str:
     """The one line that the command prints."""
-    result = CliRunner().invoke(app, [*command.split(), str(place)])
-    assert isinstance(result.exception, SystemExit) and result.exit_code == 2, f"{command}: {result.exception}"
-    (line,) = result.output.splitlines()
+    status, output = tide(*command.split(), place)
+    assert status == 2, f"{command}: {output}"
+    (line,) = output.splitlines()
     assert line.startswith(f"{place}") and ": cannot be written: " in line and "; " in line.rpartition(": ")[2], line
     return line
 
@@ -100,8 +99,8 @@ def test_a_disk_that_gets_full_leaves_the_old_picture(tmp_path: Path, monkeypatc
     picture = tmp_path / "x.svg"
     picture.write_bytes(b"old")
     with full_disk(2000):
-        result = CliRunner().invoke(app, ["check", EXAMPLE, "--plot", str(picture)])
-    assert result.exit_code == 2 and f"{picture}: cannot be written: file too large" in result.output
+        status, result = tide("check", EXAMPLE, "--plot", picture)
+    assert status == 2 and f"{picture}: cannot be written: file too large" in result
     assert picture.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.svg"]
 
@@ -109,11 +108,9 @@ def test_a_disk_that_gets_full_leaves_the_old_picture(tmp_path: Path, monkeypatc
 def test_a_disk_that_gets_full_leaves_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (tmp_path / "results.json").write_text("old", encoding="utf-8")
-    words = ["simulate", "examples/published/pods/pods-reliable.plan", "periods=20", "--out", str(tmp_path)]
     with full_disk(2000):
-        result = CliRunner().invoke(app, words)
-    assert result.exit_code == 2, result.output
-    assert f"{tmp_path}: cannot be written: file too large" in result.output
+        status, output = tide("simulate", "examples/published/pods/pods-reliable.plan", "periods=20", "--out", tmp_path)
+    assert status == 2 and f"{tmp_path}: cannot be written: file too large" in output, output
     assert {entry.name: entry.read_text(encoding="utf-8") for entry in tmp_path.iterdir()} == {"results.json": "old"}
 
 

@@ -8,12 +8,11 @@ import random
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from bounded import MS, bound_of, refusal
+from commands import done, tide
 from descriptions import chain, described, host
 from tide.analysis.bounds import bounds_of
-from tide.main import app
 from tide.play.paths import Instance, Played
 from tide.system.load import parse
 from tide_test_support import each_seed
@@ -53,10 +52,9 @@ def test_reaction_and_age_are_sums_of_periods_and_bounds() -> None:
 def test_a_limit_below_the_bound_is_no_guarantee(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(_system(CAMERA, PLAN, _path('"camera", "plan"', "age_ms = 100")))
-    result = CliRunner().invoke(app, ["check", str(file)])
-    assert result.exit_code == 1
-    assert "no guarantee for: path see" in result.output
-    told = json.loads(CliRunner().invoke(app, ["check", str(file), "--json"]).output)
+    status, result = tide("check", file)
+    assert status == 1 and "no guarantee for: path see" in result
+    told = json.loads(tide("check", file, "--json")[1])
     assert not told["met"] and not told["paths"][0]["met"] and all(chain["met"] for chain in told["chains"])
 
 
@@ -90,12 +88,11 @@ def test_two_paths_of_one_name_are_refused() -> None:
 def test_optimise_counts_paths_among_what_must_be_met(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(_system(CAMERA, PLAN, _path('"camera", "plan"', "reaction_ms = 100")))
-    result = CliRunner().invoke(app, ["optimise", str(file), "--tries", "20"])
-    assert result.exit_code == 1
-    assert "path see: its reaction of" in result.output and "above 100" in result.output
+    status, result = tide("optimise", file, "--tries", "20")
+    assert status == 1 and "path see: its reaction of" in result and "above 100" in result
     file.write_text(_system(CAMERA, PLAN, _path('"camera", "plan"', "reaction_ms = 600")))
-    result = CliRunner().invoke(app, ["optimise", str(file), "--tries", "20"])
-    assert result.exit_code == 0 and "nothing needs changing" in result.output
+    status, result = tide("optimise", file, "--tries", "20")
+    assert status == 0 and "nothing needs changing" in result
 
 
 def test_a_path_goes_with_its_chains() -> None:
@@ -151,8 +148,7 @@ def test_what_was_not_played_to_its_end_says_nothing() -> None:
 @pytest.mark.parametrize("name", ["quadcopter", "host_pipeline", "conveyor_cell"])
 def test_paths_are_played_beside_their_bounds(name: str, tmp_path: Path) -> None:
     file = ROOT / f"examples/systems/{name}.toml"
-    result = CliRunner().invoke(app, ["simulate", str(file), "--runs", "6", "--out", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
+    done("simulate", file, "--runs", "6", "--out", tmp_path / "out")
     told = json.loads((tmp_path / "out/results.json").read_text())
     assert {one["what"] for one in told["observed_paths"]} == {"reaction", "age"}
     for one in told["observed_paths"]:
@@ -177,11 +173,11 @@ def test_a_path_without_a_limit_has_nothing_to_meet_but_needs_a_bound(
     camera = CAMERA.replace("deadline_ms = 100", "deadline_ms = 500")
     file = tmp_path / "system.toml"
     file.write_text(_system(camera, plan, _path('"camera", "plan"')))
-    result = CliRunner().invoke(app, ["check", str(file)])
-    assert (result.exit_code, "no guarantee for: path see" in result.output) == ((0, False), (1, True))[said == "no"]
-    (row,) = [line for line in result.output.splitlines() if line.startswith(" see ")]
+    status, result = tide("check", file)
+    assert (status, "no guarantee for: path see" in result) == ((0, False), (1, True))[said == "no"]
+    (row,) = [line for line in result.splitlines() if line.startswith(" see ")]
     assert row.rstrip().split("  ")[-1].strip() == said
-    told = json.loads(CliRunner().invoke(app, ["check", str(file), "--json"]).output)
+    told = json.loads(tide("check", file, "--json")[1])
     assert told["paths"][0]["met"] is (None if said == "no limit" else False) and told["met"] is (said != "no")
 
 

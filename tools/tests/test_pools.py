@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import tide.analysis.bounds as bounding
+from commands import done
 from descriptions import chain as written
 from descriptions import described, host, line
 from tide.analysis.bounds import ask_link, bounds_of, uses_of
 from tide.analysis.result import Bounds
 from tide.analysis.sizing import AGENT_NODES, AGENT_RESERVED_NODES, DEFAULTS, client_of, need_of, only_board, pools
-from tide.main import app
 from tide.simulate.described import Outcome, simulate_description
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
@@ -281,8 +280,7 @@ def test_a_last_callback_ends_before_what_it_publishes() -> None:
 def test_the_header_is_for_the_chains_of_the_file(tmp_path: Path) -> None:
     file = ROOT / "tools/tests/data/systems/three_chains.toml"
     out = tmp_path / "pools.h"
-    result = CliRunner().invoke(app, ["footprint", str(file), "--header", str(out)])
-    assert result.exit_code == 0, result.output
+    done("footprint", file, "--header", out)
     described = parse(file.read_text(encoding="utf-8"))
     (need,) = bounds_of(described).needs
     assert f"#define TIDE_SMALL_NODES {need.sizes['small_nodes']}\n" in out.read_text(encoding="utf-8")

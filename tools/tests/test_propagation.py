@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import descriptions as d
-from tide.main import app
+from commands import done, tide
 
 
 def write(folder: Path, second: str = "back", first_ms: float | None = None, **delay: float) -> str:
@@ -23,29 +22,20 @@ def write(folder: Path, second: str = "back", first_ms: float | None = None, **d
     return str(file)
 
 
-def run(*words: str) -> Any:
-    return CliRunner().invoke(app, list(words))
-
-
 def bound_ns(file: str) -> int:
-    done = run("check", file, "--json")
-    assert done.exit_code == 0, done.output
-    bound: int = json.loads(done.stdout)["chains"][0]["bound_ns"]
-    return bound
+    return int(json.loads(done("check", file, "--json"))["chains"][0]["bound_ns"])
 
 
 def test_it_is_added_to_the_bound(tmp_path: Path) -> None:
     assert bound_ns(write(tmp_path)) == 5_000_000
     assert bound_ns(write(tmp_path, propagation_ms=1.5)) == 6_500_000
-    told = run("check", write(tmp_path, propagation_ms=1.5), "--explain", "c", "--details").output
+    told = done("check", write(tmp_path, propagation_ms=1.5), "--explain", "c", "--details")
     assert "messages between executors" in told and "DDS takes at most 1.5 ms between two executors" in told
 
 
 def test_what_is_played_takes_it_and_stays_below(tmp_path: Path) -> None:
     file = write(tmp_path, propagation_ms=1.5)
-    done = run("simulate", file, "--runs", "20", "--json")
-    assert done.exit_code == 0, done.output
-    (chain,) = json.loads(done.stdout)["observed"]
+    (chain,) = json.loads(done("simulate", file, "--runs", "20", "--json"))["observed"]
     assert 6_400_000 <= chain["max_ns"] <= 6_500_000, chain
 
 
@@ -59,6 +49,5 @@ def test_what_is_played_takes_it_and_stays_below(tmp_path: Path) -> None:
     ],
 )
 def test_where_it_makes_no_sense(change: dict[str, Any], says: str, tmp_path: Path) -> None:
-    done = run("check", write(tmp_path, **change))
-    assert done.exit_code == 2
-    assert says in done.output.replace("\n", " ")
+    status, output = tide("check", write(tmp_path, **change))
+    assert status == 2 and says in output.replace("\n", " ")

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from typer.testing import CliRunner
 
+from commands import tide
 from tide.analysis.observed import Observation
-from tide.main import app
 from tide.report import charts
 from tide.report.page import write_page
 from tide.report.references import references
@@ -277,14 +276,13 @@ def test_sweep_table() -> None:
 
 
 def test_report_command(tmp_path: Path) -> None:
-    runner = CliRunner()
     write(results(), tmp_path / "results.json")
-    shown = runner.invoke(app, ["report", str(tmp_path)])
-    assert shown.exit_code == 1 and "brake" in shown.output and "with tide" in shown.output
+    status, shown = tide("report", tmp_path)
+    assert status == 1 and "brake" in shown and "with tide" in shown
     (tmp_path / "results.json").write_text('{"schema": 2}', encoding="utf-8")
-    refused = runner.invoke(app, ["report", str(tmp_path)])
-    assert refused.exit_code == 2 and "run tide run again" in refused.output
-    assert runner.invoke(app, ["report", str(tmp_path / "none.json")]).exit_code == 2
+    status, refused = tide("report", tmp_path)
+    assert status == 2 and "run tide run again" in refused
+    assert tide("report", tmp_path / "none.json")[0] == 2
 
 
 # ---- use of the processor ----

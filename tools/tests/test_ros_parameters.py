@@ -10,6 +10,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from typer.testing import CliRunner
 
+from commands import tide
 from descriptions import board, chain, described, host, line
 from tide.main import app
 from tide.system.load import parse
@@ -119,8 +120,8 @@ def test_a_join_has_a_subscription_for_each_message_and_one_name() -> None:
     file = ROOT / "ros/tide_rclcpp/tests/plain/sensors.yaml"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        assert CliRunner().invoke(app, [*command, "sensors"]).output == file.read_text(encoding="utf-8")
-        fusion = CliRunner().invoke(app, [*command, "fusion"]).output
+        assert tide(*command, "sensors")[1] == file.read_text(encoding="utf-8")
+        fusion = tide(*command, "fusion")[1]
     assert '"depth 6: subscription * /left/image as match priority 1538, remote, ' in fusion
     assert 'subscription * /right/image as match"' in fusion, "its place in the chain gives it the same priority"
 

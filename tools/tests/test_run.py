@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from commands import tide
 from tide.analysis.lower import NoBoundError, link_document
-from tide.main import app
 from tide.programs import patience
 from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling
@@ -349,12 +348,11 @@ def test_missing_programs_and_wrong_options_are_one_line(tmp_path: Path, monkeyp
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
     with pytest.raises(MissingBinaryError, match="run `make build`"):
         find_binary("tide-line")
-    runner = CliRunner()
-    missing = runner.invoke(app, ["run", str(EXAMPLE), "--out", str(tmp_path / "out")])
-    assert missing.exit_code == 2 and "run `make build`" in missing.output
-    wrong = runner.invoke(app, ["run", str(EXAMPLE), "--sweep-chains", "5-x", "--out", str(tmp_path / "out")])
-    assert wrong.exit_code == 2 and "write it as 1-5" in wrong.output
-    assert runner.invoke(app, ["agent", "--help"]).exit_code == 1
+    status, missing = tide("run", EXAMPLE, "--out", tmp_path / "out")
+    assert status == 2 and "run `make build`" in missing
+    status, wrong = tide("run", EXAMPLE, "--sweep-chains", "5-x", "--out", tmp_path / "out")
+    assert status == 2 and "write it as 1-5" in wrong
+    assert tide("agent", "--help")[0] == 1
 
 
 def test_line_and_agent_become_the_built_program(tmp_path: Path) -> None:

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from commands import done, tide
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.analysis.premises import of_executors
-from tide.main import app
 from tide.report.results import NAMES, Machine, Results, Run, summarise, write
 from tide.run import evidence
 from tide.run.evidence import Frame, Instance, Way, board_starts, frame_of, of_lines, split
@@ -219,8 +218,8 @@ def test_every_assumption_that_check_prints_has_an_answer(executor: str, losses:
     answers = judge(SYSTEM, bounds, run_with(sound()))
     assert [one.text for one in answers] == of_executors(bounds) + [one.text for one in bounds.assumptions]
     assert {one.verdict for one in answers if one.id != "model"} == {HELD}, answers
-    words = ["check", str(EXAMPLE), "--executor", executor, "--losses", str(losses), "--details"]
-    printed = CliRunner().invoke(app, words, env={"COLUMNS": "400"}).output
+    words = ("--executor", executor, "--losses", str(losses), "--details")
+    printed = tide("check", EXAMPLE, *words, COLUMNS="400")[1]
     lines = {line.strip()[2:] for line in printed.splitlines() if line.startswith("  - ")}
     assert lines == {one.text for one in answers}
     assert all(one.counter for one in answers)
@@ -370,9 +369,8 @@ def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path
     reasons = {reason for one in bounded.runs[0].verdicts for reason in one.reasons}
     assert any("agent_ms (9.000 ms of 3.000 ms" in one for one in reasons)
     write(results(late), tmp_path / "results.json")
-    shown = CliRunner().invoke(app, ["check", str(EXAMPLE), "--observed", str(tmp_path)])
-    assert shown.exit_code == 0, shown.output
-    said = " ".join(shown.output.split())
+    shown = done("check", EXAMPLE, "--observed", tmp_path)
+    said = " ".join(shown.split())
     assert f"broken: {broken.text} ({broken.counter})" in said and "held: no frame is lost" in said
     assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["evidence"]["frames"] == 100
 

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message
-from typer.testing import CliRunner
 
-from tide.main import app
+from commands import tide
 from tide.programs.child import Child, RunError
 from tide.programs.patience import Patience
 from tide.run.messages import MODULI, MessageError, Number, message_class, sample_of
@@ -190,10 +189,10 @@ def test_executors_are_compared_only_where_both_are_played(tmp_path: Path) -> No
     file = tmp_path / "system.toml"
     file.write_text(text.replace('where = "host"', 'where = "host"\ncommand = "true"'), encoding="utf-8")
     assert is_comparison(parse(text)) and not is_comparison(load(file))
-    done = CliRunner().invoke(app, ["run", str(file), "--executor", "tide", "--out", str(tmp_path / "out")])
-    assert done.exit_code == 2 and "is a program of yours; executors are compared where both are played" in done.output
-    done = CliRunner().invoke(app, ["run", str(EXAMPLES[0]), "--sweep-chains", "1-2", "--out", str(tmp_path / "out")])
-    assert done.exit_code == 2 and "a comparison of executors needs one board and one host" in done.output
+    status, told = tide("run", file, "--executor", "tide", "--out", tmp_path / "out")
+    assert status == 2 and "is a program of yours; executors are compared where both are played" in told
+    status, told = tide("run", EXAMPLES[0], "--sweep-chains", "1-2", "--out", tmp_path / "out")
+    assert status == 2 and "a comparison of executors needs one board and one host" in told
 
 
 # ---- observations ----

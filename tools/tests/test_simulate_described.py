@@ -10,13 +10,13 @@ import os
 import random
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import tide
 from tide.analysis.bounds import bounds_of
-from tide.main import app
 from tide.play.boards import PROGRAM, BoardsPlayer, Worst
 from tide.play.server import Server, ServerError
 from tide.simulate.described import simulate_description
@@ -27,10 +27,7 @@ EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 
 
-def run(*words: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "160"})
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
+run = partial(tide, COLUMNS="160")
 
 
 def test_there_are_examples_of_unlike_robots() -> None:

@@ -5,44 +5,39 @@ from __future__ import annotations
 
 import json
 import stat
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from tide.main import app
+from commands import done, tide
 
 pytestmark = pytest.mark.full  # campaigns
 
 
-def run(*words: str) -> Any:
-    return CliRunner().invoke(app, ["simulate", *words])
+run = partial(tide, "simulate")
+well = partial(done, "simulate")
 
 
 def test_a_campaign_passes_and_is_kept(tmp_path: Path) -> None:
-    done = run("--seeds", "300", "--overload", "--out", str(tmp_path / "out"))
-    assert done.exit_code == 0, done.output
-    assert "seeds 1 to 300: 0 of 300 failed" in done.output
+    told = well("--seeds", "300", "--overload", "--out", tmp_path / "out")
+    assert "seeds 1 to 300: 0 of 300 failed" in told
     kept = json.loads((tmp_path / "out" / "campaign.json").read_text(encoding="utf-8"))
     assert (kept["program"], kept["seeds"], kept["failed"]) == ("tide-sim overload", 300, {})
 
 
 def test_a_seed_shows_each_chain_beside_its_bound() -> None:
-    done = run("--seed", "4", "--overload")
-    assert done.exit_code == 0, done.output
-    assert "bound" in done.output and "overloaded" in done.output
-    assert done.output == run("--seed", "4", "--overload").output
+    told = well("--seed", "4", "--overload")
+    assert "bound" in told and "overloaded" in told
+    assert told == well("--seed", "4", "--overload")
 
 
 def test_goals_and_requests_have_a_campaign() -> None:
-    done = run("--seeds", "40", "--actions")
-    assert done.exit_code == 0, done.output
-    assert "seeds 1 to 40: 0 of 40 failed" in done.output
-    done = run("--seed", "4", "--actions")
-    assert done.exit_code == 0, done.output
-    assert "goal 1: 1 answers, accepted, executed 1 times, 1 results" in done.output
-    assert done.output == run("--seed", "4", "--actions").output
+    told = well("--seeds", "40", "--actions")
+    assert "seeds 1 to 40: 0 of 40 failed" in told
+    told = well("--seed", "4", "--actions")
+    assert "goal 1: 1 answers, accepted, executed 1 times, 1 results" in told
+    assert told == well("--seed", "4", "--actions")
 
 
 def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,10 +51,10 @@ def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: p
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
     monkeypatch.setattr("tide.simulate.campaign._LEAST_SLICES", 1)
-    done = run("--seeds", "5", "--overload")
-    assert done.exit_code == 1
-    assert "seed 3: chain1 lost 2 messages" in done.output
-    assert "replay: tide simulate --seed 3 --overload" in done.output
+    status, told = run("--seeds", "5", "--overload")
+    assert status == 1
+    assert "seed 3: chain1 lost 2 messages" in told
+    assert "replay: tide simulate --seed 3 --overload" in told
 
 
 @pytest.mark.parametrize(
@@ -75,7 +70,7 @@ def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: p
     ],
 )
 def test_what_does_not_go_together(words: tuple[str, ...]) -> None:
-    done = run(*words)
-    assert done.exit_code == 2
+    status, told = run(*words)
+    assert status == 2
     named = "--overload" if "--overload" in words else "--actions"
-    assert f"{named} belongs to --seeds and --seed alone" in done.output
+    assert f"{named} belongs to --seeds and --seed alone" in told

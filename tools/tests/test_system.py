@@ -12,10 +12,9 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from bounded import refusal
-from tide.main import app
+from commands import tide
 from tide.play.host import host_plan
 from tide.system.load import SystemFileError, load, parse
 from tide.system.locate import locate
@@ -332,16 +331,15 @@ def test_a_device_without_an_end_is_no_description(monkeypatch: pytest.MonkeyPat
 
 
 def test_commands_print_table_schema_and_problems(tmp_path: Path) -> None:
-    runner = CliRunner()
-    shown = runner.invoke(app, ["show", str(THREE_CHAINS)])
-    assert shown.exit_code == 0 and "brake" in shown.output and "115200 baud" in shown.output
-    printed = runner.invoke(app, ["show", "--as", "schema"])
-    assert json.loads(printed.output)["title"] == "tide system description"
+    status, shown = tide("show", THREE_CHAINS)
+    assert status == 0 and "brake" in shown and "115200 baud" in shown
+    status, printed = tide("show", "--as", "schema")
+    assert json.loads(printed)["title"] == "tide system description"
     bad = tmp_path / "bad.toml"
     bad.write_text(TEXT.replace("period_ms = 500", "period_ms = 0", 1), encoding="utf-8")
-    refused = runner.invoke(app, ["show", str(bad)])
-    assert refused.exit_code == 2
-    assert f"{bad}:{line_of(TEXT, 'period_ms')}: " in refused.output
+    status, refused = tide("show", bad)
+    assert status == 2
+    assert f"{bad}:{line_of(TEXT, 'period_ms')}: " in refused
 
 
 def host_refusal(old: str, new: str) -> tuple[str, list[str]]:

@@ -13,13 +13,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import descriptions as d
+from commands import tide
 from tide.analysis import premises
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
-from tide.main import app
 from tide.report.page import write_page
 from tide.report.results import Machine, Results, write
 from tide.report.table import KINDS, weaknesses
@@ -364,8 +363,8 @@ def test_verdict_page_json_table_and_exit_status_agree(name: str, tmp_path: Path
     assert Results.from_json((tmp_path / "results.json").read_text(encoding="utf-8")) == found
     assert found.exit_status() == status
     assert found.exit_status(require_guarantee=True) == (status or 5), "a CI that asks for a guarantee fails"
-    shown = CliRunner().invoke(app, ["report", str(tmp_path)], env={"COLUMNS": "200"})
-    assert shown.exit_code == status and shown.output.startswith(f"{state.value}: drive"), shown.output
+    ended, shown = tide("report", tmp_path, COLUMNS="200")
+    assert ended == status and shown.startswith(f"{state.value}: drive"), shown
     write_page(found, [], [], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert f'<li class="{KINDS[state.colour]}">' in page and html.escape(stored["reasons"][0]) in page
@@ -461,8 +460,7 @@ def everything_held(system: System, times: int = 0) -> Recorded:
 def test_what_a_person_reads_fits_a_screen_and_says_nothing_twice(tmp_path: Path) -> None:
     for name, told in (("bad", recorded(IMU, ANSWERS[::10])), ("fine", recorded(IMU, ANSWERS))):
         write(results_of(told), tmp_path / f"{name}.json")
-        words = ["report", str(tmp_path / f"{name}.json")]
-        shown = CliRunner().invoke(app, words, env={"COLUMNS": "80", "NO_COLOR": "1"}).output
+        shown = tide("report", tmp_path / f"{name}.json", COLUMNS="80", NO_COLOR="1")[1]
         lines = [line.rstrip() for line in shown.splitlines() if line.strip()]
         assert lines[0].startswith("not met: drive (" if name == "bad" else "met, bound not judged: drive")
         assert len(lines) < 24 and max(map(len, lines)) <= 80 and "\x1b" not in shown

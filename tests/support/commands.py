@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from tide.main import app
+
+
+def tide(*words: str | Path, **environment: str) -> tuple[int, str]:
+    """Its exit status and what it prints."""
+    result = CliRunner().invoke(app, [*map(str, words)], env=environment or None, prog_name="tide")
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result.exit_code, result.output
+
+
+def done(*words: str | Path, **environment: str) -> str:
+    """What it prints when all is well."""
+    status, output = tide(*words, **environment)
+    assert status == 0, output
+    return output
