@@ -23,8 +23,10 @@ MOST_RECORDS = 14
 STREAM = 0x85
 
 
-def block(rows: list[Row], number: int = 0, source: int = LANE, place: int = 0, dropped: int = 0) -> bytes:
-    head = struct.pack("<4sBBHHHII", b"TDTR", 1, 16, len(rows), place, source, dropped, number)
+def block(
+    rows: list[Row], number: int = 0, source: int = LANE, place: int = 0, dropped: int = 0, version: int = 1
+) -> bytes:
+    head = struct.pack("<4sBBHHHII", b"TDTR", version, 16, len(rows), place, source, dropped, number)
     body = b"".join(struct.pack("<qIHBB", *row) for row in rows)
     return head + struct.pack("<I", zlib.adler32(head + bytes(4) + body)) + body
 

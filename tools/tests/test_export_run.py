@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import struct
-import zlib
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +33,7 @@ from tide.trace.folders import (
 )
 from tide.trace.instances import read_run
 from tide.trace.step import Step
+from trace_boards import Row, block
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 CHAINS = ("brake", "camera")
@@ -43,13 +42,6 @@ WAY = ["client", "uart, to the host", "agent", "nodes", "agent", "uart, to the b
 WHATS = ["read", "message", "to ROS 2", "think", "to the board", "message", "move"]
 TIMER, SUBSCRIPTION, SERVICE, CLIENT = range(4)
 ROUND = (TracedCallback("read", "timer"), TracedCallback("move", "subscription"))
-Row = tuple[int, int, int, int, int]  # time, instance, priority, kind, detail
-
-
-def block(rows: list[Row], source: int) -> bytes:
-    head = struct.pack("<4sBBHHHII", b"TDTR", 1, 16, len(rows), 0, source, 0, 0)
-    body = b"".join(struct.pack("<qIHBB", *row) for row in rows)
-    return head + struct.pack("<I", zlib.adler32(head + bytes(4) + body)) + body
 
 
 @dataclass
@@ -120,10 +112,10 @@ class Run:
 
     def write(self, folder: Path) -> Path:
         folder.mkdir(exist_ok=True)
-        (folder / "client.trace").write_bytes(block(self.daemon, 0) + block(self.lane, 1))
+        (folder / "client.trace").write_bytes(block(self.daemon, source=0) + block(self.lane, source=1))
         client = [(0, FIRST_KEY, 0, trace.CLIENT, 0), *self.agent]
         stranger = [(0, 77, 0, trace.CLIENT, 0), *self.agent]
-        (folder / AGENT_TRACE).write_bytes(block(stranger, 0) + block(client, 1))
+        (folder / AGENT_TRACE).write_bytes(block(stranger, source=0) + block(client, source=1))
         (folder / "nodes.log").write_text("\n".join(['{"event": "matched"}', *self.nodes]) + "\n")
         chains = tuple(TracedChain(CHAINS[place], 3 - place, own) for place, own in enumerate(self.plan))
         board = TracedBoard("client", "uart", FIRST_KEY, "client.trace", chains)
@@ -312,7 +304,7 @@ def test_a_budget_that_ran_out_has_a_track_of_its_own(tmp_path: Path) -> None:
     folder = run.write(tmp_path / "run")
     rows: list[Row] = [(50, 0, 0, trace.BUDGET, 1), (90, 0, 0, trace.BUDGET, 0), (95, 0, 0, trace.BUDGET, 1)]
     with (folder / "client.trace").open("ab") as file:
-        file.write(block(rows, 34))
+        file.write(block(rows, source=34))
     steps, _ = read_run(folder)
     assert Step("budget of lane 2", 0, 50, 90, "client", "without budget", 50) in steps
 

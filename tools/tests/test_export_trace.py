@@ -9,30 +9,23 @@ import io
 import json
 import os
 import random
-import struct
-import zlib
+from functools import partial
 from pathlib import Path
 
 import pytest
 from mcap.reader import make_reader
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
+import trace_boards
 from commands import done, tide
 from tide.system.load import load
 from tide.trace.export import to_mcap, topic_of
 from tide.trace.format import DEADLINE, END, RELEASE, START, WIRE_END, WIRE_START, Step, parse_trace, steps_of
+from trace_boards import Row
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))
-Row = tuple[int, int, int, int, int]  # time, instance, priority, kind, detail
-
-
-def block(
-    rows: list[Row], number: int = 0, place: int = 1, source: int = 2, dropped: int = 0, version: int = 1
-) -> bytes:
-    head = struct.pack("<4sBBHHHII", b"TDTR", version, 16, len(rows), place, source, dropped, number)
-    body = b"".join(struct.pack("<qIHBB", *row) for row in rows)
-    return head + struct.pack("<I", zlib.adler32(head + bytes(4) + body)) + body
+block = partial(trace_boards.block, place=1, source=2)
 
 
 def instance_rows(instance: int) -> list[Row]:
