@@ -296,9 +296,9 @@ static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame, int64
 
 /* The most frequent case: a submitter's message, and nothing to send it with. False: the batch does it. */
 static bool send_alone_locked(link_t *link, const tide_frame_parts_t *frame) {
-  struct iovec parts[3] = {{(void *)(uintptr_t)frame->head, frame->head_bytes},
-                           {(void *)(uintptr_t)frame->body, frame->body_bytes},
-                           {(void *)(uintptr_t)frame->tail, frame->tail_bytes}};
+  struct iovec parts[3] = {{(void *)frame->head, frame->head_bytes},
+                           {(void *)frame->body, frame->body_bytes},
+                           {(void *)frame->tail, frame->tail_bytes}};
   const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3u};
   const ssize_t sent = sendmsg(link->descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent < 0) return false;
