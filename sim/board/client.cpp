@@ -647,6 +647,8 @@ void Client::begin(Callback &callback) {
   const Time start = engine.now();
   // Identified by its expiry, as a late callback may start in the next period.
   const bool is_event = plan.burst > 0;
+  // One that came between the choice of this callback and its begin is answered by the run before.
+  if (is_event && callback.begun >= callback.events.size()) return;
   const Time since = callback.timer.callback.ready_ns - first_release_ - plan.phase;
   const auto index = is_event ? callback.begun++ : static_cast<uint32_t>(since / plan.period);
   if (is_event && callback.begun < callback.events.size()) tide_executor_notify(&callback.timer.callback);
