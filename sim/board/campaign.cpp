@@ -169,7 +169,8 @@ ChainPlan draw_budgeted_chain(Random &random, const Plan &plan, unsigned number)
   return chain;
 }
 
-// Bound of a chain whose lane keeps within its budget; -1: the lanes above leave too little time.
+// Bound of a chain. -1: its demand exceeds its budget, the lanes above leave too little time, or the bound exceeds the
+// period.
 Time bound_of(const Plan &plan, size_t index) {
   const ChainPlan &chain = plan.chains[index];
   const std::vector<ChainPlan> above(plan.chains.begin() + static_cast<long>(index) + 1, plan.chains.end());

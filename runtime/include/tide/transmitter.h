@@ -183,8 +183,8 @@ typedef struct tide_transmitter_config {
   int64_t heartbeat_floor_ns;   /* least adaptive delay; 0: 2 ms. If frames take long, an acknowledgment may wait behind
                                    one, and a HEARTBEAT would delay it further. */
   int64_t heartbeat_period_ns;  /* between HEARTBEATs while nothing is acknowledged; 0: 100 ms. With an adaptive delay
-                                   the repeats start at twice the delay and double up to this. After 8 repeats the rate
-                                   falls to a half, a quarter, an eighth. */
+                                   the repeats start at twice the delay and double up to this. Every fourth HEARTBEAT
+                                   beyond the eighth unanswered one halves the rate, down to an eighth. */
   /* May be null. Called from the context of the call that ends the node; the node is free after it returns. */
   void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome);
   void *context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adaptive busy polling: a thread that waits for an imminent event polls for a bounded time before it sleeps, because a
- * sleeping thread on an idle processor is woken late (on a virtual one by 25 us or more). Client and agent use it on
+ * sleeping thread on an idle processor is woken late (25 us or more on a virtual machine). Client and agent use it on
  * UDP. Like the halt polling of hypervisors it learns from each wait how long to poll in the next:
  *
  *   ended while polling             the time stays as it is
@@ -12,9 +12,9 @@
  * and not at all if its thread may use only one processor. On a busy machine the other side may need the very processor
  * that is polling. So when the time falls to 0 without a success, or another thread took the processor meanwhile,
  * polling is suspended for BUSY_POLL_REST_NS (busy_poll.c). This pause doubles each time the processor is taken, up to
- * BUSY_POLL_REST_MAXIMUM_NS, because the system delays threads that used up their share; after the longest pause
- * without that it is short again. A polling thread with a real-time policy blocks all others on its processor, so it
- * polls for at most a quarter of the time.
+ * BUSY_POLL_REST_MAXIMUM_NS, because the system delays threads that used up their share. If the processor is not taken
+ * for twice that maximum, the pause starts again at BUSY_POLL_REST_NS. A polling thread with a real-time policy blocks
+ * all others on its processor, so it polls for at most a quarter of the time.
  *
  * Not thread-safe: the owner serialises. Nothing allocates. Cost of a turn: some ten instructions. */
 #ifndef TIDE_PORT_POSIX_BUSY_POLL_H

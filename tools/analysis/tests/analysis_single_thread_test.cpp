@@ -93,8 +93,8 @@ TEST(SingleThread, PartsAreTheWholeDemand) {
         EXPECT_EQ(sum_ns, parts.demand_ns);
         EXPECT_EQ(parts.window_ns + parts.finish_ns, *one.response_ns);
         EXPECT_EQ(parts.finish_ns, executor.chains()[chain].last_ns) << seed;
-        // On a dedicated core the demand equals the time that passes, less the time by which a later instance was
-        // released.
+        // On a dedicated core the demand equals the window plus the time by which a later instance was released after
+        // the start of the busy window.
         EXPECT_GE(sum_ns, parts.window_ns) << seed << ", " << one.analysis;
       }
     }
@@ -164,7 +164,8 @@ TEST(SingleThread, PublishedExamples) {
   EXPECT_EQ(bound_of("blass2021-busy-published", polled, 2), 3 * 10 + 190 + 230 - 1);
 }
 
-// B + E plus more important work that arrives meanwhile, by hand; beyond a period one period more.
+// Computed by hand: blocking + execution + more important work that arrives meanwhile. If the sum exceeds the period,
+// the bound is one period more.
 TEST(SingleThread, PublishedWithPriorities) {
   const Executor executor = one_thread(
       Policy::priority, {make_chain({2, 1}, 10, 10, 3), make_chain({2, 2}, 20, 20, 2), make_chain({1, 4}, 25, 25, 1)});

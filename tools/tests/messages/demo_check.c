@@ -118,7 +118,7 @@ static void check_copy(const everything_t *message) {
   REQUIRE(!demo_msgs__msg__Everything__copy(message, NULL) && !demo_msgs__msg__Everything__are_equal(NULL, message));
 }
 
-/* A value that does not fit leaves its member empty; a value beyond a bound is never sent and never accepted. */
+/* A value that does not fit leaves its member empty; a sequence beyond its bound is not sent. */
 static void check_limits(everything_t *message) {
   static uint8_t bytes[demo_msgs__msg__Everything__STORED_BYTES];
   static everything_t small;
