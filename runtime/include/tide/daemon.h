@@ -45,8 +45,8 @@ struct tide_daemon;
  * submitter, the executor, the link's context. So it must be short and bounded, must never wait, and must be able to
  * run in an interrupt. It should only store the parts and start the hardware. Work that is linear in the message
  * (framing, checksum) belongs to the moment when the bytes leave (tide_framing_writer), or must be as short as the
- * interrupt latency that the board can bear. start may take locks that are held briefly, and never while the daemon is
- * called. No start is under way when tide_daemon_detach_link has returned. */
+ * interrupt latency that the board can bear. start may take locks if they are held briefly and never during calls of
+ * the daemon. No start is under way when tide_daemon_detach_link has returned. */
 #define TIDE_LINK_SENT 1
 
 typedef enum tide_wait {

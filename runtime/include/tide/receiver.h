@@ -117,12 +117,12 @@ typedef struct tide_reassembly {
   tide_account_t *account; /* account of the message */
 } tide_reassembly_t;
 
-/* A frame may belong to one of several executors. Then priority_of returns the priority plus TIDE_FRAME_OWNER(number of
- * the executor, 1..127). Any executor processes a frame without a number. */
 /* The history depth limits the waiting frames, but frames that arrive within this time are a burst, of which nothing is
  * dropped. The same as Limits::burst_ns of the agent. */
 #define TIDE_BURST_NS INT64_C(20000000)
 
+/* A frame may belong to one of several executors. Then priority_of returns the priority plus TIDE_FRAME_OWNER(number of
+ * the executor, 1..127). Any executor processes a frame without a number. */
 #define TIDE_FRAME_OWNER(owner) ((int32_t)(owner) << 16)
 
 /* The frames that one lane processes: those of its owner with a priority from least to most. */

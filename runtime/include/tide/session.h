@@ -224,14 +224,14 @@ int tide_session_remove_reader(tide_session_t *session, tide_reader_t *reader);
 void tide_session_set_reader_owner(tide_session_t *session, tide_reader_t *reader, uint8_t owner);
 int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *reader, tide_priority_t priority);
 
-/* Returns the oldest queued sample, or null. It stays valid until tide_session_take_done, whatever arrives; until then
- * peek returns the same sample. Only one context may take from a reader. */
 /* True when the reader of the share's most urgent frame has room for it, or when the frame must replace an older sample
  * (keep_last) because the history is full or frames of other readers wait behind it. A burst loses nothing: samples
  * that arrived less than TIDE_BURST_NS ago are kept, and later ones wait in their slots. From any context. */
 bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share);
-/* Samples in its queue. */
+/* Number of samples in the reader's queue. */
 size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader);
+/* Returns the oldest queued sample, or null. It stays valid until tide_session_take_done, whatever arrives; until then
+ * peek returns the same sample. Only one context may take from a reader. */
 const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader);
 void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 

@@ -120,8 +120,8 @@ struct link {
 
   /* Who receives. */
   _Atomic uintptr_t user;            /* the thread that published or waited last */
-  _Atomic int64_t shared_until_ns;   /* it is not the only one; TIDE_FOREVER: there are lanes */
-  atomic_bool attending;             /* it waits and receives */
+  _Atomic int64_t shared_until_ns;   /* until then other threads publish or wait, too; TIDE_FOREVER: there are lanes */
+  atomic_bool attending;             /* the user waits and receives */
   int64_t relieved_ns;               /* the attending caller's: when it last took over what the timer was set for */
   _Atomic int64_t attended_until_ns; /* the thread does not listen before this time */
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that sleeps until a time wakes later than that: the interrupt, the scheduler and, on an idle processor,
- * leaving a sleep state take time, on a virtual one 15 us or more. Most of this delay occurs at each wake-up. So a
- * sleeping thread requests an earlier wake-up, by the least delay of recent wake-ups, and polls the clock until its
- * time.
+/* A sleeping thread wakes late: the interrupt, the scheduler and, on an idle processor, leaving a sleep state take
+ * time, 15 us or more on a virtual processor. Most of this delay occurs at each wake-up. So a sleeping thread requests
+ * an earlier wake-up, by the least delay of recent wake-ups, and polls the clock until its time.
  *
  * The lead is the least lateness of the last WAKE_UP_WINDOW to twice as many wake-ups, and 0 before the first window
  * has ended. An early wake-up costs polling for the rest. This is rare and not repeated: it happens only if a wake-up

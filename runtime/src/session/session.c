@@ -1786,7 +1786,8 @@ static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
     end(session, now_ns);
     return now_ns;
   }
-  if (due) { /* as urgent as CREATE_CLIENT, so that it never follows a later one on a line that was down */
+  if (due) { /* as urgent as CREATE_CLIENT: queued while the line is down, it must not leave after the next session's
+                CREATE_CLIENT */
     (void)send_control(session, TIDE_XRCE_DELETE, put_request, &request, OWN_ID);
   }
   return next_ns;

@@ -264,7 +264,8 @@ TEST(daemon_transmitter, heartbeat_delay_follows_the_round_trip) {
   }
   EXPECT_EQ(delay(), 2 * millisecond);  // never less
   answer(20'000);
-  // the line becomes slow: every answer comes after a heartbeat, so the delay doubles until one measures again
+  // the line becomes slow: answers that come after a HEARTBEAT are not measured, so the delay doubles until an answer
+  // comes before one
   int heartbeats = 0;
   for (int i = 0; i < 20; ++i) {
     const int64_t at = now + delay();
