@@ -148,7 +148,7 @@ class Emulator {
     note_end(status);
     return true;
   }
-  // Its exit code.
+  // Returns the exit code of QEMU.
   int wait() {
     int status = 0;
     if (pid_ > 0 && waitpid(pid_, &status, 0) == pid_) note_end(status);

@@ -254,7 +254,8 @@ void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
   tide_session_add_object(&session_, &topic.endpoint);
 }
 
-// For a client it exists with the request, for a server with the reader of requests.
+// Finds or creates the service: a client's with its message of the request, a server's with the reader of requests or
+// the message of the reply.
 Client::Service *Client::service_of(const MessagePlan &request, bool asks) {
   auto &service = services_[&request];
   if (service != nullptr) return service.get();
@@ -453,7 +454,7 @@ void Client::set_up_locks() {
   }
 }
 
-// Above the low priorities of all lanes.
+// Starts the lanes with priorities above the low ones of all lanes.
 void Client::start_lanes() {
   const int low = static_cast<int>(lanes_.size());
   for (size_t index = 0; index < lanes_.size(); index++) {
@@ -463,7 +464,7 @@ void Client::start_lanes() {
   }
 }
 
-// Defined by the first callback of its level that has one.
+// A lane's budget is that of the first callback of its level that has one.
 void Client::give_budget(size_t lane) {
   budgets_.push_back(nullptr);
   for (const auto &callback : callbacks_) {
@@ -638,7 +639,7 @@ class Client::Inside {
   Group *group_;
 };
 
-// Run by a timer or an event.
+// Runs a callback that a timer or an event has started.
 void Client::begin(Callback &callback) {
   const Inside inside(*this, callback);
   const CallbackPlan &plan = *callback.plan;
@@ -664,7 +665,7 @@ void Client::begin(Callback &callback) {
   observer_.ran(callback.number, SIZE_MAX, mark, start, engine.now());
 }
 
-// Run by a message from the line.
+// Runs a callback for a message from the line.
 void Client::take(InputState &input) {
   Callback &callback = *input.of;
   const Inside inside(*this, callback);
@@ -700,7 +701,7 @@ void Client::take(InputState &input) {
   observer_.ran(callback.number, input.number, mark, start, engine.now());
 }
 
-// Run by a message of this process: in order, each once.
+// Runs a callback for a local message. Checks that the messages of a single root arrive in order and once.
 void Client::hear(InputState &input) {
   Callback &callback = *input.of;
   const Inside inside(*this, callback);

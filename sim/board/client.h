@@ -52,7 +52,7 @@ Time lateness(const CallbackPlan &callback, Random &random);
 // that a timer would have.
 std::vector<Time> event_times(const CallbackPlan &callback, size_t count, Time first, Random &random);
 
-// Of what a board publishes, and of what comes to one of its readers.
+// The topic of a message that is published, and the topic of an input, which a reader subscribes to.
 std::string topic_of(const MessagePlan &message);
 std::string topic_of(const Graph &graph, size_t input);
 

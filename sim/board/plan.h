@@ -43,8 +43,8 @@ struct ExecutorPlan {
   std::string name;
   unsigned lanes = 1;
   HostPolicy policy = HostPolicy::kAny;
-  // Of a shipped one: the additional cost of starting a callback, to model another runtime; and the budget of each
-  // lane, which then shares its core, 0: none. anywhere: the budget comes in one piece at a random place in each
+  // Shipped executors only: the additional cost of starting a callback, to model another runtime; and the budget of
+  // each lane, which then shares its core, 0: none. anywhere: the budget comes in one piece at a random place in each
   // period; false: from the runtime's server, beside a less urgent task that always needs the core.
   Time dispatch = 0, budget = 0, budget_period = 0;
   bool anywhere = false;
@@ -111,7 +111,8 @@ struct Input {
   bool reliable;
 };
 
-// What a board executes beside its callbacks, before each of them: at most so long, at least so far apart.
+// Work of a board in addition to its callbacks and more urgent than them: at most `execution` long, at least `period`
+// apart.
 struct LoadPlan {
   std::string name, on;
   Time execution = 0, period = 0, phase = 0;
@@ -120,7 +121,7 @@ struct LoadPlan {
   int board = -1;      // set by graph_of
 };
 
-// What is measured: from the release of the first callback until the last has ended, or until it has sent the message
+// A measured path: from the release of the first callback until the last has ended, or until it has sent the message
 // `until` to ROS 2.
 struct PathPlan {
   std::string name;

@@ -188,14 +188,14 @@ class Checks {
     if (waits) violate(now, "the wire is idle although a frame could go");
   }
 
-  // Up: the session has accepted it; it has arrived in ROS 2. False: it was not sent.
+  // Up: published, the session has accepted it; received, it has arrived in ROS 2. False: it was not sent.
   void published(size_t message, const Mark &mark) { ups_.at(message).send(mark); }
   bool received(size_t message, const Mark &mark, bool renewed, Time now) {
     Way &way = ups_.at(message);
     return arrived(way, mark, renewed, "host", now);
   }
 
-  // Down: the agent has it for a reader of the board, which has received it.
+  // Down: offered, the agent has it for a reader of the board; took, the board has received it.
   bool offered(size_t input, const Mark &mark) { return downs_.at(input).send(mark); }
   void took(size_t input, const Mark &mark, bool renewed, Time now) {
     Way &way = downs_.at(input);
@@ -490,7 +490,7 @@ class World {
 
   // ---- the host ----
 
-  // What begins on the host does so by timers or events there.
+  // Releases the host's callbacks that timers or events start.
   void release_nodes(Time first_release) {
     shipped.start(first_release);
     Random random(seed_of(plan_, Chance::kReleases));
@@ -674,7 +674,7 @@ class OneBoard {
     });
   }
 
-  // What takes the core beside the callbacks, as long as the run lasts.
+  // Starts the board's loads, which use its core beside the callbacks as long as the run lasts.
   void start_loads() {
     for (const LoadPlan &load : graph_.loads) {
       if (load.board != board_) continue;

@@ -31,7 +31,7 @@ struct ChainResult {
   uint64_t skipped = 0;                 // expiries of its timer without an instance, on a shipped executor
 };
 
-// Of a shipped executor of the host: updates of the set of ready callbacks, choices, runs.
+// Counters of a shipped executor of the host: updates of the set of ready callbacks, choices, runs.
 struct ExecutorResult {
   std::string name;
   uint64_t updates = 0, choices = 0, runs = 0;

@@ -17,7 +17,7 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Played:
-    """Of each chain the worst response (-1: none ended), how many instances ended, how many did not, and which took
+    """By chain: the worst response (-1: none ended), how many instances ended, how many did not, and which took
     longest."""
 
     worst_ns: tuple[int, ...]
@@ -26,10 +26,10 @@ class Played:
     worst_index: tuple[int, ...]
     violations: tuple[str, ...]  # broken rules
     full: tuple[str, ...]  # pools that did not suffice
-    # Of a plan with record=true. By chain and instance: release, start of the first callback, end of the last; -1 where
-    # it did not come so far.
+    # Only with record=true in the plan. By chain and instance: release, start of the first callback, end of the last;
+    # -1 where the instance did not come so far.
     recorded: tuple[tuple[tuple[int, ...], ...], ...] = ()
-    # Of boards. By callback its runs: timer, instance, start, end. By message: timer, instance, when it came to ROS 2.
+    # Only for boards. Runs by callback: timer, instance, start, end. By message: timer, instance, arrival in ROS 2.
     runs: tuple[tuple[tuple[int, ...], ...], ...] = ()
     crossings: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
