@@ -56,7 +56,8 @@ def simulate(
         bool,
         typer.Option(
             "--host",
-            help="Play chains on executors of several lanes instead of microcontroller, line and agent; with seeds.",
+            help="Play chains on executors of several lanes instead of microcontroller, line and agent; requires "
+            "--seeds or --seed.",
         ),
     ] = False,
     overload: Annotated[
@@ -64,15 +65,15 @@ def simulate(
         typer.Option(
             "--overload",
             help="Play lanes with budgets of which some are overloaded, and hold the others against bounds that count "
-            "budgets only; with seeds.",
+            "budgets only; requires --seeds or --seed.",
         ),
     ] = False,
     actions: Annotated[
         bool,
         typer.Option(
             "--actions",
-            help="Play actions and services of a board on rclc, with lost frames, cut lines and agents that die; with "
-            "seeds.",
+            help="Play actions and services of a board on rclc, with lost frames, cut lines and agents that die; "
+            "requires --seeds or --seed.",
         ),
     ] = False,
     systems: Annotated[

@@ -139,7 +139,7 @@ class Outcome:
     runs: int
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
-    full: list[str] = field(default_factory=list)  # pools assumed by the bounds that ran full
+    full: list[str] = field(default_factory=list)  # pools that ran full although the bounds assume that they do not
     recording: list[Step] = field(default_factory=list)  # of the run that came closest to a bound
     paths: list[SeenPath] = field(default_factory=list)
 
