@@ -30,18 +30,18 @@ class Family:
     propagation: float = 0.0  # share of messages between two executors with a delay
     shapes: bool = False  # chains that do not return to the board, or begin on the host
     boards: tuple[int, ...] = (1,)
-    paths: float = 0.0  # of systems, those with paths over several chains
-    joins: float = 0.0  # of chains that branch, those that wait for further ones
-    idle: float = 0.0  # of chains that touch a board or run in a system with one, those with a callback that takes no
+    paths: float = 0.0  # share of systems with paths over several chains
+    joins: float = 0.0  # share of branching chains that wait for further ones
+    idle: float = 0.0  # share of chains on a board, or in a system with one, that have a callback without execution
     # time
-    locks: float = 0.0  # of systems, those with locks between callbacks
-    services: float = 0.0  # of chains that touch a board, those that are a service called by it or by a node
-    shared: float = 0.0  # place of that service: host or mcu
-    shared_on: str = "host"  # or mcu: place of that service
-    trees: float = 0.0  # of systems with a board, those in which several chains begin with one timer, and join
-    actions: float = 0.0  # of services of a board that a node calls, those after which it asks for a result
+    locks: float = 0.0  # share of systems with locks between callbacks
+    services: float = 0.0  # share of chains that touch a board in which the board or a node calls a service
+    shared: float = 0.0  # share of systems whose chains call the same service, or one of two
+    shared_on: str = "host"  # or mcu: where that service is
+    trees: float = 0.0  # share of systems with a board in which several chains begin with one timer, and join
+    actions: float = 0.0  # share of a node's calls to a board's service after which the node asks for a result
     wide: bool = False  # sizes and times up to the product's limits: messages, MTU, baud rates, delays, fast timers
-    events: float = 0.0  # of chains that begin on a board, those that begin with an event; half of them in bursts
+    events: float = 0.0  # share of chains from a board that begin with an event; half of those to hosts only in bursts
     fast: bool = False  # periods that are shorter than the chain: several instances under way
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and occasionally many
     # chains

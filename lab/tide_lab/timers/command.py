@@ -100,7 +100,7 @@ def timers(
 ) -> None:
     """Measure how late timers are, in comparison with cyclictest and timers of ROS.
 
-    The timer is one of the shipped executor. Its latency is the actual minus the expected expiry, by the clock at the
+    The timer belongs to the shipped executor. Its latency is the actual minus the expected expiry, by the clock at the
     start of the callback and by the report to the callback. tide and cyclictest run at the same time on two processors,
     in blocks of twenty seconds, and change places after each. Writes results.json, a log of every measurement,
     histogram.png and percentiles.png. Ctrl-C ends it early and keeps the measurements so far.
