@@ -248,8 +248,8 @@ def names_declared(folders: tuple[Path, ...]) -> set[str]:
 
 
 def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Path, folder: Path) -> set[str]:
-    """Undefined names of a program from these sources, the package's and the runtime, besides the names of its
-    system."""
+    """Names that stay undefined when the program is linked with the package's sources and the runtime, except those
+    that the board's system provides."""
     includes = [package / case.runtime / "include", package / "messages", *(package / path for path in case.includes)]
     sources = [*program, *(package / source for source in case.sources)]
     compile_all(core, sources, [*includes, *case.declarations], list(case.defines), folder)

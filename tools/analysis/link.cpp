@@ -1280,8 +1280,9 @@ class LinkModel {
     return spacing;
   }
 
-  // A message waits at most for the ACKNACKs and HEARTBEATs of the busy interval, plus the excess of each preceding
-  // message's length over the distance; without the ACKNACK for the answer to the last message, which comes later.
+  // A message waits at most for the ACKNACKs and HEARTBEATs of the busy interval, except the ACKNACK for the answer to
+  // the last message, which comes later. Each preceding message adds the time by which the longest message exceeds the
+  // least distance between messages.
   time_ns uplink_wait(size_t chain, const Spacing &spacing, const std::vector<int64_t> &instances) const {
     const time_ns control_ns = answer_ns_ + gap_ns_;
     const Load &self = loads_[chain];
@@ -1706,8 +1707,8 @@ class LinkModel {
     return longest_ns;
   }
 
-  // True if no busy interval of the client can hold both visits of one instance of a more urgent chain: between the two
-  // visits of the innermost pair, every other instance has at most one.
+  // True if no busy interval of the client can hold both visits of an instance of a more urgent chain. It suffices to
+  // examine a pair that encloses no other: between its visits every other instance has at most one visit.
   bool pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const {
     const Load &self = loads_[chain];
     const bool preemptive = system_.client.policy == ClientPolicy::lanes;

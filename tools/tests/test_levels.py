@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priorities belong to a description, levels to a board or an executor: the same order there, 126 of them."""
+"""A description has priorities; a board or an executor has at most 126 levels, in the same order."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_one_message_may_bring_several_answers() -> None:
         worst_ns = max(player.of_chains(server.play(player.words(run))).worst_ns[0] for run in runs)
     assert (
         28 * MS < worst_ns <= bound_ns(system, "urgent", "tide") + 1000
-    )  # 23.4 ms, if each message brought one answer
+    )  # were each message to bring only one answer, the worst would be 23.4 ms
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instances of any ROS 2 type for a run, with the described length, and the place in them of the number of the chain's
-instance. They are made by the type support of this Python's ROS 2."""
+"""Message objects of any ROS 2 type, of the described length, and where in them the number of the chain's instance is.
+They are made by the type support of this Python's ROS 2."""
 
 from __future__ import annotations
 

@@ -66,13 +66,13 @@ def length_ns(system: System, periods: int) -> int:
 
 
 def instances_of(system: System, chain: Chain, periods: int) -> int:
-    """Number of instances of its timer, including those of the warm-up."""
+    """Number of instances of the chain's timer, including those of the warm-up."""
     return -(-length_ns(system, periods) // system.timer_of(chain).period_ns)
 
 
 def step_of(system: System, chain: Chain) -> int:
-    """Number of instances of its timer for each one that reaches the chain: the chain may begin with a message of each
-    nth run. A chain on a condition is played as often as its distance permits."""
+    """Instances of the timer for each instance of the chain, which may begin with a message that only every nth run
+    sends. A chain on a condition is played as often as its distance permits."""
     path = system.path(chain)
     return _step(system, chain, pairwise(path))
 

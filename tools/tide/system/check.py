@@ -243,7 +243,8 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _topics(system: System) -> Iterator[Finding]:
-    """The topic of a callback that is taken, its rate, and its reliability."""
+    """Checks each topic that a chain takes: published by the preceding callback, by each of its runs, and with the
+    chain's reliability."""
     for index, chain in enumerate(system.chains):
         inputs = [(one, chain.callbacks[0], 0) for one in system.inputs(chain)]
         steps = [(before, after, place) for place, (before, after) in enumerate(pairwise(chain.callbacks), 1)]
