@@ -381,7 +381,7 @@ def print_table(console: Console, rows: list[dict[str, Any]]) -> None:
 
 
 def stock_version(path: str | None) -> str | None:
-    """The stock agent's version by its installation folder; null if unknown."""
+    """The stock agent's version by its installation folder; None if unknown."""
     if path is None:
         return None
     for file in sorted(Path(path).resolve().parent.parent.glob("**/microxrcedds_agentConfigVersion.cmake")):

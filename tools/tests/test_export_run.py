@@ -88,7 +88,7 @@ class Run:
         return came_ns + 20
 
     def down(self, chain: int, start_ns: int, lost: int, reader: int | None = None) -> int:
-        """Time at which the board has taken it. reader: id of its object; null: that of the chain's subscription."""
+        """Time at which the board has taken it. reader: id of its object; None: that of the chain's subscription."""
         number, stream, priority = self.next_number("down", chain), self.stream(chain), self.level(chain) << 8
         name = (0x16 + 16 * chain if reader is None else reader) << 16 | number
         for turn in range(lost + 1):

@@ -46,7 +46,7 @@ class Latencies:
         return int(self.counts.sum()) + self.beyond
 
     def percentile(self, percent: float) -> int | None:
-        """Nearest rank; null if it exceeds the range of the histogram (the maximum is known)."""
+        """Nearest rank; None if it exceeds the range of the histogram (the maximum is known)."""
         rank = max(1, math.ceil(round(self.total * percent / 100, 6)))
         if rank == self.total:
             return self.max_ns
@@ -54,7 +54,7 @@ class Latencies:
         return int(self.values_ns[place]) if place < len(self.values_ns) else None
 
     def deviation_ns(self) -> float | None:
-        """Standard deviation; null when not all values are known."""
+        """Standard deviation; None when not all values are known."""
         if self.beyond or not self.total:
             return None
         middles_ns = self.values_ns + self.resolution_ns // 2
@@ -189,7 +189,7 @@ class Kept:
             beside.write_text(told, encoding="utf-8")
 
     def loads(self) -> list[list[dict[str, Any]] | None]:
-        """Processor time of the load in each run of this campaign; null: the run ended before it was recorded."""
+        """Processor time of the load in each run of this campaign; None: the run ended before it was recorded."""
         path = self._folder / _LOADS
         found: list[list[dict[str, Any]] | None] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         return found

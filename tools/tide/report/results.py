@@ -77,7 +77,7 @@ class PartResult(_Entry):
 
 class Answer(_Entry):
     """The result of a run for a premise of its bounds. margin: the remaining share of the limit. chains: those whose
-    bounds depend on the premise where it has this verdict. null: all."""
+    bounds depend on the premise where it has this verdict. None: all."""
 
     id: str
     text: str
@@ -92,7 +92,7 @@ class Answer(_Entry):
 
 class Undisturbed(_Entry):
     """Instances of a chain that ran where no violation of a premise was observed (tide.run.seen). until: the place that
-    they leave. Empty: their end. max_ns: null where there was none."""
+    they leave. Empty: their end. max_ns: None where there was none."""
 
     until: str = ""
     samples: int
@@ -237,7 +237,7 @@ class Results(_Entry):
 
 
 class Row(_Entry):
-    """One point of an experiment over a varied quantity. `published` is null where the paper printed no value."""
+    """One point of an experiment over a varied quantity. `published` is None where the paper printed no value."""
 
     system: str
     x: dict[str, float]

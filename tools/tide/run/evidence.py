@@ -51,7 +51,7 @@ _INDEX_DIGITS = 5  # PLAN_INDEX_DIGITS of sim/workloads/three_chains/plan.h
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame of the line. `object_id` is the object of its data, null in a frame without data. A field is null when
+    """A frame of the line. `object_id` is the object of its data, None in a frame without data. A field is None when
     the first 32 bytes, which are logged, do not tell it."""
 
     track: str

@@ -101,8 +101,8 @@ class Recorded:
     lines: dict[str, list[Frame]] = field(default_factory=dict)  # otherwise by board, for each emulated line
     handed: list[Handed] = field(default_factory=list)  # known messages between boards and hosts
     undescribed: list[str] = field(default_factory=list)  # endpoints of the user's nodes that are not described
-    other_real_time: list[str] | None = None  # threads outside the run; null: not visible
-    pauses: dict[str, Any] | None = None  # pauses of the machine's processors, as tide-pauses reports them; null: not
+    other_real_time: list[str] | None = None  # threads outside the run; None: not visible
+    pauses: dict[str, Any] | None = None  # pauses of the machine's processors, as tide-pauses reports them; None: not
     # watched
 
 

@@ -385,7 +385,7 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
 
 @dataclass(frozen=True)
 class SeenPath:
-    """what: reaction or age. most_ns: null: none observed. bound_ns: null: no bound."""
+    """what: reaction or age. most_ns: None: none observed. bound_ns: None: no bound."""
 
     path: str
     what: str

@@ -119,7 +119,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Traces:
-    """start_ns: origin of the chains' offsets. agent: null without a board."""
+    """start_ns: origin of the chains' offsets. agent: None without a board."""
 
     start_ns: int
     agent: str | None
