@@ -202,7 +202,7 @@ Overload try_to_draw(Random &random, uint64_t seed) {
   plan.dispatch = random.between(0, 20'000);
   plan.agent_most = random.between(0, 500'000);
   const auto chains = static_cast<unsigned>(random.between(2, 5));
-  // As many for each reader as its largest answer has frames; otherwise the answer would have to be repeated.
+  // Each reader has as many slots as its largest answer has frames; otherwise the answer would have to be repeated.
   plan.slots = 2 + kFrames * chains + static_cast<unsigned>(random.below(12));
   plan.nodes = chains + 1 + static_cast<unsigned>(random.below(8));
   plan.reassemblies = chains + static_cast<unsigned>(random.below(3));
@@ -217,7 +217,7 @@ Overload try_to_draw(Random &random, uint64_t seed) {
   return drawn;
 }
 
-// One lane with a bound, at least.
+// True if at least one lane has a bound.
 bool is_of_use(const Overload &drawn) {
   return std::any_of(drawn.bounds.begin(), drawn.bounds.end(), [](Time bound) { return bound >= 0; });
 }

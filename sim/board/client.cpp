@@ -646,7 +646,7 @@ void Client::begin(Callback &callback) {
   Engine &engine = machine_.engine();
   Task::current()->execute(plan_.dispatch);
   const Time start = engine.now();
-  // Identified by its expiry, as a late callback may start in the next period.
+  // The expiry identifies the instance, as a late callback may start in the next period.
   const bool is_event = plan.burst > 0;
   // One that came between the choice of this callback and its begin is answered by the run before.
   if (is_event && callback.begun >= callback.events.size()) return;
@@ -750,7 +750,7 @@ void Client::hold(Callback &callback, const tide_callback_t &runs, Lock &lock, T
   tide_lock_give(&lock.lock);
 }
 
-// Messages that a callback sends at its end. identity: that of the answered request.
+// Sends the messages of a callback at its end. identity: the answered request's.
 void Client::send(Callback &callback, const Mark &mark, tide_priority_t priority, std::span<const uint8_t> identity) {
   for (const auto &output : callback.outputs) {
     if (mark.index % output->message->step != 0) continue;

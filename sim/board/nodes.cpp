@@ -261,7 +261,7 @@ void Nodes::start(Time first_release) {
 
 // ---- a run of a callback ----
 
-// Identified by its expiry on the grid. The next one may be late, unless it waits already.
+// An instance is identified by its timer's expiry on the grid. The next expiry may be late, unless it waits already.
 void Nodes::expire(Callback &callback) {
   const CallbackPlan &plan = *callback.plan;
   const Time since = callback.core().ready_ns - first_release_ - plan.phase;
@@ -398,7 +398,7 @@ bool Nodes::may_run(const Callback &callback) const {
          });
 }
 
-// Once all events of an instant have happened and no task is stopped between two sections.
+// Checks only once all events of an instant have happened and no task is stopped between two sections.
 void Nodes::step_end() {
   if (hesitating_ > 0 || engine_.next_time() <= engine_.now()) return;
   for (const auto &executor : executors_) {

@@ -40,21 +40,21 @@ class Nodes {
   // Delivers a message to its subscribers: callbacks with no other input, and without a delay on the way.
   void publish(size_t message, const Mark &mark);
   bool subscribes(size_t input) const;
-  // The same for a callback that is no subscriber.
+  // Delivers a message to a callback that is no subscriber.
   void receive(size_t callback, const Mark &mark);
 
   // Call after each step of the engine.
   void step_end();
-  // No timer will start an instance, and no callback waits or runs.
+  // True if no timer will start an instance and no callback waits or runs.
   bool is_quiet() const;
   void stop();
   bool is_stopped() const;
-  // Violated rules, and what executors and callbacks have counted.
+  // Adds the violated rules and the counters of executors and callbacks to the result.
   void tell(Result &result);
 
  private:
   struct Callback;
-  // A message of the graph, or what comes to one callback.
+  // The topic of a message of the graph, or of all messages to one callback.
   struct Topic {
     tide_local_topic_t local{};
     std::vector<Callback *> subscribers;
@@ -68,7 +68,7 @@ class Nodes {
     Topic inbox;
     tide_local_subscription_t subscription{};
     std::vector<tide_local_message_t *> queue;
-    // For the rules.
+    // State from which the rules are checked.
     unsigned inside = 0;
     Time last_release = -1;
     std::deque<Mark> expected;  // messages that were sent and whose callbacks have not begun

@@ -33,17 +33,17 @@ class Services {
   // Calls `deliver` now or later, in order.
   using Carry = std::function<void(std::function<void()> deliver)>;
 
-  // Server in a node of the simulation; permanent.
+  // Adds the server in a node of the simulation, for good.
   void serve(const std::string &service, Serve serve) { entry(service).serve = std::move(serve); }
   void ask(const std::string &service, const Payload &request, Take reply);
 
-  // Observer of messages on arrival in ROS 2, and their delay to an agent. Both are permanent.
+  // Add an observer of messages on arrival in ROS 2, or set their delay to an agent; for good.
   void watch_requests(const std::string &service, Take take) { entry(service).requests.push_back(std::move(take)); }
   void watch_replies(const std::string &service, Take take) { entry(service).replies.push_back(std::move(take)); }
   void carry_requests(const std::string &service, Carry carry) { entry(service).to_server = std::move(carry); }
   void carry_replies(const std::string &service, Carry carry) { entry(service).to_asker = std::move(carry); }
 
-  // Replies of boards without an open request.
+  // Number of replies of boards without an open request.
   uint64_t unasked_replies() const { return unasked_replies_; }
 
   std::unique_ptr<agent::Requester> create_requester(const agent::Service &service, agent::Wake wake);
@@ -78,7 +78,7 @@ class Bus : public agent::Middleware {
 
   std::unique_ptr<agent::Participant> create_participant(int domain, const std::string &name) override;
 
-  // Subscription of a node of the simulation; permanent.
+  // Subscribes a node of the simulation, for good.
   void subscribe(const std::string &topic, Receive receive);
   // Returns the number of the agent's readers that received it.
   size_t publish(const std::string &topic, const Payload &payload);
@@ -124,7 +124,7 @@ class HostCallback {
   // executor: null for its own core. group: its exclusive group; null: none.
   HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *group)
       : engine_(engine), execution_(execution), executor_(executor), group_(group) {}
-  // Starts it; body runs when the execution ends.
+  // Starts the callback; body runs when the execution ends.
   void run(std::function<void()> body);
 
  private:

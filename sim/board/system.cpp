@@ -56,7 +56,7 @@ class Instances {
     }
   }
   size_t size() const { return size_; }
-  // SIZE_MAX: not one of them.
+  // SIZE_MAX: the instance is not numbered here.
   size_t number(const Mark &mark) const {
     for (const Span &span : spans_)
       if (span.root == mark.root && mark.index < span.count) return span.first + mark.index;
@@ -530,7 +530,7 @@ class World {
   ChainResult result(const PathPlan &path, Time until) const;
   Records records() const;
 
-  // Nothing is under way between nodes.
+  // True if nothing is under way between nodes.
   bool is_quiet() const { return hops_ == 0 && shipped.is_quiet(); }
 
   Engine engine;
@@ -541,7 +541,7 @@ class World {
   std::vector<OneBoard *> changed;  // boards with an action in this step; the others are unchanged
 
  private:
-  // By instance: begin and end.
+  // Begin and end of each instance.
   struct Times {
     explicit Times(Instances numbers) : instances(std::move(numbers)), all(instances.size(), {-1, -1}) {}
     // again: a later message of the same instance counts, too.
@@ -587,7 +587,7 @@ class World {
   bool is_on_board(size_t callback) const { return graph_.callbacks[callback].board >= 0; }
   size_t receiver_of(const MessagePlan &message) const { return graph_.inputs[message.inputs[0]].callback; }
 
-  // Sent by a callback of the host.
+  // Sends a message of a callback of the host.
   void send(size_t number, const Mark &mark) {
     const MessagePlan &message = graph_.messages[number];
     const bool to_board = !message.inputs.empty() && is_on_board(receiver_of(message));
@@ -604,7 +604,7 @@ class World {
     }
   }
 
-  // A node serves requests of a board.
+  // Registers the node that serves these requests, if a board sends them.
   void serve(size_t request) {
     const MessagePlan &message = graph_.messages[request];
     if (message.carry != Carry::kRequest || !is_on_board(message.sender) || is_on_board(receiver_of(message))) return;
@@ -665,7 +665,7 @@ class OneBoard {
   bool is_set_up() const { return client_.is_set_up(); }
   Time first_release() const { return client_.first_release(); }
 
-  // A sample of ROS 2 for one of the board's readers.
+  // Publishes a sample in ROS 2 for one of the board's readers.
   void deliver(size_t input, const Mark &mark) {
     const MessagePlan &message = graph_.messages[graph_.inputs[input].message];
     const uint8_t fill = graph_.callbacks[message.sender].board < 0 ? 0x3B : 0x2E;
@@ -831,7 +831,7 @@ class OneBoard {
     });
   }
 
-  // A message that this board sends, or that comes to it: what of it passes through ROS 2.
+  // Observes a message that this board sends or receives where it passes through ROS 2.
   void watch(size_t number) {
     const MessagePlan &message = graph_.messages[number];
     if (message.carry == Carry::kLocal) return;
@@ -869,7 +869,7 @@ class OneBoard {
     if (checks_.received(message, mark, is_renewed(), engine_.now())) world_.cross(message, mark);
   }
 
-  // Messages from ROS 2 to the agent, in order.
+  // Delays messages from ROS 2 to the agent, which arrive in order.
   void come_back(std::function<void()> deliver) {
     if (plan_.return_most == 0) {
       deliver();
@@ -983,7 +983,7 @@ class Run {
     };
   }
 
-  // Begin of each board.
+  // Sets up all boards and returns the first release of each.
   std::vector<Time> first_releases() {
     Engine &engine = world_.engine;
     while (!all(&OneBoard::is_set_up) && engine.now() < kTogetherLimit) {
@@ -995,13 +995,13 @@ class Run {
     return times;
   }
 
-  // Used instead of run.
+  // Ends the boards. Call it instead of run.
   void abandon() {
     for (const auto &board : boards_) board->end();
     world_.engine.run_until(world_.engine.now() + longest_callbacks());
   }
 
-  // After first_releases.
+  // Call after first_releases.
   Result run() {
     if (!boards_.empty()) first_release_ = boards_.front()->first_release();
     Time last = 0;
@@ -1058,7 +1058,7 @@ class Run {
       result.violations.push_back(path.name + " has a response shorter than its executions");
   }
 
-  // From then on, not all timers of the path's boards are released any more.
+  // Time from which not all timers of the path's boards are released any more.
   Time steady_until(const PathPlan &path) const {
     std::set<int> touched;
     for (const CallbackPlan &callback : graph_.callbacks)
