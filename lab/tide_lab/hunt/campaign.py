@@ -106,12 +106,12 @@ def quarry_names() -> list[str]:
 
 
 def is_whole(quarry: str) -> bool:
-    """Whether it names descriptions to be tested by the whole of `tide check`: a family, or a file."""
+    """Whether the quarry names descriptions to be tested by the whole of `tide check`: a family, or a file."""
     return is_description(quarry) or any(one.name == quarry for one in FAMILIES)
 
 
 def is_board(quarry: str) -> bool:
-    """Whether it is a board with a serial line, which only the shipped runtime can play."""
+    """Whether the quarry is a board with a serial line, which only the shipped runtime can play."""
     return quarry.startswith("link-")
 
 

@@ -62,7 +62,7 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """How often each description is played with each executor."""
+    """Numbers of runs of each description with each executor."""
 
     schedules: int = 2
     climbs: int = 4
@@ -139,7 +139,7 @@ def hunt_block(
 
 
 def is_description(name: str) -> bool:
-    """Whether it is a user's file, not a family."""
+    """Whether the name is a user's file, not a family."""
     return name.endswith(".toml")
 
 
@@ -302,7 +302,7 @@ class _Climb:
                 self._hunt.tally.add_ratio(bound_ns / worst_ns)
 
     def _play(self, run: Any) -> tuple[float, Worst | None]:
-        """How near it came to a bound, and by which instance."""
+        """How near the run came to a bound, and by which instance."""
         words = self._player.words(run)
         has_paths = len(self._held) > self._chain_count
         if has_paths:

@@ -30,7 +30,8 @@ SLOWEST = 4
 MOST_INSTANCES = 20_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
 FRAME_BYTES = 64  # exceeds what is around a fragment
 LEAST_BYTES = 8  # size to which messages are shortened
-# Limit of the time in which the last messages arrive. A run ends when they have; without bounds many may be under way.
+# Limit of the time in which the last messages arrive. A run ends when all have arrived. If chains have no
+# bounds, many messages may be under way.
 SETTLE_US = 120_000_000
 _Value = TypeVar("_Value")
 _EXECUTION, _PHASE, _BYTES = "{execution_us}", "{phase_us}", "{bytes}"  # places in a plan
@@ -55,7 +56,7 @@ class Worst:
     response_ns: int
 
     def beside(self, release_ns: int, source: random.Random) -> int:
-        """A time for the release of what may make it later: from some time before its own release to its end."""
+        """A release time for a chain that may delay this instance: from some time before its own release to its end."""
         if source.random() < 0.2:
             return max(release_ns + source.randint(-2, 2) * MICROSECOND, 0)
         span_us = max(self.response_ns // MICROSECOND, 1)
@@ -105,8 +106,8 @@ def pool_words(need: Need) -> dict[str, object]:
 
 
 class BoardsPlayer:
-    """A player for one executor, used by all boards, or `described`. The caller provides the random source. needs:
-    those of its bounds, if already known."""
+    """A player for one executor, used by all boards, or `described`. The caller provides the random source. needs: the
+    pools that its bounds assume, if already known."""
 
     def __init__(
         self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
@@ -396,7 +397,7 @@ class BoardsPlayer:
         return ";".join((settings, *words, *((costs,) if run.costs else ())))
 
     def _settings_of(self, number: int) -> tuple[str, str]:
-        """Those of each run, and the costs."""
+        """The settings and the costs of a board, as words of the plan."""
         board, link = self._boards[number], self._links[number]
         executor = next((one for one in CLIENT_EXECUTORS if one == self._executor), executor_of_board(board))
         batch, _, send = executor.partition("_")
@@ -449,7 +450,7 @@ class BoardsPlayer:
                 yield plan_line("load", fields)
 
     def _callback(self, chain: Chain, callback: Callback) -> str:
-        """With places for its execution time and its phase."""
+        """The callback's line, with places for its execution time and its phase."""
         fields: dict[str, object] = {
             "name": self._names[id(callback)],
             "on": self._on[callback.executor],
@@ -473,7 +474,7 @@ class BoardsPlayer:
         return plan_line("callback", fields)
 
     def _message(self, chain: Chain, position: int, sent: Publication | Request | Reply) -> tuple[str, str]:
-        """With a place for its size; and its transfer times between executors of the host."""
+        """The message's line with a place for its size, and its transfer times between executors of the host."""
         callback = chain.callbacks[position]
         receivers = self._receivers.get(id(sent), [])
         fields: dict[str, object] = {
@@ -494,15 +495,15 @@ class BoardsPlayer:
         return plan_line("message", fields), f" hops_us={','.join(map(str, hops_us))}" if any(hops_us) else ""
 
     def _message_names(self) -> list[str]:
-        """In the order of the plan."""
+        """The names of the messages in the order of the plan."""
         return list(self._names_of_sent.values())
 
     def _holds(self, timer: Chain) -> bool:
-        """True if one of the timer's chains does, as they have one level."""
+        """True if one of the timer's chains has hold, as they share a level."""
         return any(one.hold for one in self._chains if self._system.timer_of(one) is timer)
 
     def _group_of(self, callback: Callback) -> int:
-        """The number of its exclusive group, which may be one server for several chains; 0: none."""
+        """The number of the callback's exclusive group, which may be one server for several chains; 0: none."""
         return self._groups.get(id(callback), 0)
 
 
@@ -539,5 +540,5 @@ def _groups(system: System) -> dict[int, int]:
 
 
 def _is_alone(system: System, server: Callback) -> bool:
-    """It does not overlap itself."""
+    """True if the server does not overlap itself."""
     return all(group.kind == "exclusive" for group in system.groups if group.name == server.group)
