@@ -149,7 +149,7 @@ def requests_of(chains: list[BoardChain]) -> list[bytes]:
 
 
 def test_a_request_says_whose_it_is(tmp_path: Path) -> None:
-    """Of boards and nodes, whatever the number of the instance is."""
+    """A request names its board or node, whatever the number of the instance is."""
     system = parse(sharing("mhm", "mhm", "ghg", kind=GOAL, request=20))
     served = [chain["callbacks"][0]["takes"] for chain in node_task(system, "h", tmp_path)["chains"]]
     assert [one["mark"]["value"] for one in served] == [0, 1, 2]

@@ -127,7 +127,7 @@ def execution_lines(system: System, recorded: Recorded) -> list[str]:
 
 
 def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
-    """Of the chains observed as a whole: the greatest share of its period that an instance took, the number of
+    """For the chains observed as a whole: the greatest share of its period that an instance took, the number of
     instances that did not end, and the chains concerned."""
     played = [one for one in chains if is_played(system, system.chain(one.name))]
     shares = [
