@@ -132,7 +132,7 @@ def test_without_exclusion_nobody_would_wait(monkeypatch: pytest.MonkeyPatch) ->
     """The simulator takes one request at a time as set in the plan."""
     system = parse(with_lanes(sharing("ghg", "ghg", "ghg", "mhm", times=(1, 9, 1)), 4))
     one_at_a_time = worst_of(system, "tide", 24)
-    monkeypatch.setattr(BoardsPlayer, "_server_of", lambda *_: 0)
+    monkeypatch.setattr(BoardsPlayer, "_group_of", lambda *_: 0)
     assert max(worst_of(system, "tide", 24).values()) < max(one_at_a_time.values())
 
 
