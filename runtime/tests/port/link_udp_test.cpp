@@ -325,7 +325,7 @@ TEST(UdpLink, LeavesItsThreadAsleepWhileTheProgramAttends) {
   const long before = sleeps_of_the_thread();
   const int64_t start_ns = FakeDaemon::now_ns();
   for (int count = 0; count < 1000; count++) program.exchange();
-  const int64_t lasted_ns = FakeDaemon::now_ns() - start_ns;              // by the clock of the link
+  const int64_t lasted_ns = FakeDaemon::now_ns() - start_ns;               // by the clock of the link
   EXPECT_LE(sleeps_of_the_thread() - before, lasted_ns / 2'000'000 + 20);  // once a message: 1,000
   EXPECT_EQ(program.client.messages.size(), 1001u);
 }
