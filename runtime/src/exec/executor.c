@@ -1151,13 +1151,15 @@ static int round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t dead
 
 /* Sweep all handles, as the wait set does, and run what is ready. */
 static int run_batch(tide_executor_t *executor, tide_lane_t *lane) {
-  for (size_t index = 0; index < executor->count;) {
-    const size_t last = executor->count - index < SWEEP ? executor->count : index + SWEEP;
-    const uintptr_t locked = lock_lists(executor);
-    for (; index < last; index++) {
+  bool more = true;
+  for (size_t index = 0; more;) {
+    const uintptr_t locked =
+        lock_lists(executor); /* another thread may remove callbacks between two parts of a sweep */
+    for (size_t swept = 0; swept < SWEEP && index < executor->count; swept++, index++) {
       tide_callback_t *callback = executor->config.callbacks[index];
       if (callback->pending > 0u || callback->always) round_add(lane, callback);
     }
+    more = index < executor->count;
     unlock_lists(executor, locked);
   }
   return run_round(executor, lane);

@@ -207,7 +207,7 @@ TEST_F(Parameters, AreDescribed) {
 // an answer without values, and in the program by the error callback and spin_some.
 TEST_F(Parameters, AnswersThatFitNoNodeSayNo) {
   start({true, 6, true, false});
-  const auto name = [](int number) { return std::string(46, static_cast<char>('a' + number)) + ".x"; };
+  const auto name = [](int place) { return std::string(46, static_cast<char>('a' + place)) + ".x"; };
   int added = 0;
   while (added < 6 && rclc_add_parameter(&parameters, name(added).c_str(), RCLC_PARAMETER_INT) == RCL_RET_OK) added++;
   ASSERT_LT(added, 6) << "the list fits";
@@ -216,8 +216,8 @@ TEST_F(Parameters, AnswersThatFitNoNodeSayNo) {
   EXPECT_EQ(list({}, 0).first.size(), static_cast<size_t>(added));
   const std::string text(TIDE_PARAMETER_TEXT_BYTES - 1, 'd');
   Texts names;
-  for (int number = 0; number < added; number++) {
-    names.push_back(name(number));
+  for (int place = 0; place < added; place++) {
+    names.push_back(name(place));
     EXPECT_OK(rclc_add_parameter_description(&parameters, names.back().c_str(), text.c_str(), text.c_str()));
   }
   static int reported;
