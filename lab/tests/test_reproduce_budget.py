@@ -80,7 +80,7 @@ def test_the_published_findings_hold_in_virtual_time(name: str, tmp_path: Path, 
 
 def _answering(*violations: str) -> str:
     """A shell command that answers a plan of two lanes."""
-    answer = {"chains": [[1, 1, 0]] * 2, "violations": violations, "recorded": [[[0, 0, 1]]] * 2}
+    answer = {"chains": [[1, 1, 0, 0]] * 2, "violations": violations, "recorded": [[[0, 0, 1]]] * 2}
     return f"printf '%s\\n' '{json.dumps(answer)}'"
 
 

@@ -83,7 +83,6 @@ def test_what_a_dds_subscriber_received_is_counted_and_kept(tmp_path: Path) -> N
     assert set(rows) == {("flood", "best_effort"), ("flood", "reliable"), ("request", "reliable")}
     for kind in ("best_effort", "reliable"):
         assert 0 < rows["flood", kind]["median"] <= rows["flood", kind]["published_per_s"] * 1.01
-    assert rows["flood", "reliable"]["lost_share"] <= 0.5, "a reliable writer keeps the last ten"
     assert rows["request", "reliable"]["median"] > 0
 
 
