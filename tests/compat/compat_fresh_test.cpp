@@ -139,7 +139,7 @@ TEST_P(FreshOverload, ABoardThatIsTooSlowIsNeverIdleAndEachSampleIsCounted) {
   std::printf("depth %2zu callback %3d ms lost 1 in %2u: %zu callbacks, %d possible, of %zu samples\n", one.depth,
               int(one.callback / sim::kMillisecond), one.lost_one_in, in_time, int((end - begun) / one.callback),
               size_t(offered));
-  EXPECT_GE(in_time, static_cast<size_t>((end - begun) / one.callback * 95 / 100)) << "it waited";
+  EXPECT_GE(in_time, static_cast<size_t>((end - begun) / one.callback * 95 / 100)) << "it was idle";
   EXPECT_EQ(topic.ages.size() + dropped() - before, offered) << "a sample is lost, or counted twice";
 }
 INSTANTIATE_TEST_SUITE_P(
@@ -202,7 +202,7 @@ TEST_P(FreshLong, ASlowCallbackIsGivenTheNewest) {
   });
   while (now_ns() < end) ASSERT_OK(rclc_executor_spin_some(&executor, 10'000'000));
   publisher.join();
-  EXPECT_GE(ages.size(), 14u) << "the callback waited";
+  EXPECT_GE(ages.size(), 14u) << "the callback was idle";
   const Time greatest = *std::max_element(ages.begin(), ages.end());
   std::printf("depth %2zu %3zu octets: greatest age %4d ms, of %zu\n", one.depth, one.octets,
               int(greatest / sim::kMillisecond), ages.size());
