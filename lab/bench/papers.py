@@ -29,10 +29,9 @@ PAGE = ROOT / "docs/papers.md"
 LIMIT_S = 1200.0
 HEAD = """# What the papers say, and what holds here
 
-Each line is a mechanism, figure, table or claim of one of the four papers that tide was started from. *Holds*: the
-command shows it, or fails. *Differs*: it is here in another form, or the figure is another one, and the reason stands
-beside it. *Absent*: it is not here. `make -C lab papers` makes this page from `lab/papers.toml`; `papers.py --run`
-runs every command of it.
+Each line is a mechanism, figure, table or claim of one of the four papers on which tide is based. *Holds*: the command
+shows it, or fails. *Differs*: the form or the figure is another one, for the stated reason. *Absent*: tide lacks it.
+`make -C lab papers` makes this page from `lab/papers.toml`; `papers.py --run` runs every command.
 """
 
 

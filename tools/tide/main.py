@@ -157,7 +157,7 @@ class _Root(_Folders):
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
-        """Common endings of all commands, with the same wording."""
+        """Errors and interruptions of all commands, with the same wording."""
         try:
             with interruptible():
                 return super().invoke(ctx)

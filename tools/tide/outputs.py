@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that a command writes. They are tried before any work is done. Output is written to a temporary
-name until it is complete, so a failure or an interruption leaves the previous file unchanged."""
+"""Files and folders that a command writes. Whether they can be written is tested before any work is done. Output is
+written to a temporary name until it is complete, so a failure or an interruption leaves the previous file unchanged."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ _OF_THE_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _flush(status: object) -> None:
-    """Output that could not be printed is an error, too, which Python would report as an ignored exception."""
+    """Output that cannot be printed is an error, too; Python would only report an ignored exception."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

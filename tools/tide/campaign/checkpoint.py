@@ -20,8 +20,8 @@ class OtherCampaignError(Exception):
 class Checkpoint(Generic[Block]):
     """Append-only. A truncated last line is dropped; `finish` removes the file.
 
-    `block`: a dataclass of plain values. `settings`: settings, as JSON, that two campaigns must share for blocks of one
-    to be valid for the other. Not for several processes.
+    `block`: a dataclass of plain values. `settings`: JSON; blocks of another campaign are valid only if its settings
+    are equal. Not for several processes.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any], block: type[Block], restart: bool = False) -> None:

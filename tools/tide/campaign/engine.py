@@ -53,7 +53,7 @@ def each(
 
 @cache
 def of_this_worker(program: str | Path) -> Simulator:
-    """For `remote`: a worker's process starts a program as often as it likes."""
+    """For `remote`: a worker's process may start any number of programs."""
     return Simulator(program)
 
 

@@ -131,7 +131,7 @@ def real_time() -> Finding:
 
 
 def processors() -> Finding:
-    """Whether processors are available when a thread is ready, as measurements assume."""
+    """Whether processors are available whenever a thread is ready, as measurements assume."""
     what = "pauses of the processors"
     try:
         told = watch_pauses(_WATCH_S)

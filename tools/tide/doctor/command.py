@@ -27,7 +27,7 @@ def _place(text: str | None) -> tuple[str, int] | None:
 
 
 def _print(console: Console, findings: list[Finding]) -> None:
-    """The missing and the weak parts, then every finding by its purpose."""
+    """Missing and weak parts first, then every finding by its purpose."""
     told = {state: [one.what for one in findings if one.state == state] for state in ("missing", "weak")}
     answer = "; ".join(f"{state}: {', '.join(names)}" for state, names in told.items() if names)
     colour = "red" if told["missing"] else "yellow" if told["weak"] else "green"
@@ -44,7 +44,7 @@ def _print(console: Console, findings: list[Finding]) -> None:
 @app.command()
 def doctor(
     purpose: Annotated[
-        Purpose | None, typer.Option("--for", help="Purpose to look at alone. Default: all of them.")
+        Purpose | None, typer.Option("--for", help="Check only what this purpose needs. Default: all of them.")
     ] = None,
     agent: Annotated[str | None, typer.Option(help="Address of an agent that should answer: HOST:PORT.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

@@ -22,18 +22,22 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 _LEFT = ("exchange.json", "agent*.log")
-_FRAME_BYTES, _USE_OF_LINE, _BITS = 100, 0.7, 10  # a message with its framing and its acknowledgment
+_FRAME_BYTES, _USE_OF_LINE, _BITS = 100, 0.7, 10  # bytes of a message with its framing and its acknowledgment
 
 
 @app.command()
 def exchange(
-    serial: Annotated[Path | None, typer.Option(help="Serial device that the board is at.")] = None,
-    udp: Annotated[int | None, typer.Option(min=1, max=65_535, help="UDP port that the board asks at.")] = None,
+    serial: Annotated[Path | None, typer.Option(help="Serial device of the board.")] = None,
+    udp: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="UDP port at which the board looks for its agent.")
+    ] = None,
     image: Annotated[
         Path | None, typer.Option(help="Image of a board with one UART, which is started in QEMU.")
     ] = None,
     baud: Annotated[int, typer.Option(min=9600, help="Baud rate of the serial device.")] = 115_200,
-    messages: Annotated[int, typer.Option(min=3, max=1_000_000, help="Messages each way, of three chains.")] = 10_000,
+    messages: Annotated[
+        int, typer.Option(min=3, max=1_000_000, help="Messages each way on each of three chains.")
+    ] = 10_000,
     restart_agent: Annotated[
         int, typer.Option(min=0, max=20, help="Number of times that the agent is killed and started again.")
     ] = 3,
@@ -52,12 +56,12 @@ def exchange(
     ] = 60.0,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/exchange"),
 ) -> None:
-    """Try a board: numbered messages both ways, the agent killed meanwhile, and sessions opened and closed.
+    """Soak-test a board: numbered messages both ways while the agent is killed, and sessions opened and closed.
 
-    The board runs tide_exchange (runtime/port/exchange), which the packages for Zephyr and NuttX have. It counts what
-    it receives, how often it looked at its session, how long a ping beside a time synchronisation takes, and its
-    memory from the first to the last session. Exit status 1 if a message is lost, changed or out of order, or if memory
-    is lost.
+    The board runs tide_exchange (runtime/port/exchange), which the packages for Zephyr and NuttX have. It reports the
+    messages that it received, how often it polled its session, how long a ping takes during a time synchronisation, and
+    how its memory grew from the first to the last session. Exit status 1 if a message is lost, changed or out of order,
+    or if memory is lost.
 
     Examples:
 

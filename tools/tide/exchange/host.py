@@ -22,9 +22,9 @@ _NAME = "board_exchange"
 _DIGITS, _LETTERS_MAXIMUM = 6, 60  # runtime/port/exchange/tide_exchange.c
 _STUCK_S, _STEP_S, _REPEAT_S = 60.0, 0.02, 1.0
 _BYES = 5  # sent repeatedly, as this command is not acknowledged
-_AHEAD = 8  # messages to the board that may be ahead of those from it
+_AHEAD = 8  # by how many the messages to the board may be ahead of those from it
 
-WINDOW = 32  # numbers of a chain in transit to the board; its writer keeps them for a restarted agent
+WINDOW = 32  # most numbers of a chain in transit to the board; its writer keeps them for a restarted agent
 GONE_S = 1.0  # how long the agent is away
 
 Report = Callable[[int], None]  # messages received, in both directions
@@ -32,7 +32,8 @@ Report = Callable[[int], None]  # messages received, in both directions
 
 @dataclass(frozen=True)
 class Task:
-    """The task of board and agent. image: of a board in QEMU, whose line is added to the agent's arguments."""
+    """How board and agent are started, and how much they exchange. image: of a board in QEMU, whose line is added to
+    the agent's arguments."""
 
     link: tuple[str, ...]  # arguments of the agent
     each: int  # messages of each chain each way
@@ -64,7 +65,7 @@ class Way:
 
     @property
     def disordered(self) -> int:
-        """Numbers first received after a higher one."""
+        """Numbers received after a higher one."""
         first = list(dict.fromkeys(self.received))
         highest = itertools.accumulate(first, max)
         return sum(number < before for before, number in zip(highest, first[1:], strict=False))
@@ -227,7 +228,7 @@ class Host:
         return all(count > 0 for count in down + [one.get_publisher_count() for one in self._heard])
 
     def send(self, quiet: bool) -> None:
-        """Sends the next numbers: at most WINDOW ahead of the board, as many as the writer keeps."""
+        """Sends the next numbers, at most WINDOW ahead of the board, which is as many as the writer keeps."""
         for index, publisher in enumerate(self._down):
             came = len(self.up[index].received)
             while (
@@ -242,7 +243,7 @@ class Host:
                     break
 
     def missing(self) -> str:
-        """The first numbers not received from the board."""
+        """The lowest numbers not received from the board."""
         gone = {way.chain: sorted(set(range(way.sent)) - set(way.received))[:5] for way in self.up}
         return "".join(f"; {chain} has no {', '.join(map(str, some))}" for chain, some in gone.items() if some)
 

@@ -53,7 +53,7 @@ def symbols(file: Path) -> dict[str, int]:
 
 
 def growth_of(file: Path) -> dict[str, int]:
-    """RAM of one more object of each kind; tests/images/footprint/growth.c has an array of that size for each kind."""
+    """RAM of one more object of each kind: the size of its array in tests/images/footprint/growth.c."""
     found = symbols(file).items()
     return {name.removeprefix(GROWTH_PREFIX): size for name, size in found if name.startswith(GROWTH_PREFIX)}
 

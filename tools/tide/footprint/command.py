@@ -54,8 +54,8 @@ def _with_stacks(client: Client, core: str, definitions: list[str]) -> tuple[Siz
 
 
 def _whole_stack(client: Client, stacks: dict[str, int]) -> int:
-    """The single stack: the program, an exception frame and the stack of each lane that preempts it, and one
-    interrupt."""
+    """Bound of the one stack: the program, for each lane that preempts it an exception frame and the lane's use, and
+    one interrupt."""
     main, lane, *interrupts = stacks.values()
     lanes = client.lanes * (lane + EXCEPTION_FRAME_BYTES) if client.lanes > 1 else 0
     return main + lanes + max(interrupts) + EXCEPTION_FRAME_BYTES
@@ -118,7 +118,7 @@ def footprint(
     file: Annotated[Path, typer.Argument(help="Description of the system.")] = Path("system.toml"),
     core: Annotated[Core, typer.Option(help="Core to build for.")] = Core.m7,
     board: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Board to build for, where the description has several.")
+        str | None, typer.Option(metavar="NAME", help="Board to build for, if the description has several.")
     ] = None,
     header_file: Annotated[
         Path | None,
@@ -131,7 +131,7 @@ def footprint(
     tide footprint examples/three_chains/system.toml
 
     The image is linked with everything that the description names and with empty callbacks; the sizes are of the whole
-    image with its start-up code. RAM leaves out the memory of messages, which is printed beside it."""
+    image with its start-up code. RAM does not include the memory of messages, which is printed next to it."""
     require_file(header_file)
     try:
         system = on_one_core(load(file))

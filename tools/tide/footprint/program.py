@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """C code of a description's client: the header that sizes its pools, and a program that uses all of them. Messages are
-octets and callbacks are empty, since those belong to the application."""
+plain bytes and callbacks are empty, because their code belongs to the application."""
 
 from __future__ import annotations
 

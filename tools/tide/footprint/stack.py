@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bound on the stack below a function, from the compiler's own call graph (-fcallgraph-info=su).
 
-A call through a pointer may reach every function that any source assigns to a member of that name. Functions that may
-call each other in a cycle are counted once each: the runtime calls itself through such pointers (a session that is
-kicked while it runs returns at once), but never enters a function twice in one cycle."""
+A call through a pointer may reach every function that any source assigns to a member of that name. Functions of a
+possible call cycle are counted once each: the runtime calls itself through such pointers, but never enters a function
+twice in one cycle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-EXCEPTION_FRAME_BYTES = 108  # eight words, eighteen of the floating-point unit, and alignment
+EXCEPTION_FRAME_BYTES = 108  # an exception frame: eight words, eighteen of the floating-point unit, and alignment
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \(\w+\)')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"(?: label: "([^"]*):(\d+):(\d+)")?')
 _INDIRECT = "__indirect_call"
@@ -97,8 +97,8 @@ def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]
 
 
 def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) -> set[str]:
-    """Members first; then functions with the pointer's name (initialisers without one), then parameters (put:
-    put_create)."""
+    """Functions assigned to the member; else those with the pointer's name (initialisers without one), else parameters
+    (put: put_create)."""
     assigned = targets.get(name, set()) | (_HANDED_OVER.get(name, {name}) & functions)
     if name in _HANDED_OVER:
         return assigned
@@ -106,8 +106,8 @@ def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) ->
 
 
 def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] | None = None) -> Graph:
-    """linked: the image's symbols; other functions cannot be called through pointers. None: any function may be
-    called."""
+    """linked: the image's symbols; functions outside the image cannot be called through pointers. None: any function
+    may be called."""
     graph = Graph()
     edges: list[tuple[str, str, str]] = []
     for file in graphs:

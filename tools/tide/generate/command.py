@@ -27,13 +27,13 @@ def generate(
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder that receives the C files.")] = Path("generated"),
     all_common: Annotated[
-        bool, typer.Option("--all-common", help="Generate all of common_interfaces and the packages beneath it.")
+        bool, typer.Option("--all-common", help="Generate all of common_interfaces and the packages that it uses.")
     ] = False,
     search: Annotated[
         list[Path] | None, typer.Option("--search", help="Folder with further packages; may be repeated.")
     ] = None,
     string_capacity: Annotated[
-        int | None, typer.Option("--string-capacity", help="Characters of a string, with its NUL. [default: 64]")
+        int | None, typer.Option("--string-capacity", help="Characters of a string, including its NUL. [default: 64]")
     ] = None,
     sequence_capacity: Annotated[
         int | None, typer.Option("--sequence-capacity", help="Elements of an unbounded sequence. [default: 16]")
@@ -46,12 +46,12 @@ def generate(
         Path | None, typer.Option("--capacities", help="File of capacities in TOML: string, sequence, [capacity].")
     ] = None,
     registry: Annotated[
-        bool, typer.Option("--registry", help="Write also a table of all types, for programs that choose at run time.")
+        bool, typer.Option("--registry", help="Also write a table of all types, for a choice at run time.")
     ] = False,
 ) -> None:
     """Turn ROS 2 message definitions into C: structures laid out as rosidl does, CDR encode and decode, static memory.
 
-    Everything that a message contains is generated with it. Files whose content does not change are not written."""
+    Types that a message contains are generated with it. Files whose content does not change are not written."""
     from tide.generate.emit import generate as run
     from tide.generate.model import GenerateError
     from tide.generate.source import COMMON_PACKAGES, Library

@@ -33,7 +33,7 @@ class Result:
 def generate(
     library: Library, wanted: list[TypeId], capacities: Capacities, out: Path, *, registry: bool = False
 ) -> Result:
-    """Writes the wanted interfaces and all that they contain into `out`, with a CMake list of the sources."""
+    """Writes the requested interfaces and the types that they contain into `out`, with a CMake list of the sources."""
     stamp = _read_stamp(out)
     request = _digest(_own_sources(), [str(w) for w in sorted(set(wanted))], _capacity_key(capacities), registry)
     if stamp.get("request") == request and _inputs_unchanged(library, stamp) and _outputs_exist(out, stamp):

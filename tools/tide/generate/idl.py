@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interfaces written in OMG IDL (.idl), as far as ROS 2 supports it. rosidl_parser parses them.
 
-A member with `@key` is treated like any other: topics of ROS 2 Jazzy have no keys, whatever their types declare, nor
-have the agent's, so both match."""
+A member with `@key` is treated like any other, because topics of ROS 2 Jazzy and of the agent have no keys."""
 
 from __future__ import annotations
 
@@ -136,7 +135,7 @@ def _check_default(name: str, kind: Any, shape: Shape, bound: int, default: Valu
 
 
 def _refusal(kind: Any, value: object) -> str:
-    """The expected form of a default of this type; empty if the given one is valid."""
+    """The expected form of a default value of this type; empty if the given value is valid."""
     if isinstance(kind, idl.AbstractGenericString):
         length = kind.maximum_size if kind.has_maximum_size() else None
         if not isinstance(value, str):

@@ -230,7 +230,7 @@ def _fails(parse: Callable[[], object]) -> bool:
 
 
 def _first_bad_line(wanted: TypeId, text: str) -> int | None:
-    """Lines of a definition are independent, so the first prefix that does not parse ends with the faulty line."""
+    """Lines of a definition are independent, so the shortest prefix that does not parse ends with the faulty line."""
     message = TypeId(wanted.package, "msg", wanted.name)
     lines = ["" if line.strip() == "---" else line for line in text.splitlines()]
     for count in range(1, len(lines) + 1):

@@ -104,7 +104,7 @@ def combine(file: Path | None, string: int | None, sequence: int | None, rules: 
     return result
 
 
-# ---- the form on the wire ----
+# ---- the wire format ----
 
 
 @dataclass
@@ -117,7 +117,8 @@ class Wire:
     _most: dict[tuple[TypeId, bool, int], int | None] = field(default_factory=dict)
 
     def uniform(self, message: TypeId) -> tuple[int, int] | None:
-        """(element bytes, count) when memory and wire are both one array of equal elements, so one copy moves it."""
+        """(element bytes, count) if memory and wire format are both one array of equal elements, so one copy
+        suffices."""
         total, size = 0, 0
         for member in self.messages[message].fields:
             unit = self.uniform_field(member)
@@ -155,8 +156,8 @@ class Wire:
         return one * (member.bound if member.shape == Shape.ARRAY else 1)
 
     def most(self, message: TypeId, stored: bool) -> int | None:
-        """Size of the longest message from alignment 0; stored: of those that fit the message's storage. Padding is
-        monotonic, so the longest message has the longest members."""
+        """Size of the longest message from alignment 0; stored: of the longest that fits the message's storage. Padding
+        is monotonic, so the longest message has the longest members."""
         return self._message(message, stored, 0)
 
     def shortest(self, message: TypeId, start: int = 0) -> int:

@@ -30,7 +30,7 @@ def firmware(
 ) -> None:
     """Make a project that builds at once: a chain, its description, and its check.
 
-    The project has all it needs: the runtime's sources, its messages in C, start-up code of the board. A C compiler and
+    The project is complete: the runtime's sources, its messages in C, start-up code of the board. A C compiler and
     CMake build it.
 
     Examples:
@@ -56,15 +56,15 @@ def system(
     file: Annotated[Path, typer.Argument(help="File to write.")] = Path("system.toml"),
     name: Annotated[str | None, typer.Option(help="Name of the system. Default: that of the file's folder.")] = None,
     board: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Board of the system; any number of times.")
+        list[str] | None, typer.Option(metavar="NAME", help="Board of the system; may be repeated.")
     ] = None,
-    no_board: Annotated[bool, typer.Option("--no-board", help="Describe a system on the host alone.")] = False,
+    no_board: Annotated[bool, typer.Option("--no-board", help="Describe a system without boards.")] = False,
     host: Annotated[str, typer.Option(metavar="NAME", help="ROS 2 process of the host.")] = "nodes",
-    link: Annotated[LinkChoice, typer.Option(help="Link of the boards: a serial line each, or one network.")] = (
+    link: Annotated[LinkChoice, typer.Option(help="Link of the boards: one serial line each, or a common network.")] = (
         LinkChoice.serial
     ),
     baud: Annotated[int, typer.Option(min=1200, max=20_000_000, help="Baud rate of the serial lines.")] = 921_600,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a commented start of a description, by options or, on a terminal without any, by a few questions.
 

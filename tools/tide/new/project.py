@@ -23,7 +23,7 @@ class Board:
     name: str
     text: str
     toolchain: str = ""  # within tide/cmake
-    folders: tuple[tuple[str, str], ...] = ()  # folders of tide's tree, and their location in the project
+    folders: tuple[tuple[str, str], ...] = ()  # folders of tide's tree, with their location in the project
     sources: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()

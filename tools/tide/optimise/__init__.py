@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change as little as possible so that every deadline is guaranteed, or name the chains that stand in the way."""
+"""Change as little as possible so that every deadline is guaranteed, or name the chains that prevent it."""

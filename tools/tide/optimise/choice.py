@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be changed in a system without changing its function."""
+"""The values of a system that may be changed without changing its function."""
 
 from __future__ import annotations
 
@@ -241,8 +241,7 @@ class Moves:
                         yield replace(choice, places=_with(choice.places, index, moved))
 
     def _movable(self, chain: Chain, callback: Callback) -> bool:
-        """Callbacks that share a group stay together, and so do those from which another chain branches or which it
-        joins."""
+        """Callbacks that share a group stay together, as do those that another chain branches from or joins."""
         this = (chain.name, callback.name)
         branched = any(this in (other.branches_from, *other.joins) for other in self._system.chains)
         exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in self._system.groups)

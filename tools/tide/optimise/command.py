@@ -35,12 +35,10 @@ FEASIBLE, INFEASIBLE, BAD_INPUT = 0, 1, 2
 def optimise(
     file: Annotated[Path, typer.Argument(help="System to change; a description.")] = Path("system.toml"),
     seed: Annotated[int, typer.Option(min=0, help="Random seed for the search.")] = 1,
-    tries: Annotated[int, typer.Option(min=1, max=1_000_000, help="Number of choices that are tried at most.")] = 300,
-    losses: Annotated[
-        int, typer.Option(min=0, max=16, help="Number of frames of one instance that are lost at most.")
-    ] = 0,
+    tries: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest number of choices to try.")] = 300,
+    losses: Annotated[int, typer.Option(min=0, max=16, help="Largest number of lost frames of one instance.")] = 0,
     keep_order: Annotated[
-        bool, typer.Option("--keep-order", help="Keep the order of the chains, even if it is impossible.")
+        bool, typer.Option("--keep-order", help="Keep the order of the chains, even if no deadline can be met with it.")
     ] = False,
     keep_lanes: Annotated[bool, typer.Option("--keep-lanes", help="Keep the number of lanes.")] = False,
     keep_places: Annotated[bool, typer.Option("--keep-places", help="Keep every callback on its executor.")] = False,
@@ -54,14 +52,10 @@ def optimise(
     ] = None,
     largest_margin: Annotated[
         bool,
-        typer.Option(
-            "--largest-margin", help="Change whatever makes the smallest slack larger, also when deadlines are met."
-        ),
+        typer.Option("--largest-margin", help="Maximise the smallest slack, even if all deadlines are met already."),
     ] = False,
-    write: Annotated[Path | None, typer.Option(help="File for the description with what was chosen.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show as a diff what would change in the file; write nothing.")
-    ] = False,
+    write: Annotated[Path | None, typer.Option(help="File for the changed description.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the change of the file, as a diff.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Change as little as possible so that every deadline is guaranteed, and report why.
@@ -70,8 +64,8 @@ def optimise(
     budgets and the link's quantum are changed before that.
 
     Exit status: 0 every deadline is guaranteed, with or without changes; 1 no attempt achieved that (then the chains
-    that cannot be met together are named, and nothing is written); 2 the system cannot be checked. The same seed gives
-    the same result.
+    whose deadlines cannot be met together are named, and nothing is written); 2 the system cannot be checked. The same
+    seed gives the same result.
 
     Examples:
 

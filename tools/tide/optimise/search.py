@@ -161,9 +161,9 @@ class Search:
 
 
 def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable[[System], Moves] = Moves) -> list[str]:
-    """Chains that cannot be met together although any of them could be left out: each is removed in turn, and stays
-    removed if the rest still cannot be met. The same search decides this, so a core is a result of the search, not a
-    proof, unless it is a single chain."""
+    """Chains whose deadlines cannot all be met, but can without any one of them: each chain is removed in turn, and
+    stays removed if the rest still cannot be met. The same search decides this, so a core is a result of the search,
+    not a proof, unless it is a single chain."""
     kept = [chain.name for chain in system.chains]
     for chain in sorted(system.chains, key=lambda one: one.priority):
         rest = [name for name in kept if name != chain.name]
@@ -235,7 +235,7 @@ def nearest_orders(
 
 
 def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Exchanges two chains adjacent in the order. Chains of equal priority do not meet, so each of them may be
+    """Exchanges two chains that are adjacent in the order. Chains of equal priority do not meet, so each of them may be
     exchanged."""
     of_value: dict[int, list[int]] = {}
     for index, value in enumerate(priorities):
@@ -284,7 +284,8 @@ class FewestChanges:
         return found
 
     def _values(self) -> Found | None:
-        """One change, two changes ... except of the order, while a choice comes closer to the deadlines."""
+        """Breadth first: one change, two changes ... (not of the order) as long as a choice comes closer to the
+        deadlines."""
         share = self._allowance if self._moves.keep_order else self._allowance // 3
         stop = self._search.left - share
         beam = [self._look(self._origin)]
@@ -404,7 +405,7 @@ Evaluate = Callable[[Choice], Found]
 
 @dataclass(frozen=True)
 class Change:
-    """before and after as written in the description; no reason if not every deadline is met anyway."""
+    """before and after as written in the description; without a reason if not every deadline is met."""
 
     what: str
     before: str

@@ -36,7 +36,7 @@ class Scheduling:
 
 @contextlib.contextmanager
 def _scheduled(scheduling: Scheduling) -> Iterator[None]:
-    """Gives the calling thread the child's scheduling for a moment, so that the child inherits it before its first
+    """Temporarily gives the calling thread the child's scheduling, so that the child inherits it before its first
     instruction."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     cpus = os.sched_getaffinity(0)
@@ -53,7 +53,7 @@ def _scheduled(scheduling: Scheduling) -> Iterator[None]:
 
 
 def may_use_fifo() -> bool:
-    """Whether this process may give real-time priorities."""
+    """Whether this process may set real-time priorities."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -211,7 +211,7 @@ class Child:
                 self.reader.join(_LOOK_S)
 
     def _stop_group(self, limit_s: float) -> None:
-        """SIGINT as Ctrl-C would, which launch files pass on in order; then ends the rest of the group."""
+        """Sends SIGINT like Ctrl-C, which launch files pass on in order; then ends the rest of the group."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if self.process.poll() is None:
                 self._signal_group(number)
@@ -254,7 +254,7 @@ class Children:
         return child
 
     def require_alive(self, but: Child | None = None) -> None:
-        """Checks all children, or all but one that may have ended while its last lines are still being read."""
+        """Checks all children, except one that may have ended while its last lines are still being read."""
         for child in self._children:
             if child is not but:
                 child.require_alive()

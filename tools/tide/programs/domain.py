@@ -11,8 +11,8 @@ DOMAIN_MAXIMUM = 232  # DDS has no ports for larger numbers
 
 
 def ros_domain(given: int | None = None, otherwise: int | None = None) -> int:
-    """The given domain, else that of ROS_DOMAIN_ID, else `otherwise`; if that is None, one that keeps concurrent
-    commands apart. UsageError."""
+    """The given domain, else that of ROS_DOMAIN_ID, else `otherwise`; if that is None, one that concurrent commands do
+    not use. UsageError."""
     if given is not None:
         return given
     named = os.environ.get("ROS_DOMAIN_ID", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits for waiting on other processes that do not depend on how busy the machine is."""
+"""Time limits for waiting on other processes, independent of how busy the machine is."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Patience:
     """A limit on the time available to this process and its descendants.
 
     Time in which one of their threads was ready but had no processor does not count, unless another of them was
-    computing. So a busy machine does not use up the limit, and neither sleeping nor an endless loop escapes it. On an
-    idle machine this is wall time. Costs one look at /proc every quarter of a second."""
+    computing. So a busy machine does not use up the limit, while sleeping and endless loops do. On an idle machine this
+    is wall time. Reads /proc every quarter of a second."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s

@@ -37,8 +37,8 @@ def workers() -> int:
 
 
 class Simulator:
-    """Starts a program of the build, given by name (first arguments may follow) or by path; `stop`, and the end of a
-    `with`, end all running ones and prevent further starts."""
+    """Starts a program of the build, given by name (possibly with its first arguments) or by path; `stop`, and the end
+    of a `with`, end all running ones and prevent further starts."""
 
     def __init__(self, program: str | Path = "tide-sim") -> None:
         name, *words = program.split() if isinstance(program, str) else (program,)

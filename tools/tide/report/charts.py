@@ -75,7 +75,7 @@ class Picture:
     def bar(
         self, row: int, begin: float, end: float, colour: str, told: str, words: str = "", thin: bool = False
     ) -> None:
-        """told: text shown on hovering. words: text inside, if there is room."""
+        """told: text shown when the mouse is over it. words: text inside, if there is room."""
         x, width = self._x(begin), max(self._x(end) - self._x(begin), 0.1)
         y, height = self._y(row) + _BAR_TOP + (5 if thin else 0), _BAR - (10 if thin else 0)
         ink = "#fff" if colour in _DARK else "#1a1a1a"
@@ -134,7 +134,7 @@ class Picture:
         self._names.setdefault(text, colour)
 
     def svg(self, alone: bool = False) -> str:
-        """alone: for a separate file, on white."""
+        """alone: for a separate file, with a white background."""
         bottom = self._y(self._rows)
         grid = []
         for value in _ticks(self.most):
@@ -222,7 +222,7 @@ def latency_chart(results: Results, references: Sequence[Reference]) -> Picture:
     most_points = max(2 * _LARGEST, min(MOST_POINTS, _ALL_POINTS // max(1, len(rows))))
     for number, row in enumerate(rows):
         _latency_row(drawn, number, row, results.runs.index(row.run), jitter, most_points, most)
-    for reference in references[:1]:  # belongs to the most urgent chain, so it crosses only that chain's rows
+    for reference in references[:1]:  # of the most urgent chain only
         told = f"{reference.label}: {reference.latency_ms:g} ms"
         drawn.mark(0, len(results.runs) - 1, reference.latency_ms, INK, told, dash=True)
         drawn.name(INK, f"dashed: {reference.label}, {reference.latency_ms:g} ms")

@@ -91,8 +91,8 @@ class Answer(_Entry):
 
 
 class Undisturbed(_Entry):
-    """Instances of a chain that ran where no violation of a premise was observed (tide.run.seen). until: the place that
-    they leave. Empty: their end. max_ns: None where there was none."""
+    """Instances of a chain that no observed violation of a premise affected (tide.run.seen). until: the place that they
+    leave; empty: their end. max_ns: None if there was none."""
 
     until: str = ""
     samples: int
@@ -160,8 +160,8 @@ class Run(_Entry):
 
     @property
     def refuted(self) -> list[str]:
-        """Chains with an instance that exceeded its bound without an observed disturbance, and the place until which it
-        did. Either the bound is wrong, or a premise that is not observed here does not hold."""
+        """Chains with an instance that exceeded its bound without an observed disturbance, each with the place up to
+        which it was measured. Either the bound is wrong, or a premise that is not observed here does not hold."""
         found = []
         for chain in self.chains:
             own = [one for one in self.answers if one.verdict == "broken" and one.concerns(chain.name)]
@@ -178,7 +178,7 @@ class Run(_Entry):
         return found
 
 
-# Premises that a run sees broken without seeing when: any instance may be one of those that it reached.
+# Premises that a run observes to be violated, but not when: any instance may be affected.
 _AT_NO_TIME = {"loads", "losses", "pools"}
 
 
@@ -328,7 +328,8 @@ class Period:
 
 def running(spans: Sequence[Span]) -> list[Span]:
     """The spans as they occupied their track. A board has one processor: of the callbacks under way at one time, the
-    one that began last runs, and the others are preempted. So a span of a board becomes the pieces in which it ran."""
+    one that began last runs, and the others are preempted. So a span of a board is split into the pieces in which it
+    ran."""
     found = [one for one in spans if one.track != "mcu"]
     board = sorted((one for one in spans if one.track == "mcu"), key=lambda one: (one.start_ns, -one.end_ns))
     for number, one in enumerate(board):

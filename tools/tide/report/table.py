@@ -157,7 +157,7 @@ def _summary(run: Run) -> Summary:
 
 
 def _tells_why(state: State) -> bool:
-    """Whether the answer itself names the reason."""
+    """Whether the answer already contains the reason."""
     return state in (State.NOT_MET, State.NOT_SEEN)
 
 
@@ -269,7 +269,7 @@ def urgent_parts_table(runs: Sequence[Run]) -> Table:
     return table
 
 
-# ---- premises, by who answers for them ----
+# ---- premises, by who is responsible for them ----
 
 
 def print_premises(console: Console, every: Sequence[tuple[str, str]]) -> None:

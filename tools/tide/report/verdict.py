@@ -7,8 +7,8 @@
 
 A verdict claims no more than these three show: it is green only if every instance was observed from start to end, all
 of them met the deadline, the bound is within the deadline, and every premise of that bound was observed to hold.
-Rejected: a verdict from latencies alone. It called a chain "met, guaranteed" although nine answers in ten were missing,
-and another one although it had just observed longer execution times than described."""
+Rejected: a verdict from latencies alone. A chain would be "met, guaranteed" although nine answers in ten are missing,
+or execution times exceed their description."""
 
 from __future__ import annotations
 
@@ -144,10 +144,10 @@ def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_boun
     return MET
 
 
-# ---- completeness of what was seen as messages, without numbers of instances ----
+# ---- completeness of observed messages that carry no instance numbers ----
 
 _DRIFT = 1000  # one instance in this many may be missing because two clocks differ
-_EARLY = 0.1  # share of a period: a last message earlier than due by this counts for a whole period
+_EARLY = 0.1  # share of a period by which the last message may be early and still count for a whole period
 
 
 def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_ns: int, missed: int = 0) -> int:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign of seeds in slices, new or resumed. A slice whose process dies is halved until the fatal seed is found."""
+"""A campaign of seeds, new or resumed, divided into slices. A slice whose process dies is halved until the fatal seed
+is found."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from tide.programs.simulator import SimulationError, Simulator, how_it_ended
 
 RESULTS = "campaign.json"
 CHECKPOINT = "checkpoint.jsonl"
-MODES = ("host", "overload", "actions")  # modes of tide-sim, selected by options of the same names
+MODES = ("host", "overload", "actions")  # modes of tide-sim, selected by options of these names
 # The same on every machine, so that a campaign can resume on another one.
 _LEAST_SLICES = 64
 LARGEST_SEED = 2**64 - 1

@@ -35,16 +35,16 @@ app = typer.Typer()
 def simulate(
     plan: Annotated[
         Path | None,
-        typer.Argument(help="Plan to run, as those in examples/published/pods, or a description, a system.toml."),
+        typer.Argument(help="Plan to run, like those in examples/published/pods, or a description, a system.toml."),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values in place of the plan's.")
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values that override the plan's.")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds of a campaign.")] = None,
     first: Annotated[
         int, typer.Option(min=0, max=LARGEST_SEED, help="First seed of the campaign, or of the runs of a description.")
     ] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Number of runs of a description, a seed each.")] = 30,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs of a description, one seed each.")] = 30,
     search: Annotated[
         bool,
         typer.Option(
@@ -82,7 +82,7 @@ def simulate(
             metavar="LIST", help="Executors to run: tide, batch, tide-preemptive, limit. Default: the plan's own."
         ),
     ] = None,
-    trace: Annotated[Path | None, typer.Option(help="File for the events, one a line with its time.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="File for the events, one per line with its time.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -90,15 +90,15 @@ def simulate(
         ),
     ] = None,
     engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
-    restart: Annotated[bool, typer.Option("--restart", help="Drop what --out has of an interrupted campaign.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted campaign in --out.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Run the shipped runtime in exact virtual time, with every check on.
 
     A campaign draws a system and its faults from each seed. A single run without faults is compared with the bounds of
     the analysis. For a description, each run draws when chains begin, how long they execute and how long the agent
-    takes, where the description leaves that open. Exit status: 0 all is well; 1 a rule was broken, or a chain was
-    late, lost an instance or exceeded its bound; 2 the arguments are wrong.
+    takes, within the limits of the description. Exit status: 0 success; 1 a rule was violated, or a chain was late,
+    lost an instance or exceeded its bound; 2 the arguments are wrong.
 
     Examples:
 

@@ -40,7 +40,8 @@ class _Player(Protocol):
 
 @dataclass
 class _Worst:
-    """The worst of all runs, and the plan that shows it. limit_ns: deadline of a chain, or limit of a path."""
+    """The worst observation of all runs, and the plan that reproduces it. limit_ns: deadline of a chain, or limit of a
+    path."""
 
     bound_ns: int | None
     limit_ns: int | None
@@ -68,7 +69,7 @@ class _Worst:
 
     @property
     def verdict(self) -> str:
-        """Never green, which is reserved for `tide run`, as that observes a robot and its premises."""
+        """Never green, which is reserved for `tide run`, because only that observes a robot and its premises."""
         if self.wrong:
             return f"[red]{self.wrong}[/]"
         if self.limit_ns is None:
@@ -233,15 +234,15 @@ class _Trial:
         return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
 
     def _play(self, player: _Player, run: Any) -> tuple[tuple[int, int], ...]:
-        """The worst of each chain and the index of that instance, and of each path; nothing if the run is no evidence
-        about bounds."""
+        """The worst latency of each chain with the index of its instance, and the worst of each path; nothing if the
+        run is no evidence about bounds."""
         plan = player.recording(player.words(run)) if self._paths else player.words(run)
         played = self._server.play(plan)
         self._outcome.runs += 1
         self._outcome.violations += [f"{rule}; plan: {plan}" for rule in played.violations[:1]]
         if played.full and self._has_bounds:
             self._outcome.full += [f"{pool}; plan: {plan}" for pool in played.full]
-        is_outside = bool(played.full) and not self._has_bounds  # outside the bounds' assumptions about pools
+        is_outside = bool(played.full) and not self._has_bounds  # the bounds make no assumption about these pools
         told = player.of_chains(played)
         chains = {name: place for place, name in enumerate(player.chain_names)}
         until = player.until(played) if isinstance(player, BoardsPlayer) else {}

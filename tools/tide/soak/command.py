@@ -61,9 +61,9 @@ def soak(
     """Soak-test a board: an hour of messages both ways, the agent killed, the cable unplugged; one page to send back.
 
     The board runs tide_exchange (runtime/port/exchange), as for tide exchange, and needs power of its own to be
-    unplugged. Latency and the age of data stand beside the bounds of that program, without what a kill or an
-    unplugged cable delayed. Exit status 1 if something is lost, changed, out of order or beyond its bound, or if
-    something was not tested.
+    unplugged. The page shows latency and data age next to their bounds, without messages that a kill or an unplugged
+    cable delayed. Exit status 1 if something is lost, changed, out of order or beyond its bound, or if something was
+    not tested.
 
     Examples:
 
@@ -109,7 +109,7 @@ def soak(
 
 
 def page(board: str, where: str, found: Found, trial: Soak, bounds: list[Limits]) -> tuple[str, list[str]]:
-    """The page, and the failures."""
+    """The page of results, and the failures."""
     from tide.exchange.host import CHAINS
     from tide.soak.trial import AGENT_MS, PERIOD_MS, measured
 

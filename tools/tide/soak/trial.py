@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trial of tide exchange by the clock: a message each way in each period, the agent killed and the cable unplugged
-at planned times, and the measurements next to the bounds of a description of that program."""
+"""The soak test of tide exchange with timing: a message each way in each period, the agent killed and the cable
+unplugged at planned times, and the measurements next to the bounds of a description of that program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tide.system.load import parse
 PERIOD_MS = 200  # within which each message must be delivered, or there is no bound
 AGENT_MS = 10  # delay allowed for this computer, each way
 _SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unplugged cable; time that the user may take
-_SETTLE_S = 5.0  # after a loss, until everything that waited has passed
+_SETTLE_S = 5.0  # after a loss, until all waiting messages have passed
 
 Say = Callable[[str], None]
 
@@ -138,7 +138,7 @@ class Soak(Trial):
     def __init__(self, task: Task, children: Children, report: Callable[[int], None], unplugs: int, say: Say) -> None:
         super().__init__(task, children, report)
         self.unplugs, self.say = unplugs, say
-        self.unplugged = 0  # times that it was done
+        self.unplugged = 0  # how often it was done
         self._asked = 0
         self._asked_s: float | None = None  # the time since which the user handles the cable
         self._out_s: float | None = None  # the time since which it is unplugged

@@ -117,7 +117,7 @@ def _unknown_names(system: System) -> Iterator[Finding]:
 
 
 def _unknown_callback(named: tuple[str, str], chains: Mapping[str, Chain], path: Path) -> Iterator[Finding]:
-    """named: chain and callback, which a description writes as "chain.callback"."""
+    """named: chain and callback, written "chain.callback" in a description."""
     name, callback = named
     if name not in chains:
         yield Finding(path, f"there is no chain '{name}'", _one_of(chains))
@@ -243,8 +243,8 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _topics(system: System) -> Iterator[Finding]:
-    """Checks each topic that a chain takes: published by the preceding callback, by each of its runs, and with the
-    chain's reliability."""
+    """Checks that each topic that a chain receives is published by the preceding callback, in each of its runs, and
+    with the chain's reliability."""
     for index, chain in enumerate(system.chains):
         inputs = [(one, chain.callbacks[0], 0) for one in system.inputs(chain)]
         steps = [(before, after, place) for place, (before, after) in enumerate(pairwise(chain.callbacks), 1)]
@@ -455,7 +455,7 @@ def _priorities(system: System) -> Iterator[Finding]:
 
 
 def _propagation(system: System) -> Iterator[Finding]:
-    """DDS is between two executors of the host only."""
+    """Only messages between two executors of the host have a propagation time."""
     for index, chain in enumerate(system.chains):
         whole = system.path(chain)
         for position, callback in enumerate(chain.callbacks):
@@ -702,7 +702,7 @@ def _boards(system: System) -> Iterator[Finding]:
 
 
 def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
-    """Executors of one board have one link and take callbacks in one way."""
+    """Executors of one board have the same link and policy."""
     first = next(one for one in system.executors if one.board == executor.board)
     if executor.where == "host":
         yield Finding((*path, "board"), f"executor '{executor.name}' is on the host, which is no board", "remove it")
@@ -899,7 +899,7 @@ def _loads(system: System) -> dict[str, Fraction]:
 def _link_load(system: System) -> Iterator[Finding]:
     if not system.links:
         return
-    crossings: dict[tuple[str, str], Fraction] = {}  # bytes a nanosecond, by link and by the side that they come from
+    crossings: dict[tuple[str, str], Fraction] = {}  # bytes per nanosecond, by link and sending side
     links = {board.name: system.link_of_board(board) for board in system.boards()}
     seen: set[tuple[int, tuple[str, str]]] = set()
     for chain in system.chains:
@@ -956,12 +956,12 @@ def _percent(load: Fraction) -> str:
     return f"{float(load) * 100:.0f} %"
 
 
-# ---- described and analysed, but not played ----
+# ---- descriptions that can be analysed but not played ----
 
 
 def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:
-    """Descriptions that the programs for boards and nodes cannot play yet. given: executors in a run that are programs
-    of the user; None: for the simulator."""
+    """Findings on descriptions that stand-ins of boards and nodes cannot play. given: executors in a run that are the
+    user's programs; None: for the simulator."""
     for index, executor in enumerate(system.executors):
         if executor.board is not None:
             what = f"'{executor.name}' is a core of board '{executor.board}', which has bounds and is not played yet"

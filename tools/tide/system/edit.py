@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes values in the text of a description. Everything else stays: comments, order, formatting."""
+"""Changes values in the text of a description and keeps comments, order and formatting."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def _milliseconds(value: Any) -> Decimal:
-    """A number above 0. There are many such values, so one call checks everything; errors are of pydantic's kinds."""
+    """A number above 0. There are many such values, so one call checks everything; errors have pydantic's types."""
     number = _whole_nanoseconds(value)
     if number <= 0:
         raise PydanticKnownError("greater_than", {"gt": 0})

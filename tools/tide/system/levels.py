@@ -60,7 +60,7 @@ def levels(system: System, executor: str) -> dict[str, int]:
 
 def shared_priorities(board: str, chains: Sequence[Chain]) -> dict[str, int]:
     """The priority, by chain, of chains that call a shared service of this board: that of the most urgent one, as a
-    service has one level for all clients. Also includes chains whose callbacks there have another chain's priority."""
+    service has one level for all clients. Includes chains whose callbacks there have another chain's priority."""
     found: dict[str, int] = {}
     askers: dict[str, list[str]] = defaultdict(list)
     for chain in chains:
@@ -150,8 +150,8 @@ def _too_many(executor: str, count: int) -> str:
 
 
 def check_levels(system: System) -> Iterator[Finding]:
-    """Chains that meet have an order. The number is limited here only for boards: on the host an executor may take
-    callbacks in an order that is not that of the chains."""
+    """Chains that meet have an order. The number is limited only for boards: a host executor may choose callbacks in
+    another order than that of the chains."""
     places = {chain.name: index for index, chain in enumerate(system.chains)}
     told: set[tuple[str, str]] = set()
     every = meetings(system)

@@ -84,8 +84,8 @@ def _read(text: str, name: str) -> System:
 
 
 def require_played(file: str | FilePath, system: System, given: Collection[str] | None = None) -> None:
-    """Raises SystemFileError if a part of the description cannot be played. given: executors in a run that are programs
-    of the user; None: the simulator plays."""
+    """Raises SystemFileError if a part of the description cannot be played. given: executors in a run that are the
+    user's programs; None: for the simulator."""
     if problems := [(one.path, one.what, one.remedy) for one in not_played(system, given)]:
         raise SystemFileError(problem_lines(file, problems))
 
@@ -134,7 +134,7 @@ def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
 
 
 def _misspelt(details: list[ErrorDetails], data: Any) -> set[Path]:
-    """Missing keys with a similar unknown key: one mistake, reported for the unknown key."""
+    """Missing keys for which there is a similar unknown key: one mistake, reported for the unknown key."""
     paths: dict[str, list[Path]] = {"missing": [], "extra_forbidden": []}
     for one in details:
         paths.setdefault(one["type"], []).append(_real_path(one["loc"], data))
@@ -151,7 +151,7 @@ def _near(key: str, known: list[str]) -> str | None:
 
 
 def _is_echo(details: ErrorDetails) -> bool:
-    """A list is reported as too short if its entries are invalid; these are reported themselves."""
+    """pydantic reports a list with invalid entries as too short; the entries are reported themselves."""
     return details["type"] == "too_short" and bool(details["input"])
 
 

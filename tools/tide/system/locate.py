@@ -64,7 +64,7 @@ class _Reader:
             self.lines.setdefault(path[:length], line)
 
     def _skip_blank(self) -> bool:
-        """Past white space, line ends and comments; false at the end of the text."""
+        """Skips white space, line ends and comments; false at the end of the text."""
         while self.at < len(self.text):
             character = self.text[self.at]
             if character == "#":

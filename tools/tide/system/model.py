@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system description: the contents of a system.toml as immutable objects.
 
-Written times are in milliseconds, because people write them; every object gives them in integer nanoseconds too,
-because everything computes with those. Larger priorities are more urgent."""
+Times in the file are in milliseconds; objects also have them in integer nanoseconds, for computing. Larger priorities
+are more urgent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tide.system.places import Executor, Line, Link, UdpLink
 
 
 def _listed(value: Any) -> Any:
-    """Makes a tuple of a value that may be written as one table or as a list of them."""
+    """Turns a value written as one table or as a list of tables into a tuple."""
     return () if value is None else (value,) if isinstance(value, (dict, Publication)) else value
 
 
@@ -56,8 +56,8 @@ class Publication(_Entry):
     distance_ms: Annotated[
         Milliseconds | None,
         Field(
-            description="Published on a condition, for example on change: the least time between two, which is the "
-            "period of a chain that branches from it. Absent: each run publishes it, or each nth."
+            description="For a message published on a condition, for example on change: the least time between two, "
+            "which is the period of a chain that branches from it. Absent: each run publishes it, or each nth."
         ),
     ] = None
     reliability: Annotated[
@@ -85,9 +85,7 @@ class Request(_Entry):
     type: ServiceType
     payload_bytes: Annotated[
         int | None,
-        Field(
-            ge=1, le=16_000_000, description="Same as for a publication. Absent: as the type says, if it has one size."
-        ),
+        Field(ge=1, le=16_000_000, description="Same as for a publication. Absent: the type's size, if it is fixed."),
     ] = None
 
 
@@ -98,15 +96,13 @@ class Reply(_Entry):
     type: ServiceType
     payload_bytes: Annotated[
         int | None,
-        Field(
-            ge=1, le=16_000_000, description="Same as for a publication. Absent: as the type says, if it has one size."
-        ),
+        Field(ge=1, le=16_000_000, description="Same as for a publication. Absent: the type's size, if it is fixed."),
     ] = None
 
 
 class Group(_Entry):
     """Callbacks of one executor that never overlap (exclusive), or that overlap even themselves (reentrant). A callback
-    without a group may overlap all but itself."""
+    without a group may overlap all except itself."""
 
     name: Name
     kind: Literal["exclusive", "reentrant"]
@@ -146,7 +142,7 @@ class Callback(_Entry):
         Field(
             ge=1,
             le=PRIORITY_MAXIMUM,
-            description="Overrides the priority that its chain gives it; on the host, all callbacks or none have one.",
+            description="Overrides the priority from its chain; on the host, all callbacks or none have one.",
         ),
     ] = None
 
@@ -163,8 +159,7 @@ class Callback(_Entry):
         return nanoseconds(self.propagation_ms)
 
     def located(self, path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], Publication]]:
-        """Its publications with their paths in the file: a table of its own, or each in a list. path: the
-        callback's."""
+        """Its publications with their paths in the file: a single table, or a list of them. path: the callback's."""
         if len(self.publishes) == 1:
             return [((*path, "publishes"), self.publishes[0])]
         return [((*path, "publishes", place), one) for place, one in enumerate(self.publishes)]
@@ -185,8 +180,8 @@ class Callback(_Entry):
         return len(self.publishes) + (self.requests is not None) + (self.replies is not None)
 
     def sends_to(self, after: Callback | None) -> Publication | Request | Reply | None:
-        """What `after` receives from it, `after` being the next callback of its chain or of one that branches or joins.
-        None: the chain ends here, so it has no message, or one of several."""
+        """The message that `after` receives from it; `after` is the next callback of its chain or of one that branches
+        or joins. None: nothing, or the chain ends here and no single message can be named."""
         if after is not None and after.topic is not None and len(self.publishes) > 1:
             topic = after.topic.lstrip("/")
             return next((one for one in self.publishes if one.topic.lstrip("/") == topic), None)
@@ -196,7 +191,7 @@ class Callback(_Entry):
 
     @property
     def publishes_apart(self) -> bool:
-        """True if one run is not one message: it publishes several, or some only in certain runs."""
+        """True if a run does not publish exactly one message: it publishes several, or some only in certain runs."""
         return len(self.publishes) > 1 or any(one.is_occasional for one in self.publishes)
 
 
@@ -212,8 +207,8 @@ class Chain(_Entry):
         Field(
             ge=1,
             le=CHAIN_PRIORITY_MAXIMUM,
-            description="Larger is more urgent. Chains that meet on a board or an executor have different ones, 126 of "
-            "them on a board at most.",
+            description="Larger is more urgent. Chains on one board or executor need different priorities, on a board "
+            "at most 126.",
         ),
     ]
     period_ms: Milliseconds
@@ -243,15 +238,15 @@ class Chain(_Entry):
         Field(
             ge=1,
             le=16,
-            description="Chains that begin with an event: number of events that may come at once, and at most in as "
-            "many periods.",
+            description="Chains that begin with an event: with a burst of n, up to n events may come at once, and at "
+            "most n in any n periods.",
         ),
     ] = 1
     jitter_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="Largest delay of its timer's release. Simulations draw it, bounds add it, runs report whether "
-            "it held."
+            description="Largest delay of its timer's release. Simulations draw delays up to it, bounds add it, runs "
+            "report whether it held."
         ),
     ] = Decimal(0)
     reliability: Reliability
@@ -268,7 +263,7 @@ class Chain(_Entry):
         BeforeValidator(_branch),
         PlainSerializer(lambda value: ".".join(value) if value else None),
         WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
-        Field(description="chain.callback, whose message starts this chain, too."),
+        Field(description="chain.callback whose message also starts this chain."),
     ] = None
     joins: Annotated[
         tuple[tuple[Name, Name], ...],
@@ -280,7 +275,7 @@ class Chain(_Entry):
         Field(
             max_length=7,
             description="List of chain.callback in addition to branches_from: the chain starts when all of them have "
-            "published their messages of one expiry of their timer, on the host or on a board.",
+            "published their messages of one expiry of their common timer.",
         ),
     ] = ()
     callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, max_length=CALLBACKS_MAXIMUM, strict=False)]
@@ -357,7 +352,7 @@ class CriticalSection(_Entry):
     ]
     section_ms: Annotated[
         Milliseconds,
-        Field(description="Worst-case CPU time from taking to giving it; part of execution_ms."),
+        Field(description="Worst-case CPU time for which it is held; part of execution_ms."),
     ]
 
     @property
@@ -455,7 +450,7 @@ class System(_Entry):
         return self.link_of_board(self.executor(board.executor)) or self.links[0]
 
     def with_chains(self, chains: tuple[Chain, ...]) -> System:
-        """The same system with only these chains, without paths over others and without the others' uses of locks."""
+        """The system with only these chains, without paths over other chains and without their uses of locks."""
         names = {chain.name for chain in chains}
         paths = tuple(path for path in self.paths if names.issuperset(path.chains))
         locks = (
@@ -486,7 +481,7 @@ class System(_Entry):
         return (*before[: len(before) - behind], *chain.callbacks)
 
     def ways(self, chain: Chain) -> tuple[tuple[Callback, ...], ...]:
-        """Like `path`, but one for each message that it joins."""
+        """Like `path`, but one path for each message that it joins."""
         if chain.branches_from is None:
             return (chain.callbacks,)
         found = []
@@ -513,14 +508,14 @@ class System(_Entry):
         )
 
     def condition_of(self, chain: Chain) -> str:
-        """The topic of its path that is published on a condition; empty: it has an instance in each of its timer's
-        periods, or in each nth."""
+        """The topic of its path that is published on a condition; empty: none is, so the chain has an instance in each,
+        or each nth, period of its timer."""
         sent = [before.sends_to(after) for way in self.ways(chain) for before, after in pairwise(way)]
         return next((one.topic for one in sent if isinstance(one, Publication) and one.distance_ms is not None), "")
 
     def reliability_of(self, chain: Chain, sent: Publication | Request | Reply) -> Reliability:
-        """The reliability of a message: its own, otherwise that of the chain that takes it, or that of its callback's
-        chain if none does."""
+        """The reliability of a message: its own, else that of the chain that receives it, else that of its callback's
+        chain."""
         if isinstance(sent, Publication) and sent.reliability is not None:
             return sent.reliability
         return next((one.reliability for one in self.taken().get(id(sent), ())), chain.reliability)

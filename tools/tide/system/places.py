@@ -227,7 +227,7 @@ class Line(_Entry):
 
     @property
     def poll_ns(self) -> int:
-        """Time that a frame waits on an idle line until its first byte can go."""
+        """Time that a frame waits on an idle line until its first byte can be sent."""
         return 0
 
 
@@ -261,10 +261,7 @@ class UsbLink(Line):
     ]
     poll_ms: Annotated[
         MillisecondsOrZero,
-        Field(
-            description="Longest time from a frame that is ready to its first packet: by default a USB frame at full "
-            "speed."
-        ),
+        Field(description="Longest time from a ready frame to its first packet; by default a USB frame at full speed."),
     ] = Decimal(1)
 
     @property

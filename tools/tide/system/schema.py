@@ -54,13 +54,13 @@ _DESCRIPTIONS = {
     "Callback.requests": "The request that it sends to a service at its end; the service is the next callback of the "
     "chain.",
     "Callback.replies": "Services only: the reply at its end.",
-    "Callback.group": "Name of its group. Absent: it may overlap all callbacks but itself.",
+    "Callback.group": "Name of its group. Absent: it may overlap all callbacks except itself.",
     "Chain.name": f"Unique. {_NAME}",
     "Chain.period_ms": "Period of its timer; for events the least time from one to the next, except in bursts.",
     "Chain.deadline_ms": "From the nominal expiry of its timer, or from an event at its input (deadline_from), to the "
     "end of its last callback.",
     "Chain.reliability": "Reliable messages are sent again until they are acknowledged.",
-    "Chain.link": "Name of the link it crosses. Absent: the links of its boards.",
+    "Chain.link": "Name of the link that it crosses. Absent: the links of its boards.",
     "Chain.callbacks": "In data-dependency order: a timer or an event, then the receiver of each message.",
 }
 
@@ -167,8 +167,10 @@ def _value(entry: dict[str, Any]) -> str:
         return _quoted(entry["const"])
     if "enum" in entry:
         return " or ".join(_quoted(one) for one in entry["enum"])
-    if "$ref" in entry or entry.get("type") == "array":
-        return "tables" if entry.get("type") == "array" else "a table"
+    if entry.get("type") == "array":
+        return "texts" if entry["items"].get("type") == "string" else "tables"
+    if "$ref" in entry:
+        return "a table"
     words = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
     text = words[entry["type"]]
     limits = [f"more than {entry['exclusiveMinimum']:,}"] if "exclusiveMinimum" in entry else []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers called by several chains (docs/analysis/services.md): one callback, which takes one request at a time in
-order of arrival, regardless of the client. On the host, bounds treat each of its places in a chain as a callback of one
-exclusive group, on an executor that takes ready callbacks in any order. On a board the calling chains have one level
-(tide.system.levels). Also handles executors that share one board."""
+order of arrival, regardless of the client. On the host, bounds treat each of its occurrences in a chain as a callback
+of one exclusive group, on an executor that takes ready callbacks in any order. On a board the calling chains have one
+level (tide.system.levels). Also handles executors that share one board."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def serving_several(system: System) -> set[str]:
 
 
 def with_servers(system: System) -> System:
-    """Adds an exclusive group for the places of each such host server without a group. Without such a server, the
+    """Adds an exclusive group for the occurrences of each such host server without a group. Without such a server, the
     system is unchanged."""
     alone = {
         name: several

@@ -68,8 +68,8 @@ def check_types(system: System) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1024)
 def shortest(name: str, suffix: str = "") -> tuple[int, str]:
-    """Bytes of the shortest message, and the reason if there is none; 0 if the package is not installed, or its form
-    cannot be read. suffix: part of a service."""
+    """Bytes of the shortest message, and the reason if there is none; 0 if the package is not installed, or its
+    definition cannot be read. suffix: part of a service."""
     from tide.generate.model import GenerateError
 
     package, kind, short = name.split("/")

@@ -36,7 +36,7 @@ def with_heartbeat_delay(system: System, delay_ms: Decimal | None) -> System:
 
 
 def with_chain_count(system: System, count: int) -> System:
-    """The most urgent `count` chains; when there are too few, less urgent copies of the last one are added below."""
+    """The most urgent `count` chains; if there are too few, less urgent copies of the last one are added."""
     chains = list(system.by_urgency())
     extra = count - len(chains)
     if extra <= 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table as `empty_table` draws it, for plain texts that fit: rich measures and wraps each cell, which for a hundred
-rows takes longer than computing their contents."""
+"""A table that looks like `empty_table`'s, for plain texts that fit: rich measures and wraps each cell, which for a
+hundred rows takes longer than computing their contents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cell(NamedTuple):
 
 
 class RuledTable:
-    """Print it with print_whole, which prints the title. Rich draws it where it is wider than the console."""
+    """Print it with print_whole, which prints the title. Rich draws it if it is wider than the console."""
 
     def __init__(self, columns: Sequence[Column], title: str | None = None) -> None:
         self.columns = columns

@@ -44,9 +44,9 @@ class Clock:
 
 
 def fitted(most: Iterable[Limit], least: Iterable[Limit], by: Means) -> Clock | None:
-    """The line in the middle of the largest gap between both kinds of limits. With only one kind it is the closest line
-    that satisfies them all. Among lines of similar quality the flatter one is used, and a flat one if limits are few,
-    because chance can tilt a line. None: no line satisfies all limits, or there are none."""
+    """The line in the middle of the largest gap between both kinds of limits. With limits of only one kind it is the
+    closest line that satisfies them all. Of lines of similar quality the flatter one is used, and a flat one if there
+    are few limits, because chance can tilt a line. None: no line satisfies all limits, or there are none."""
     most, least = list(most), list(least)
     if not most and not least:
         return None
@@ -217,7 +217,7 @@ def frames_of(trace: Trace) -> BoardFrames:
 
 
 def _pairs(before: Iterable[tuple[Frame, int]], behind: Iterable[tuple[Frame, int]]) -> Iterator[tuple[int, int]]:
-    """Times at which the same frame was sent and received, on roughly the same clock. For a repeated frame the first
+    """Times at which each frame was sent and received, on roughly the same clock. For a repeated frame the first
     transmission counts, so that every reception is later."""
     starts: dict[Frame, list[int]] = defaultdict(list)
     for frame, time_ns in sorted(before):
@@ -262,8 +262,7 @@ def refined(frames: BoardFrames, clock: Clock, agent: Agent) -> Clock | None:
     """The clock in the middle of the range left by frames of both directions. With only one direction it is moved as
     little as necessary. None: the two traces contradict each other.
 
-    A frame's start counts, not its end. The end is recorded when its waiter runs again, possibly after the agent has
-    received the frame. And the time on the line is then included in both directions, so it does not shift the
-    middle."""
+    A frame's start counts, because its end may be recorded after the agent has received the frame. The time on the line
+    is then included in both directions, so it does not shift the middle."""
     most, least = _limits(frames, agent, clock)
     return fitted(most, least, "frames") if most and least else within(clock, most, least)

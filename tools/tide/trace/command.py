@@ -32,7 +32,7 @@ _STEP_S = 0.05
 
 @app.command()
 def record(
-    out: Annotated[Path, typer.Option(help="Folder for the traces; one that holds no recording yet.")],
+    out: Annotated[Path, typer.Option(help="Folder for the traces, which contains no recording yet.")],
     system: Annotated[
         Path | None,
         typer.Option(help="Description, a system.toml; a copy goes into the folder, for tide trace export."),
@@ -132,12 +132,12 @@ def describe(
         Path | None, typer.Option(help="File for the description, a system.toml. Default: standard output.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the system. Default: the source's.")] = None,
-    margin: Annotated[int, typer.Option(min=0, max=1000, help="Percent to add to the longest execution seen.")] = 20,
+    margin: Annotated[int, typer.Option(min=0, max=1000, help="Percent to add to the longest execution.")] = 20,
 ) -> None:
     """Build a system description from a ROS 2 trace: periods, execution times, chains.
 
-    Deadlines are taken to be the periods, and priorities follow from them. Exit status: 0, or 2 if the trace has no
-    chain.
+    Deadlines equal the periods, and the shorter a deadline, the higher the priority. Exit status: 0, or 2 if the trace
+    has no chain.
 
     Examples:
 
@@ -162,13 +162,11 @@ def describe(
 @app.command()
 def times(
     file: Annotated[Path, typer.Argument(help="Description, a system.toml.")],
-    log: Annotated[Path, typer.Argument(help="File with what the program printed; - for standard input.")],
+    log: Annotated[Path, typer.Argument(help="File with the program's output; - for standard input.")],
     out: Annotated[Path | None, typer.Option(help="File for the description with the measured times.")] = None,
-    margin: Annotated[
-        float, typer.Option(min=0, metavar="PERCENT", help="Percent to add to the longest time, for what was not seen.")
-    ] = 0.0,
+    margin: Annotated[float, typer.Option(min=0, metavar="PERCENT", help="Percent to add to the longest time.")] = 0.0,
 ) -> None:
-    """Show execution times that a program measured, and put them into a description.
+    """Show execution times that a program measured, and write them into a description.
 
     A program with a tide_measure_t (tide/measure.h) prints a line for each callback.
 
@@ -228,7 +226,7 @@ def export(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Executor of --system whose trace it is. Default: any; a level that means another chain on another "
+            help="Executor of --system that wrote the trace. Default: any; a level that means another chain on another "
             "executor keeps its number.",
         ),
     ] = None,
@@ -240,12 +238,12 @@ def export(
             "Default: agent.trace in its folder, if it is there.",
         ),
     ] = None,
-    chain: Annotated[str | None, typer.Option(help="Chain of the instance that is drawn; needs --to svg.")] = None,
+    chain: Annotated[str | None, typer.Option(help="Chain whose instance is drawn; needs --to svg.")] = None,
     instance: Annotated[
         int | None, typer.Option(min=0, help="Instance that is drawn. Default: that of the median latency.")
     ] = None,
 ) -> None:
-    """Write every recorded instance in the form of another tool.
+    """Convert every recorded instance to the format of another tool.
 
     Exit status: 0, or 2 if nothing was recorded.
 

@@ -59,8 +59,8 @@ class Record:
 
 @dataclass(frozen=True)
 class TracedCallback:
-    """role: what starts it; a client is started by the reply to the preceding callback's request. service: the one that
-    it serves; a board's callbacks with the same service share its object."""
+    """role: the kind of callback; a client is started by the reply to the preceding callback's request. service: the
+    one that it serves; a board's callbacks with the same service share its object."""
 
     name: str
     role: Role

@@ -135,8 +135,8 @@ def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
 
 
 def blocks_of(octets: bytes) -> Iterator[Block]:
-    """The whole blocks, in order. If no block begins at a byte, the search continues at the next, so damage costs one
-    block."""
+    """The whole blocks, in order. If no block begins at a byte, the search continues at the next one, so damage costs
+    one block."""
     at = 0
     while 0 <= (at := octets.find(MAGIC, at)) <= len(octets) - _HEADER.size:
         _, version, record_bytes, count, place, source, dropped, number, checksum = _HEADER.unpack_from(octets, at)

@@ -61,7 +61,7 @@ from tide.trace.step import Step
 
 AGENT = "agent"  # a place
 _FIRST_LANE, _FIRST_BUDGET = 1, 33  # rings of a board
-_LATE_NS = 1_000_000_000  # a frame received later than this is another one
+_LATE_NS = 1_000_000_000  # a frame received later than this is another frame with the same number
 
 # ---- shared by both sources ----
 
@@ -442,8 +442,8 @@ def _down(
 def _owners(
     runs: Sequence[_Run], digested: Sequence[tuple[int, Frame]], arrived: Sequence[tuple[Sent, int | None]]
 ) -> dict[tuple[Frame, int], Instance]:
-    """The instance of a message to the board, by the message's frame and the time at which the agent took it: that of
-    the callback that took it. The agent's record names the reader by its object id. A reader runs its callback with the
+    """For each message to the board, by its frame and the time at which the agent took it from DDS: the instance of the
+    callback that received it. The agent's record names the reader by its object id. A reader runs its callback with the
     last message delivered to it. If several chains call one service, requests queue and the oldest is taken first."""
     chains: dict[Reader, set[str]] = defaultdict(set)
     for run in runs:
@@ -539,8 +539,8 @@ def _by_chain(steps: Sequence[Step]) -> dict[str, list[Step]]:
 
 
 def _late_ns(own: Sequence[Step]) -> int:
-    """Upper limit of how much too late a board's steps are shown. Frames correct its clock; without them it is the
-    shortest transit of a message, which is assumed to be a quarter of the time between two instances. A chain that
+    """Upper limit of the time by which a board's steps are shown too late. Frames correct its clock; without them it is
+    the shortest transit of a message, which is assumed to be a quarter of the time between two instances. A chain that
     begins on the host is merely shown later."""
     if any(one.place == AGENT for one in own):
         return 0
@@ -549,8 +549,8 @@ def _late_ns(own: Sequence[Step]) -> int:
 
 
 def _shift(leading: Sequence[Step], following: Sequence[Step], late_ns: int) -> int | None:
-    """Difference of instance numbers between the leading and the other side: an instance continues the one that ended
-    last before it on the leading side. The most frequent difference, if it holds for half of the instances."""
+    """Difference of instance numbers between the leading and the other side: an instance continues the last one that
+    ended before it on the leading side. The most frequent difference, if it holds for half of the instances."""
     ends = sorted((one.end_ns, one.instance) for one in leading)
     begun: dict[int, int] = {}
     for one in following:

@@ -40,7 +40,7 @@ _TWICE = 256  # blocks of a ring in which duplicates are recognised
 _LATE = 16  # blocks by which one may be late
 _BACK_NS = 100_000_000  # a clock that goes back by this much has restarted
 _LATE_NS = 10_000_000  # records of a ring are only roughly in order of time
-_NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # they have the time of an earlier event
+_NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # their time is that of an earlier event
 
 
 class Place(Enum):
@@ -187,8 +187,8 @@ class Segment:
 # ---- files ----
 
 TOPIC = "/tide_trace"  # after the name of a node
-_OF_OTHERS = ("agent",)  # names of other traces in the same folder
-_KEEP_S = 5.0  # between two versions of record.json, for a recorder that is killed
+_OF_OTHERS = ("agent",)  # other files in the same folder have these names
+_KEEP_S = 5.0  # interval at which record.json is written, in case the recorder is killed
 
 
 def file_of(node: str) -> str:

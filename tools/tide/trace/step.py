@@ -9,8 +9,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, order=True)
 class Step:
     """A part of an instance: from start to end at a place, which is a board, a link or an executor. On a link or an
-    executor it begins when the message arrives and ends when the next part begins, waiting included.
-    release_ns: nominal expiry that the latency counts from. All times of a recording are on one clock."""
+    executor it begins when the message arrives and ends when the next part begins, including the wait. release_ns:
+    nominal expiry from which the latency counts. All times of a recording are on one clock."""
 
     chain: str
     instance: int

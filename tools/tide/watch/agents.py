@@ -238,7 +238,7 @@ def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[Servic
 
 
 class Replies:
-    """The reported values of a chain with a service and without topics, and whether it continues."""
+    """The reported values of a chain with a service and without topics, and whether the agent still reports them."""
 
     def __init__(self, service: str, by_board: bool, askers: int) -> None:
         """by_board: the caller is a board, whose agent reports; otherwise the server's agent reports. askers: chains

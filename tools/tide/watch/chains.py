@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A chain as observed from outside: the topics that it publishes on its path, and the times between them. Memory does
-not grow with the time of watching."""
+not grow over time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from tide.system.model import Chain, Publication, System
 
-# ---- what can be seen ----
+# ---- what can be observed ----
 
 
 def absolute(topic: str) -> str:
@@ -139,7 +139,8 @@ class TopicTimes:
         return came
 
     def restart(self) -> None:
-        """Its publisher has changed or ended: numbers start again, and the interruption does not count as a gap."""
+        """Its publisher has changed or ended: sequence numbers start again, and the interruption does not count as a
+        gap."""
         if self.last_ns is not None:
             self.holes.add(self.last_ns)
         self._number = None

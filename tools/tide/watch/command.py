@@ -26,33 +26,33 @@ _LEAST_PAUSE_S = 0.2
 
 @app.command()
 def watch(
-    file: Annotated[Path, typer.Argument(help="System that runs; a description.")] = Path("system.toml"),
+    file: Annotated[Path, typer.Argument(help="Description of the running system.")] = Path("system.toml"),
     domain: Annotated[
         int | None,
         typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain of the system. Default: ROS_DOMAIN_ID, or 0."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead of tables.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line instead of tables.")] = False,
     every_s: Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two views.")] = 1.0,
     count: Annotated[int, typer.Option(min=0, help="Number of views after the first one; 0: until Ctrl-C.")] = 0,
     chain: Annotated[
-        list[str] | None, typer.Option(help="Name of a chain to watch alone; may be repeated. Default: all.")
+        list[str] | None, typer.Option(help="Watch only this chain; may be repeated. Default: all.")
     ] = None,
     largest_bytes: Annotated[
-        int, typer.Option(min=0, help="Bytes of the largest messages that are received; others would cost the system.")
+        int, typer.Option(min=0, help="Largest messages to receive, in bytes; larger ones would burden the system.")
     ] = 65_536,
     trust_clocks: Annotated[
-        bool, typer.Option("--trust-clocks", help="Compare times of several machines: their clocks are synchronised.")
+        bool, typer.Option("--trust-clocks", help="Compare times of machines with synchronised clocks.")
     ] = False,
     publish: Annotated[
         bool, typer.Option("--publish", help="Publish a status for each chain on /diagnostics, for rqt and Foxglove.")
     ] = False,
 ) -> None:
-    """Watch a system that runs: latencies of its chains beside bounds and deadlines, its links, agents and clients.
+    """Watch a running system: latencies of its chains next to bounds and deadlines, its links, agents and clients.
 
-    Times are of messages on the topics of a chain, so a latency is from the first topic to the last one, not of the
-    whole chain. Nothing of the system is changed. It waits for what is not there yet, and ends with Ctrl-C. With
-    --count the exit status is that of tide run: 1 if a chain missed its deadline, has no answers or fell silent, 3 if
-    one was longer than its bound, 5 if a chain was not measured.
+    Times are those of messages on the topics of a chain, so a latency counts from the first topic to the last one, not
+    for the whole chain. The system is not changed. It waits for missing parts, and ends with Ctrl-C. With --count the
+    exit status is that of tide run: 1 if a chain missed its deadline, was unanswered or fell silent, 3 if one was
+    longer than its bound, 5 if a chain was not measured.
 
     Examples:
 

@@ -101,12 +101,13 @@ class _Watched:
 
     @property
     def unanswered(self) -> int:
-        """The number without ends missed by this watch itself."""
+        """The number of unanswered starts, without ends that this watch itself missed."""
         return max(0, self.answers.count - self.topics[-1].times.missed) if self.topics else 0
 
     @property
     def not_started(self) -> int:
-        """Number in the last seconds; unknown if the watch missed some, or if events begin the chain."""
+        """Number of missing starts in the last seconds; unknown if the watch missed some, or if events begin the
+        chain."""
         first = self.topics[0] if self.topics else None
         if first is None or first.publishers != 1 or not first.times.recent or self.points.by_events:
             return 0
@@ -117,7 +118,7 @@ class _Watched:
         return not_published(times, self.points.period_ns, times[0], times[-1])
 
     def verdict(self, now_s: float) -> Verdict | None:
-        """Value of the last seconds; None: no measurement."""
+        """Greatest latency of the last seconds; None: no measurement."""
         latencies, lost = self.latencies, self.unanswered
         not_started = self.not_started
         if not latencies.count and not lost and not not_started:

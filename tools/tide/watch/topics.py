@@ -23,7 +23,7 @@ from tide.watch.chains import Point, TopicTimes
 
 NODE = "tide_watch"
 _SUBSCRIPTIONS_A_STEP = 20
-_LOOKS_A_STEP = 50  # checks of a topic's publishers
+_LOOKS_A_STEP = 50  # checks of topics' publishers per step
 _LOOK_AGAIN_S = 2.0  # between counts of an existing topic's publishers
 _LOOK_CLOSER_S = 10.0  # between checks of their identities, which cost ten times as much, if the count is unchanged
 _LEAST_DEPTH, _MOST_DEPTH = 20, 1000
@@ -166,7 +166,7 @@ class Topics:
                 return
 
     def _has_changed(self, topic: WatchedTopic, now_s: float) -> bool:
-        """Or may have: as many others are seen at the next closer look."""
+        """Or may have changed: if the number is the same, the next check of identities finds out."""
         if topic.state != "seen" or now_s - topic.looked_closer_s >= _LOOK_CLOSER_S:
             return True
         with self.node.handle:
