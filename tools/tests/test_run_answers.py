@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import descriptions as d
 from commands import done, tide
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.analysis.premises import of_executors
@@ -342,6 +343,68 @@ def test_programs_of_the_user_may_have_more_than_can_be_seen() -> None:
     assert (found["undescribed"], found["interrupts"]) == (UNSEEN, UNSEEN)
 
 
+# ---- evidence from one place proves nothing about another ----
+
+
+def two_boards(**of_arm: Any) -> System:
+    """A board with a load, another one, and a node that may be the user's."""
+    steps = ("base", 1), ("nodes", 1), ("base", 1)
+    others = ("arm", 1), ("nodes", 1), ("arm", 1)
+    load = {"name": "flash", "execution_ms": 5, "period_ms": 1000}
+    return parse(
+        d.described(
+            d.board("base", link="a", loads=[load], **of_arm),
+            d.board("arm", link="b"),
+            d.host("nodes", **of_arm),
+            d.line("a", agent_ms=2, return_ms=2),
+            d.line("b", agent_ms=2, return_ms=2),
+            d.chain("drive", 9, *steps),
+            d.chain("grip", 8, *others),
+            d.chain("look", 7, *steps, jitter_ms=1),
+        )
+    )
+
+
+def told_of(system: System, premise: str, seen: dict[str, Any], counters: dict[str, Any]) -> dict[str, str]:
+    """Verdicts and counters of a premise, without what else the run may have recorded."""
+    run = Run(executor="described", send="", periods=2, chains=[], evidence=seen, counters=counters)
+    return {one.verdict: one.counter for one in judge(system, bounds_of(system), run) if one.id == premise}
+
+
+LOAD = {"name": "flash", "runs": 4, "most_ns": 4 * MS}
+TOLD = {"sure_ns": MS, "upto_us": {"900": 3}}
+PLACES: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, str]]] = {
+    "a load": ("loads", {}, {"boards": {"base": {"loads": [LOAD]}}}, {HELD: "flash took 4"}),
+    "a load that never ran": (
+        "loads", {}, {"boards": {"base": {"loads": [LOAD | {"runs": 0, "most_ns": 0}]}}}, {UNSEEN: "flash never ran", HELD: "no load"}
+    ),
+    "a load that was not recorded": ("loads", {}, {"boards": {"base": {"loads": []}}}, {UNSEEN: "a load was not", HELD: "no load"}),
+    "frames of one board": ("digestion", {"taken_by": {"base": {"1": 0}}}, {}, {HELD: "0.000 ms", UNSEEN: "no answer"}),
+    "the agent for one board": (
+        "shared_agent", {"handed": {"arm": {"agent": TOLD, "return": TOLD}}}, {}, {HELD: "1.000 ms", UNSEEN: "no trace"}
+    ),
+    "a timer whose delay was hidden": (
+        "release_jitter", {"start_late_ns": {"look": MS // 2, "grip": 0}}, {}, {HELD: "grip", UNSEEN: "drive never"}
+    ),
+    "a timer whose delay was hidden, and others on time": (
+        "release_jitter", {"start_late_ns": {"drive": 0, "grip": 0}}, {}, {HELD: "grip"}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_no_place_is_judged_by_another(name: str) -> None:
+    premise, seen, counters, expected = PLACES[name]
+    told = told_of(two_boards(), premise, seen, counters)
+    assert told.keys() == expected.keys(), told
+    assert all(says in told[word] for word, says in expected.items()), told
+
+
+def test_what_is_the_users_is_not_judged_by_what_is_played() -> None:
+    system = two_boards(command="./mine")
+    assert told_of(system, "depth", {"in_time": {"share": 0.1, "chain": "grip", "missing": 0}}, {}).keys() == {UNSEEN}
+
+
 # ---- runs with bounds ----
 
 
@@ -419,4 +482,4 @@ def test_only_what_leaves_no_doubt_tells_how_late_a_board_starts() -> None:
         "other": [("lamp", 0, 9 * ms, 10 * ms)],  # its inputs are unknown
     }
     told = board_starts(runs, lines)
-    assert told == {"start_late_ns": {"brake": 200_000}, "taken_ns": {"1": 300_000}}
+    assert told == {"start_late_ns": {"brake": 200_000}, "taken_by": {"base": {"1": 300_000}}}

@@ -410,7 +410,7 @@ def board_starts(
     count: a timer that expired while no callback ran and no frame came, and a callback before which exactly one frame
     came while nothing ran."""
     late: dict[str, int] = {}
-    taken: dict[int, int] = {}
+    taken: dict[str, dict[str, int]] = {}
     for board, every in runs.items():
         arrivals = sorted(frame.end_ns for frame in lines.get(board, ()) if frame.track == "down" and not frame.dropped)
         ordered = sorted(every, key=lambda one: one[2])
@@ -421,9 +421,9 @@ def board_starts(
             if release_ns is not None and board in lines and not came and busy_ns <= release_ns:
                 late[chain] = max(late.get(chain, 0), start_ns - release_ns)
             elif release_ns is None and len(came) == 1 and busy_ns <= came[0]:
-                taken[1] = max(taken.get(1, 0), start_ns - came[0])
+                taken[board] = {"1": max(taken.get(board, {"1": 0})["1"], start_ns - came[0])}
             busy_ns = max(busy_ns, end_ns)
-    return {"start_late_ns": late, "taken_ns": {str(count): value_ns for count, value_ns in taken.items()}}
+    return {"start_late_ns": late, "taken_by": taken}
 
 
 def lost_by_instance(instances: Sequence[Instance], frames: Sequence[Frame]) -> int:

@@ -50,7 +50,8 @@ def _within(value: int, limit: int, counter: str) -> Verdict:
 
 _NS = 1_000_000  # of a millisecond
 _BY_EXECUTOR = {
-    *("execution", "shortest_execution", "release_jitter", "agent", "return", "losses", "pools", "line_on_time"),
+    *("execution", "shortest_execution", "digestion", "release_jitter", "agent", "return", "losses", "pools"),
+    *("line_on_time", "depth", "shared_agent"),
     *("undescribed", "interrupts", "loads", "cores", "events"),
 }
 
@@ -254,7 +255,9 @@ class _Judge:
         return (HELD if spare_ns >= 0 else BROKEN), text, None
 
     def digestion(self, values: dict[str, int]) -> Verdict:
+        boards = self.seen.get("taken_by")  # by board; None: of the only one
         taken: dict[str, int] = self.seen.get("taken_ns", {})
+        taken = taken if boards is None else boards.get(next(iter(self.at)), {})
         if not taken:
             return UNSEEN, "no answer was seen to wait for a free processor", None
         frame_ns = values["process_ns"]
@@ -270,16 +273,18 @@ class _Judge:
         return UNSEEN, f"{text}, in which it took over more than one frame", None
 
     def release_jitter(self, values: dict[str, int]) -> Verdict:
-        late = {
-            name: late_ns
-            for name, late_ns in self.seen.get("start_late_ns", {}).items()
-            if self.system.path(self.system.chain(name))[0].executor in self.at
-        }
+        """A timer that never expired while its board was idle hides its delay; those of the same board speak for it."""
+        known = self.seen.get("start_late_ns", {})
+        begun = [one.name for one in self.system.chains if self.system.path(one)[0].executor in self.at]
+        late = {name: known[name] for name in begun if name in known}
         if not late:
             return UNSEEN, "no timer expired on an idle processor", None
         name = max(late, key=lambda chain: late[chain] - values.get(chain, 0))
         limit_ns = values.get(name, 0)
         text = f"{name} started {_milliseconds(late[name])} after an expiry, its jitter_ms is {_milliseconds(limit_ns)}"
+        hidden = [one for one in begun if one not in late and max(late.values()) > values.get(one, 0)]
+        if late[name] <= limit_ns and hidden:
+            return UNSEEN, f"{', '.join(hidden[:_NAMED])} never began on an idle processor; {text}", None
         return _within(late[name], limit_ns, text)
 
     def host(self, way: str, limit_ns: int) -> Verdict:
@@ -303,6 +308,8 @@ class _Judge:
             return UNSEEN, "the line kept no log", None
         most = max((one["escaped_bytes"] or 0 for one in seen), default=0)
         limit, frames = values.get("escaped_bytes"), sum(one["frames"] for one in seen)
+        if limit is not None and any(one["escaped_bytes"] is None for one in seen):
+            return UNSEEN, "the line's log shows no whole frame", None
         if limit is None:
             return HELD, f"{most} bytes of a frame at most, {frames} frames", None
         return _within(most, limit, f"{most} of {limit} bytes of a frame at most, {frames} frames")
@@ -412,12 +419,10 @@ class _Judge:
 
     def shared_agent(self, _: dict[str, int]) -> Verdict:
         """True if every board of the run sent through the agent meanwhile."""
-        found = []
-        for board, ways in self.seen.get("handed", {}).items():
-            link = self.system.link_of_board(self.system.executor(board))
-            self.at = frozenset({board})
-            limits = {"agent": link.agent_ms, "return": link.return_ms} if link else {}
-            found += [self.host(way, nanoseconds(limits[way] or Decimal(0))) for way in ways if way in limits]
+        link = self.system.link_of_board(self.system.executor(next(iter(self.at))))
+        limits = {"agent": link.agent_ms, "return": link.return_ms} if link else {}
+        ways = self.seen.get("handed", {}).get(next(iter(self.at)), {})
+        found = [self.host(way, nanoseconds(limits[way] or Decimal(0))) for way in ways if way in limits]
         worst = [one for word in (BROKEN, UNSEEN, HELD) for one in found if one[0] == word]
         return worst[0] if worst else (UNSEEN, "no trace tells which frame belongs to which instance", None)
 
@@ -457,10 +462,16 @@ class _Judge:
         if self.given():
             return UNSEEN, f"loads of {', '.join(self.given())} are not counted here", None
         told = self.loads()
-        if not told:
-            return UNSEEN, "no load was recorded", None
+        described = sum(len(board.loads) for board in self.system.boards() if board.name in self.at)
+        silent = [one["name"] for one in told if not one["runs"]]
+        if len(told) < described:
+            return UNSEEN, "a load was not recorded", None
+        if not described:
+            return HELD, "no load is described there", None
         worst = max(told, key=lambda one: one["most_ns"] / one["limit_ns"])
         text = f"{worst['name']} took {_milliseconds(worst['most_ns'])} of {_milliseconds(worst['limit_ns'])} at most"
+        if silent and worst["most_ns"] <= worst["limit_ns"]:
+            return UNSEEN, f"{', '.join(silent[:_NAMED])} never ran; {text}", None
         return _within(worst["most_ns"], worst["limit_ns"], text)
 
     def given(self) -> list[str]:
@@ -524,14 +535,17 @@ class _Judge:
         return (BROKEN if seen["count"] else HELD), text, None
 
     def timers_run(self, _: dict[str, int]) -> Verdict:
-        late_ns = self.seen.get("start_late_ns")
-        if late_ns is None:
+        begun = self.seen.get("in_time")
+        if begun is None or begun.get("unseen"):
             return UNSEEN, "starts of timers were not recorded", None
-        return HELD, f"{len(late_ns)} timers of the run ran from its start", None
+        missing = int(begun["missing"])
+        return (UNSEEN if missing else HELD), f"{missing} instances of timers are missing", None
 
     def depth(self, values: dict[str, int]) -> Verdict:
         if self.seen.get("in_time") is None:
             return UNSEEN, "instances were not recorded", None
+        if self.given():
+            return UNSEEN, f"the depth of subscriptions of {', '.join(self.given())} cannot be seen", None
         return _within(max(values.values()), NODE_DEPTH, f"nodes of a run keep {NODE_DEPTH} messages")
 
     def over_in_time(self, several: dict[str, int]) -> Verdict:
