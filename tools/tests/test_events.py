@@ -16,7 +16,6 @@ from tide.report.verdict import State
 from tide.run.plan import plan_of, traces_of
 from tide.run.results import outcome_of
 from tide.run.robot import Recorded
-from tide.run.seen import seen_of
 from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import System
@@ -151,12 +150,12 @@ def test_a_chain_that_an_event_begins_is_not_called_silent() -> None:
     system = changed(('name = "board"\nwhere = "mcu"', 'name = "board"\nwhere = "mcu"\ncommand = "x {device}"'))
     told = Recorded(0, end_ns=4000 * MS, seen_until_ns=5000 * MS)
     told.topics = {"pressed": [100 * MS * n for n in range(30)], "cut": [100 * MS * n + 9 * MS for n in range(30)]}
-    run = outcome_of(system, told, seen_of(system, told, 60), 60).run
+    run = outcome_of(system, told, 60).run
     (estop,) = [one for one in run.chains if one.name == "estop"]
     assert (estop.skipped, estop.lost, estop.doubt) == (0, 0, "how many events came is not known")
     assert run.verdict(estop).state is State.NOT_JUDGED
     told.topics["cut"].pop(20)
-    run = outcome_of(system, told, seen_of(system, told, 60), 60).run
+    run = outcome_of(system, told, 60).run
     (estop,) = [one for one in run.chains if one.name == "estop"]
     assert run.verdict(estop).state is State.NOT_MET, "an event without an answer is one"
 

@@ -23,7 +23,7 @@ from tide.run.nodes import Reserve
 from tide.run.plan import WARM_UP_INSTANCES, instances_of
 from tide.run.results import Outcome, outcome_of, sentences, undisturbed_table
 from tide.run.robot import Recorded
-from tide.run.seen import UnderWay, reached, release_ns_of, seen_of, undisturbed
+from tide.run.seen import UnderWay, reached, release_ns_of, undisturbed
 from tide.system.load import parse
 from tide.system.model import System
 
@@ -116,7 +116,7 @@ def run_of(system: System, spent_ms: int = 2) -> Recorded:
 
 
 def outcome(system: System, recorded: Recorded) -> Outcome:
-    return outcome_of(system, recorded, seen_of(system, recorded, PERIODS), PERIODS)
+    return outcome_of(system, recorded, PERIODS)
 
 
 def test_an_execution_that_is_too_long_disturbs_its_instance_alone() -> None:

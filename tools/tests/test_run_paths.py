@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from commands import tide
 from descriptions import chain, described, entry, host
 from tide.analysis.bounds import bounds_of
 from tide.analysis.result import Bounds
+from tide.report.results import Machine, Results, write
+from tide.report.verdict import State
 from tide.run.plan import instances_of
 from tide.run.results import Outcome, outcome_of, paths_table, sentences
 from tide.run.robot import Recorded
-from tide.run.seen import SeenPath, paths_of, seen_of
+from tide.run.seen import paths_of
 from tide.system.load import parse
 from tide.system.model import System
 
 MS = 1_000_000
+MACHINE = Machine(
+    processor="", cores=2, memory_mib=1, kernel="", python="", real_time_priorities=True, load_average=0, date=""
+)
 
 
 TEXT = described(
@@ -38,7 +46,7 @@ def recorded(system: System, fast_ms: int, slow_ms: int) -> Recorded:
 
 
 def outcome(system: System, made: Recorded) -> Outcome:
-    return outcome_of(system, made, seen_of(system, made, PERIODS), PERIODS, paths_of(system, made, PERIODS))
+    return outcome_of(system, made, PERIODS)
 
 
 def test_reaction_and_age_are_those_of_the_instances() -> None:
@@ -48,8 +56,8 @@ def test_reaction_and_age_are_those_of_the_instances() -> None:
     system = parse(TEXT)
     reaction, age = paths_of(system, recorded(system, 2, 5), PERIODS)
     assert (reaction.path, reaction.what, age.what) == ("way", "reaction", "age")
-    assert reaction.most_ns == (100 + 400 + 5) * MS and reaction.samples > 3
-    assert age.most_ns == (100 + 5) * MS and age.samples >= PERIODS
+    assert reaction.max_ns == (100 + 400 + 5) * MS and reaction.samples > 3
+    assert age.max_ns == (100 + 5) * MS and age.samples >= PERIODS
 
 
 def test_they_stand_beside_their_bounds_and_one_above_is_told() -> None:
@@ -57,12 +65,12 @@ def test_they_stand_beside_their_bounds_and_one_above_is_told() -> None:
     bounds: Bounds = bounds_of(system)
     (bound,) = bounds.paths
     held = outcome(system, recorded(system, 1, 1))
-    assert [one.bound_ns for one in held.paths] == [bound.reaction_ns, bound.age_ns]
+    assert [one.bound_ns for one in held.run.paths] == [bound.reaction_ns, bound.age_ns]
     assert not held.longer and paths_table(held).row_count == 2
-    assert held.run.evidence["paths"][0]["most_ns"] == (100 + 400 + 1) * MS
+    assert held.run.paths[0].max_ns == (100 + 400 + 1) * MS
     late = outcome(system, recorded(system, 90, 200))
-    assert {"the reaction of path way", "the age of path way"} <= set(late.longer)
-    assert any("the age of path way was longer than its bound" in line for line in sentences(system, late))
+    assert {"the reaction of way", "the age of way"} <= set(late.longer)
+    assert any("the age of way was longer than its bound" in line for line in sentences(system, late))
 
 
 def test_a_lost_instance_makes_a_reaction_longer_and_no_other_one_is_invented() -> None:
@@ -71,14 +79,49 @@ def test_a_lost_instance_makes_a_reaction_longer_and_no_other_one_is_invented() 
     before, _ = paths_of(system, made, PERIODS)
     del made.runs["slow", "one"][2]
     after, _ = paths_of(system, made, PERIODS)
-    assert before.most_ns is not None and after.most_ns == before.most_ns + 400 * MS
+    assert before.max_ns is not None and after.max_ns == before.max_ns + 400 * MS
     made.runs["slow", "one"] = {}
-    assert [(one.most_ns, one.samples) for one in paths_of(system, made, PERIODS)] == [(None, 0), (None, 0)]
+    assert [(one.max_ns, one.samples) for one in paths_of(system, made, PERIODS)] == [(None, 0), (None, 0)]
+
+
+def limited(reaction_ms: float, more: str = "") -> System:
+    text = TEXT.replace('name = "h"\n', f'name = "h"\n{more}')
+    return parse(text.replace('name = "way"\n', f'name = "way"\nreaction_ms = {reaction_ms}\n'))
+
+
+def results_of(system: System, made: Recorded) -> Results:
+    run = outcome(system, made).run
+    return Results(system="s", on="native", seed=1, command="", machine=MACHINE, runs=[run])
+
+
+@pytest.mark.parametrize(
+    ("reaction_ms", "state", "says", "status"),
+    [
+        (500.5, State.NOT_MET, "4 of 19 late", 1),
+        (501.5, State.NO_GUARANTEE, "exceeds the deadline", 0),
+        (2000, State.NOT_JUDGED, "not observable here", 0),
+    ],
+)
+def test_the_limit_of_a_path_is_judged_as_a_deadline(
+    reaction_ms: float, state: State, says: str, status: int, tmp_path: Path
+) -> None:
+    """All chains were in time, and the answer to the question that was asked was missing."""
+    system = limited(reaction_ms)
+    results = results_of(system, recorded(system, 1, 1))
+    one, found = results.runs[0].judged[-1]
+    assert (one.name, found.state) == ("reaction of way", state) and says in found.reasons[0]
+    assert results.exit_status() == status
+    write(results, tmp_path / "results.json")
+    assert Results.from_json((tmp_path / "results.json").read_text(encoding="utf-8")) == results
+    ended, shown = tide("report", tmp_path, COLUMNS="200")
+    assert ended == status and "reaction of way" in shown
+    if status:
+        assert shown.startswith("not met: reaction of way (")
 
 
 def test_a_path_with_a_program_of_the_user_is_not_observed() -> None:
-    system = parse(TEXT.replace('name = "h"\n', 'name = "h"\ncommand = "./mine"\n'))
-    seen = outcome(system, recorded(system, 1, 1))
-    assert seen.paths == [] and "paths" not in seen.run.evidence
-    assert "path 'way': nothing can be observed here" in "\n".join(sentences(system, seen))
-    assert not replace(SeenPath("way", "age", None, 0), bound_ns=1).is_above
+    system = limited(600, 'command = "./mine"\n')
+    results = results_of(system, recorded(system, 1, 1))
+    _, found = results.runs[0].judged[-1]
+    assert found.state is State.NOT_SEEN and found.reasons == ("a program of yours plays a part of fast, slow",)
+    assert results.exit_status() != 0

@@ -246,12 +246,17 @@ def given_rover(*names: str) -> System:
     return parse(text)
 
 
+def ended(periods: int) -> Recorded:
+    """A run of so many periods of 100 ms."""
+    return Recorded(0, end_ns=periods * 100 * MS, seen_until_ns=periods * 100 * MS)
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40 * MS), st.integers(0, 40 * MS)), min_size=4, max_size=50))
 def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]]) -> None:
     """Latencies are exact if an instance ends before the next one begins."""
     system = given_rover("rover", "drive")
-    recorded = Recorded(0)
+    recorded = ended(len(delays) + 2)
     encoders = [100 * MS * (n + 1) + before for n, (before, _) in enumerate(delays)]
     recorded.topics = {
         "/encoders": encoders,
@@ -270,7 +275,7 @@ def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]])
 def test_what_is_played_of_a_chain_bounds_its_way() -> None:
     """Measured from the release of its timer to the end of its last callback."""
     system = given_rover("drive")
-    recorded = Recorded(0)
+    recorded = ended(8)
     starts = [100 * MS * n for n in range(8)]
     recorded.runs["wheels", "encoders"] = {n: (at_ns + 1, at_ns + 2, 1) for n, at_ns in enumerate(starts)}
     recorded.runs["wheels", "motors"] = {n: (at_ns + 8, at_ns + 9, 1) for n, at_ns in enumerate(starts)}
@@ -280,6 +285,9 @@ def test_what_is_played_of_a_chain_bounds_its_way() -> None:
     assert wheels.latencies_ns == [9] * (8 - WARM_UP_INSTANCES)
     assert [leg.most_ns for leg in wheels.legs] == [3, 3, 3]
     assert (wheels.lost, wheels.skipped) == (0, 0)
+    recorded.end_ns = recorded.seen_until_ns = 1000 * MS
+    assert seen_of(system, recorded, 3)[0].skipped == 2, "a board that falls silent reports nothing"
+    recorded.end_ns = recorded.seen_until_ns = 800 * MS
     recorded.topics["/cmd_vel"] = []
     silent = seen_of(system, recorded, 3)[0]
     assert (silent.latencies_ns, silent.lost, silent.unseen) == ([], 8 - WARM_UP_INSTANCES, "")
@@ -291,7 +299,7 @@ def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: lis
     """The board counts answers, so after a lost answer it assigns each one to an earlier instance; times are not
     affected."""
     system = given_rover("drive")
-    recorded = Recorded(0)
+    recorded = ended(len(ends))
     answered = [100 * MS * n for n, end in enumerate(ends) if end == "answered"]
     begun = [n for n, end in enumerate(ends) if end != "skipped"]
     recorded.skipped = {("wheels", n) for n, end in enumerate(ends) if end == "skipped"}

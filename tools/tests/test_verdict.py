@@ -35,7 +35,6 @@ from tide.report.verdict import (
 )
 from tide.run.results import Outcome, outcome_of
 from tide.run.robot import Recorded
-from tide.run.seen import seen_of
 from tide.system.load import load, parse
 from tide.system.model import Callback, Chain, System
 
@@ -202,7 +201,7 @@ def recorded(imu: list[int], cmd: list[int], seen_until_ms: int = 7000) -> Recor
 
 def outcome(told: Recorded, system: System | None = None) -> Outcome:
     system = system or robot_of_a_user()
-    return outcome_of(system, told, seen_of(system, told, PERIODS), PERIODS)
+    return outcome_of(system, told, PERIODS)
 
 
 def only(told: Recorded) -> Verdict:
@@ -299,6 +298,74 @@ def test_a_node_that_publishes_by_itself_is_not_taken_to_answer() -> None:
     assert any(one.endswith("of imu/data_raw: not each is an answer") for one in found.reasons), found.reasons
 
 
+def robot_with(
+    imu: dict[str, object] | None = None,
+    cmd: dict[str, object] | None = None,
+    ends: tuple[dict[str, object], ...] = (),
+    kind: str = "timer",
+) -> System:
+    """A board and a node of the user. imu, cmd: more keys of their publications. ends: those of a last callback on the
+    board, which otherwise publishes nothing."""
+    text = {"type": "std_msgs/msg/String", "payload_bytes": 40}
+    act: dict[str, object] = {"name": "act"} | ({"publishes": [one | text for one in ends]} if ends else {})
+    steps = (
+        ("base", 1, {"name": "imu", "kind": kind, "publishes": {"topic": "imu/data_raw", **text, **(imu or {})}}),
+        ("peer", 1, {"name": "cmd", "publishes": {"topic": "cmd_vel", **text, **(cmd or {})}}),
+        ("base", 1, act),
+    )
+    net = d.entry("links", name="net", kind="udp", agent_ms=9, return_ms=6, port=44020)
+    parts = d.board("base", command="x {port}"), d.host("peer", command="y"), net
+    return parse(d.described(*parts, d.chain("drive", 10, *steps, period_ms=40)))
+
+
+DONE = [{"topic": "done"}, {"topic": "log"}]
+# The description; topics beside imu and cmd; state and beginning of the first reason.
+KINDS_OF_RUNS: dict[str, tuple[System, dict[str, list[int]], State, str]] = {
+    "every fifth is answered, as described": (
+        robot_with(cmd={"every": 5}), {"cmd_vel": ANSWERS[2::5]}, State.NOT_JUDGED, "only imu/data_raw to cmd_vel"
+    ),
+    "every tenth where every fifth is described": (
+        robot_with(cmd={"every": 5}), {"cmd_vel": ANSWERS[::10]}, State.NOT_MET, "15 of 28 not started"
+    ),
+    "on a condition": (
+        robot_with(cmd={"distance_ms": 80}), {"cmd_vel": ANSWERS[::7]}, State.NOT_JUDGED, "only imu/data_raw to cmd_vel"
+    ),
+    "a condition that never held": (
+        robot_with(cmd={"distance_ms": 80}), {"cmd_vel": []}, State.NOT_SEEN, "0 messages of cmd_vel came"
+    ),
+    "no event": (robot_with(kind="event"), {"imu/data_raw": [], "cmd_vel": []}, State.NOT_SEEN, "0 messages of imu"),
+    "two events": (
+        robot_with(kind="event"), {"imu/data_raw": IMU[:2], "cmd_vel": ANSWERS[:2]}, State.NOT_SEEN, "2 messages of imu"
+    ),
+    "events without answers": (robot_with(kind="event"), {"cmd_vel": []}, State.NOT_MET, "151 unanswered"),
+    "all topics of the end": (robot_with(ends=(*DONE,)), {"done": ANSWERS, "log": ANSWERS}, State.NOT_JUDGED, "only"),
+    "one of two topics of the end is silent": (
+        robot_with(ends=(*DONE,)), {"done": ANSWERS, "log": []}, State.NOT_MET, "153 unanswered"
+    ),
+    "the other of two topics is silent": (
+        robot_with(ends=(*DONE,)), {"done": [], "log": ANSWERS}, State.NOT_MET, "151 of 151 unanswered"
+    ),
+    "one of two topics falls silent": (
+        robot_with(ends=(*DONE,)), {"done": ANSWERS, "log": ANSWERS[:80]}, State.NOT_MET, "73 unanswered"
+    ),
+    "an answer twice, and every second not at all": (
+        robot_with(), {"cmd_vel": sorted([*ANSWERS[::2], *(at + 3 for at in ANSWERS[::2])])}, State.NOT_MET,
+        "76 of 151 unanswered",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS_OF_RUNS)
+def test_each_kind_of_a_chain_is_judged_by_what_it_describes(name: str) -> None:
+    system, topics, state, says = KINDS_OF_RUNS[name]
+    told = recorded(IMU, ANSWERS)
+    told.topics |= {topic: [one * MS for one in times] for topic, times in topics.items()}
+    (found,) = outcome(told, system).run.verdicts
+    assert found.state is state and found.reasons[0].startswith(says), found
+    if name.startswith("one of two"):
+        assert found.reasons[1].endswith("messages of log are missing")
+
+
 def test_late_answers_are_late() -> None:
     found = only(recorded(IMU, [*ANSWERS[:50], ANSWERS[50] + 35, *ANSWERS[51:]]))
     assert found.state is State.NOT_MET
@@ -376,7 +443,7 @@ def test_a_premise_that_was_seen_broken_voids_every_guarantee(tmp_path: Path) ->
     """Six chains were once "met, guaranteed" next to "assumption broken"."""
     system = load(ROOT / "examples/systems/arm_and_base.toml")
     told = everything_held(system, times=3)
-    found = outcome_of(system, told, seen_of(system, told, 2), 2).run
+    found = outcome_of(system, told, 2).run
     guaranteed = [
         one
         for chain, one in zip(found.chains, found.verdicts, strict=True)
@@ -425,7 +492,7 @@ def test_what_breaks_on_one_board_voids_no_chain_of_another(tmp_path: Path) -> N
     for (chain, _), runs in told.runs.items():
         if chain == "servo":
             runs[0] = (*runs[0][:2], 560_000)
-    run = outcome_of(system, told, seen_of(system, told, 2), 2).run
+    run = outcome_of(system, told, 2).run
     (wrong,) = [one for one in run.answers if one.id == "execution" and one.verdict == "broken"]
     (right,) = [one for one in run.answers if one.id == "execution" and one.verdict == "held"]
     assert wrong.chains is not None and "servo" in wrong.chains and "stop" not in wrong.chains
@@ -440,7 +507,7 @@ def test_a_callback_that_was_not_measured_is_not_called_in_time() -> None:
     system = load(ROOT / "examples/systems/arm_and_base.toml")
     told = everything_held(system)
     told.runs = {key: runs for key, runs in told.runs.items() if key[0] != "servo"}
-    run = outcome_of(system, told, seen_of(system, told, 2), 2).run
+    run = outcome_of(system, told, 2).run
     answers = {one.verdict: one for one in run.answers if one.id == "execution"}
     assert set(answers) == {"held", "not observable here"}
     assert "servo/" in answers["not observable here"].counter

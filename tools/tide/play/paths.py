@@ -20,10 +20,17 @@ class Instance(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """worst_ns: -1 if none was observed."""
+    """The observed times. worst_ns: -1 if there was none."""
 
-    worst_ns: int
-    samples: int
+    times_ns: Sequence[int]
+
+    @property
+    def worst_ns(self) -> int:
+        return max(self.times_ns, default=-1)
+
+    @property
+    def samples(self) -> int:
+        return len(self.times_ns)
 
 
 class Played:
@@ -37,13 +44,8 @@ class Played:
 
     def reaction(self) -> Seen:
         """Reaction to a change just after an instance of the first chain has read its input."""
-        worst_ns, samples = -1, 0
-        first = self._chains[0]
-        for before, after in pairwise(first):
-            end_ns = self._reached(after.end_ns)
-            if end_ns is not None:
-                worst_ns, samples = max(worst_ns, end_ns - before.start_ns), samples + 1
-        return Seen(worst_ns, samples)
+        ends = ((before.start_ns, self._reached(after.end_ns)) for before, after in pairwise(self._chains[0]))
+        return Seen([end_ns - start_ns for start_ns, end_ns in ends if end_ns is not None])
 
     def _reached(self, time_ns: int) -> int | None:
         """When a value that the first chain stored at that time has reached the end of the path. None: the run ended
@@ -58,12 +60,8 @@ class Played:
 
     def age(self) -> Seen:
         """The data age at the end of each instance of the last chain."""
-        worst_ns, samples = -1, 0
-        for one in self._chains[-1]:
-            release_ns = self._released(one.start_ns)
-            if release_ns is not None:
-                worst_ns, samples = max(worst_ns, one.end_ns - release_ns), samples + 1
-        return Seen(worst_ns, samples)
+        ages = ((one.end_ns, self._released(one.start_ns)) for one in self._chains[-1])
+        return Seen([end_ns - release_ns for end_ns, release_ns in ages if release_ns is not None])
 
     def _released(self, time_ns: int) -> int | None:
         """The release of the first chain's instance whose value is used at that time. None: there is none yet, or a

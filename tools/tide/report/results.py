@@ -132,11 +132,36 @@ class ChainResult(_Entry):
     parts: list[PartResult] = []
 
 
+class PathResult(_Entry):
+    """Reaction time or data age of a path. late: observations above its limit. unseen: why there are none. A path
+    without a limit (deadline_ns) has no verdict."""
+
+    path: str
+    what: Literal["reaction", "age"]
+    chains: list[str]
+    samples: int
+    late: int
+    p50_ns: int | None
+    max_ns: int | None
+    deadline_ns: int | None
+    bound_ns: int | None = None
+    unseen: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.what} of {self.path}"
+
+    @property
+    def is_above(self) -> bool:
+        return self.bound_ns is not None and (self.max_ns or 0) > self.bound_ns
+
+
 class Run(_Entry):
     executor: str
     send: str
     periods: int
     chains: list[ChainResult]
+    paths: list[PathResult] = []
     counters: dict[str, Any] = {}
     evidence: dict[str, Any] = {}  # results for the premises (tide.run.evidence)
     answers: list[Answer] = []
@@ -157,6 +182,17 @@ class Run(_Entry):
     @property
     def verdicts(self) -> list[Verdict]:
         return [self.verdict(chain) for chain in self.chains]
+
+    @property
+    def judged(self) -> list[tuple[ChainResult | PathResult, Verdict]]:
+        """What the description limits: its chains, and its paths with a limit."""
+        found: list[tuple[ChainResult | PathResult, Verdict]] = [(one, self.verdict(one)) for one in self.chains]
+        for one in (one for one in self.paths if one.deadline_ns is not None):
+            seen = Observation(one.samples, one.late, 0, 0, one.max_ns)
+            held = premises_of([each for each in self.answers if any(map(each.concerns, one.chains))])
+            told = verdict(seen, Completeness(unseen=one.unseen), held, one.deadline_ns or 0, one.bound_ns)
+            found.append((one, told))
+        return found
 
     @property
     def refuted(self) -> list[str]:
@@ -211,7 +247,7 @@ class Results(_Entry):
     def exit_status(self, require_guarantee: bool = False) -> int:
         """In a comparison: the run of the described executor, if it was among them."""
         runs = self.judged_runs
-        verdicts = [one for run in runs for one in run.verdicts]
+        verdicts = [one for run in runs for _, one in run.judged]
         return exit_status(verdicts, require_guarantee, any(run.refuted for run in runs))
 
     @property
@@ -219,11 +255,12 @@ class Results(_Entry):
         return [run for run in self.runs if run.label == self.judged] or self.runs
 
     def to_json(self) -> str:
-        """Adds the verdict of each chain for readers; `from_json` computes it again by the rule of its version."""
+        """Adds each verdict for readers; `from_json` computes it again by the rule of its version."""
         data = self.model_dump()
         for run, dumped in zip(self.runs, data["runs"], strict=True):
-            for one, chain in zip(run.verdicts, dumped["chains"], strict=True):
-                chain["verdict"] = {"state": one.state.value, "reasons": list(one.reasons)}
+            limited = [one for one in dumped["paths"] if one["deadline_ns"] is not None]
+            for (_, one), told in zip(run.judged, [*dumped["chains"], *limited], strict=True):
+                told["verdict"] = {"state": one.state.value, "reasons": list(one.reasons)}
         return json.dumps({"schema": data.pop("schema_"), **data}, indent=1)
 
     @classmethod
@@ -231,8 +268,8 @@ class Results(_Entry):
         data = json.loads(text)
         data["schema_"] = data.pop("schema", None)
         for run in data.get("runs", ()):
-            for chain in run.get("chains", ()):
-                chain.pop("verdict", None)
+            for one in (*run.get("chains", ()), *run.get("paths", ())):
+                one.pop("verdict", None)
         return cls.model_validate(data)
 
 

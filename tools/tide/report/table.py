@@ -19,7 +19,7 @@ from tide.terminal.style import empty_table, print_wrapped
 HEADINGS = ("chain", "executor", "min", "p50", "p99", "max", "std", "deadline", "late", "lost", "skipped", "samples")
 
 _WORDS = {"batch": "the batch executor", "tide": "tide", "tide-preemptive": "tide's preemptive lanes"}
-VERDICT_HEADINGS = ("chain", "executor", "median", "worst", "bound", "deadline", "verdict")
+VERDICT_HEADINGS = ("chain", "executor", "seen", "median", "worst", "bound", "deadline", "verdict")
 
 
 def milliseconds(value_ns: int | None) -> str:
@@ -47,25 +47,30 @@ def rows(results: Results) -> list[list[str]]:
 
 
 def verdict_rows(results: Results) -> list[list[str]]:
-    """For each chain: the observation next to its bound and its deadline, and the verdict."""
-    if not results.runs:
-        return []
+    """For each chain and limited path: the observation next to its bound and its deadline, and the verdict. In order of
+    the chains, so that the executors are adjacent."""
     found = []
-    for position in range(len(results.runs[0].chains)):
-        for run in results.runs:
-            chain = run.chains[position]
-            times = map(_three_places, (chain.p50_ns, chain.max_ns, chain.bound_ns, chain.deadline_ns))
-            found.append([chain.name, run.label, *times, run.verdict(chain).state.value])
+    for several in zip(*(run.judged for run in results.runs), strict=True):
+        for run, (one, told) in zip(results.runs, several, strict=True):
+            times = map(_three_places, (one.p50_ns, one.max_ns, one.bound_ns, one.deadline_ns))
+            found.append([one.name, run.label, str(one.samples), *times, told.state.value])
     return found
 
 
 def verdict_table(results: Results) -> Table:
-    """The verdicts as a table. The column of executors is omitted if there is a single run."""
+    """The verdicts as a table that fits a terminal: several runs have a column for the executor, a single one for the
+    number of instances."""
     several = len(results.runs) > 1
-    kept = [place for place, heading in enumerate(VERDICT_HEADINGS) if several or heading != "executor"]
-    table = empty_table(f"{results.system}: observation, bound and deadline in ms", gap=0)
+    left_out = "seen" if several else "executor"
+    kept = [place for place, heading in enumerate(VERDICT_HEADINGS) if heading != left_out]
+    part = (
+        ", or from the first message that was seen"
+        if any(one.part for run in results.runs for one in run.chains)
+        else ""
+    )
+    table = empty_table(f"ms from the tick{part}", gap=0 if several else 1)
     for place in kept:
-        table.add_column(VERDICT_HEADINGS[place], justify="right" if 2 <= place <= 5 else "left", no_wrap=True)
+        table.add_column(VERDICT_HEADINGS[place], justify="right" if 2 <= place <= 6 else "left", no_wrap=True)
     last = ""
     for row in verdict_rows(results):
         if several and last and row[0] != last:
@@ -141,14 +146,14 @@ KINDS = {"red": "bad", "yellow": "fair", "green": "good"}
 
 
 def _summary(run: Run) -> Summary:
-    verdicts = run.verdicts
+    verdicts = [(limited.name, one) for limited, one in run.judged]
     if not verdicts:
         return Summary(run.label, "bad", "no chain was run")
-    states = [one.state for one in verdicts]
+    states = [one.state for _, one in verdicts]
     worst = min(states, key=list(State).index)
-    of_it = [(chain.name, one) for chain, one in zip(run.chains, verdicts, strict=True) if one.state is worst]
+    of_it = [(name, one) for name, one in verdicts if one.state is worst]
     names = [f"{name} ({', '.join(one.reasons)})" if _tells_why(worst) else name for name, one in of_it]
-    all_of_them = len(of_it) == len(verdicts) > 1 and not _tells_why(worst)
+    all_of_them = len(of_it) == len(verdicts) > 1 and not _tells_why(worst) and len(verdicts) == len(run.chains)
     better = ", ".join(f"{states.count(one)} {one.value}" for one in State if one is not worst and one in states)
     text = f"{worst.value}: {'all chains' if all_of_them else _named(names)}" + (
         f"; others: {better}" if better else ""
@@ -164,10 +169,10 @@ def _tells_why(state: State) -> bool:
 def weaknesses(run: Run) -> list[str]:
     """The reasons that weaken the answer: each once, with its chains unless it applies to all."""
     found: dict[str, list[str]] = {}
-    verdicts = run.verdicts
-    for chain, one in zip(run.chains, verdicts, strict=True):
+    verdicts = run.judged
+    for limited, one in verdicts:
         for reason in () if _tells_why(one.state) else one.reasons:
-            found.setdefault(reason, []).append(chain.name)
+            found.setdefault(reason, []).append(limited.name)
     return [reason if len(names) == len(verdicts) else f"{reason} [{_named(names)}]" for reason, names in found.items()]
 
 

@@ -89,7 +89,7 @@ def verdict(
     """The rule. The first line that applies decides."""
     failures = _failures(seen, completeness)
     if failures:
-        return Verdict(State.NOT_MET, failures)
+        return Verdict(State.NOT_MET, (*failures, *filter(None, [completeness.doubt])))
     if completeness.unseen:
         return Verdict(State.NOT_SEEN, (completeness.unseen,))
     if seen.samples == 0:

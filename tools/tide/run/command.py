@@ -245,8 +245,8 @@ class _Run:
     def described(self, place: Path) -> Results:
         from tide.report.page import write_page
         from tide.report.results import write
-        from tide.report.table import print_answer, print_weaknesses
-        from tide.run.results import chains_table, paths_table, print_details, sentences, shared_lines
+        from tide.report.table import print_answer, print_weaknesses, verdict_table
+        from tide.run.results import print_details, sentences, shared_lines
 
         machine = self._begin(self.system, "")
         for line in shared_lines(self.system, self.settings.waits):
@@ -256,9 +256,7 @@ class _Run:
         write(results, place / "results.json")
         write_page(results, [], [], place / "report.html")
         print_answer(console, results)
-        print_whole(console, chains_table(outcome))
-        if outcome.paths:
-            print_whole(console, paths_table(outcome))
+        print_whole(console, verdict_table(results))
         print_weaknesses(console, results, {outcome.run.label: sentences(self.system, outcome)})
         if self.settings.details:
             print_details(self.system, outcome, console)

@@ -660,8 +660,12 @@ def bounded(system: System, run: Run, bounds: Bounds | None) -> Run:
     if bounds is None:
         return run
     chains = [_chain(system, one, bounds) for one in run.chains]
+    known = {
+        f"{what} of {one.name}": getattr(one, f"{what}_ns") for one in bounds.paths for what in ("reaction", "age")
+    }
+    paths = [one.model_copy(update={"bound_ns": known[one.name]}) for one in run.paths]
     answers = judge(system, bounds, run) if run.evidence else []
-    return run.model_copy(update={"chains": chains, "answers": answers})
+    return run.model_copy(update={"chains": chains, "paths": paths, "answers": answers})
 
 
 def _chain(system: System, result: ChainResult, bounds: Bounds) -> ChainResult:

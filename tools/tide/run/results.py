@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,13 +39,11 @@ from tide.run.robot import Recorded, Report, Robot, Settings
 from tide.run.seen import (
     Section,
     Seen,
-    SeenPath,
     paths_of,
     runs_of_boards,
     sections_seen,
     seen_of,
     undisturbed,
-    with_bounds,
 )
 from tide.system.levels import levels_of_boards
 from tide.system.model import Chain, System
@@ -65,7 +63,6 @@ class Outcome:
     seen: list[Seen]
     bounds: Bounds | None
     no_bounds: str = ""
-    paths: list[SeenPath] = field(default_factory=list)
     period: Period | None = None  # a typical period, where the frames of the line show one
     notes: list[str] = field(default_factory=list)  # for people
 
@@ -92,7 +89,7 @@ class Outcome:
                 bound_ns = self.until_ns(section)
                 if bound_ns is not None and section.most_ns > bound_ns:
                     found.append(f"{one.chain} until it leaves {section.place}")
-        found += [f"the {path.what} of path {path.path}" for path in self.paths if path.is_above]
+        found += [f"the {one.name}" for one in self.run.paths if one.is_above]
         return found
 
 
@@ -105,8 +102,7 @@ def run_once(system: System, settings: Settings, folder: Path, out: Path, report
     times = execution_lines(system, recorded)
     if times:
         write_times(out, times)
-    paths = paths_of(system, recorded, settings.periods)
-    return outcome_of(system, recorded, seen_of(system, recorded, settings.periods), settings.periods, paths)
+    return outcome_of(system, recorded, settings.periods)
 
 
 def write_times(folder: Path, lines: list[str]) -> None:
@@ -164,9 +160,8 @@ def _undisturbed(
     return [*parts, whole]
 
 
-def outcome_of(
-    system: System, recorded: Recorded, seen: list[Seen], periods: int, paths: Sequence[SeenPath] = ()
-) -> Outcome:
+def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
+    seen = seen_of(system, recorded, periods)
     try:
         bounds, why = bounds_of(system), ""
     except NoBoundError as error:
@@ -201,9 +196,6 @@ def outcome_of(
     told["legs"] = [asdict(leg) for one in seen for leg in one.legs]
     told["sections"] = [asdict(section) for one in seen for section in one.sections]
     told["topics"] = [asdict(rate) for one in seen for rate in one.rates]
-    beside = with_bounds(paths, bounds)
-    if beside:
-        told["paths"] = [asdict(one) for one in beside]
     if recorded.frames:
         told |= evidence.of_line(line, instances, recorded.frames, system.executor(line[0].sample.executor).lanes > 1)
     elif recorded.lines:
@@ -214,6 +206,7 @@ def outcome_of(
         send=DESCRIBED,
         periods=periods,
         chains=chains,
+        paths=paths_of(system, recorded, periods),
         counters=recorded.counters,
         evidence=told,
     )
@@ -221,7 +214,7 @@ def outcome_of(
     if recorded.frames:
         p50_ns = next(one.p50_ns for one in chains if one.name == line[0].chain.name)
         period = evidence.median_period(line, p50_ns, WARM_UP_INSTANCES, instances, recorded.frames)
-    return Outcome(bounded(system, run, bounds), seen, bounds, why, beside, period, recorded.notes)
+    return Outcome(bounded(system, run, bounds), seen, bounds, why, period, recorded.notes)
 
 
 # ---- for people ----
@@ -233,20 +226,6 @@ def _ms(value_ns: int | None) -> str:
 
 def _ratio(value_ns: int | None, bound_ns: int | None) -> str:
     return f"{value_ns / bound_ns:.3f}" if value_ns is not None and bound_ns else ""
-
-
-def chains_table(outcome: Outcome) -> Table:
-    """A summary that fits a terminal: the verdict on each chain, and its reason."""
-    parts = any(one.part for one in outcome.seen)
-    table = empty_table("ms from the tick" + (", or from the first message that was seen" if parts else ""), gap=1)
-    table.add_column("chain", no_wrap=True)
-    for heading in ("seen", "worst", "bound", "deadline"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for chain, verdict in zip(outcome.run.chains, outcome.run.verdicts, strict=True):
-        times = map(_ms, (chain.max_ns, chain.bound_ns, chain.deadline_ns))
-        table.add_row(chain.name, str(chain.samples), *times, f"[{verdict.state.colour}]{verdict.state.value}[/]")
-    return table
 
 
 def sections_table(outcome: Outcome) -> Table:
@@ -290,8 +269,8 @@ def paths_table(outcome: Outcome) -> Table:
         table.add_column(heading, no_wrap=True)
     for heading in ("seen", "worst", "bound", "worst/bound"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for one in outcome.paths:
-        worst = (_ms(one.most_ns), _ms(one.bound_ns), _ratio(one.most_ns, one.bound_ns))
+    for one in outcome.run.paths:
+        worst = (_ms(one.max_ns), _ms(one.bound_ns), _ratio(one.max_ns, one.bound_ns))
         table.add_row(one.path, one.what, str(one.samples), *worst, end_section=one.what == "age")
     return table
 
@@ -324,9 +303,6 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
         lines.append(f"not described, and may run: {'; '.join(undescribed)}")
     if outcome.no_bounds:
         lines.append(f"no bounds to compare with: {outcome.no_bounds}")
-    watched = {one.path for one in outcome.paths}
-    for path in (one.name for one in system.paths if one.name not in watched):
-        lines.append(f"path '{path}': nothing can be observed here: a chain of it is of a program of yours")
     why = f", which says nothing of it: {outcome.excluded}" if outcome.excluded else ""
     known = set() if why else {one.name for one in outcome.run.chains}  # the verdicts of these mention it
     lines += [f"{name} was longer than its bound{why}" for name in outcome.longer if name not in known]
@@ -426,6 +402,8 @@ def shared_lines(system: System, waits: bool) -> list[str]:
 def print_details(system: System, outcome: Outcome, console: Console) -> None:
     if any(one.sections for one in outcome.seen):
         print_whole(console, sections_table(outcome))
+    if outcome.run.paths:
+        print_whole(console, paths_table(outcome))
     if outcome.is_disturbed:
         print_whole(console, undisturbed_table(outcome))
     if any(one.legs for one in outcome.seen):

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
 
 from tide.analysis.lower import is_on_host, sections_of
-from tide.analysis.result import Bounds
 from tide.play.paths import Instance, Played
 from tide.programs.pauses import Span, pauses_of
+from tide.report.results import PathResult, nearest_rank
 from tide.report.verdict import not_published, unanswered
 from tide.run.plan import (
     WARM_UP_INSTANCES,
@@ -181,15 +183,24 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
 
 @dataclass(frozen=True)
 class _Point:
-    """missed: times and numbers of the messages that the observer missed, by their publisher's numbers."""
+    """missed: times and numbers of the messages that the observer missed, by their publisher's numbers. apart_ns: the
+    described time between two of its messages; 0: none, as after an event or on a condition. is_occasional: not each
+    message before it leads to one."""
 
     name: str
     times_ns: list[int]
     missed: list[tuple[int, int]] = field(default_factory=list)
+    apart_ns: int = 0
+    is_occasional: bool = False
 
     @property
     def missed_count(self) -> int:
         return sum(count for _, count in self.missed)
+
+    def absent(self, from_ns: int, until_ns: int) -> int:
+        """Its messages that are missing against the described rate."""
+        times_ns = [at_ns for at_ns in self.times_ns if at_ns < until_ns]
+        return not_published(times_ns, self.apart_ns, from_ns, until_ns, self.missed_count) if self.apart_ns else 0
 
 
 _RELEASE = "its release"
@@ -206,23 +217,35 @@ def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
     return [release_ns_of(system, chain, recorded, index) for index in sorted(begun) if index % step == 0]
 
 
-def _points(system: System, chain: Chain, recorded: Recorded) -> list[_Point]:
-    path = system.path(chain)
-    points = []
+def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Point], list[_Point], list[_Point]]:
+    """The points of its path; other topics with which it ends; other topics on its way that nobody takes."""
+    path, timer, taken = system.path(chain), system.timer_of(chain), system.taken()
+    apart_ns = 0 if timer.begins_with_event else timer.period_ns
+    points: list[_Point] = []
+    ends: list[_Point] = []
+    beside: list[_Point] = []
     if path[0].kind in ("timer", "event") and not is_given(system.executor(path[0].executor)):
         points.append(_Point(_RELEASE, _releases(system, chain, recorded)))
-    ends_here = not is_given(system.executor(path[-1].executor))
     for callback, after in zip(path, (*path[1:], None), strict=True):
-        sent = callback.sends_to(after)
-        if isinstance(sent, Publication) and not (ends_here and callback is path[-1]):  # published before its end
-            topic, from_ns = sent.topic, recorded.start_ns
-            times_ns = [at_ns for at_ns in recorded.topics.get(topic, []) if at_ns >= from_ns]
-            missed = [one for one in recorded.missed.get(topic, []) if one[0] >= from_ns]
-            points.append(_Point(topic, times_ns, missed))
-    if ends_here:
-        last = recorded.runs.get((owner_of(system, chain, path[-1]), path[-1].name), {})
-        points.append(_Point(f"the end of {path[-1].name}", sorted(end_ns for _, end_ns, _ in last.values())))
-    return points
+        given = is_given(system.executor(callback.executor))
+        if after is None and not given:  # it publishes before its end
+            last = recorded.runs.get((owner_of(system, chain, callback), callback.name), {})
+            points.append(_Point(f"the end of {callback.name}", sorted(end_ns for _, end_ns, _ in last.values())))
+            break
+        sent = callback.sends_to(after) or min(callback.publishes, key=lambda one: one.is_occasional, default=None)
+        own_ns = apart_ns
+        for one in callback.publishes:
+            times_ns = [at_ns for at_ns in recorded.topics.get(one.topic, []) if at_ns >= recorded.start_ns]
+            missed = [each for each in recorded.missed.get(one.topic, []) if each[0] >= recorded.start_ns]
+            unknown = not own_ns or (given and one.distance_ms is not None)
+            one_ns = 0 if unknown else -(-one.period_ns(own_ns) // own_ns) * own_ns
+            point = _Point(one.topic, times_ns, missed, one_ns, given and one.is_occasional)
+            if one is sent:
+                points.append(point)
+                apart_ns = one_ns
+            elif given and id(one) not in taken:
+                (ends if after is None else beside).append(point)
+    return points, ends, beside
 
 
 def _before(point: _Point, at_ns: int) -> int | None:
@@ -236,11 +259,10 @@ def _before(point: _Point, at_ns: int) -> int | None:
     )
 
 
-def _ways(points: list[_Point]) -> list[list[int]]:
-    """Goes back from each time of the last point to the latest earlier ones; keeps the longest of those with the same
-    beginning."""
-    ways: dict[int, list[int]] = {}
-    for at_ns in points[-1].times_ns:
+def _ways(points: list[_Point], until_ns: int) -> list[list[int]]:
+    """Goes back from each time of the last point to the latest earlier ones."""
+    ways = []
+    for at_ns in (one for one in points[-1].times_ns if one <= until_ns):
         way: list[int] = [at_ns]
         for point in reversed(points[:-1]):
             found = _before(point, way[0])
@@ -248,8 +270,20 @@ def _ways(points: list[_Point]) -> list[list[int]]:
                 break
             way.insert(0, found)
         if len(way) == len(points):
-            ways[way[0]] = way
-    return list(ways.values())
+            ways.append(way)
+    return ways
+
+
+def _longest(ways: list[list[int]], place: int, starts: Iterable[int]) -> list[list[int]]:
+    """Of the ways through one of the starts as many as there are starts at that time (a burst is several). place: that
+    of the starts on a way."""
+    room = Counter(starts)
+    kept = []
+    for way in sorted(ways, key=lambda way: way[0] - way[-1]):
+        if room[way[place]] > 0:
+            room[way[place]] -= 1
+            kept.append(way)
+    return sorted(kept)
 
 
 def _rate(sent: Publication, chain: Chain, recorded: Recorded) -> Rate:
@@ -260,19 +294,6 @@ def _rate(sent: Publication, chain: Chain, recorded: Recorded) -> Rate:
     return Rate(sent.topic, len(times_ns), mean_ns, max(gaps, default=None), sent.period_ns(chain.period_ns))
 
 
-def _account(
-    system: System, chain: Chain, recorded: Recorded, periods: int, ways: list[list[int]], seen: Seen
-) -> list[list[int]]:
-    """The longest path from each counted release; a release without a path is lost."""
-    counted = counted_of(system, chain, periods)
-    planned = {release_ns_of(system, chain, recorded, index) for index in counted}
-    longest = {way[0]: way for way in ways if way[0] in planned}
-    owner = owner_of(system, chain, system.path(chain)[0])
-    seen.skipped = sum((owner, index) in recorded.skipped for index in counted)
-    seen.lost = sum(one in planned for one in _releases(system, chain, recorded)) - len(longest)
-    return list(longest.values())
-
-
 def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
     seen = Seen(chain.name)
     seen.rates = [
@@ -281,20 +302,30 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
         for each in one.publishes
         if is_given(system.executor(one.executor))
     ]
-    points = _points(system, chain, recorded)
+    points, ends, beside = _points(system, chain, recorded)
     if not points:
         seen.unseen = "it has no topic that can be seen"
         return seen
-    ways = _ways(points)
-    starts = _count(system, chain, recorded, points, ways, seen)
+    until_ns = _observed_until(chain, recorded, points, seen)
+    ways = _ways(points, until_ns if until_ns < recorded.end_ns else max(points[-1].times_ns, default=0))
+    occasional = max((n for n, one in enumerate(points) if one.is_occasional), default=0)
+    if points[0].name == _RELEASE and not occasional:  # each release is known by its number
+        planned = [release_ns_of(system, chain, recorded, index) for index in counted_of(system, chain, periods)]
+        due = {release_ns for release_ns in planned if release_ns + chain.deadline_ns <= until_ns}
+        starts = [one for one in points[0].times_ns if one in due]
+        seen.skipped = sum(one in due for one in planned) - len(starts)
+        ways = _longest(ways, 0, starts)
+        seen.lost = max(0, len(starts) - len(ways) - sum(point.missed_count for point in points))
+    else:
+        ways = _count(system, chain, recorded, points, occasional, ways, until_ns, seen)
+    for one in (*ends, *beside):
+        if absent := one.absent(recorded.start_ns, until_ns):
+            seen.doubt = f"{absent} messages of {one.name} are missing"
+            seen.lost = max(seen.lost, absent) if one in ends else seen.lost
     if len(points) < 2:
-        seen.unseen = f"only {points[0].name} can be seen"
+        seen.unseen = seen.unseen or f"only {points[0].name} can be seen"
         return seen
     seen.part = f"{points[0].name} to {points[-1].name}"
-    if points[0].name == _RELEASE:
-        ways = _account(system, chain, recorded, periods, ways, seen)
-    else:
-        ways = [way for way in ways if way[0] in starts]
     seen.latencies_ns = [way[-1] - way[0] for way in ways]
     seen.legs = [
         Leg(chain.name, f"{before.name} to {after.name}", max(way[n + 1] - way[n] for way in ways))
@@ -304,14 +335,8 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
     return seen
 
 
-def _count(
-    system: System, chain: Chain, recorded: Recorded, points: list[_Point], ways: list[list[int]], seen: Seen
-) -> set[int]:
-    """The starts that count. For instances without numbers it also determines how many are missing, by comparing the
-    starts with the described rate, and the ends with the starts. Messages missed by the observer are not attributed to
-    a board."""
-    timer = system.timer_of(chain)
-    first, last = points[0], points[-1]
+def _observed_until(chain: Chain, recorded: Recorded, points: list[_Point], seen: Seen) -> int:
+    """The end of the run, or of what the observer saw. Messages missed by it are not attributed to a board."""
     until_ns = recorded.end_ns
     if recorded.seen_until_ns < until_ns - chain.period_ns:
         until_ns = recorded.seen_until_ns
@@ -320,27 +345,41 @@ def _count(
     elif missed := sum(point.missed_count for point in points):
         names = ", ".join(point.name for point in points if point.missed)
         seen.doubt = f"the observer missed {missed} messages of {names}"
-    starts = [at_ns for at_ns in first.times_ns if not until_ns or at_ns < until_ns]
-    counted = starts[WARM_UP_INSTANCES:]
-    kept = set(counted)
-    if first.name != _RELEASE and until_ns:
-        if timer.begins_with_event:
-            seen.doubt = seen.doubt or "how many events came is not known"
-        elif topic := system.condition_of(chain):
-            seen.doubt = seen.doubt or f"how often the condition of {topic} held is not known"
-        else:
-            seen.skipped = not_published(starts, chain.period_ns, recorded.start_ns, until_ns, first.missed_count)
-        if last is not first:
-            late = sum(way[-1] - way[0] > chain.deadline_ns for way in ways if way[0] in kept)
-            missing = unanswered(counted, last.times_ns, chain.deadline_ns, until_ns)
-            seen.lost = max(0, missing - late - sum(point.missed_count for point in points[1:]))
-            answers = bisect_left(last.times_ns, until_ns) - bisect_left(
-                last.times_ns, counted[0] if counted else until_ns
-            )
-            if answers > len(counted) + first.missed_count + 1:  # one answer may belong to the preceding start
-                extra = f"{last.name} came {answers} times for {len(counted)} of {first.name}: not each is an answer"
-                seen.doubt = seen.doubt or extra
-    return kept
+    return until_ns
+
+
+def _count(
+    system: System,
+    chain: Chain,
+    recorded: Recorded,
+    points: list[_Point],
+    origin: int,
+    ways: list[list[int]],
+    until_ns: int,
+    seen: Seen,
+) -> list[list[int]]:
+    """The ways that count, of instances without numbers. How many are missing follows from the described rates, and
+    from the ends of the starts. origin: the last point that comes only occasionally; what follows is answered."""
+    first, start, last = points[0], points[origin], points[-1]
+    topic = system.condition_of(chain)
+    came = [at_ns for at_ns in start.times_ns if at_ns < until_ns]
+    counted = came[WARM_UP_INSTANCES:]
+    if topic or system.timer_of(chain).begins_with_event:
+        what = f"how often the condition of {topic} held" if topic else "how many events came"
+        seen.doubt = seen.doubt or f"{what} is not known"
+        if not counted:
+            seen.unseen = f"{len(came)} messages of {start.name} came, too few to judge; {what} is not known"
+    seen.skipped = max([seen.skipped, *(one.absent(recorded.start_ns, until_ns) for one in (first, start))])
+    if last is not start:
+        late = sum(way[-1] - way[0] > chain.deadline_ns for way in _longest(ways, origin, counted))
+        missing = unanswered(counted, last.times_ns, chain.deadline_ns, until_ns)
+        seen.lost = max(0, missing - late - sum(point.missed_count for point in points[origin + 1 :]))
+        since_ns = counted[0] if counted else until_ns
+        answers = bisect_left(last.times_ns, until_ns) - bisect_left(last.times_ns, since_ns)
+        if answers > len(counted) + start.missed_count + 1:  # one answer may belong to the preceding start
+            extra = f"{last.name} came {answers} times for {len(counted)} of {start.name}: not each is an answer"
+            seen.doubt = seen.doubt or extra
+    return _longest(ways, origin, counted)
 
 
 _BEFORE_DISCOVERY = 3  # messages passed on by the agent before DDS had matched the observer with their publisher
@@ -383,33 +422,32 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
 # ---- paths: from the times at which instances began and ended, where all chains of a path were played ----
 
 
-@dataclass(frozen=True)
-class SeenPath:
-    """what: reaction or age. most_ns: None: none observed. bound_ns: None: no bound."""
-
-    path: str
-    what: str
-    most_ns: int | None
-    samples: int
-    bound_ns: int | None = None
-
-    @property
-    def is_above(self) -> bool:
-        return self.bound_ns is not None and (self.most_ns or 0) > self.bound_ns
-
-
-def paths_of(system: System, recorded: Recorded, periods: int) -> list[SeenPath]:
+def paths_of(system: System, recorded: Recorded, periods: int) -> list[PathResult]:
     """Reaction and age of each path in the order of the description. A path through a chain with a program of the user
-    is left out."""
+    is not observed."""
     found = []
     for path in system.paths:
         chains = [system.chain(name) for name in path.chains]
-        if not all(is_played(system, chain) for chain in chains):
-            continue
-        instances = [_instances(system, chain, recorded, periods) for chain in chains]
-        played = Played(instances, [chain.period_ns for chain in chains])
-        for what, seen in (("reaction", played.reaction()), ("age", played.age())):
-            found.append(SeenPath(path.name, what, seen.worst_ns if seen.samples else None, seen.samples))
+        given = [chain.name for chain in chains if not is_played(system, chain)]
+        instances = [_instances(system, chain, recorded, periods) for chain in chains if not given]
+        played = Played(instances, [chain.period_ns for chain in chains]) if instances else None
+        limits: tuple[tuple[Literal["reaction", "age"], int | None], ...]
+        limits = ("reaction", path.reaction_ns), ("age", path.age_ns)
+        for what, most_ns in limits:
+            times_ns = () if played is None else (played.reaction() if what == "reaction" else played.age()).times_ns
+            found.append(
+                PathResult(
+                    path=path.name,
+                    what=what,
+                    chains=list(path.chains),
+                    samples=len(times_ns),
+                    late=sum(most_ns is not None and time_ns > most_ns for time_ns in times_ns),
+                    p50_ns=nearest_rank(sorted(times_ns), 50) if times_ns else None,
+                    max_ns=max(times_ns, default=None),
+                    deadline_ns=most_ns,
+                    unseen=f"a program of yours plays a part of {', '.join(given)}" if given else "",
+                )
+            )
     return found
 
 
@@ -422,16 +460,6 @@ def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -
         for index in range(0, instances_of(system, chain, periods), step_of(system, chain))
         if index in first and index in last
     ]
-
-
-def with_bounds(seen: Sequence[SeenPath], bounds: Bounds | None) -> list[SeenPath]:
-    known = {path.name: path for path in bounds.paths} if bounds else {}
-    found = []
-    for one in seen:
-        bound = known.get(one.path)
-        bound_ns = None if bound is None else bound.reaction_ns if one.what == "reaction" else bound.age_ns
-        found.append(SeenPath(one.path, one.what, one.most_ns, one.samples, bound_ns))
-    return found
 
 
 # ---- undisturbed instances ----
