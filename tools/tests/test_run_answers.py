@@ -376,9 +376,12 @@ TOLD = {"sure_ns": MS, "upto_us": {"900": 3}}
 PLACES: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, str]]] = {
     "a load": ("loads", {}, {"boards": {"base": {"loads": [LOAD]}}}, {HELD: "flash took 4"}),
     "a load that never ran": (
-        "loads", {}, {"boards": {"base": {"loads": [LOAD | {"runs": 0, "most_ns": 0}]}}}, {UNSEEN: "flash never ran", HELD: "no load"}
+        "loads", {}, {"boards": {"base": {"loads": [LOAD | {"runs": 0, "most_ns": 0}]}}},
+        {UNSEEN: "flash never ran", HELD: "no load"},
     ),
-    "a load that was not recorded": ("loads", {}, {"boards": {"base": {"loads": []}}}, {UNSEEN: "a load was not", HELD: "no load"}),
+    "a load that was not recorded": (
+        "loads", {}, {"boards": {"base": {"loads": []}}}, {UNSEEN: "a load was not", HELD: "no load"}
+    ),
     "frames of one board": ("digestion", {"taken_by": {"base": {"1": 0}}}, {}, {HELD: "0.000 ms", UNSEEN: "no answer"}),
     "the agent for one board": (
         "shared_agent", {"handed": {"arm": {"agent": TOLD, "return": TOLD}}}, {}, {HELD: "1.000 ms", UNSEEN: "no trace"}

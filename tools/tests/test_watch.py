@@ -233,6 +233,43 @@ def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds(ever
     assert (every == 1) != ("unanswered" in found.reasons[0])
 
 
+@pytest.mark.parametrize(
+    ("imu", "cmd", "every", "state"),
+    [
+        ({}, {"every": 5}, (1, 5), State.NO_GUARANTEE),
+        ({}, {"every": 5}, (1, 10), State.NOT_MET),
+        ({"every": 5}, {}, (5, 5), State.NO_GUARANTEE),
+        ({"every": 5}, {}, (10, 10), State.NOT_MET),
+        ({}, {"distance_ms": 80}, (1, 7), State.NO_GUARANTEE),
+        ({"distance_ms": 80}, {}, (7, 7), State.NO_GUARANTEE),
+        ({"distance_ms": 80}, {}, (7, 14), State.NOT_MET),
+    ],
+)
+def test_a_topic_is_expected_as_often_as_described(
+    imu: dict[str, int], cmd: dict[str, int], every: tuple[int, int], state: State
+) -> None:
+    """every: runs from one message to the next of each topic that comes."""
+    topics = [{"publishes": {"topic": name, "payload_bytes": 8, **more}} for name, more in (("imu", imu), ("cmd", cmd))]
+    text = described(host("h"), chain("drive", 1, ("h", 1, topics[0]), ("h", 1, topics[1]), ("h", 1), period_ms=40))
+    (points,) = points_of(parse(text), 65_536)
+    seen = {one.topic: WatchedTopic(one, 40 * MS, state="seen", publishers=1) for one in points.points}
+    for one in seen.values():
+        one.machines, one.subscription, one.heard_s = frozenset({b"pc"}), Mock(), 10.0
+    watched = _Watched(points, seen, {})
+    numbers = dict.fromkeys(seen, 0)
+    for step in range(1, 11):
+        for number in range((step - 1) * 1000 // 40, step * 1000 // 40):
+            for place, topic in enumerate(seen):
+                if number % every[place] == 0:
+                    numbers[topic] += 1
+                    seen[topic].times.take((number * 40 + place * 10) * MS, numbers[topic])
+        watched.count({name: one.times.settle() for name, one in seen.items()}, False, 10.0 + step)
+    found = watched.verdict(20.0)
+    assert found is not None and found.state is state, found
+    silent = [one.point.apart_ns and 5 * one.point.apart_ns < 10_000 * MS for one in watched.topics]
+    assert watched.state(20.0)[0] == ("silent" if any(silent) else "running")
+
+
 @pytest.mark.parametrize("delay_ms", [0, 1, 39, 40])
 def test_answers_in_time_are_none_that_are_missing(delay_ms: int) -> None:
     answers = Answers(40 * MS)

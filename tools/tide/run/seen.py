@@ -219,30 +219,25 @@ def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
 
 def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Point], list[_Point], list[_Point]]:
     """The points of its path; other topics with which it ends; other topics on its way that nobody takes."""
-    path, timer, taken = system.path(chain), system.timer_of(chain), system.taken()
-    apart_ns = 0 if timer.begins_with_event else timer.period_ns
+    path, taken = system.path(chain), system.taken()
     points: list[_Point] = []
     ends: list[_Point] = []
     beside: list[_Point] = []
     if path[0].kind in ("timer", "event") and not is_given(system.executor(path[0].executor)):
         points.append(_Point(_RELEASE, _releases(system, chain, recorded)))
-    for callback, after in zip(path, (*path[1:], None), strict=True):
+    for callback, after, runs_ns in system.runs_on(chain):
         given = is_given(system.executor(callback.executor))
         if after is None and not given:  # it publishes before its end
             last = recorded.runs.get((owner_of(system, chain, callback), callback.name), {})
             points.append(_Point(f"the end of {callback.name}", sorted(end_ns for _, end_ns, _ in last.values())))
             break
         sent = callback.sends_to(after) or min(callback.publishes, key=lambda one: one.is_occasional, default=None)
-        own_ns = apart_ns
         for one in callback.publishes:
             times_ns = [at_ns for at_ns in recorded.topics.get(one.topic, []) if at_ns >= recorded.start_ns]
             missed = [each for each in recorded.missed.get(one.topic, []) if each[0] >= recorded.start_ns]
-            unknown = not own_ns or (given and one.distance_ms is not None)
-            one_ns = 0 if unknown else -(-one.period_ns(own_ns) // own_ns) * own_ns
-            point = _Point(one.topic, times_ns, missed, one_ns, given and one.is_occasional)
+            point = _Point(one.topic, times_ns, missed, one.apart_ns(runs_ns), given and one.is_occasional)
             if one is sent:
                 points.append(point)
-                apart_ns = one_ns
             elif given and id(one) not in taken:
                 (ends if after is None else beside).append(point)
     return points, ends, beside

@@ -6,6 +6,7 @@ are more urgent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -75,6 +76,10 @@ class Publication(_Entry):
     def period_ns(self, callback_ns: int) -> int:
         """Least time between two such messages of a callback with that period."""
         return callback_ns * self.every if self.distance_ms is None else nanoseconds(self.distance_ms)
+
+    def apart_ns(self, callback_ns: int) -> int:
+        """Described time between two such messages. 0: none, on a condition or if that of the runs is not described."""
+        return callback_ns * self.every if self.distance_ms is None else 0
 
 
 class Request(_Entry):
@@ -506,6 +511,16 @@ class System(_Entry):
         return tuple(
             next(one for one in self.chain(name).callbacks if one.name == callback) for name, callback in named
         )
+
+    def runs_on(self, chain: Chain) -> Iterator[tuple[Callback, Callback | None, int]]:
+        """The callbacks of its path, each with the next one and the described time between two of its runs for this
+        chain. 0: none, after an event or behind a message on a condition."""
+        path, timer = self.path(chain), self.timer_of(chain)
+        apart_ns = 0 if timer.begins_with_event else timer.period_ns
+        for callback, after in zip(path, (*path[1:], None), strict=True):
+            yield callback, after, apart_ns
+            sent = callback.sends_to(after)
+            apart_ns = sent.apart_ns(apart_ns) if isinstance(sent, Publication) else apart_ns
 
     def condition_of(self, chain: Chain) -> str:
         """The topic of its path that is published on a condition; empty: none is, so the chain has an instance in each,

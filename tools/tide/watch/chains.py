@@ -21,13 +21,17 @@ def absolute(topic: str) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A publication. on_board: the agent writes it, when the message has arrived over the link."""
+    """A publication. on_board: the agent writes it, when the message has arrived over the link. apart_ns: described
+    time between two of its messages; 0: none, after an event or on a condition. is_occasional: not each run of its
+    callback publishes it."""
 
     topic: str
     type: str
     payload_bytes: int
     on_board: bool
     callback: str
+    apart_ns: int = 0
+    is_occasional: bool = False
 
     @property
     def words(self) -> str:
@@ -38,8 +42,7 @@ class Point:
 @dataclass(frozen=True)
 class ChainPoints:
     """points: in the order of the chain; unseen: its other publications, with the reason for each. services: those that
-    a board calls or serves in it, as reported by its agent; asked: those that a board calls. by_events: an event begins
-    the chain, so the number due is unknown."""
+    a board calls or serves in it, as reported by its agent; asked: those that a board calls."""
 
     chain: Chain
     period_ns: int
@@ -47,7 +50,11 @@ class ChainPoints:
     unseen: tuple[str, ...]
     services: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
-    by_events: bool = False
+
+    @property
+    def origin(self) -> int:
+        """The last point that comes only occasionally, or the first: what follows answers each of its messages."""
+        return max((n for n, one in enumerate(self.points) if one.is_occasional), default=0)
 
     @property
     def has_way(self) -> bool:
@@ -64,9 +71,8 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
         if only and chain.name not in only:
             continue
         points, unseen, services, asked = [], [], [], []
-        path = system.path(chain)
-        for callback, server in zip(path, (*path[1:], None), strict=True):
-            made = callback.sends_to(server)
+        for callback, server, apart_ns in system.runs_on(chain):
+            made = callback.sends_to(server) or min(callback.publishes, key=lambda one: one.is_occasional, default=None)
             if callback.requests is not None and server is not None:
                 service = absolute(callback.requests.service)
                 if "mcu" in (where[callback.executor], where[server.executor]):
@@ -81,11 +87,10 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
                 unseen.append(f"{topic} has messages of {made.payload_bytes} B; see --largest-bytes")
             else:
                 on_board = where[callback.executor] == "mcu"
-                points.append(Point(topic, made.type, made.payload_bytes, on_board, callback.name))
-        period_ns = system.timer_of(chain).period_ns
-        by_events = system.timer_of(chain).begins_with_event
+                own = made.apart_ns(apart_ns), made.is_occasional
+                points.append(Point(topic, made.type, made.payload_bytes, on_board, callback.name, *own))
         told = (tuple(points), tuple(unseen), tuple(services), tuple(asked))
-        found.append(ChainPoints(chain, period_ns, *told, by_events=by_events))
+        found.append(ChainPoints(chain, system.timer_of(chain).period_ns, *told))
     return found
 
 

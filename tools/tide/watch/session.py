@@ -93,7 +93,9 @@ class _Watched:
             return
         if end in came:
             self.latencies.match(came[end])
-        ends = self.topics[0], self.topics[-1]
+        ends = self.topics[self.points.origin], self.topics[-1]
+        if ends[0] is ends[1]:  # nothing answers it
+            return
         if all(one.state == "seen" and one.subscription and now_s - one.subscribed_s > _SETTLE_S for one in ends):
             self.answers.take(*(came.get(one.point.topic, []) for one in ends))
         else:
@@ -106,19 +108,13 @@ class _Watched:
 
     @property
     def not_started(self) -> int:
-        """Number of missing starts in the last seconds; unknown if the watch missed some, or if events begin the
-        chain."""
-        first = self.topics[0] if self.topics else None
-        if first is None or first.publishers != 1 or not first.times.recent or self.points.by_events:
+        """Number of missing starts in the last seconds; 0 if the watch missed some, or if no rate is described."""
+        if not self.topics:
             return 0
-        since_ns = first.times.recent[-1] - int(_LATELY_S * 1e9)
-        times = [at_ns for at_ns in first.times.recent if at_ns >= since_ns]
-        if any(at_ns >= since_ns for at_ns in first.times.holes):
-            return 0
-        return not_published(times, self.points.period_ns, times[0], times[-1])
+        return max(_not_published(one) for one in (self.topics[0], self.topics[self.points.origin]))
 
     def verdict(self, now_s: float) -> Verdict | None:
-        """Greatest latency of the last seconds; None: no measurement."""
+        """The verdict on the last seconds; None: no measurement."""
         latencies, lost = self.latencies, self.unanswered
         not_started = self.not_started
         if not latencies.count and not lost and not not_started:
@@ -161,14 +157,25 @@ class _Watched:
             absent = next((one for one in self.topics if one.state == state), None)
             if absent is not None:
                 return state, words.format(absent.point.topic)
-        limit_s = max(_SILENT_LEAST_S, _SILENT_PERIODS * self.points.period_ns / 1e9)
         for topic in self.topics:
+            limit_s = max(_SILENT_LEAST_S, _SILENT_PERIODS * topic.point.apart_ns / 1e9)
             since_s = now_s - (topic.heard_s if topic.heard_s is not None else topic.looked_s)
-            if topic.heard_s is None and since_s <= limit_s:
+            if topic.heard_s is None and (since_s <= limit_s or not topic.point.apart_ns):
                 return "waiting", f"there was nothing on {topic.point.topic} yet"
-            if since_s > limit_s and not self.points.by_events:
+            if since_s > limit_s and topic.point.apart_ns:
                 return "silent", f"there was nothing on {topic.point.topic} for {since_s:.0f} s"
         return "running", ""
+
+
+def _not_published(topic: WatchedTopic) -> int:
+    times = topic.times
+    if topic.publishers != 1 or not times.recent or not topic.point.apart_ns:
+        return 0
+    since_ns = times.recent[-1] - int(_LATELY_S * 1e9)
+    recent = [at_ns for at_ns in times.recent if at_ns >= since_ns]
+    if any(at_ns >= since_ns for at_ns in times.holes):
+        return 0
+    return not_published(recent, topic.point.apart_ns, recent[0], recent[-1])
 
 
 def lately(late: int, unanswered: int, not_started: int, above: bool, measured: Latencies, part: str) -> Verdict:
