@@ -33,6 +33,7 @@ from tide.report.verdict import (
     unanswered,
     verdict,
 )
+from tide.run.observer import WallClock
 from tide.run.results import Outcome, outcome_of
 from tide.run.robot import Recorded
 from tide.system.load import load, parse
@@ -288,6 +289,35 @@ def test_a_run_in_which_all_is_answered_is_met_and_its_bound_not_judged() -> Non
         "only imu/data_raw to cmd_vel was seen, matched by time"
     )
     assert run.chains[0].samples == 151
+
+
+def test_a_clock_that_was_set_leaves_a_doubt() -> None:
+    told = recorded(IMU, ANSWERS)
+    told.clock_set_ns = 3_600_000 * MS
+    found = only(told)
+    assert found.state is State.NOT_JUDGED and any("the clock was set by 3600000 ms" in one for one in found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("steps_ns", "set_ns"), [([100_000] * 20, 0), ([0, -5_000 * MS, 0], 5_000 * MS), ([2 * MS], 2 * MS)]
+)
+def test_a_clock_that_is_set_is_told_from_one_that_is_corrected(steps_ns: list[int], set_ns: int) -> None:
+    """Its first reading is interrupted for 50 ms, between the two clocks."""
+    now_ns, ahead_ns, readings = [0], [10**18], itertools.count()
+
+    def steady() -> int:
+        return now_ns[0]
+
+    def wall() -> int:
+        now_ns[0] += 50 * MS if next(readings) % 3 == 0 else 0
+        return now_ns[0] + ahead_ns[0]
+
+    clock = WallClock(wall, steady)
+    for step_ns in steps_ns:
+        ahead_ns[0] += step_ns
+        now_ns[0] += 200 * MS
+        clock.look()
+    assert clock.set_ns == set_ns
 
 
 def test_a_node_that_publishes_by_itself_is_not_taken_to_answer() -> None:

@@ -7,7 +7,8 @@ Run as `python -m tide.run.observer` with a JSON object on standard input: {"top
 each observed topic with the publication times of its messages on the monotonic clock, and "missed": [[time, count]]
 where the numbers of its publisher show that some did not arrive. Then follows {"event": "told", "until_ns",
 "undescribed"}: until when the observer had taken all available messages, and the user's endpoints that are not
-described. Then it ends."""
+described (null: nobody looked), and "clock_set_ns", by how much the wall clock was set meanwhile, which the times of
+publication come from. Then it ends."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ import contextlib
 import json
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import rclpy
@@ -27,6 +29,28 @@ from tide.run.nodes import END_S, end_with, end_within, quality, say, told_lines
 _LOOK_S = 0.2
 _SETTLE_NS = 1_000_000_000
 _DEPTH = 1000  # the observer may wait for a processor, and messages received meanwhile count
+
+
+class WallClock:
+    """By how much the wall clock was set against the monotonic one; a slow correction does not count."""
+
+    _SET_NS = 1_000_000
+
+    def __init__(self, wall: Callable[[], int] = time.time_ns, steady: Callable[[], int] = time.monotonic_ns) -> None:
+        self._wall, self._steady = wall, steady
+        self._apart_ns = self._apart()
+        self.set_ns = 0
+
+    def _apart(self) -> int:
+        """The shortest of several looks, as this process may lose its processor in between."""
+        looks = [(self._steady(), self._wall(), self._steady()) for _ in range(3)]
+        before_ns, wall_ns, _ = min(looks, key=lambda one: one[2] - one[0])
+        return wall_ns - before_ns
+
+    def look(self) -> None:
+        before_ns, self._apart_ns = self._apart_ns, self._apart()
+        moved_ns = abs(self._apart_ns - before_ns)
+        self.set_ns += moved_ns if moved_ns > self._SET_NS else 0
 
 
 class _Topic:
@@ -112,7 +136,8 @@ def main() -> None:
     threading.Thread(target=end_with, args=(lines,), daemon=True).start()
     say({"event": "created"})
     last: list[dict[str, str]] | None = None
-    until_ns, undescribed = time.monotonic_ns(), list[str]()
+    until_ns, clock = time.monotonic_ns(), WallClock()
+    undescribed: list[str] | None = None
     with until_shut_down():
         while missing := [
             *(one for topic in topics if (one := topic.missing()) is not None),
@@ -132,13 +157,14 @@ def main() -> None:
             if 0 < look_ns < since_ns:  # once all have heard of each other
                 look_ns, undescribed = 0, _undescribed(node, task)
             executor.spin_once(timeout_sec=_LOOK_S)
+            clock.look()
             idle = time.monotonic_ns() - since_ns >= _LOOK_S * 1e9
             taken_ns = max((topic.times_ns[-1] for topic in topics if topic.times_ns), default=0)
             until_ns = max(until_ns, since_ns if idle else taken_ns)
     for topic in topics:
         if topic.observed:
             say({"topic": topic.name, "times_ns": sorted(topic.times_ns), "missed": topic.missed})
-    say({"event": "told", "until_ns": until_ns, "undescribed": undescribed})
+    say({"event": "told", "until_ns": until_ns, "undescribed": undescribed, "clock_set_ns": clock.set_ns})
     end_within(END_S)
     executor.shutdown()
 

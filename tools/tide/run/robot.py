@@ -100,7 +100,8 @@ class Recorded:
     frames: list[Frame] = field(default_factory=list)  # frames of the line, where they tell their instances
     lines: dict[str, list[Frame]] = field(default_factory=dict)  # otherwise by board, for each emulated line
     handed: list[Handed] = field(default_factory=list)  # known messages between boards and hosts
-    undescribed: list[str] = field(default_factory=list)  # endpoints of the user's nodes that are not described
+    undescribed: list[str] | None = None  # endpoints of the user's nodes that are not described; None: nobody looked
+    clock_set_ns: int = 0  # by how much the wall clock was set meanwhile
     other_real_time: list[str] | None = None  # threads outside the run; None: not visible
     pauses: dict[str, Any] | None = None  # pauses of the machine's processors, as tide-pauses reports them; None: not
     # watched
@@ -235,11 +236,13 @@ class Robot:
             keys = {board.name: FIRST_KEY + number for number, board in enumerate(self.boards)}
             traces = traces_of(self.system, played, hosts, keys, start_ns)
             write_traces(traces, self.out)
+            before = other_real_time_threads(os.getpid())
             self._wait_end(start_ns, children, report)
-            others = other_real_time_threads(os.getpid())
+            after = other_real_time_threads(os.getpid())
             report("ending")
             recorded = self._gather(start_ns, observer)
-            recorded.end_ns, recorded.other_real_time = self._end_ns(start_ns), others
+            recorded.end_ns = self._end_ns(start_ns)
+            recorded.other_real_time = None if before is None or after is None else sorted({*before, *after})
             if pauses is not None:
                 recorded.pauses = end_pauses(pauses, _END_LIMIT_S)
             if recorder is not None:
@@ -486,7 +489,8 @@ class Robot:
             recorded.topics[told["topic"]] = told["times_ns"]
             recorded.missed[told["topic"]] = [(at_ns, count) for at_ns, count in told.get("missed", ())]
         elif told.get("event") == "told" and "until_ns" in told:
-            recorded.seen_until_ns, recorded.undescribed = told["until_ns"], told.get("undescribed", [])
+            recorded.seen_until_ns, recorded.undescribed = told["until_ns"], told["undescribed"]
+            recorded.clock_set_ns = told["clock_set_ns"]
         elif "budgets_of" in told:
             recorded.counters.setdefault("host_budgets", {})[told["budgets_of"]] = told["budgets"]
         elif told.get("event") == "summary":

@@ -340,6 +340,8 @@ def _observed_until(chain: Chain, recorded: Recorded, points: list[_Point], seen
     elif missed := sum(point.missed_count for point in points):
         names = ", ".join(point.name for point in points if point.missed)
         seen.doubt = f"the observer missed {missed} messages of {names}"
+    elif recorded.clock_set_ns:
+        seen.doubt = f"the clock was set by {recorded.clock_set_ns / 1e6:.0f} ms: messages under way had wrong times"
     return until_ns
 
 
@@ -384,7 +386,7 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
     """Compares the observations with the agent's own counters. If the agent passed on messages that are missing here,
     the observer missed them. Messages to boards that the agent did not pass on reached no board."""
     agent = recorded.counters.get("agent") or {}
-    if "samples_to_dds" not in agent or any("publishes" in one for one in recorded.undescribed):
+    if "samples_to_dds" not in agent or any("publishes" in one for one in recorded.undescribed or ()):
         return
     watched = [(one, system.chain(one.chain)) for one in every if not is_played(system, system.chain(one.chain))]
     links = [
