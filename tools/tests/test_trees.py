@@ -14,13 +14,16 @@ import pytest
 
 import descriptions as d
 from bounded import MS, all_ns, bound_ns, bound_of, bounded, refusal, worst_of
+from commands import tide
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError, ways_of
 from tide.play.boards import BoardsPlayer
 from tide.play.server import Server
 from tide.run.plan import counted_of, may_wait, nodes_of, plan_of, write_board_plan
+from tide.simulate.described import simulate_description
 from tide.system.levels import levels
-from tide.system.load import SystemFileError, load, parse, require_played
+from tide.system.load import load, parse
+from tide.system.servers import on_one_core
 
 EXAMPLE = Path(__file__).parents[2] / "examples/systems/sorting_gate.toml"
 
@@ -295,14 +298,29 @@ def test_a_board_with_loads_computes_as_they_preempt_it() -> None:
         assert may_wait(system.executor("m")) is waits and may_wait(system.executor("h"))
 
 
-def test_several_topics_of_a_host_alone_are_no_simulation(tmp_path: Path) -> None:
-    tick = ("h", 1, {"name": "tick", "publishes": [topic("a"), topic("b")]})
+def test_several_topics_of_a_host_alone_are_simulated_as_often_as_published() -> None:
+    tick = ("h", 1, {"name": "tick", "publishes": [topic("a"), topic("b", every=5), topic("c", distance_ms=250)]})
+    others = [
+        d.chain(name, priority, ("g", 2, {"topic": name}), branches_from="own.tick", period_ms=period_ms)
+        for name, priority, period_ms in (("b", 7, 500), ("c", 6, 250))
+    ]
+    system = parse(d.described(d.host("h"), d.host("g"), d.chain("own", 9, tick), listens("a", 8, "a", "g"), *others))
+    found = simulate_description(system, None, 4, 1, True)
+    ended = {one.chain: one.ended for one in found.seen}
+    assert ended["own"] == ended["a"] and 3 * ended["b"] < ended["a"] <= 5 * ended["b"], ended
+    assert 2 * ended["c"] < ended["a"] <= 3 * ended["c"], ended
+    assert not found.is_broken and not found.bad
+
+
+def test_a_board_with_several_cores_is_played_on_one(tmp_path: Path) -> None:
+    steps = ("m", 1), ("h", 1), ("n", 1)
     file = tmp_path / "system.toml"
-    file.write_text(d.described(d.host("h"), d.chain("own", 9, tick), listens("a", 8, "a")), encoding="utf-8")
-    system = load(file)
-    with pytest.raises(SystemFileError, match=r"system.toml:\d+: 'tick' publishes several topics"):
-        require_played(file, system)
-    require_played(file, system, [])  # by tide run
+    cores = d.board("m", board="esp32"), d.board("n", board="esp32"), d.host("h"), d.line("l", agent_ms=1, return_ms=1)
+    file.write_text(d.described(*cores, d.chain("a", 2, *steps), d.chain("b", 1, ("n", 2), ("h", 1))), encoding="utf-8")
+    status, shown = tide("simulate", file, "--runs", "4", COLUMNS="100")
+    assert status == 0 and "cores of one board are played as one core" in shown and "m, n" in shown
+    plan = plan_of(on_one_core(load(file)), on_one_core(load(file)).executor("m"), 3)
+    assert [[one.name for one in chain.callbacks] for chain in plan] == [["b0", "b2"], ["b0"]]
 
 
 def test_a_run_plays_each_topic_as_often_as_it_is_published(tmp_path: Path) -> None:

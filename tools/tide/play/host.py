@@ -248,7 +248,8 @@ class HostPlayer:
 
     def words(self, run: HostRun) -> str:
         """Duration of the run: two of the longest periods after the last release."""
-        return self.plan(run, 2 * max(self._periods_ns.values()) + max(run.offsets_ns))
+        longest_ns = max(chain.period_ns for chain in self._system.chains)
+        return self.plan(run, 2 * longest_ns + max(run.offsets_ns))
 
     def drawn_evenly(self, seed: int, spread_us: int) -> HostRun:
         """Executions take the longest time, or any from a described least one on; timers begin within the spread."""

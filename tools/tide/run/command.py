@@ -25,6 +25,7 @@ from tide.run.machine import describe
 from tide.run.plan import Variant, is_comparison, is_given, require_comparison, unplayable, with_stand_ins
 from tide.run.robot import START_LIMIT_S, Settings
 from tide.system.load import SystemFileError, load, problem_lines, require_played
+from tide.system.servers import cores_line, on_one_core
 from tide.system.variants import PlanError, with_chain_count, with_reliability
 from tide.terminal.style import print_whole, print_wrapped
 
@@ -182,9 +183,9 @@ def run(
 
       tide run examples/three_chains/system.toml --on qemu
     """
-    system = load(file)
-    require_played(file, system, [one.name for one in system.executors if is_given(one)])
-    system, stand_ins = with_stand_ins(system)
+    described = load(file)
+    require_played(file, described, [one.name for one in described.executors if is_given(one)])
+    system, stand_ins = with_stand_ins(on_one_core(described))
     if problems := [(one.path, one.what, one.remedy) for one in unplayable(system)]:
         raise SystemFileError(problem_lines(file, problems))
     waits = execution is ExecutionChoice.wait
@@ -207,8 +208,8 @@ def run(
         every = ExecutorChoice.both if counts is not None else ExecutorChoice.every
         chosen = every if executor in (None, ExecutorChoice.every) else executor
         variants = _variants(chosen, send or SendChoice.stock)
-        for name in stand_ins:
-            line = f"{name} is not installed here: another type of the same size is played"
+        notes = [f"{name} is not installed here: another type of the same size is played" for name in stand_ins]
+        for line in filter(None, [cores_line(described), *notes]):
             print_wrapped(console, line, rest="  ")
         run = _Run(system, settings, file.resolve().parent)
         status = MET

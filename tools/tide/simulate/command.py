@@ -26,7 +26,8 @@ from tide.report.table import milliseconds, observed_table
 from tide.simulate.campaign import LARGEST_SEED, MODES, Campaign, run_campaign
 from tide.simulate.described import is_description, print_outcome, simulate_description
 from tide.system.load import load, problem_lines, require_played
-from tide.terminal.style import empty_table, print_whole
+from tide.system.servers import cores_line, on_one_core
+from tide.terminal.style import empty_table, print_whole, print_wrapped
 
 app = typer.Typer()
 
@@ -181,8 +182,9 @@ def simulate(
 
 
 def _described(file: Path, runs: int, first: int, search: bool, out: Path | None, as_json: bool) -> None:
-    system = load(file)
-    require_played(file, system)
+    described = load(file)
+    require_played(file, described)
+    system = on_one_core(described)
     console = Console(quiet=as_json, emoji=False)
     try:
         with _place(out) as place:
@@ -199,6 +201,8 @@ def _described(file: Path, runs: int, first: int, search: bool, out: Path | None
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     print_outcome(outcome, origins_of(system), console)
+    if line := cores_line(described):
+        print_wrapped(console, line, rest="  ")
     if as_json:
         typer.echo(told)
     if outcome.is_broken or outcome.bad:

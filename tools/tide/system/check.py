@@ -962,16 +962,7 @@ def _percent(load: Fraction) -> str:
 def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:
     """Findings on descriptions that stand-ins of boards and nodes cannot play. given: executors in a run that are the
     user's programs; None: for the simulator."""
-    for index, executor in enumerate(system.executors):
-        if executor.board is not None:
-            what = f"'{executor.name}' is a core of board '{executor.board}', which has bounds and is not played yet"
-            yield Finding(("executors", index, "board"), what, "use tide check")
     for path, callback in _callbacks(system, lambda one: one.kind == "event" and one.executor not in (given or ())):
         if system.where(callback) == "host" and not system.boards():
             what = f"'{callback.name}' is an event on the host, which is played only beside a board yet"
             yield Finding((*path, "kind"), what, "use tide check, or make it a timer")
-    if given is not None or system.boards():
-        return
-    for path, callback in _callbacks(system, lambda one: one.publishes_apart):
-        what = f"'{callback.name}' publishes several topics, or not at each run, which is simulated beside a board only"
-        yield Finding((*path, "publishes"), what, "use tide check or tide run")

@@ -101,6 +101,12 @@ def on_one_core(system: System) -> System:
     return system.model_copy(update={"executors": tuple(map(whole, system.executors)), "chains": chains})
 
 
+def cores_line(system: System) -> str:
+    """What a person must know of a system that is played on one core; empty: nothing."""
+    several = "; ".join(", ".join(names) for names in cores_of_boards(system).values())
+    return several and f"cores of one board are played as one core, as they are bounded, which is no faster: {several}"
+
+
 def service_of_group(group: str) -> str:
     """The service of a group added by `with_servers`, which has no entry in the file; empty for other groups."""
     return group.partition(_MARK)[2]
