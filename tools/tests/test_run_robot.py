@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 from pathlib import Path
 from typing import cast
@@ -24,7 +25,6 @@ from tide.run.plan import (
     instances_of,
     is_comparison,
     plan_of,
-    require_board,
     timing_of,
     unplayable,
     with_stand_ins,
@@ -33,7 +33,6 @@ from tide.run.robot import Recorded, Robot
 from tide.run.seen import seen_of
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import Callback, Publication, System
-from tide.system.variants import PlanError
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))
@@ -159,12 +158,20 @@ def test_types_that_are_not_installed_are_played_by_others_of_their_size() -> No
     assert with_stand_ins(given) == (given, [])
 
 
-def test_a_board_takes_only_so_much() -> None:
-    text = robot("rover_udp").replace('executor = "vision"\nexecution_ms = 20', 'executor = "mast"\nexecution_ms = 20')
-    system = parse(text)
-    board = system.executor("mast")
-    with pytest.raises(PlanError, match=r"'/image' has 300000 B; board 'mast', which is played, takes at most"):
-        require_board(board, plan_of(system, board, 3))
+def test_what_is_beyond_a_board_that_is_played_is_refused_with_its_line(tmp_path: Path) -> None:
+    file, rover = tmp_path / "system.toml", robot("rover_udp")
+    large = rover.replace('executor = "vision"\nexecution_ms = 20', 'executor = "mast"\nexecution_ms = 20')
+    wide = rover.replace('kind = "udp"', 'kind = "udp"\nmtu_bytes = 9000')
+    cut = rover.replace('kind = "udp"', 'kind = "udp"\nquantum_bytes = 99')
+    for text, word, says in (
+        (large, "run", "board 'mast' has 300000 bytes in a message; one that is played has at most"),
+        (wide, "run", "9000 bytes of MTU on link 'wifi'"),
+        (cut, "run", "leave quantum_bytes out"),
+        (cut, "simulate", "leave quantum_bytes out"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        status, told = tide(word, file)
+        assert status == 2 and re.search(rf"{file}:\d+: .*{says}", told), told
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from tide.run.messages import MessageError, Number, Sample, message_class, sample_of, service_class
 from tide.system.finding import Finding
 from tide.system.levels import levels
+from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
 from tide.system.places import Executor, Line, UdpLink
 from tide.system.servers import servers_of
@@ -137,16 +138,8 @@ def may_wait(executor: Executor) -> bool:
 
 
 def link_of(system: System, board: Executor) -> Line | UdpLink:
-    """Raises PlanError when the board has no link that can be played."""
     link = system.link_of_board(board)
-    if link is None:
-        raise PlanError(f"board '{board.name}' has no link; name one by link = \"...\"")
-    if is_given(board):
-        return link
-    if link.mtu_bytes > BOARD_MTU_BYTES:
-        raise PlanError(f"link '{link.name}' has an MTU of {link.mtu_bytes} B; a board that is played has at most 4096")
-    if link.quantum_bytes not in (0, link.mtu_bytes):
-        raise PlanError(f"link '{link.name}' has a quantum; a board that is played has the MTU as its quantum")
+    assert link is not None  # tide.system.check.not_played
     return link
 
 
@@ -419,7 +412,10 @@ def with_stand_ins(system: System) -> tuple[System, list[str]]:
 
 
 def unplayable(system: System) -> Iterator[Finding]:
-    """Messages that cannot be made here."""
+    """Boards that are too large for the program that plays them, and messages that cannot be made here."""
+    for index, board in enumerate(system.executors):
+        if board.where == "mcu" and not is_given(board) and board in used_executors(system):
+            yield from _too_large(system, board, ("executors", index))
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
             at = ("chains", index, "callbacks", position)
@@ -432,6 +428,26 @@ def unplayable(system: System) -> Iterator[Finding]:
                     _sample(name, count)
                 except MessageError as error:
                     yield Finding(path, error.what, error.remedy)
+
+
+def _too_large(system: System, board: Executor, path: Path) -> Iterator[Finding]:
+    chains = [chain for chain in system.chains if any(one.executor == board.name for one in chain.callbacks)]
+    own = [one for chain in chains for one in chain.callbacks if one.executor == board.name]
+    joins = sum(len(chain.joins) for chain in chains if chain.callbacks[0].executor == board.name)
+    events = sum(chain.begins_with_event and chain.callbacks[0].executor == board.name for chain in chains)
+    counts = [(len(chains), BOARD_CHAINS, "chains"), (len(own), BOARD_CALLBACKS, "callbacks")]
+    counts += [(joins, BOARD_JOINS, "further messages to join"), (events, BOARD_EVENTS, "events")]
+    counts += [(sum(one.count_sent for one in own), BOARD_SENDS, "messages"), (len(board.loads), BOARD_LOADS, "loads")]
+    link = link_of(system, board)
+    counts.append((link.mtu_bytes, BOARD_MTU_BYTES, f"bytes of MTU on link '{link.name}'"))
+    taken = [before for chain in chains for way in system.ways(chain) for before, _ in pairwise(way)]
+    counts.append(
+        (max((one.sent_bytes for one in (*own, *taken)), default=0), BOARD_PAYLOAD_BYTES, "bytes in a message")
+    )
+    for count, most, what in counts:
+        if count > most:
+            said = f"board '{board.name}' has {count} {what}; one that is played has at most {most}"
+            yield Finding(path, said, "give it a program of yours (command, image, attach), or use tide simulate")
 
 
 # ---- the plan of each executor ----
@@ -525,36 +541,7 @@ def maker_of(system: System, callback: Callback) -> Chain:
     return next(chain for chain in system.chains if any(one is callback for one in chain.callbacks))
 
 
-def require_board(executor: Executor, chains: list[BoardChain]) -> None:
-    """Raises PlanError when the plan is more than the program that plays a board takes."""
-    callbacks = [callback for chain in chains for callback in chain.callbacks]
-    if len(chains) > BOARD_CHAINS or len(callbacks) > BOARD_CALLBACKS:
-        raise PlanError(
-            f"board '{executor.name}' has {len(chains)} chains with {len(callbacks)} callbacks; one that is played has "
-            f"at most {BOARD_CHAINS} and {BOARD_CALLBACKS}"
-        )
-    joins = [one for callback in callbacks for one in callback.joins]
-    if len(joins) > BOARD_JOINS:
-        raise PlanError(
-            f"board '{executor.name}' joins {len(joins)} further messages; one that is played joins at most "
-            f"{BOARD_JOINS}"
-        )
-    sends = [one for callback in callbacks for one in callback.sends]
-    events = sum(chain.burst > 0 and chain.callbacks[0].takes is None for chain in chains)
-    counts = ((len(sends), BOARD_SENDS, "messages"), (events, BOARD_EVENTS, "events"))
-    for count, most, what in (*counts, (len(executor.loads), BOARD_LOADS, "loads")):
-        if count > most:
-            raise PlanError(f"board '{executor.name}' has {count} {what}; one that is played has at most {most}")
-    messages = [*sends, *(one.takes for one in callbacks if one.takes is not None)]
-    for publication in (one.publication for one in (*messages, *joins)):
-        if publication.payload_bytes > BOARD_PAYLOAD_BYTES:
-            raise PlanError(
-                f"'{publication.topic}' has {publication.payload_bytes} B; board '{executor.name}', which is "
-                f"played, takes at most {BOARD_PAYLOAD_BYTES}"
-            )
-
-
-def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: Path) -> None:
+def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: FilePath) -> None:
     """Writes the plan, and files beside it for the messages that it names."""
     lines = ["# as sim/workloads/three_chains/plan.h says"]
     count = 0
@@ -583,7 +570,7 @@ def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: Pat
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: Path) -> dict[str, Any]:
+def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: FilePath) -> dict[str, Any]:
     """The plan for tide.run.nodes. The samples of its messages are written to files."""
     readers: dict[str, int] = {}  # by topic; the observer counts as one where it listens
     for chain, _, sent, reader in topics_of(system):

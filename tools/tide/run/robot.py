@@ -38,7 +38,6 @@ from tide.run.plan import (
     may_wait,
     nodes_of,
     plan_of,
-    require_board,
     topics_of,
     traces_of,
     used_executors,
@@ -178,9 +177,6 @@ class Robot:
                 "ulimit -r"
             )
         self.plans = {one.name: plan_of(system, one, settings.periods) for one in self.executors if not is_given(one)}
-        for board in self.boards:
-            if not is_given(board):
-                require_board(board, self.plans[board.name])
         needed = ["tide-agent"] if self.boards else []
         needed += ["tide-pauses"] if self.places.fifo else []
         needed += ["chain_client"] if not all(map(is_given, self.boards)) else []

@@ -962,6 +962,16 @@ def _percent(load: Fraction) -> str:
 def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:
     """Findings on descriptions that stand-ins of boards and nodes cannot play. given: executors in a run that are the
     user's programs; None: for the simulator."""
+    used = {callback.executor for chain in system.chains for callback in chain.callbacks}
+    for index, board in enumerate(system.executors):
+        if board.name not in used or board.where == "host":
+            continue
+        link = system.link_of_board(board)
+        if link is None:
+            yield Finding(("executors", index), f"board '{board.name}' has no link", 'add link = "NAME" to it')
+        elif link.quantum_bytes not in (0, link.mtu_bytes) and board.name not in (given or ()):
+            what = f"link '{link.name}' has a quantum of its own, and a board that is played has its MTU as quantum"
+            yield Finding(("links", system.links.index(link), "quantum_bytes"), what, "leave quantum_bytes out")
     for path, callback in _callbacks(system, lambda one: one.kind == "event" and one.executor not in (given or ())):
         if system.where(callback) == "host" and not system.boards():
             what = f"'{callback.name}' is an event on the host, which is played only beside a board yet"
