@@ -106,14 +106,14 @@ static inline _Bool mutant_accept(tide_receiver_t *r, tide_slot_t *slot, _Bool v
 }
 #define tide_receiver_accept mutant_accept
 
-static inline int mutant_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
-                                     tide_node_t **node) {
+static inline int mutant_acquire_free(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                                      tide_node_t **node) {
   if (tide_mutant == MUTANT_GRABBING) memset(t->levels, 0, sizeof t->levels);
-  const int status = tide_transmitter_acquire_for(t, bytes, priority, writer, node);
+  const int status = tide_transmitter_acquire_free(t, bytes, priority, writer, node);
   if (tide_mutant == MUTANT_GRABBING) memset(t->levels, 0, sizeof t->levels);
   return status;
 }
-#define tide_transmitter_acquire_for mutant_acquire_for
+#define tide_transmitter_acquire_free mutant_acquire_free
 #endif
 
 /* ---- executor ---- */

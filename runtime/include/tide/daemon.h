@@ -139,10 +139,10 @@ int tide_daemon_acquire_own(tide_daemon_t *daemon, uint32_t bytes, tide_node_t *
  * there is none; leave the section and call tide_daemon_acquire_for. */
 int tide_daemon_acquire_locked(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                tide_node_t **node);
-/* KEEP_LAST of a best-effort writer: as tide_transmitter_replace and, within the platform's critical section,
+/* KEEP_LAST of a best-effort writer: as tide_transmitter_acquire_last and, within the platform's critical section,
  * tide_transmitter_keep_last. */
-int tide_daemon_replace(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
-                        tide_node_t **node);
+int tide_daemon_acquire_last(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                             tide_node_t **node);
 void tide_daemon_keep_last_locked(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uint16_t depth);
 void tide_daemon_abandon(tide_daemon_t *daemon, tide_node_t *node);
 int tide_daemon_submit(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream);

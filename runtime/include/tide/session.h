@@ -262,9 +262,9 @@ typedef struct tide_write {
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes);
 /* As write_begin of a best-effort sample with history KEEP_LAST, where keep_last is its depth: older samples of the
- * object that wait for the link are evicted and counted as tide_transmitter_keep_last says, and the oldest of them
- * where no node is free. So a line that cannot carry everything carries the newest. The lean profile ignores keep_last.
- */
+ * object that wait for the link are evicted and counted as tide_transmitter_keep_last says, and, where no node is free,
+ * one of whoever has most (tide_transmitter_acquire_last). So a line that cannot carry everything carries the newest.
+ * The lean profile ignores keep_last. */
 int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, uint16_t keep_last,
                                   tide_priority_t priority, uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);

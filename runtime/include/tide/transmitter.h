@@ -221,14 +221,17 @@ int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, ti
 /* As acquire, on account of a writer. writer: id of its object; 0: none. */
 int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                  uint16_t writer, tide_node_t **node);
-/* KEEP_LAST of a best-effort writer: its oldest sample that waits in execution_buffer is evicted and counted, those
- * behind it move up, and the new one takes the last one's turn. replace: as acquire_for, in the evicted one's node.
- * TIDE_ERROR_FULL: none waits that is large enough. keep_last, before the sample is submitted: while `depth` others
- * wait, the oldest is evicted, unless it has waited for its turn for less than TIDE_BURST_NS (tide/receiver.h) and half
- * of all nodes are free: a burst alone loses nothing. The lean profile has neither function. O(streams in use) while
- * fewer than depth of the stream wait; O(nodes * depth) for each that is evicted. */
-int tide_transmitter_replace(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority, uint16_t writer,
-                             tide_node_t **node);
+/* As acquire_for, for a sample of a best-effort writer with history KEEP_LAST. If no node is free, its oldest sample
+ * that waits in execution_buffer is evicted and counted, those behind it move up, and the new one takes the last one's
+ * turn. If none of its samples waits, the oldest one of the writer of this level with the most waiting samples is
+ * evicted; each writer keeps one. TIDE_ERROR_FULL: nobody has two of this length. O(nodes * own waiting samples). The
+ * lean profile evicts none. */
+int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
+                                  uint16_t writer, tide_node_t **node);
+/* The same, before such a sample is submitted: while `depth` others of its writer wait, the oldest is evicted, unless
+ * it has waited for its turn for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free: a burst
+ * alone loses nothing. O(streams in use) while fewer than depth of the stream wait; O(nodes * depth) for each that is
+ * evicted. */
 void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
                                 int64_t now_ns);
 /* As acquire_for, but only a node that is free now. TIDE_ERROR_FULL: there is none, and nothing was counted. */

@@ -444,48 +444,48 @@ void tide_daemon_resume(tide_daemon_t *d, tide_account_t *account) {
 
 /* ---- nodes for messages ---- */
 
-static int acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer, bool own,
+enum { OWN, FOR_WRITER, KEEPING_LAST };
+
+static int acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer, int how,
                    tide_node_t **node) {
   tide_transmitter_t *const t = &d->transmitter;
   const uintptr_t state = enter(d);
-  int status = own ? tide_transmitter_acquire_own(t, bytes, node)
-                   : tide_transmitter_acquire_for(t, bytes, priority, writer, node);
+  int status = how == OWN ? tide_transmitter_acquire_own(t, bytes, node)
+                          : tide_transmitter_acquire_free(t, bytes, priority, writer, node);
   if (status != TIDE_ERROR_FULL) {
     leave(d, state);
     return status;
   }
   (void)tide_transmitter_poll(t, now_ns(d)); /* reclaims expired nodes */
-  status = own ? tide_transmitter_acquire_own(t, bytes, node)
-               : tide_transmitter_acquire_for(t, bytes, priority, writer, node);
+  status = how == OWN          ? tide_transmitter_acquire_own(t, bytes, node)
+           : how == FOR_WRITER ? tide_transmitter_acquire_for(t, bytes, priority, writer, node)
+                               : tide_transmitter_acquire_last(t, bytes, priority, writer, node);
   leave_busy(d, state); /* the peer is informed of expired messages */
   return status;
 }
 
 int tide_daemon_acquire_for(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                             tide_node_t **node) {
-  return acquire(d, bytes, priority, writer, false, node);
+  return acquire(d, bytes, priority, writer, FOR_WRITER, node);
+}
+
+int tide_daemon_acquire_last(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                             tide_node_t **node) {
+  return acquire(d, bytes, priority, writer, KEEPING_LAST, node);
 }
 
 int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, tide_node_t **node) {
-  return acquire(d, bytes, priority, 0u, false, node);
+  return acquire(d, bytes, priority, 0u, FOR_WRITER, node);
 }
 
 int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
   /* without reservations no node is reserved, and no priority is below 0 */
-  return acquire(d, bytes, 0u, 0u, TIDE_RESERVATIONS, node);
+  return acquire(d, bytes, 0u, 0u, TIDE_RESERVATIONS ? OWN : FOR_WRITER, node);
 }
 
 int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                tide_node_t **node) {
   return tide_transmitter_acquire_free(&d->transmitter, bytes, priority, writer, node);
-}
-
-int tide_daemon_replace(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
-                        tide_node_t **node) {
-  const uintptr_t state = enter(d);
-  const int status = tide_transmitter_replace(&d->transmitter, bytes, priority, writer, node);
-  leave(d, state);
-  return status;
 }
 
 void tide_daemon_keep_last_locked(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uint16_t depth) {

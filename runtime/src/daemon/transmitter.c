@@ -163,15 +163,17 @@ static void start_over(const tide_transmitter_t *t, tide_node_t *node) {
 typedef struct claim {
   tide_priority_t priority;
   uint8_t account;
+  uint16_t keeps_last; /* a best-effort writer that may take the place of older samples; 0: none */
 } claim_t;
 
-static const claim_t own_claim = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN}; /* takes any free node, reserved or not */
+static const claim_t own_claim = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN, 0u}; /* any free node, reserved or not */
 
 /* Writers with the same account count as one. An object's number is above its kind, which has four bits. */
+static uint8_t account_of(uint16_t writer) { return (uint8_t)(((uint32_t)writer >> 4 ^ (uint32_t)writer << 2) % 32u); }
+
 static claim_t claim_of(tide_priority_t priority, uint16_t writer) {
   const bool is_known = TIDE_RESERVATIONS && writer != 0u;
-  return (claim_t){priority,
-                   is_known ? (uint8_t)(((uint32_t)writer >> 4 ^ (uint32_t)writer << 2) % 32u) : TIDE_NODE_NO_WRITER};
+  return (claim_t){priority, is_known ? account_of(writer) : (uint8_t)TIDE_NODE_NO_WRITER, 0u};
 }
 
 #if TIDE_RESERVATIONS
@@ -422,6 +424,104 @@ void tide_transmitter_abandon(tide_transmitter_t *t, tide_node_t *node) {
   }
 }
 
+/* ---- KEEP_LAST of best-effort writers ---- */
+
+static bool is_waiting_sample(const tide_node_t *node, uint8_t stream) {
+  return node->state == NODE_SUBMITTED && node->stream == stream && node->bytes[0] == TIDE_XRCE_WRITE_DATA &&
+         tide_queue_contains(&node->entry);
+}
+
+/* The writer's first sample in execution_buffer behind this rank, and the number of samples behind it. */
+static tide_node_t *oldest_behind(const tide_transmitter_t *t, uint8_t stream, uint16_t writer, int64_t rank,
+                                  uint32_t *count) {
+  tide_node_t *oldest = NULL;
+  *count = 0u;
+  for (size_t i = 0; i < t->config.node_count; ++i) {
+    tide_node_t *node = &t->config.nodes[i];
+    if (!is_waiting_sample(node, stream) || object_of(node) != writer || node->rank <= rank) continue;
+    ++*count;
+    if (!oldest || node->rank < oldest->rank) oldest = node;
+  }
+  return oldest;
+}
+
+typedef struct turn {
+  int64_t rank;
+  uint16_t since; /* as tide_node_t.first_sequence */
+} turn_t;
+
+static void give_turn(tide_node_t *node, turn_t turn) {
+  node->rank = turn.rank;
+  node->first_sequence = turn.since;
+}
+
+/* Each of the writer's other samples moves up to the turn of the one before it. Returns the turn that the new sample
+ * takes: at the end of the queue, a writer that is faster than the wire would never have one. And as a turn keeps its
+ * time, a flood no longer counts as a burst after TIDE_BURST_NS. */
+static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t writer) {
+  const uint8_t id = oldest->stream;
+  tide_output_stream_t *stream = find_stream(t, id);
+  turn_t turn = {oldest->rank, oldest->first_sequence};
+  uint32_t count = 0u;
+  release_node(t, stream, oldest, TIDE_NODE_EVICTED);
+  for (tide_node_t *node; (node = oldest_behind(t, id, writer, turn.rank, &count)) != NULL;) {
+    const turn_t left = {node->rank, node->first_sequence};
+    dequeue(t, stream, node);
+    give_turn(node, turn);
+    enqueue(t, stream, node);
+    turn = left;
+  }
+  return turn;
+}
+
+/* The oldest sample of the writer with the most waiting ones, at least two. Two passes over the nodes, as it runs in
+ * the critical section. */
+static tide_node_t *oldest_of_most(const tide_transmitter_t *t, uint8_t stream, uint32_t bytes,
+                                   tide_priority_t priority) {
+  uint16_t counts[TIDE_NODE_NO_WRITER] = {0u};
+  for (size_t i = 0; i < t->config.node_count; ++i)
+    if (is_waiting_sample(&t->config.nodes[i], stream)) counts[account_of(object_of(&t->config.nodes[i]))]++;
+  tide_node_t *found = NULL;
+  uint32_t most = 1u;
+  for (size_t i = 0; i < t->config.node_count; ++i) {
+    tide_node_t *node = &t->config.nodes[i];
+    if (node->capacity < bytes || node->priority > priority || !is_waiting_sample(node, stream)) continue;
+    const uint32_t count = counts[account_of(object_of(node))];
+    if (count < most || (count == most && (!found || node->rank > found->rank))) continue;
+    most = count;
+    found = node;
+  }
+  return found;
+}
+
+/* Makes room for a sample of a writer that keeps the last ones: its own oldest sample goes, or, if none waits, one of
+ * the writer that has the most. NULL: none can go. *turn: of the evicted one, if it was its own. */
+static tide_node_t *make_room(tide_transmitter_t *t, uint32_t bytes, claim_t claim, turn_t *turn) {
+  uint32_t count = 0u;
+  const uint8_t id = TIDE_STREAM_BEST_EFFORT(TIDE_PRIORITY_LEVEL(claim.priority));
+  tide_node_t *node = oldest_behind(t, id, claim.keeps_last, RANK_NONE, &count);
+  if (node && node->capacity >= bytes) {
+    *turn = evict_oldest(t, node, claim.keeps_last);
+    return node;
+  }
+  node = oldest_of_most(t, id, bytes, claim.priority);
+  if (node) release_node(t, find_stream(t, id), node, TIDE_NODE_EVICTED);
+  return node;
+}
+
+void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_t id, uint16_t depth, int64_t now_ns) {
+  const tide_output_stream_t *stream = TIDE_LEAN ? NULL : find_stream(t, id);
+  while (stream && stream->queued >= depth) {
+    uint32_t count = 0u;
+    tide_node_t *oldest = oldest_behind(t, id, object_of(node), RANK_NONE, &count);
+    if (count < depth) return;
+    const bool has_memory = t->nodes_in_use < (t->config.node_count + 1u) / 2u; /* with the new one's node */
+    const uint16_t waited = (uint16_t)(age_of(now_ns) - oldest->first_sequence);
+    if (has_memory && waited < TIDE_BURST_NS >> AGE_BITS) return;
+    give_turn(node, evict_oldest(t, oldest, object_of(node)));
+  }
+}
+
 /* ---- acquire ---- */
 
 static size_t smallest_class(const tide_transmitter_t *t, uint32_t bytes) {
@@ -472,7 +572,9 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_no
   if (!is_own) t->levels[smallest_class(t, bytes)] |= bit_of_level(claim.priority);
 #endif
   tide_node_t *node = free ? free : free_node_for(t, bytes, claim);
+  turn_t turn = {RANK_NONE, 0u};
   if (!node && !is_own) node = evict(t, bytes, claim.priority);
+  if (!TIDE_LEAN && !node && claim.keeps_last != 0u) node = make_room(t, bytes, claim, &turn);
   if (!node && !is_own && remember_starved(t, claim, smallest_class(t, bytes))) node = free_node_for(t, bytes, claim);
   if (!node) {
     TIDE_COUNT(t->counters.refused_full, 1u);
@@ -487,7 +589,7 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_no
   node->length = 0u;
   node->expires_ns = TIDE_FOREVER;
   node->owner = NULL;
-  node->rank = RANK_NONE;
+  give_turn(node, turn);
   count_node(t, node, 1);
   ++t->nodes_in_use;
   if (!TIDE_LEAN && t->nodes_in_use > t->counters.nodes_in_use_maximum)
@@ -505,6 +607,13 @@ int tide_transmitter_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_pri
   return acquire(t, bytes, claim_of(priority, writer), NULL, result);
 }
 
+int tide_transmitter_acquire_last(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
+                                  tide_node_t **result) {
+  claim_t claim = claim_of(priority, writer);
+  claim.keeps_last = writer;
+  return acquire(t, bytes, claim, NULL, result);
+}
+
 int tide_transmitter_acquire_free(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                   tide_node_t **result) {
   const claim_t claim = claim_of(priority, writer);
@@ -515,78 +624,6 @@ int tide_transmitter_acquire_free(tide_transmitter_t *t, uint32_t bytes, tide_pr
 
 int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_node_t **result) {
   return acquire(t, bytes, own_claim, NULL, result);
-}
-
-/* ---- KEEP_LAST of best-effort writers ---- */
-
-/* The writer's first sample in execution_buffer behind this rank, and the number of samples behind it. */
-static tide_node_t *oldest_behind(const tide_transmitter_t *t, uint8_t stream, uint16_t writer, int64_t rank,
-                                  uint32_t *count) {
-  tide_node_t *oldest = NULL;
-  *count = 0u;
-  for (size_t i = 0; i < t->config.node_count; ++i) {
-    tide_node_t *node = &t->config.nodes[i];
-    if (node->state != NODE_SUBMITTED || node->stream != stream || !tide_queue_contains(&node->entry)) continue;
-    if (node->bytes[0] != TIDE_XRCE_WRITE_DATA || object_of(node) != writer || node->rank <= rank) continue;
-    ++*count;
-    if (!oldest || node->rank < oldest->rank) oldest = node;
-  }
-  return oldest;
-}
-
-typedef struct turn {
-  int64_t rank;
-  uint16_t since; /* as tide_node_t.first_sequence */
-} turn_t;
-
-static void give_turn(tide_node_t *node, turn_t turn) {
-  node->rank = turn.rank;
-  node->first_sequence = turn.since;
-}
-
-/* Each of the writer's other samples moves up to the turn of the one before it. Returns the turn that the new sample
- * takes: at the end of the queue, a writer that is faster than the wire would never have one. And as a turn keeps its
- * time, a flood no longer counts as a burst after TIDE_BURST_NS. */
-static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t writer) {
-  const uint8_t id = oldest->stream;
-  tide_output_stream_t *stream = find_stream(t, id);
-  turn_t turn = {oldest->rank, oldest->first_sequence};
-  uint32_t count = 0u;
-  release_node(t, stream, oldest, TIDE_NODE_EVICTED);
-  for (tide_node_t *node; (node = oldest_behind(t, id, writer, turn.rank, &count)) != NULL;) {
-    const turn_t left = {node->rank, node->first_sequence};
-    dequeue(t, stream, node);
-    give_turn(node, turn);
-    enqueue(t, stream, node);
-    turn = left;
-  }
-  return turn;
-}
-
-int tide_transmitter_replace(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
-                             tide_node_t **result) {
-  uint32_t count = 0u;
-  const uint8_t id = TIDE_STREAM_BEST_EFFORT(TIDE_PRIORITY_LEVEL(priority));
-  tide_node_t *node = TIDE_LEAN ? NULL : oldest_behind(t, id, writer, RANK_NONE, &count);
-  *result = NULL;
-  if (!node || node->capacity < bytes) return TIDE_ERROR_FULL;
-  const turn_t turn = evict_oldest(t, node, writer);
-  const int status = acquire(t, bytes, claim_of(priority, writer), node, result);
-  give_turn(node, turn);
-  return status;
-}
-
-void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_t id, uint16_t depth, int64_t now_ns) {
-  const tide_output_stream_t *stream = TIDE_LEAN ? NULL : find_stream(t, id);
-  while (stream && stream->queued >= depth) {
-    uint32_t count = 0u;
-    tide_node_t *oldest = oldest_behind(t, id, object_of(node), RANK_NONE, &count);
-    if (count < depth) return;
-    const bool has_memory = t->nodes_in_use < (t->config.node_count + 1u) / 2u; /* with the new one's node */
-    const uint16_t waited = (uint16_t)(age_of(now_ns) - oldest->first_sequence);
-    if (has_memory && waited < TIDE_BURST_NS >> AGE_BITS) return;
-    give_turn(node, evict_oldest(t, oldest, object_of(node)));
-  }
 }
 
 /* ---- HEARTBEATs: when a stream asks for its acknowledgment ---- */

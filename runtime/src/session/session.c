@@ -1032,9 +1032,9 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   leave(session, critical);
   if (status != TIDE_OK || write->node != NULL) return status;
   if (!reserved && !keep_reserve(session)) return TIDE_ERROR_FULL;
-  int acquired = tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
-  if (!TIDE_LEAN && acquired == TIDE_ERROR_FULL && write->keep_last > 0u)
-    acquired = tide_daemon_replace(&session->daemon, bytes, priority, request->object, &write->node);
+  const int acquired = !TIDE_LEAN && write->keep_last > 0u
+                           ? tide_daemon_acquire_last(&session->daemon, bytes, priority, request->object, &write->node)
+                           : tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
   /* Meanwhile a request may have taken the reserve, so this node must replace it: if samples held all nodes, no object
    * could be created, and no held sample could ever leave. */
   if (!TIDE_SINGLE_CONTEXT && reliable && acquired == TIDE_OK && !keep_reserve(session)) {

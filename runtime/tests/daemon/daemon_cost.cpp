@@ -231,6 +231,11 @@ TEST(TransmitterCost, AcquireIsConstantAndLinearWhereItReplaces) {
       return tide_transmitter_acquire_for(&t.core, 12, TIDE_PRIORITY(2, 0), 0x25, node);
     });
   });
+  expect_linear("KEEP_LAST beside a deeper one", [&](size_t nodes) {
+    return full(nodes, [](peer::Transmitter &t, tide_node_t **node) {
+      return tide_transmitter_acquire_last(&t.core, 12, kPriority, 0x25, node);
+    });
+  });
   expect_linear("KEEP_LAST of depth 1", [](size_t nodes) {
     peer::Transmitter t({{64, nodes}});
     for (size_t i = 1; i < nodes; i++) submit(t, kBestEffort, static_cast<uint16_t>(i << 4 | 5));

@@ -161,8 +161,7 @@ int keep(Transmitter &t, uint16_t of, uint8_t number, uint16_t depth, int64_t no
   const auto bytes = static_cast<uint32_t>(sample.size());
   const tide_priority_t priority = TIDE_PRIORITY(1, 0);
   tide_node_t *node = nullptr;
-  int status = tide_transmitter_acquire_for(&t.core, bytes, priority, of, &node);
-  if (status == TIDE_ERROR_FULL) status = tide_transmitter_replace(&t.core, bytes, priority, of, &node);
+  const int status = tide_transmitter_acquire_last(&t.core, bytes, priority, of, &node);
   if (status != TIDE_OK) return status;
   std::copy(sample.begin(), sample.end(), node->bytes);
   node->length = bytes;
@@ -206,6 +205,25 @@ TEST(daemon_writers, one_that_keeps_the_last_replaces_its_own_in_a_full_pool) {
   ASSERT_EQ(keep(t, kFlood, 2, 9, 0), TIDE_OK);
   EXPECT_EQ(keep(t, kQuiet, 3, 9, 0), TIDE_ERROR_FULL) << "it has none to replace";
   EXPECT_EQ(t.send(0).back(), 2);
+}
+
+TEST(daemon_writers, one_without_a_waiting_sample_replaces_the_oldest_of_whoever_has_most) {
+  Transmitter t({{64, 6}});
+  for (uint8_t number = 0; number < 2; ++number) ASSERT_EQ(keep(t, writer(7), number, 9, 0), TIDE_OK);
+  for (uint8_t number = 0; number < 4; ++number) ASSERT_EQ(keep(t, kFlood, number, 9, 0), TIDE_OK);
+  ASSERT_EQ(keep(t, kQuiet, 1, 1, 0), TIDE_OK);
+  EXPECT_EQ(t.core.counters.evicted, 1u);
+  EXPECT_EQ(t.core.counters.refused_full, 0u);
+  using Pairs = std::vector<std::pair<int, int>>;
+  EXPECT_EQ(send_all(t), (Pairs{{0x75, 0}, {0x75, 1}, {5, 1}, {5, 2}, {5, 3}, {0x15, 1}}));
+}
+
+TEST(daemon_writers, nobody_loses_its_only_waiting_sample_to_another_one) {
+  Transmitter t({{64, 2}});
+  ASSERT_EQ(keep(t, kFlood, 1, 9, 0), TIDE_OK);
+  ASSERT_EQ(keep(t, writer(7), 1, 9, 0), TIDE_OK);
+  EXPECT_EQ(keep(t, kQuiet, 1, 1, 0), TIDE_ERROR_FULL);
+  EXPECT_EQ(send_all(t).size(), 2u);
 }
 
 }  // namespace daemon_writers_test
