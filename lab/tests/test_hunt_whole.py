@@ -93,7 +93,7 @@ def test_the_same_seed_is_the_same_hunt() -> None:
 @pytest.mark.parametrize("name", [one.name for one in FAMILIES])
 def test_nothing_exceeds_a_bound(name: str) -> None:
     count = SEEDS if not family(name).board else SEEDS // 2
-    tally = hunt_block(name, SEED, count, Trial(2, 4))
+    tally = hunt_block(name, SEED, count, Trial(2, 4, True))
     for failure in tally.failures:
         pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide lab hunt {name}\n{failure}")
     least = 1 if family(name).wide else 4  # few of those have bounds
@@ -103,16 +103,16 @@ def test_nothing_exceeds_a_bound(name: str) -> None:
 
 @pytest.mark.parametrize("twin", twins(), ids=lambda twin: twin.name.replace(" ", "-"))
 def test_a_broken_lowering_is_caught(twin: Twin) -> None:
-    assert catch(twin, 800, Trial(3, 8)).after > 0
+    assert catch(twin, 800, Trial(3, 8, True)).after > 0
 
 
 def test_a_find_says_how_it_was_played() -> None:
     """The stored line reproduces the failure without the hunt."""
     for name in ("groups forgotten", "agent_ms forgotten"):
         (twin,) = [one for one in twins() if one.name == name]
-        seed = catch(twin, 50, Trial(3, 8)).after
+        seed = catch(twin, 50, Trial(3, 8, True)).after
         with twin.broken():
-            found = hunt_block(twin.family, seed, 1, Trial(3, 8))
+            found = hunt_block(twin.family, seed, 1, Trial(3, 8, True))
         failure = found.failures[0]
         server = Server(failure["program"])
         played = server.play(failure["run"])
@@ -123,20 +123,20 @@ def test_a_find_says_how_it_was_played() -> None:
 
 @pytest.mark.parametrize(("family_name", "seed"), [("check-everything", 2_021_883), ("check-branches", 2_018_456)])
 def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: str, seed: int) -> None:
-    told = hunt_block(family_name, seed, 1, Trial(2, 0)).to_json()
+    told = hunt_block(family_name, seed, 1, Trial(2, 0, True)).to_json()
     assert told["accepted"] == 1 and told["failed"] == 0 and told["observations"] > 0
 
 
 @pytest.mark.parametrize(("family_name", "seed"), [("check-boards-fast", 30_275), ("check-trees-fast", 1_142)])
 def test_runs_that_failed_without_a_bound_exceeded(family_name: str, seed: int) -> None:
     """A run that ended while a chain without a bound drained, and slots that readers reserved and did not need."""
-    told = hunt_block(family_name, seed, 1, Trial(3, 8)).to_json()
+    told = hunt_block(family_name, seed, 1, Trial(3, 8, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 
 def test_boards_that_delay_each_other_while_they_are_set_up_begin_together() -> None:
     """Here one board is late when the others begin at their times, which was reported as an invalid plan."""
-    told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4)).to_json()
+    told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 

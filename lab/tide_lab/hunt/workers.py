@@ -16,7 +16,7 @@ from typing import Any
 
 import tide
 
-# A description that takes longer twice is a failure: `tide check` would not end either. 0.01 s is usual.
+# A description that takes longer twice is a failure: `tide check` would not end either. 0.005 s is usual.
 SILENCE_S = 30.0
 COMMAND = [sys.executable, "-m", "tide_lab.hunt.worker"]
 _PYTHON = Path(tide.__file__).parents[1]
