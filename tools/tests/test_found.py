@@ -4,13 +4,17 @@ Each is checked and played in virtual time."""
 
 from __future__ import annotations
 
-import pytest
-from test_pools import bound_ms, chain, played, system
+import re
+from collections.abc import Callable
 
+import pytest
+from test_pools import BATCH, bound_ms, chain, played, system
+
+from descriptions import board, described, entry, host, line
 from descriptions import chain as hosted
-from descriptions import described, host
 from tide.analysis.bounds import bounds_of
-from tide.system.load import parse
+from tide.analysis.lower import NoBoundError
+from tide.system.load import SystemFileError, parse
 from tide.system.model import System
 
 
@@ -27,8 +31,8 @@ def _host(executors: int, chains: int, lanes: int, letters: int) -> System:
     return parse(described(*(host(f"e{n}", lanes=lanes) for n in range(executors)), *every))
 
 
-def _services(count: int) -> System:
-    """Nodes that call one service of a board, with requests of 8 frames."""
+def _services(count: int) -> list[str]:
+    """Chains of nodes that call one service of a board, with requests of 8 frames."""
     every = []
     for n in range(count):
         one = chain(f"c{n}", n + 1, 900, f"{'hijk'[n]}m{'hijk'[n]}", (4000, 20))
@@ -38,13 +42,41 @@ def _services(count: int) -> System:
         one = one.replace(f'publishes = {{ topic = "c{n}/t1", payload_bytes = 20 }}', gives)
         one = one.replace('name = "b1"\nkind = "subscription"', 'name = "b1"\nkind = "service"')
         every.append(one.replace('name = "b2"\nkind = "subscription"', 'name = "b2"\nkind = "client"'))
-    return system(*every, baud=20_000_000, agent=80, back=80)
+    return every
+
+
+def _udp(*chains: str, agent: float, back: float, policy: str | None = None) -> System:
+    link = line("l", kind="udp", baud=None, agent_ms=agent, return_ms=back)
+    hosts = sorted(set(re.findall(r'executor = "([a-z])"', "".join(chains))) - {"m"})
+    return parse(described(board("m", policy=policy), *map(host, hosts), link, *chains))
+
+
+def _best_effort(text: str) -> str:
+    return text.replace('"reliable"', '"best_effort"')
+
+
+def _stock(period_ms: int) -> System:
+    """rclc's own way to publish: two messages of a board every 20 ms, and a command of a node."""
+    out = chain("imu", 4, 20, "mh", (320,)), chain("odom", 3, 20, "mh", (720,))
+    return system(*out, chain("cmd", 5, period_ms, "gm", (48,)), baud=12_000_000, board='policy = "batch_stock"')
 
 
 FOUND = {
+    "all of a batch over a network": lambda: _udp(*BATCH, agent=10, back=10, policy="batch"),
+    "fragments of the smallest MTU": lambda: system(
+        chain("a", 2, 400, "mh", (120,)), chain("u", 1, 500, "gm", (200,)), mtu=68
+    ),
+    "a command and its answer by topics": lambda: system(chain("ask", 1, 400, "hmh", (20, 20))),
+    "nodes that are late beside a board that they never meet": lambda: system(
+        hosted("odom", 3, ("g", 12), period_ms=20, deadline_ms=60),
+        hosted("update", 1, ("g", 19), period_ms=200),
+        chain("state", 2, 100, "mh", (40,)),
+    ),
     "five listeners asked for 308 % of the line": lambda: _fan(5, 115_200, 100),
     "two listeners had no bound at 20 ms": lambda: _fan(2, 921_600, 20),
-    "requests of several nodes to one service of a board": lambda: _services(4),
+    "requests of several nodes to one service of a board": lambda: system(
+        *_services(4), baud=20_000_000, agent=80, back=80
+    ),
     "a topic of 4 bytes": lambda: system(chain("count", 1, 500, "mh", (4,)), chain("led", 2, 300, "gm", (2,))),
     "fourteen nodes between two visits of a board": lambda: system(
         chain("loop", 1, 500, "mhijklm", (40, 8, 8, 8, 8, 8)).replace(
@@ -66,3 +98,76 @@ def test_nothing_is_above_a_printed_bound(what: str) -> None:
     outcome = played(described, 3)
     assert not outcome.is_broken
     assert all(one.ended > 0 and one.lost == 0 for one in outcome.seen)
+
+
+def test_what_is_not_acknowledged_waits_for_no_way_back() -> None:
+    """A reliable chain over a network made every message to the host as late as its acknowledgment."""
+    one, other = chain("a", 2, 100, "mh", (40,)), chain("b", 1, 100, "mh", (40,))
+    alone = _udp(_best_effort(one), _best_effort(other), agent=2, back=5)
+    beside = _udp(_best_effort(one), other, agent=2, back=5)
+    assert bound_ms(bounds_of(alone), "a") == bound_ms(bounds_of(beside), "a") == pytest.approx(2.4, abs=0.01)
+
+
+def test_a_board_takes_no_bound_from_nodes_that_it_never_meets() -> None:
+    late = hosted("odom", 3, ("g", 12), period_ms=20, deadline_ms=60), hosted("update", 1, ("g", 19), period_ms=200)
+    beside = bounds_of(system(*late, chain("state", 2, 100, "mh", (40,))))
+    alone = bounds_of(parse(described(host("g"), *late)))
+    assert bound_ms(beside, "odom") == bound_ms(alone, "odom") == 31
+
+
+# A figure is of what was asked for, and what decides is named: a default, or the wait that makes it late.
+REASONS: dict[str, tuple[Callable[[], System], str, str]] = {
+    "escapes decide": (
+        lambda: parse(described(board("m"), host("h"), line("l", baud=115_200), chain("imu", 1, 58, "mh", (340,)))),
+        "imu",
+        r"107.3 % of the line .* if every byte of a frame is escaped, .* without 'escaped_bytes', and for 53.7 %",
+    ),
+    "a publish that waits": (
+        lambda: _stock(3),
+        "cmd",
+        r"it may take [\d.]+ ms or more, beyond its period of 3 ms, within which it must be over: publishing waits",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REASONS)
+def test_a_reason_names_what_decides(what: str) -> None:
+    make, name, says = REASONS[what]
+    assert re.search(says, bounds_of(make()).chain(name).reason or "")
+
+
+REFUSED: dict[str, tuple[Callable[[], System], str]] = {
+    "a lock that one of a service's chains names": (
+        lambda: system(*_services(2), entry("locks", name="map", sections=[{"callback": "c0.b1", "section_ms": 0.05}])),
+        "service 'plan' takes lock 'map' as 'c0.b1' and not as 'c1.b1', which is the same callback; name 'c1.b1', too",
+    ),
+    "an Imu of 40 bytes": (
+        lambda: system(chain("imu", 1, 100, "mh", (40,)).replace('t0"', 't0", type = "sensor_msgs/msg/Imu"')),
+        "a sensor_msgs/msg/Imu has 312 B at least, payload_bytes is 40; write payload_bytes = 312 or more",
+    ),
+    "a subscription that nothing starts": (
+        lambda: system(chain("stop", 1, 100, "mh", (8,)).replace('"timer"', '"subscription"')),
+        'nothing starts it; put a timer first, or kind = "event"',
+    ),
+    "two executors of one serial link": (
+        lambda: parse(
+            described(
+                *(board(one, link="l") for one in "mn"),
+                *(host("h"), line("l"), chain("a", 1, 100, "mh", (8,)), chain("b", 2, 100, "nh", (8,))),
+            )
+        ),
+        "two microcontrollers on the serial link 'l', which has one; give each a [[links]] entry",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_is_refused_with_its_remedy(what: str) -> None:
+    make, says = REFUSED[what]
+    with pytest.raises((SystemFileError, NoBoundError)) as refused:
+        bounds_of(make())
+    error = refused.value
+    if isinstance(error, NoBoundError):
+        assert any(says in f"{one.what}; {one.remedy}" for one in error.findings)
+    else:
+        assert any(says in one for one in error.lines), error.lines
