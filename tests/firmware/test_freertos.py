@@ -7,20 +7,16 @@ with FREERTOS_KERNEL_PATH the builds contain these images, and the end of the ru
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from board import BUILDS, DOMAIN, LIMIT_S, ROOT, SIMULATOR, image, qemu, run_with_agent
+from board import BUILDS, LIMIT_S, ROOT, SIMULATOR, image, qemu, run_with_agent
 from freertos import FORMS, built, kernel_of
 from test_exchange import assert_nothing_lost, exchange
-
-from tide_test_support import judged
 
 pytestmark = pytest.mark.full
 
@@ -105,13 +101,3 @@ def test_budgets_of_lanes_are_kept(form: str) -> None:
     assert tight["chains"][0]["max_ns"] > none["chains"][0]["max_ns"] + 15_000_000
     assert [one["exhaustions"] for one in ample["budgets"]] == [0, 0, 0]
     assert abs(ample["chains"][0]["max_ns"] - none["chains"][0]["max_ns"]) < 1_000_000
-
-
-@pytest.mark.parametrize("form", ON_M7)
-def test_run_takes_these_images(form: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tide.main", "run", str(ROOT / "examples/three_chains/system.toml")]
-    command += ["--on", "qemu", "--periods", "2", "--domain", str(DOMAIN), "--out", str(tmp_path)]
-    environment = {**os.environ, "TIDE_FIRMWARE_DIR": str(ROOT / "build/cortex-m7/bin" / form)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
-    judged(done, tmp_path)
-    assert re.search(r"(\d+) of \1 chain instances came to their end", done.stdout), done.stdout

@@ -148,8 +148,8 @@ def run(
     on: Annotated[
         PlaceChoice,
         typer.Option(
-            help="Place where the client runs: native, on this machine; qemu, the Cortex-M7 binary: figures in exact "
-            "virtual time with a simulated host, then a run with the agent and real ROS 2 nodes."
+            help="Place where the client runs: native, on this machine; qemu, the Cortex-M7 binary in exact virtual "
+            "time, with a simulated host."
         ),
     ] = PlaceChoice.native,
 ) -> None:
@@ -385,7 +385,7 @@ class _Run:
         from tide.report.results import Results
         from tide.run.judge import described_label, with_bounds
         from tide.run.plan import serial_link
-        from tide.run.qemu import LIVE_PERIODS, board_budget, live_sentence, run_live, run_virtual
+        from tide.run.qemu import board_budget, run_virtual
 
         system, settings = self.system, self.settings
         board_budget(system, [variant.executor for variant in variants])  # refused before anything runs
@@ -414,10 +414,6 @@ class _Run:
         line = f"longest critical section {masked} instructions, deepest stack {stack} bytes"
         console.print(line, highlight=False, soft_wrap=True)
         _write_compared(results, [], [], place)
-        with console.status("the same binary with the agent and ROS 2 nodes"):
-            live = Settings(LIVE_PERIODS, settings.seed, 0.0, settings.domain)
-            line = live_sentence(run_live(system, live, place / "live"))
-        console.print(line, highlight=False, soft_wrap=True)
         return results
 
 

@@ -1,38 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide run --on qemu`: the Cortex-M7 binary of sim/workloads/three_chains. Its figures come from exact virtual time,
-in which the line, the agent and the ROS 2 nodes are simulated with it. A second run shows that it works with the real
-ones; its times depend on this machine and are not reported."""
+"""`tide run --on qemu`: the Cortex-M7 binary of sim/workloads/three_chains in exact virtual time, in which the line,
+the agent and the ROS 2 nodes are simulated with it."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import select
-import struct
-import sys
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tide.programs.binaries import find_binary
-from tide.programs.child import Child, Children, RunError
+from tide.programs.child import RunError
 from tide.programs.simulator import Simulator, violations
 from tide.report.results import Run, summarise
 from tide.run import evidence
-from tide.run.board_image import MONITOR, describe, image, in_lockstep, machine
-from tide.run.plan import RunChain, Variant, budget_of, nodes_of, plan_of, run_chains, serial_link, used_executors
+from tide.run.board_image import in_lockstep
+from tide.run.plan import RunChain, Variant, budget_of, run_chains, serial_link, used_executors
 from tide.run.results import in_time, write_times
-from tide.run.robot import SETTLE_S, START_LIMIT_S, Settings, agent_options, ros_environment
+from tide.run.robot import Settings
 from tide.system.levels import levels_of_boards
 from tide.system.model import System
-from tide.system.places import Line
 from tide.system.variants import PlanError
 
-LIVE_PERIODS = 10
 # The host's latency in the simulated world (sim/README.md tells its origin).
 AGENT_LEAST_US, AGENT_MOST_US = 820, 1480
 _BOARD_LANES = 5  # the hardware has ten priorities, of which a budget takes two
@@ -55,9 +43,6 @@ def board_budget(system: System, executors: Iterable[str]) -> tuple[int, int] | 
     if "tide-preemptive" in chosen and count > _BOARD_LANES:
         raise PlanError(f"{count} lanes with budgets are too many for the board; use at most {_BOARD_LANES} chains")
     return budget
-
-
-# ---- in exact virtual time ----
 
 
 def board_plan(system: System, variant: Variant, settings: Settings) -> str:
@@ -146,166 +131,3 @@ def _execution_lines(chains: tuple[RunChain, ...], said: Iterable[str]) -> list[
     names |= {f"{one.chain.name}/act": f"{one.chain.name}/{one.act.name}" for one in chains}
     found = (re.search(r"tide-execution (\S+) (.*)", line) for line in said)
     return [f"tide-execution {names[one[1]]} {one[2].strip()}" for one in found if one is not None and one[1] in names]
-
-
-# ---- with the real agent and real ROS 2 nodes ----
-
-# Messages of the image (sim/workloads/three_chains/mps2/world.h).
-READY, BEGIN, SAMPLED, ACTED, END = range(3, 8)
-_HEADER = struct.Struct("<IIq")
-_ANSWER = struct.Struct("<qII")
-_ENDING = struct.Struct("<IIII")
-_NUMBERS, _ANY_INSTANCE = 100_000, 10**9  # five digits
-_SHIFT = 5  # shift of -icount: 32 ns per instruction, so that an ordinary machine keeps up
-
-
-@dataclass
-class Exchange:
-    started: int = 0
-    finished: int = 0
-    publish_failures: int = 0
-    strangers: int = 0
-
-
-def live_plan(
-    chains: tuple[RunChain, ...], link: Line, periods: int, lanes: bool, budget: tuple[int, int] | None = None
-) -> str:
-    """The plan in the form that sim/workloads/three_chains/mps2/plan.c reads."""
-    lines = [
-        f"lockstep 0 marks 0 instruction_ns {1 << _SHIFT} baud {link.rate} periods {periods} lanes {int(lanes)} "
-        f"executor tide send asynchronous heartbeat_delay_ns {link.heartbeat_delay_ns} batch_waits 1 "
-        f"budget_ns {budget[0] if budget else 0} budget_period_ns {budget[1] if budget else 0} "
-        f"chains {len(chains)}"
-    ]
-    for chain in chains:
-        fields = (
-            chain.chain.name,
-            chain.level,
-            chain.chain.period_ns,
-            chain.sample.execution_ns,
-            chain.act.execution_ns,
-            chain.request.payload_bytes,
-            chain.reply.payload_bytes,
-            chain.request.topic,
-            chain.reply.topic,
-            int(chain.reliable),
-            int(chain.reliable),
-            int(chain.chain.hold),
-            chain.chain.offset_ns,
-        )
-        lines.append(" ".join(map(str, fields)))
-    return "\n".join(lines) + "\n"
-
-
-class Pipes:
-    """The image's connection to the run: a folder with its plan and a pipe for each direction."""
-
-    def __init__(self, folder: Path, plan: str, elf: Path) -> None:
-        self._elf = elf
-        (folder / "plan").write_text(plan, encoding="ascii")
-        for name in ("up", "down"):
-            (folder / name).unlink(missing_ok=True)
-            os.mkfifo(folder / name)
-        # opened for both directions, so that neither end waits for the other
-        self._up, self._down = (os.open(folder / name, os.O_RDWR | os.O_CLOEXEC) for name in ("up", "down"))
-
-    def close(self) -> None:
-        os.close(self._up)
-        os.close(self._down)
-
-    def has_message(self, wait_s: float) -> bool:
-        return bool(select.select([self._up], [], [], wait_s)[0])
-
-    def _read(self, count: int, deadline: float, board: Child) -> bytes:
-        data = b""
-        while len(data) < count:
-            if select.select([self._up], [], [], 0.2)[0]:
-                data += os.read(self._up, count - len(data))
-            elif board.process.poll() is not None:
-                raise board.ended_early()
-            elif time.monotonic() > deadline:
-                raise RunError(f"the image said nothing in time\n{self.state(board)}")
-        return data
-
-    def message(self, deadline: float, board: Child) -> tuple[int, bytes]:
-        kind, count, _ = _HEADER.unpack(self._read(_HEADER.size, deadline, board))
-        return kind, self._read(count, deadline, board)
-
-    def state(self, board: Child) -> str:
-        """Where the image is executing, and its last output."""
-        said = board.tail()  # before the monitor's answers
-        return f"{describe(board, self._elf)}\n{said}"
-
-    def go_on(self) -> None:
-        os.write(self._down, _ANSWER.pack(0, 0, 0))
-
-
-@contextmanager
-def open_pipes(folder: Path, plan: str) -> Iterator[Pipes]:
-    folder.mkdir(parents=True, exist_ok=True)
-    pipes = Pipes(folder, plan, image())
-    try:
-        yield pipes
-    finally:
-        pipes.close()
-
-
-def start_board(children: Children, folder: Path) -> tuple[Child, str]:
-    """Starts the emulator. Returns it with the terminal at the other end of its line."""
-    command = ["qemu-system-arm", "-M", machine(image()), "-display", "none", *MONITOR]
-    command += ["-icount", f"shift={_SHIFT}", "-chardev", "pty,id=line", "-serial", "chardev:line"]
-    command += ["-semihosting-config", f"enable=on,target=native,arg=board,arg={folder}"]
-    board: Child = children.start("board", [*command, "-kernel", str(image())], folder / "board.log")
-    line = board.wait_line(lambda text: "/dev/pts/" in text, START_LIMIT_S, "started")
-    found = re.search(r"/dev/pts/\d+", line)
-    assert found is not None
-    return board, found.group(0)
-
-
-def run_live(system: System, settings: Settings, out: Path) -> Exchange:
-    """Runs until every instance has ended, or the image gives up."""
-    chains, link = run_chains(system), serial_link(system)
-    plan = live_plan(chains, link, settings.periods, True, board_budget(system, ["tide"]))
-    agent_binary = str(find_binary("tide-agent"))
-    out = out.resolve()
-    longest_ns = max(chain.chain.period_ns for chain in chains)
-    (host,) = (one for one in used_executors(system) if one.where == "host")
-    environment = ros_environment(settings.domain)
-    with open_pipes(out, plan) as pipes, Children() as children:
-        command = [sys.executable, "-m", "tide.run.nodes"]
-        nodes: Child = children.start("ROS 2 nodes", command, out / "nodes.log", None, environment)
-        told = nodes_of(system, host, plan_of(system, host, settings.periods), out)
-        for chain in told["chains"]:
-            chain["instances"] = _ANY_INSTANCE
-        nodes.say(json.dumps(told | {"budget": None, "priority": 0, "waits": False}))
-        nodes.wait_event("created", START_LIMIT_S)
-        board, line = start_board(children, out)
-        children.start(
-            "tide-agent",
-            [agent_binary, "--serial", line, *agent_options(link, link.rate)],
-            out / "agent.log",
-            None,
-            environment,
-        )
-        deadline = time.monotonic() + 4 * START_LIMIT_S + 20 * longest_ns / 1e9 * settings.periods
-        exchange = Exchange()
-        while True:
-            kind, body = pipes.message(deadline, board)
-            if kind == READY:
-                nodes.wait_event("matched", START_LIMIT_S)
-                # The image has its own time: to the nodes, each number is one of the past.
-                nodes.say(f"start {time.monotonic_ns() - _NUMBERS * longest_ns}")
-                time.sleep(SETTLE_S)
-                pipes.go_on()
-            exchange.started += kind == SAMPLED
-            exchange.finished += kind == ACTED
-            if kind == END:
-                exchange.publish_failures, exchange.strangers, *_ = _ENDING.unpack(body)
-                return exchange
-
-
-def live_sentence(exchange: Exchange) -> str:
-    return (
-        f"with the real agent and rclpy: {exchange.finished} of {exchange.started} chain instances came to their end, "
-        f"{exchange.strangers} unexpected answers, {exchange.publish_failures} refused publishes"
-    )
