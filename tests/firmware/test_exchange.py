@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of runtime/port/exchange on an STM32F405 and an MPS2 board in QEMU with `tide exchange`, whose agent is
+"""The program of runtime/port/exchange on an STM32F405 and an MPS2 board in QEMU with `tide soak`, whose agent is
 killed and restarted: no accepted message is lost, changed or out of order. The STM32's UART is driven by
 its registers and interrupts; QEMU has no DMA there and sends at once, so baud times are not tested here."""
 
@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 from board import BUILDS, DOMAIN, image
 
-from tide.exchange.host import WINDOW
+from tide.soak.host import WINDOW
 
 CHAINS, ROUNDS = 3, 2
 KEPT_BY_THE_BOARD = 16  # unacknowledged messages of a chain: the window of its stream
 
 
 def exchange(file: Path, folder: Path, restarts: int, messages: int = 300) -> tuple[int, dict[str, Any], str]:
-    command = [sys.executable, "-m", "tide.main", "exchange", "--image", str(file), "--messages", str(messages)]
-    command += ["--rounds", str(ROUNDS), "--restart-agent", str(restarts), "--domain", str(DOMAIN)]
+    command = [sys.executable, "-m", "tide.main", "soak", "--image", str(file), "--messages", str(messages)]
+    command += ["--rounds", str(ROUNDS), "--kill-agent", str(restarts), "--domain", str(DOMAIN)]
     done = subprocess.run([*command, "--out", str(folder)], capture_output=True, text=True, check=False)
-    result = folder / "exchange.json"
+    result = folder / "soak.json"
     found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
     return done.returncode, found, done.stdout + done.stderr
 

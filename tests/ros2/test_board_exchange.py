@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide exchange` with the program of runtime/port/exchange, which here is a board on this machine: the agent is killed
-meanwhile, and losses, changes and reordering are detected."""
+"""`tide soak --messages` with the program of runtime/port/exchange, which here is a board on this machine: the agent is
+killed meanwhile, and losses, changes and reordering are detected."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from links import Build, serial, udp
 from reserved import domain
 from ros import program
-from tide.exchange.host import Found, Way, letters, read_up, text_down
 from tide.programs.child import Children
+from tide.soak.host import Found, Way, letters, read_up, text_down
 
 DOMAIN = domain()
 EACH, ROUNDS = 60, 3
@@ -28,13 +28,13 @@ def test_a_board_is_tried_while_the_agent_is_killed(build: Build, tmp_path: Path
     with Children() as children:
         link = build(children, tmp_path)
         board = children.start("board", [program("board_exchange"), *link.board], tmp_path / "board.log")
-        command = [sys.executable, "-m", "tide.main", "exchange", *link.agent, "--messages", str(3 * EACH)]
-        command += ["--restart-agent", "1", "--rounds", str(ROUNDS), "--domain", str(DOMAIN), "--out", str(folder)]
+        command = [sys.executable, "-m", "tide.main", "soak", *link.agent, "--messages", str(3 * EACH)]
+        command += ["--kill-agent", "1", "--rounds", str(ROUNDS), "--domain", str(DOMAIN), "--out", str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         output = done.stdout + done.stderr + board.tail()
         assert done.returncode == 0, output
         assert board.process.wait(30) == 0, output
-    found: dict[str, Any] = json.loads((folder / "exchange.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((folder / "soak.json").read_text(encoding="utf-8"))
     for way in found["up"]:
         assert (way["sent"], way["lost"], way["disordered"], way["wrong"]) == (EACH, 0, 0, 0), output
     assert found["down"] == {"sent": [EACH] * 3, "lost": 0}, output

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tide.exchange.host import Found, Task
 from tide.programs.child import RunError
-from tide.soak.trial import PERIOD_MS, Soak, limits, measured
+from tide.soak.host import Found, Task
+from tide.soak.trial import PERIOD_MS, Trial, limits, measured
 
 
 def test_each_chain_has_bounds_and_the_more_urgent_one_shorter_ones() -> None:
@@ -31,11 +31,11 @@ def test_what_a_kill_delayed_does_not_count_and_the_rest_is_judged() -> None:
     assert measured(spans, [(0.0, 20.0)], 350.0).verdict == "not measured"
 
 
-def attended(unplugs: int, said: list[str], each: int = 1000) -> tuple[Soak, Found]:
-    trial: Any = Soak.__new__(Soak)
-    trial.task = Task((), each, 0, 0, PERIOD_MS, 1, 1.0, Path())
+def attended(unplugs: int, said: list[str], each: int = 1000) -> tuple[Trial, Found]:
+    trial: Any = Trial.__new__(Trial)
+    trial.task = Task((), each, 0, 0, PERIOD_MS, 1, 1.0, Path(), None, True, unplugs)
     trial.host = SimpleNamespace(state={"sent": [1, 1, 1]}, send=lambda quiet: None)
-    trial.unplugs, trial.say, trial.unplugged = unplugs, said.append, 0
+    trial.say, trial.unplugged = said.append, 0
     trial._asked, trial._asked_s, trial._out_s = 0, None, None
     trial._begun_s = trial._next_s = 100.0
     trial._highest = 0

@@ -11,7 +11,7 @@ _OF_MODULES = {
 }
 
 
-_WITH_ROS = ("doctor", "exchange", "run", "soak", "trace", "watch")  # these need messages and more
+_WITH_ROS = ("doctor", "run", "soak", "trace", "watch")  # these need messages and more
 
 
 def install_of(extra: str) -> str:

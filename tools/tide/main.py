@@ -30,7 +30,7 @@ LABORATORY = "tide_lab"
 _PANELS = {
     "Describe a system": ("new", "show"),
     "Check it before it runs": ("check", "optimise", "simulate", "footprint"),
-    "Run it": ("run", "report", "agent", "exchange", "soak", "doctor"),
+    "Run it": ("run", "report", "agent", "soak", "doctor"),
     "Look into a running system": ("watch", "trace"),
     "Build": ("generate",),
 }
@@ -39,6 +39,7 @@ _RENAMED = {
     **{name: ("trace", name) for name in ("record", "describe", "export")},
     "measured": ("trace", "times"),
     "init": ("new", "system"),
+    "exchange": ("soak", "--messages", "10000"),
 }
 _WordsError: Any = typer.BadParameter.__mro__[1]  # base class of all errors in a command's arguments
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that soak-tests a board together with `tide exchange` on the computer: numbered messages both ways on three
+/* A program that soak-tests a board together with `tide soak` on the computer: numbered messages both ways on three
  * chains while the agent is killed, a ping during a time synchronisation, a publisher removed with a full window, and
  * sessions opened and closed repeatedly. It needs std_msgs, and defines the pools of the program. */
 #ifndef TIDE_EXCHANGE_H
@@ -26,7 +26,7 @@ typedef struct tide_exchange_board {
   size_t (*memory_used)(void); /* allocated bytes of the heap; null: no heap, or unknown */
 } tide_exchange_board_t;
 
-/* Runs until `tide exchange` has all its answers. Returns 0, or the code of the failed step; the reason is printed.
+/* Runs until `tide soak` has all its answers. Returns 0, or the code of the failed step; the reason is printed.
  * From a thread with 4 KiB of stack; once in a program. */
 int tide_exchange(const tide_exchange_board_t *board);
 

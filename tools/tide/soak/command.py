@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 import os
 import platform
 from datetime import datetime, timezone
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import tide
 from tide.errors import UsageError
@@ -21,13 +22,15 @@ from tide.programs.child import RunError
 from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 
 if TYPE_CHECKING:
-    from tide.exchange.host import Found
-    from tide.soak.trial import Limits, Measured, Soak
+    from tide.soak.host import Found
+    from tide.soak.trial import Trial
 
 app = typer.Typer()
-_LEFT = ("soak.md", "agent*.log")
-_PAGE = "soak.md"
+_PAGE, _FIGURES = "soak.md", "soak.json"
+_LEFT = (_PAGE, _FIGURES, "agent*.log")
+_FRAME_BYTES, _USE_OF_LINE, _BITS = 100, 0.7, 10  # a message with its framing and its acknowledgment
 ALL_GOOD = "nothing lost, changed, out of order or beyond its bound"
+COUNTED = "nothing lost, changed or out of order"
 NOTES = """A message each way each {period} ms on each chain. Down and up again: from a message down to the first one up
 that knows of it, a period of waiting included. What was under way while the agent or the cable was away, and 5 s later,
 does not count. The bounds suppose estimated times of the board and {agent} ms each way for this computer: one that is
@@ -38,15 +41,35 @@ exceeded tells that something supposed did not hold, which may be the computer's
 @app.command()
 def soak(
     attach: Annotated[
-        Path | None, typer.Option(help="Serial device of the board, best by its name in /dev/serial/by-id.")
+        Path | None,
+        typer.Option("--attach", "--serial", help="Serial device of the board, best by its name in /dev/serial/by-id."),
+    ] = None,
+    udp: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="UDP port that the board asks at instead. With --messages.")
     ] = None,
     image: Annotated[Path | None, typer.Option(help="Image of a board, which is started in QEMU instead.")] = None,
     baud: Annotated[int, typer.Option(min=9600, help="Baud rate of the serial device.")] = 115_200,
     minutes: Annotated[float, typer.Option(min=0.1, max=10_000, help="Minutes of messages both ways.")] = 60.0,
-    kill_agent: Annotated[int, typer.Option(min=0, max=20, help="Number of times that the agent is killed.")] = 5,
+    messages: Annotated[
+        int | None,
+        typer.Option(
+            min=3,
+            max=1_000_000,
+            help="Messages each way in place of --minutes, as fast as the line takes them; they are only counted.",
+        ),
+    ] = None,
+    kill_agent: Annotated[
+        int,
+        typer.Option(
+            "--kill-agent", "--restart-agent", min=0, max=20, help="Number of times that the agent is killed."
+        ),
+    ] = 5,
     unplug: Annotated[
-        int, typer.Option(min=0, max=10, help="Number of times that you are asked to unplug the board.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=0, max=10, help="Number of times that you are asked to unplug the board. Default: 1; with --messages 0."
+        ),
+    ] = None,
     rounds: Annotated[int, typer.Option(min=0, max=10_000, help="Sessions opened and closed at the end.")] = 20,
     board: Annotated[str, typer.Option(help="Name of the board and its firmware, for the page.")] = "not named",
     domain: Annotated[
@@ -60,45 +83,62 @@ def soak(
 ) -> None:
     """Soak-test a board: an hour of messages both ways, the agent killed, the cable unplugged; one page to send back.
 
-    The board runs tide_exchange (runtime/port/exchange), as for tide exchange, and needs power of its own to be
-    unplugged. The page shows latency and data age next to their bounds, without messages that a kill or an unplugged
-    cable delayed. Exit status 1 if something is lost, changed, out of order or beyond its bound, or if something was
-    not tested.
+    The board runs tide_exchange (runtime/port/exchange), which the packages for Zephyr and NuttX have, and needs power
+    of its own to be unplugged. The page shows latency and data age next to their bounds, without messages that a kill
+    or an unplugged cable delayed. Then sessions are opened and closed, and the board reports its memory before and
+    after. Exit status 1 if something is lost, changed, out of order or beyond its bound, if memory is lost, or if
+    something was not tested.
 
     Examples:
 
       tide soak --attach /dev/ttyACM0 --board "Nucleo F767ZI, Zephyr 4.3"
 
       tide soak --attach /dev/ttyUSB0 --baud 921600 --minutes 5 --unplug 0
+
+      tide soak --udp 8888 --messages 3000 --kill-agent 0
+
+      tide soak --image build/cortex-m7/bin/exchange.elf --messages 10000
     """
-    if (attach is None) == (image is None):
-        raise UsageError("tide soak needs --attach DEVICE or --image FILE, one of them")
+    by_clock = messages is None
+    if [attach, udp, image].count(None) != 2:
+        raise UsageError("tide soak needs --attach DEVICE, --udp PORT or --image FILE, one of them")
     if image is not None and not image.is_file():
         raise UsageError(f"{image}: there is no such image; build it, or correct its path")
-    if image is not None and unplug:
-        raise UsageError("an image in QEMU has no cable to unplug: add --unplug 0")
-    from tide.exchange.host import CHAINS, Task
-    from tide.soak.trial import PERIOD_MS, limits
-    from tide.soak.trial import soak as try_long
+    if udp is not None and by_clock:
+        raise UsageError("the bounds are those of a serial line: add --messages N to --udp")
+    unplugs = int(by_clock) if unplug is None else unplug
+    if unplugs and (attach is None or not by_clock):
+        raise UsageError("only a serial device has a cable to unplug, within --minutes: add --unplug 0")
+    from tide.soak.host import CHAINS, Task
+    from tide.soak.trial import PERIOD_MS
+    from tide.soak.trial import soak as soak_test
 
-    each = max(3, int(minutes * 60_000 / PERIOD_MS))
-    link = ("--baud", str(baud)) if attach is None else ("--serial", str(attach), "--baud", str(baud))
-    found_domain, bounds = ros_domain(domain), limits(baud)
-    console = Console(emoji=False)
-    columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), TimeRemainingColumn())
+    if messages is None:
+        each, period_ms = max(3, int(minutes * 60_000 / PERIOD_MS)), PERIOD_MS
+    else:
+        line_ms = 0 if udp is not None else len(CHAINS) * _FRAME_BYTES * _BITS * 1000 / baud / _USE_OF_LINE
+        each, period_ms = messages // len(CHAINS), max(5, int(line_ms))
+    line = ("--baud", str(baud)) if attach is None else ("--serial", str(attach), "--baud", str(baud))
+    link = line if udp is None else ("--udp", str(udp))
+    where = f"UDP port {udp}" if udp is not None else f"{attach or image}, {baud} Bd"
+    found_domain, console = ros_domain(domain), Console(emoji=False)
+    columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
     try:
         with interruptible(), results_folder(out, _LEFT, keep=(RunError,)) as place:
-            task = Task(link, each, kill_agent, rounds, PERIOD_MS, found_domain, start_limit_s, place, image)
+            task = Task(
+                link, each, kill_agent, rounds, period_ms, found_domain, start_limit_s, place, image, by_clock, unplugs
+            )
             with Progress(*columns, console=console) as progress:
                 bar = progress.add_task("", total=2 * each * len(CHAINS))
 
                 def say(text: str) -> None:
                     progress.console.print(text, highlight=False)
 
-                found, trial = try_long(task, unplug, lambda count: progress.update(bar, completed=count), say)
-            where = f"{attach or image}, {baud} Bd"
-            text, faults = page(board, where, found, trial, bounds)
+                found, trial = soak_test(task, lambda count: progress.update(bar, completed=count), say)
+            text, faults = page(board, where, found, trial, baud)
             (place / _PAGE).write_text(text, encoding="utf-8")
+            figures = json.dumps({"schema": 1, **found.to_json()}, indent=1)
+            (place / _FIGURES).write_text(figures + "\n", encoding="utf-8")
     except (RunError, MissingBinaryError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
@@ -108,28 +148,14 @@ def soak(
         raise typer.Exit(1)
 
 
-def page(board: str, where: str, found: Found, trial: Soak, bounds: list[Limits]) -> tuple[str, list[str]]:
-    """The page of results, and the failures."""
-    from tide.exchange.host import CHAINS
-    from tide.soak.trial import AGENT_MS, PERIOD_MS, measured
-
-    host, faults = trial.host, found.faults(trial.task.rounds)
-    rows = []
-    for index, name in enumerate(CHAINS):
-        came_s = host.came_s[index]
-        for what, spans_s, limit_ms in (
-            ("down and up again", host.trips[index], bounds[index].trip_ms),
-            ("age of the last sample", list(pairwise(came_s)), bounds[index].gap_ms),
-        ):
-            one = measured(spans_s, found.disturbed, limit_ms)
-            rows.append(_row(name, what, one))
-            if one.verdict == "BEYOND":
-                faults.append(f"{name}, {what}: {one.worst_ms:.1f} ms, bound {limit_ms:.1f} ms")
-            elif one.verdict != "within":
-                faults.append(f"{name}, {what}: {one.verdict}")
-    if trial.unplugged < trial.unplugs:
-        faults.append(f"unplugged {trial.unplugged} of {trial.unplugs} times")
-    up, state = found.up, found.state
+def page(board: str, where: str, found: Found, trial: Trial, baud: int) -> tuple[str, list[str]]:
+    """The page, and the failures."""
+    faults = found.faults(trial.task.rounds)
+    rows, late = _times(found, trial, baud) if trial.task.by_clock else ([], [])
+    faults += late
+    if trial.unplugged < trial.task.unplugs:
+        faults.append(f"unplugged {trial.unplugged} of {trial.task.unplugs} times")
+    up, state, result = found.up, found.state, found.result
     facts = {
         "board": board,
         "line": where,
@@ -143,19 +169,43 @@ def page(board: str, where: str, found: Found, trial: Soak, bounds: list[Limits]
         "agent killed; seconds away": f"{len(found.gone_s)}; {', '.join(f'{one:.1f}' for one in found.gone_s)}",
         "cable unplugged; sessions begun again": f"{trial.unplugged}; {state['reconnects']}",
         "publishes refused and tried again": str(state["refused"]),
-        "sessions opened and closed; heap before, after": f"{found.result['rounds']}; "
-        + ", ".join(map(str, found.result["memory"])),
+        "polls of the session a second; openings of the link": f"{state['polls'] / max(found.duration_s, 0.001):.0f}; "
+        f"{state['opens']}",
+        "pings beside time synchronisation; longest of each, ms": f"{result['pings']}; {result['ping_us'] / 1000:.1f}, "
+        f"{result['sync_us'] / 1000:.1f}",
+        "removal with a full window: refused; polls; ms": f"{result['refused']}; {result['removal_polls']}; "
+        f"{result['removal_us'] / 1000:.1f}",
+        "sessions opened and closed; heap before, after": f"{result['rounds']}; "
+        + ", ".join(map(str, result["memory"])),
     }
-    lines = ["# Soak test of a board", "", f"**{'; '.join(faults) or ALL_GOOD}**", "", "| | |", "|---|---|"]
-    lines += [f"| {name} | {value} |" for name, value in facts.items()]
-    lines += [
+    good = ALL_GOOD if trial.task.by_clock else COUNTED
+    lines = ["# Soak test of a board", "", f"**{'; '.join(faults) or good}**", "", "| | |", "|---|---|"]
+    return "\n".join([*lines, *(f"| {name} | {value} |" for name, value in facts.items()), *rows, ""]), faults
+
+
+def _times(found: Found, trial: Trial, baud: int) -> tuple[list[str], list[str]]:
+    """The measured times beside their bounds, as a table with its notes; and those beyond."""
+    from tide.soak.host import CHAINS
+    from tide.soak.trial import AGENT_MS, PERIOD_MS, limits, measured
+
+    rows = [
         "",
         "| chain | what | measured | median ms | worst ms | bound ms | verdict |",
         "|---|---|---|---|---|---|---|",
     ]
-    return "\n".join([*lines, *rows, "", NOTES.format(period=PERIOD_MS, agent=AGENT_MS)]), faults
-
-
-def _row(chain: str, what: str, one: Measured) -> str:
-    bound = "none" if one.limit_ms is None else f"{one.limit_ms:.1f}"
-    return f"| {chain} | {what} | {one.count} | {one.median_ms:.1f} | {one.worst_ms:.1f} | {bound} | {one.verdict} |"
+    faults, bounds = [], limits(baud)
+    for index, name in enumerate(CHAINS):
+        came_s = trial.host.came_s[index]
+        for what, spans_s, limit_ms in (
+            ("down and up again", trial.host.trips[index], bounds[index].trip_ms),
+            ("age of the last sample", list(pairwise(came_s)), bounds[index].gap_ms),
+        ):
+            one = measured(spans_s, found.disturbed, limit_ms)
+            bound = "none" if limit_ms is None else f"{limit_ms:.1f}"
+            figures = f"{one.count} | {one.median_ms:.1f} | {one.worst_ms:.1f} | {bound} | {one.verdict}"
+            rows.append(f"| {name} | {what} | {figures} |")
+            if one.verdict == "BEYOND":
+                faults.append(f"{name}, {what}: {one.worst_ms:.1f} ms, bound {limit_ms:.1f} ms")
+            elif one.verdict != "within":
+                faults.append(f"{name}, {what}: {one.verdict}")
+    return [*rows, "", NOTES.format(period=PERIOD_MS, agent=AGENT_MS)], faults

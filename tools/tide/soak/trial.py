@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The soak test of tide exchange with timing: a message each way in each period, the agent killed and the cable
-unplugged at planned times, and the measurements next to the bounds of a description of that program."""
+"""The soak test of a board: messages both ways, the agent killed and the cable unplugged at planned times, and the
+measurements next to the bounds of a description of the board's program."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import median
 
 from tide.analysis.bounds import bounds_of
-from tide.exchange.host import CHAINS, Found, Task, Trial
-from tide.programs.child import Children, RunError
+from tide.programs.binaries import find_binary
+from tide.programs.child import Child, Children, RunError
+from tide.run.robot import SETTLE_S, start_image
+from tide.soak.host import CHAINS, REPEAT_S, Found, Host, Task
 from tide.system.load import parse
 
 PERIOD_MS = 200  # within which each message must be delivered, or there is no bound
 AGENT_MS = 10  # delay allowed for this computer, each way
 _SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unplugged cable; time that the user may take
-_SETTLE_S = 5.0  # after a loss, until all waiting messages have passed
+_SETTLE_S = 5.0  # after a loss, until everything that waited has passed
+_STUCK_S = 60.0
+_BYES = 5  # sent repeatedly, as this command is not acknowledged
+_GONE_S = 1.0  # how long the agent is away
 
+Report = Callable[[int], None]  # messages received, in both directions
 Say = Callable[[str], None]
 
 
@@ -132,51 +140,79 @@ def measured(
 # ---- the trial ----
 
 
-class Soak(Trial):
-    """The trial. It asks the user `unplugs` times, step by step, to unplug the cable."""
+class Trial:
+    """One run: the agent, the sequence of events, and the user who unplugs the cable step by step."""
 
-    def __init__(self, task: Task, children: Children, report: Callable[[int], None], unplugs: int, say: Say) -> None:
-        super().__init__(task, children, report)
-        self.unplugs, self.say = unplugs, say
-        self.unplugged = 0  # how often it was done
+    def __init__(self, task: Task, children: Children, report: Report, say: Say) -> None:
+        self.task, self.children, self.report, self.say = task, children, report, say
+        self.host = Host(task)
+        self.unplugged = 0  # times that it was done
         self._asked = 0
         self._asked_s: float | None = None  # the time since which the user handles the cable
         self._out_s: float | None = None  # the time since which it is unplugged
         self._begun_s = self._next_s = 0.0  # when the first message was sent to the board, and when the next one is due
         self._highest = 0
+        self.agents = 0
+        self.link = task.link
+        if task.image is not None:
+            self.link = ("--serial", start_image(children, "board", task.image, task.out / "board.log"), *task.link)
+        self.agent = self._start_agent()
+
+    def _start_agent(self) -> Child:
+        command = [str(find_binary("tide-agent")), *self.link, "--json-stats"]
+        environment = {"ROS_DOMAIN_ID": str(self.task.domain), "ROS_LOCALHOST_ONLY": "1"}
+        log = self.task.out / f"agent{self.agents}.log"
+        agent: Child = self.children.start("tide-agent", command, log, None, environment)
+        self.agents += 1
+        agent.wait_line(lambda line: line.startswith("ready"), self.task.start_limit_s, "ready")
+        return agent
+
+    def _until(self, condition: Callable[[], bool], limit_s: float, what: str, word: str = "") -> None:
+        deadline = time.monotonic() + limit_s
+        while not condition():
+            self.agent.require_alive()
+            if word:
+                self.host.say(word)
+            self.host.spin()
+            if time.monotonic() > deadline:
+                raise RunError(f"the board has not {what} within {limit_s:g} s\n{self.agent.tail()}")
 
     def send(self, now_s: float, last_s: float) -> None:
-        """One message of each chain in each period, however fast the board takes them."""
+        """Sends the messages to the board that are due. last_s: when a message last arrived."""
         self._begun_s = self._begun_s or now_s
-        if now_s >= self._next_s:
+        if not self.task.by_clock:
+            self.host.send(quiet=now_s > last_s + 0.5)
+        elif now_s >= self._next_s:
             self._next_s = max(self._next_s, now_s) + self.task.period_ms / 1e3
             self.host.send(quiet=True)
 
     def _is_time_to_kill(self, killed: int) -> bool:
-        return self._asked_s is None and super()._is_time_to_kill(killed)
+        whole = 2 * self.task.each * len(CHAINS)
+        return self._asked_s is None and self.host.came * (self.task.restarts + 1) >= whole * (killed + 1)
 
     def _is_due(self, now_s: float) -> bool:
         whole_s = self.task.each * self.task.period_ms / 1e3
         # Whether an unplugging is due, between two kills of the agent.
-        return (now_s - self._begun_s) * (self.unplugs + 1) >= whole_s * (self._asked + 1) * 0.9
+        return (now_s - self._begun_s) * (self.task.unplugs + 1) >= whole_s * (self._asked + 1) * 0.9
 
     def is_waiting(self, found: Found, now_s: float, last_s: float) -> bool:
+        """Whether silence is expected because the user is handling the cable."""
         self._require_same_board()
         if self._asked_s is None:
-            if self._asked < self.unplugs and self._is_due(now_s) and now_s < last_s + 1.0:
+            if self._asked < self.task.unplugs and self._is_due(now_s) and now_s < last_s + 1.0:
                 self._asked, self._asked_s, self._out_s = self._asked + 1, now_s, None
-                self.say(f"Step {2 * self._asked - 1} of {2 * self.unplugs}: unplug the cable of the board now.")
+                self.say(f"Step {2 * self._asked - 1} of {2 * self.task.unplugs}: unplug the cable of the board now.")
             return False
         if now_s > self._asked_s + _HAND_S:
             if self._out_s is None:
                 self.say("Nobody unplugged it within five minutes: unplugging is not tested.")
-                self._asked_s, self._asked = None, self.unplugs
+                self._asked_s, self._asked = None, self.task.unplugs
                 return False
             raise RunError("the board did not answer within five minutes of being told to plug it in again")
         if self._out_s is None:
             if now_s > last_s + _SILENT_S:
                 self._out_s, self._asked_s = last_s, now_s
-                self.say(f"Step {2 * self._asked} of {2 * self.unplugs}: plug it in again, at the same port.")
+                self.say(f"Step {2 * self._asked} of {2 * self.task.unplugs}: plug it in again, at the same port.")
         elif last_s > self._out_s:
             self.say(f"The board answers again, {now_s - self._out_s:.1f} s after its last message.")
             found.disturbed.append((self._out_s, now_s))
@@ -193,11 +229,58 @@ class Soak(Trial):
             )
         self._highest = sent
 
+    def _converse(self, found: Found) -> None:
+        seen, last_s, gone_since_s = 0, time.monotonic(), None
+        host = self.host
+        while not host.is_over:
+            host.spin()
+            now_s = time.monotonic()
+            if host.came > seen:
+                seen, last_s = host.came, now_s
+                self.report(seen)
+            self.send(now_s, last_s)
+            if not self.is_waiting(found, now_s, last_s) and now_s > last_s + _STUCK_S:
+                raise RunError(f"nothing came for {_STUCK_S:g} s{host.missing()}\n{json.dumps(host.state)}")
+            if gone_since_s is None:
+                self.agent.require_alive()
+                if len(found.gone_s) < self.task.restarts and self._is_time_to_kill(len(found.gone_s)):
+                    self.agent.process.kill()
+                    self.agent.process.wait()
+                    gone_since_s = now_s
+            elif now_s > gone_since_s + _GONE_S:
+                self.agent = self._start_agent()
+                found.gone_s.append(time.monotonic() - gone_since_s)
+                found.disturbed.append((gone_since_s, time.monotonic()))
+                gone_since_s = None
 
-def soak(task: Task, unplugs: int, report: Callable[[int], None], say: Say) -> tuple[Found, Soak]:
+    def run(self) -> Found:
+        task, host = self.task, self.host
+        found = Found(host.up, host.sent)
+        self._until(host.is_matched, task.start_limit_s, "appeared")
+        time.sleep(SETTLE_S)
+        plan = f"plan {task.each} {task.period_ms} {task.rounds}"
+        self._until(lambda: host.state.get("count") == task.each, task.start_limit_s, "begun", plan)
+        started_s = time.monotonic()
+        self._converse(found)
+        found.duration_s = time.monotonic() - started_s
+        limit_s = task.start_limit_s + 3.0 * task.rounds
+        self._until(lambda: bool(host.result), limit_s, "told its result", "end")
+        found.state, found.result = host.state, host.result
+        for _ in range(_BYES):
+            host.say("bye")
+            until_s = time.monotonic() + REPEAT_S
+            while time.monotonic() < until_s:
+                host.spin()
+        return found
+
+    def close(self) -> None:
+        self.host.close()
+
+
+def soak(task: Task, report: Report, say: Say) -> tuple[Found, Trial]:
     """RunError when the board does not appear, or stops answering."""
     with Children() as children:
-        trial = Soak(task, children, report, unplugs, say)
+        trial = Trial(task, children, report, say)
         try:
             return trial.run(), trial
         finally:

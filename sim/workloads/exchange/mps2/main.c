@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program for testing a board (runtime/port/exchange) as an image for QEMU: `tide exchange --image
+/* The program for testing a board (runtime/port/exchange) as an image for QEMU: `tide soak --image
    exchange.elf`. */
 #include <tide/rclc.h>
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The computer's side of runtime/port/exchange: a ROS 2 node that counts the board's messages and sends numbers to it,
-an agent that is killed and restarted, and the commands that control the board."""
+"""The ROS 2 side of a soak test: a node that counts the messages of a board with runtime/port/exchange and sends
+numbers to it, and the commands that control the board."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import time
 from collections.abc import Callable
@@ -13,27 +12,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tide.programs.binaries import find_binary
-from tide.programs.child import Child, Children, RunError, json_line
-from tide.run.robot import SETTLE_S, start_image
+from tide.programs.child import json_line
 
 CHAINS = ("low", "middle", "high")
 _NAME = "board_exchange"
 _DIGITS, _LETTERS_MAXIMUM = 6, 60  # runtime/port/exchange/tide_exchange.c
-_STUCK_S, _STEP_S, _REPEAT_S = 60.0, 0.02, 1.0
-_BYES = 5  # sent repeatedly, as this command is not acknowledged
-_AHEAD = 8  # by how many the messages to the board may be ahead of those from it
+STEP_S, REPEAT_S = 0.02, 1.0
+_AHEAD = 8  # messages to the board that may be ahead of those from it
 
-WINDOW = 32  # most numbers of a chain in transit to the board; its writer keeps them for a restarted agent
-GONE_S = 1.0  # how long the agent is away
-
-Report = Callable[[int], None]  # messages received, in both directions
+WINDOW = 32  # numbers of a chain in transit to the board; its writer keeps them for a restarted agent
 
 
 @dataclass(frozen=True)
 class Task:
-    """How board and agent are started, and how much they exchange. image: of a board in QEMU, whose line is added to
-    the agent's arguments."""
+    """The task of board and agent. image: of a board in QEMU, whose line is added to the agent's arguments. by_clock: a
+    message each way in each period, however fast the board takes them; otherwise a few ahead of those that came."""
 
     link: tuple[str, ...]  # arguments of the agent
     each: int  # messages of each chain each way
@@ -44,6 +37,8 @@ class Task:
     start_limit_s: float
     out: Path
     image: Path | None = None
+    by_clock: bool = False
+    unplugs: int = 0  # times that the user is asked to unplug the cable
 
 
 @dataclass
@@ -189,7 +184,7 @@ class Host:
         self._rclpy.try_shutdown()
 
     def spin(self) -> None:
-        self._executor.spin_once(timeout_sec=_STEP_S)
+        self._executor.spin_once(timeout_sec=STEP_S)
 
     def _hearing(self, index: int) -> Callable[[Any], None]:
         def hear(message: Any) -> None:
@@ -221,7 +216,7 @@ class Host:
         """Repeats the command until the board executes it."""
         if time.monotonic() >= self._next_word_s:
             self._words.publish(self._kind(data=word))
-            self._next_word_s = time.monotonic() + _REPEAT_S
+            self._next_word_s = time.monotonic() + REPEAT_S
 
     def is_matched(self) -> bool:
         down = [one.get_subscription_count() for one in (*self._down, self._words)]
@@ -254,104 +249,3 @@ class Host:
     @property
     def is_over(self) -> bool:
         return bool(self.state.get("over")) and all(len(set(way.received)) >= self.task.each for way in self.up)
-
-
-class Trial:
-    """One run: its processes, and the sequence of events."""
-
-    def __init__(self, task: Task, children: Children, report: Report) -> None:
-        self.task, self.children, self.report = task, children, report
-        self.host = Host(task)
-        self.agents = 0
-        self.link = task.link
-        if task.image is not None:
-            self.link = ("--serial", start_image(children, "board", task.image, task.out / "board.log"), *task.link)
-        self.agent = self._start_agent()
-
-    def _start_agent(self) -> Child:
-        command = [str(find_binary("tide-agent")), *self.link, "--json-stats"]
-        environment = {"ROS_DOMAIN_ID": str(self.task.domain), "ROS_LOCALHOST_ONLY": "1"}
-        log = self.task.out / f"agent{self.agents}.log"
-        agent: Child = self.children.start("tide-agent", command, log, None, environment)
-        self.agents += 1
-        agent.wait_line(lambda line: line.startswith("ready"), self.task.start_limit_s, "ready")
-        return agent
-
-    def _until(self, condition: Callable[[], bool], limit_s: float, what: str, word: str = "") -> None:
-        deadline = time.monotonic() + limit_s
-        while not condition():
-            self.agent.require_alive()
-            if word:
-                self.host.say(word)
-            self.host.spin()
-            if time.monotonic() > deadline:
-                raise RunError(f"the board has not {what} within {limit_s:g} s\n{self.agent.tail()}")
-
-    def send(self, now_s: float, last_s: float) -> None:
-        """Sends the messages to the board that are due. last_s: when a message last arrived."""
-        self.host.send(quiet=now_s > last_s + 0.5)
-
-    def is_waiting(self, found: Found, now_s: float, last_s: float) -> bool:
-        """Whether silence is expected because the user is handling the cable."""
-        return False
-
-    def _is_time_to_kill(self, killed: int) -> bool:
-        whole = 2 * self.task.each * len(CHAINS)
-        return self.host.came * (self.task.restarts + 1) >= whole * (killed + 1)
-
-    def _converse(self, found: Found) -> None:
-        seen, last_s, gone_since_s = 0, time.monotonic(), None
-        host = self.host
-        while not host.is_over:
-            host.spin()
-            now_s = time.monotonic()
-            if host.came > seen:
-                seen, last_s = host.came, now_s
-                self.report(seen)
-            self.send(now_s, last_s)
-            if not self.is_waiting(found, now_s, last_s) and now_s > last_s + _STUCK_S:
-                raise RunError(f"nothing came for {_STUCK_S:g} s{host.missing()}\n{json.dumps(host.state)}")
-            if gone_since_s is None:
-                self.agent.require_alive()
-                if len(found.gone_s) < self.task.restarts and self._is_time_to_kill(len(found.gone_s)):
-                    self.agent.process.kill()
-                    self.agent.process.wait()
-                    gone_since_s = now_s
-            elif now_s > gone_since_s + GONE_S:
-                self.agent = self._start_agent()
-                found.gone_s.append(time.monotonic() - gone_since_s)
-                found.disturbed.append((gone_since_s, time.monotonic()))
-                gone_since_s = None
-
-    def run(self) -> Found:
-        task, host = self.task, self.host
-        found = Found(host.up, host.sent)
-        self._until(host.is_matched, task.start_limit_s, "appeared")
-        time.sleep(SETTLE_S)
-        plan = f"plan {task.each} {task.period_ms} {task.rounds}"
-        self._until(lambda: host.state.get("count") == task.each, task.start_limit_s, "begun", plan)
-        started_s = time.monotonic()
-        self._converse(found)
-        found.duration_s = time.monotonic() - started_s
-        limit_s = task.start_limit_s + 3.0 * task.rounds
-        self._until(lambda: bool(host.result), limit_s, "told its result", "end")
-        found.state, found.result = host.state, host.result
-        for _ in range(_BYES):
-            host.say("bye")
-            until_s = time.monotonic() + _REPEAT_S
-            while time.monotonic() < until_s:
-                host.spin()
-        return found
-
-    def close(self) -> None:
-        self.host.close()
-
-
-def try_board(task: Task, report: Report) -> Found:
-    """RunError if the board does not appear, or stops answering."""
-    with Children() as children:
-        trial = Trial(task, children, report)
-        try:
-            return trial.run()
-        finally:
-            trial.close()
