@@ -42,7 +42,6 @@ instructions "a record of a trace" 1 measured_records 1024 build/lab/bin/trace_b
 run build/lab/bin/lanes_bench
 run .venv/bin/python lab/bench/analysis_cost.py
 run .venv/bin/python lab/bench/analysis_tightness.py
-run .venv/bin/python lab/bench/throughput.py
 # Measures the stock programs, too, when TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT name them.
 run .venv/bin/python lab/bench/end_to_end.py
 run .venv/bin/python lab/bench/fleet.py

@@ -22,7 +22,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
-from throughput import program
 
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import Child, Children, may_use_fifo
@@ -56,7 +55,16 @@ class Agent:
 
 
 def start_clients(children: Children, folder: Path, agent: Agent, name: str, count: int, *more: str) -> Child:
-    words = [program("fleet_clients"), "--udp", str(agent.port), "--clients", str(count), "--name", name, *more]
+    words = [
+        str(find_binary("fleet_clients")),
+        "--udp",
+        str(agent.port),
+        "--clients",
+        str(count),
+        "--name",
+        name,
+        *more,
+    ]
     child: Child = children.start(name, words, folder / f"{name}.log")
     return child
 

@@ -123,16 +123,6 @@ def requests() -> str:
     return f"{lines_of(['call of a service of rclpy, one after the other', 'median', 'not answered'], rows)}"
 
 
-def round_trips() -> str:
-    data = read("throughput")
-    rows = [
-        [row["what"], f"{row['median']} us ({row['min']} to {row['max']})", f"{row['baseline_median']} us"]
-        for row in data["rows"]
-        if row["unit"] == "us"
-    ]
-    return f"{lines_of(['100 B', 'round trip', 'plain sockets in the same run'], rows)}\n\n{origin(data)}"
-
-
 def cells(figures: dict[str, float] | None, keys: tuple[str, ...], digits: int) -> list[str]:
     """Cells of one row; "-" for missing ones."""
     return ["-"] * len(keys) if figures is None else [f"{figures[key]:.{digits}f}" for key in keys]
@@ -192,7 +182,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "lossless": rates("lossless"),
     "agent": agent_cost,
     "requests": requests,
-    "round_trips": round_trips,
     "reference_system": reference_system,
     "rclcpp_executors": rclcpp_executors,
 }

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.full  # it builds all pages, with mkdocs
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from guide import build, errors, headers, links, pictures  # noqa: E402
+from guide import build, errors, headers, links  # noqa: E402
 
 from tide.new.project import BOARDS as BOARDS_OF_TIDE_NEW  # noqa: E402
 
@@ -211,19 +211,3 @@ def test_a_broken_link_is_an_error_and_a_source_file_is_its_name(tmp_path: Path)
     assert links.rewritten("```\n[x](nowhere.md)\n```", "pages/a.md", places, tmp_path) == "```\n[x](nowhere.md)\n```\n"
     with pytest.raises(links.BrokenLinkError, match=r"pages/a\.md:2: there is no pages/nowhere\.md"):
         links.rewritten("\n[x](nowhere.md)", "pages/a.md", places, tmp_path)
-
-
-def test_the_pictures_of_lanes_and_budgets_are_as_the_command_draws_them() -> None:
-    for name, draw in pictures.PICTURES.items():
-        kept = (ROOT / "docs/guide" / name).read_text(encoding="utf-8")
-        assert kept == draw(), f"docs/guide/{name}: write it again by scripts/guide/pictures.py"
-
-
-def test_a_picture_shows_who_may_have_the_processor() -> None:
-    long, urgent = pictures.Work("map", 0, 9, 1), pictures.Work("brake", 2, 2, 2)
-    assert pictures.schedule([long, urgent], 14)[1] == pictures.Piece("brake", 2, 4)
-    waits = pictures.Work("brake", 2, 2, 2, preempts=False)
-    assert pictures.schedule([long, waits], 14)[1] == pictures.Piece("brake", 9, 11)
-    driver = pictures.Work("driver", 0, 99, 3, budget=2, period=10)
-    had = [one for one in pictures.schedule([driver, pictures.Work("brake", 0, 99, 2)], 30) if one.name == "driver"]
-    assert [(one.begin, one.end) for one in had] == [(0, 2), (10, 12), (20, 22)]
