@@ -10,22 +10,22 @@ namespace tide::sim {
 namespace sim_overload_test {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr unsigned systems = 400;  // a sanitizer checks the code, which is the same for all systems
+constexpr unsigned kSystems = 400;  // a sanitizer checks the code, which is the same for all systems
 #else
-constexpr unsigned systems = 2000;
+constexpr unsigned kSystems = 2000;
 #endif
 
 TEST(SimOverload, EveryOtherLaneKeepsItsBound) {
   unsigned bounded = 0, overloaded = 0;
-  for (uint64_t seed = 1; seed <= systems; seed++) {
+  for (uint64_t seed = 1; seed <= kSystems; seed++) {
     const Overload overload = draw_overload(seed);
     const Result result = simulate(overload.plan);
     const std::vector<std::string> broken = broken_promises(overload, result);
     ASSERT_TRUE(broken.empty()) << "tide-sim overload --seed " << seed << ": " << broken.front();
     for (const Time bound : overload.bounds) (bound >= 0 ? bounded : overloaded)++;
   }
-  EXPECT_GE(bounded, systems);
-  EXPECT_GE(overloaded, systems);
+  EXPECT_GE(bounded, kSystems);
+  EXPECT_GE(overloaded, kSystems);
 }
 
 // The bounds are tight enough that a lane which takes more is detected.

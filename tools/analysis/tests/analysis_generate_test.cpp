@@ -12,13 +12,13 @@ namespace analysis_generate_test {
 TEST(Generate, UUniFastSplitsEvenly) {
   Random random(3);
   std::vector<double> means(4, 0.0);
-  constexpr int rounds = 20000;
-  for (int round = 0; round < rounds; ++round) {
+  constexpr int kRounds = 20000;
+  for (int round = 0; round < kRounds; ++round) {
     const auto shares = uunifast(random, 4, 2.0);
     EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 2.0, 1e-12);
     for (size_t part = 0; part < 4; ++part) {
       EXPECT_GE(shares[part], 0.0);
-      means[part] += shares[part] / rounds;
+      means[part] += shares[part] / kRounds;
     }
   }
   for (const double mean : means) EXPECT_NEAR(mean, 0.5, 0.02);  // no position is favoured
@@ -73,20 +73,20 @@ TEST(Generate, DirichletRescaleIsUniform) {
                                 {2.4, {1, 1, 1}},
                                 {1.5, {0.5, 1.2, 0.9, 0.3}},
                                 {1.0, {0.35, 0.4, 0.45}}};
-  constexpr int wanted = 20'000;
-  constexpr size_t cells = 6;
+  constexpr int kWanted = 20'000;
+  constexpr size_t kCells = 6;
   for (const Case &one : cases) {
     const auto cell = [&](const std::vector<double> &shares) {
       size_t place = 0;
       for (size_t part = 0; part < 2; ++part) {
-        const auto step = static_cast<size_t>(shares[part] / one.limits[part] * cells);
-        place = place * cells + std::min(step, cells - 1);
+        const auto step = static_cast<size_t>(shares[part] / one.limits[part] * kCells);
+        place = place * kCells + std::min(step, kCells - 1);
       }
       return place;
     };
-    std::vector<double> kept(cells * cells), drawn(cells * cells);
+    std::vector<double> kept(kCells * kCells), drawn(kCells * kCells);
     Random random(11);
-    for (int count = 0; count < wanted;) {
+    for (int count = 0; count < kWanted;) {
       const auto shares = uunifast(random, one.limits.size(), one.sum);
       bool within = true;
       for (size_t part = 0; part < shares.size(); ++part) within = within && shares[part] <= one.limits[part];
@@ -94,7 +94,7 @@ TEST(Generate, DirichletRescaleIsUniform) {
       kept[cell(shares)] += 1;
       ++count;
     }
-    for (int count = 0; count < wanted; ++count) drawn[cell(dirichlet_rescale(random, one.sum, one.limits))] += 1;
+    for (int count = 0; count < kWanted; ++count) drawn[cell(dirichlet_rescale(random, one.sum, one.limits))] += 1;
     double squared = 0;
     int freedom = -1;
     for (size_t place = 0; place < kept.size(); ++place) {

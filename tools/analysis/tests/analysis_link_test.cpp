@@ -10,14 +10,14 @@
 namespace tide::analysis {
 namespace analysis_link_test {
 
-constexpr time_ns ms = 1'000'000;
+constexpr time_ns kMs = 1'000'000;
 
 LinkChain round_trip(const std::string &name, int64_t priority, time_ns sample_ns, time_ns act_ns,
                      int64_t payload_bytes = 96) {
   return {name,
           priority,
-          500 * ms,
-          100 * ms,
+          500 * kMs,
+          100 * kMs,
           false,
           false,
           {{"sample", kOnClient, sample_ns, sample_ns, payload_bytes},
@@ -30,7 +30,7 @@ LinkSystem alone() {
   system.line.escaped_bytes = 0;
   system.line.exact_sizes = true;
   system.hosts.push_back({"node", 1, true});
-  system.chains.push_back(round_trip("brake", 3, 10 * ms, 10 * ms));
+  system.chains.push_back(round_trip("brake", 3, 10 * kMs, 10 * kMs));
   return system;
 }
 
@@ -75,22 +75,22 @@ TEST(LinkFrames, FromTheAgentAreFourBytesShorter) {
 
 TEST(LinkBound, AloneIsWhatItDoesItself) {
   LinkSystem system = alone();
-  EXPECT_EQ(bound_of(system), 20 * ms + 9'982'639 + 2'170'139);
+  EXPECT_EQ(bound_of(system), 20 * kMs + 9'982'639 + 2'170'139);
   system.client.submit_ns = 268'000;
   system.client.process_ns = 268'000;
   system.line.agent_ns = 1'480'000;
-  EXPECT_EQ(bound_of(system), 20 * ms + 9'982'639 + 2'170'139 + 2 * 268'000 + 1'480'000);
+  EXPECT_EQ(bound_of(system), 20 * kMs + 9'982'639 + 2'170'139 + 2 * 268'000 + 1'480'000);
 }
 
 TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
   LinkSystem system = alone();
-  system.chains.push_back(round_trip("battery", 1, 10 * ms, 10 * ms, 90));
+  system.chains.push_back(round_trip("battery", 1, 10 * kMs, 10 * kMs, 90));
   // The line keeps up, so that only callbacks block; of one instance of the only less urgent chain only one callback
   // does, as the other one follows at once.
-  EXPECT_EQ(bound_of(system), bound_of(alone()) + 10 * ms);
+  EXPECT_EQ(bound_of(system), bound_of(alone()) + 10 * kMs);
   LinkSystem crowded = system;
-  crowded.chains.push_back(round_trip("lamp", 0, 10 * ms, 10 * ms, 90));
-  EXPECT_EQ(bound_of(crowded), bound_of(alone()) + 20 * ms);
+  crowded.chains.push_back(round_trip("lamp", 0, 10 * kMs, 10 * kMs, 90));
+  EXPECT_EQ(bound_of(crowded), bound_of(alone()) + 20 * kMs);
   system.client.policy = ClientPolicy::lanes;
   EXPECT_EQ(bound_of(system), bound_of(alone()) + message(system.line, Direction::up, 90).unit_ns);
 }
@@ -102,15 +102,16 @@ TEST(LinkBound, NoBoundWhereAWindowRunsFull) {
   system.line.mtu_bytes = 4096;
   system.line.escaped_bytes = 12;
   system.hosts = {{"node", 1, true}};
-  LinkChain fast{"fast", 9, 2 * ms, 2 * ms, true, true, {{"sample", kOnClient, 100'000, 0, 12}, {"hear", 0, 0, 0, 0}}};
+  LinkChain fast{
+      "fast", 9, 2 * kMs, 2 * kMs, true, true, {{"sample", kOnClient, 100'000, 0, 12}, {"hear", 0, 0, 0, 0}}};
   LinkChain slow{
-      "slow", 2, 800 * ms, 800 * ms, true, true, {{"plan", 0, 0, 0, 8100}, {"act", kOnClient, 100'000, 0, 0}}};
+      "slow", 2, 800 * kMs, 800 * kMs, true, true, {{"plan", 0, 0, 0, 8100}, {"act", kOnClient, 100'000, 0, 0}}};
   system.chains = {fast, slow};
   LinkResults results = bound_link(system);
   EXPECT_FALSE(results.chains[0].response_ns);
   EXPECT_NE(results.chains[0].reason.find("and a window holds 16"), std::string::npos) << results.chains[0].reason;
   // With a slower chain all unacknowledged frames fit into the window.
-  system.chains[0].period_ns = system.chains[0].deadline_ns = 10 * ms;
+  system.chains[0].period_ns = system.chains[0].deadline_ns = 10 * kMs;
   results = bound_link(system);
   EXPECT_EQ(bound_of(system), results.chains[0].response_ns);
   EXPECT_LE(results.chains[0].up.frames, 16);
@@ -124,19 +125,19 @@ TEST(LinkBound, ChainsOfOneStreamWaitForItsWindow) {
   LinkSystem system;
   system.line.baud = 20'000'000;
   system.line.escaped_bytes = 0;
-  system.line.agent_ns = 50 * ms;
-  system.protocol.agent.delay_ns = 500 * ms;
+  system.line.agent_ns = 50 * kMs;
+  system.protocol.agent.delay_ns = 500 * kMs;
   system.hosts = {{"node", 1, true}};
   for (const char *name : {"a", "b", "c", "d"}) {
-    LinkChain chain{name, 1, 900 * ms, 900 * ms, true, true, {{"plan", 0, 0, 0, 4900}, {"act", kOnClient, 0, 0, 0}}};
+    LinkChain chain{name, 1, 900 * kMs, 900 * kMs, true, true, {{"plan", 0, 0, 0, 4900}, {"act", kOnClient, 0, 0, 0}}};
     chain.shares_level = true;
     system.chains.push_back(chain);
   }
   const LinkResults results = bound_link(system);
   EXPECT_EQ(results.chains[0].down.frames, 40);
   ASSERT_TRUE(results.chains[0].response_ns);
-  EXPECT_GE(results.chains[0].parts.window_ns, 2 * 50 * ms);
-  EXPECT_LT(results.chains[0].parts.window_ns, 2 * 55 * ms);
+  EXPECT_GE(results.chains[0].parts.window_ns, 2 * 50 * kMs);
+  EXPECT_LT(results.chains[0].parts.window_ns, 2 * 55 * kMs);
   EXPECT_EQ(bound_of(system), results.chains[0].response_ns);
   system.chains.resize(1);
   EXPECT_EQ(bound_link(system).chains[0].parts.window_ns, 0);
@@ -145,9 +146,9 @@ TEST(LinkBound, ChainsOfOneStreamWaitForItsWindow) {
 // A response does not include the message of the last callback; interference includes it.
 TEST(LinkBound, TheLastCallbackEndsBeforeWhatItSends) {
   LinkSystem system = alone();
-  system.chains[0].callbacks = {{"sample", kOnClient, 10 * ms, 10 * ms, 96}};
-  EXPECT_EQ(bound_of(system), 10 * ms);
-  system.chains.push_back(round_trip("below", 1, 1 * ms, 1 * ms));
+  system.chains[0].callbacks = {{"sample", kOnClient, 10 * kMs, 10 * kMs, 96}};
+  EXPECT_EQ(bound_of(system), 10 * kMs);
+  system.chains.push_back(round_trip("below", 1, 1 * kMs, 1 * kMs));
   system.client.policy = ClientPolicy::lanes;
   EXPECT_GE(bound_link(system).chains[1].parts.line_interference_ns[0], 9'982'639);
 }
@@ -155,13 +156,13 @@ TEST(LinkBound, TheLastCallbackEndsBeforeWhatItSends) {
 // Over a network acknowledgments take the return delay as well, data does not.
 TEST(LinkBound, OnlyAcknowledgmentsTakeTheWayBack) {
   LinkSystem system = alone();
-  system.chains[0].callbacks = {{"sample", kOnClient, 1 * ms, 1 * ms, 96}, {"hear", 0, 0, 0, 0}};
+  system.chains[0].callbacks = {{"sample", kOnClient, 1 * kMs, 1 * kMs, 96}, {"hear", 0, 0, 0, 0}};
   system.chains[0].uplink_reliable = true;
-  system.line.agent_ns = 2 * ms;
+  system.line.agent_ns = 2 * kMs;
   const time_ns bound_ns = bound_of(system);
-  system.line.turn_ns = 7 * ms;
+  system.line.turn_ns = 7 * kMs;
   EXPECT_EQ(bound_of(system), bound_ns);
-  EXPECT_EQ(bound_link(system).chains[0].parts.host_ns, 2 * ms);
+  EXPECT_EQ(bound_link(system).chains[0].parts.host_ns, 2 * kMs);
 }
 
 // A load above 100 % is that of the description, regardless of what waits for what.
@@ -169,11 +170,11 @@ TEST(LinkBound, PercentagesAreOfWhatIsAskedFor) {
   LinkSystem system = alone();
   system.client.policy = ClientPolicy::batch;
   system.client.send = Send::stock;
-  system.line.agent_ns = 30 * ms;
-  for (const char *name : {"b", "c", "d"}) system.chains.push_back(round_trip(name, 1, 1 * ms, 1 * ms));
+  system.line.agent_ns = 30 * kMs;
+  for (const char *name : {"b", "c", "d"}) system.chains.push_back(round_trip(name, 1, 1 * kMs, 1 * kMs));
   for (LinkChain &chain : system.chains) {
     chain.uplink_reliable = chain.downlink_reliable = true;
-    chain.period_ns = 150 * ms;
+    chain.period_ns = 150 * kMs;
   }
   const LinkResults results = bound_link(system);
   ASSERT_FALSE(results.chains[0].response_ns);
@@ -184,7 +185,7 @@ TEST(LinkBound, EscapesThatDecideAreNamed) {
   LinkSystem system = alone();
   system.line.escaped_bytes.reset();
   system.chains[0].callbacks[0].payload_bytes = 400;
-  system.chains[0].period_ns = 60 * ms;
+  system.chains[0].period_ns = 60 * kMs;
   const std::string reason = bound_link(system).chains[0].reason;
   EXPECT_NE(reason.find("if every byte of a frame is escaped"), std::string::npos) << reason;
   EXPECT_NE(reason.find("give 'escaped_bytes'"), std::string::npos) << reason;
@@ -193,10 +194,10 @@ TEST(LinkBound, EscapesThatDecideAreNamed) {
 // Less urgent load, however high, leaves the bounds of more urgent chains.
 TEST(LinkBound, OverloadTakesTheBoundsOfWhatIsLessUrgent) {
   LinkSystem system = alone();
-  system.chains.push_back(round_trip("late", 2, 300 * ms, 300 * ms));
-  system.chains.push_back(round_trip("below", 1, 1 * ms, 1 * ms));
+  system.chains.push_back(round_trip("late", 2, 300 * kMs, 300 * kMs));
+  system.chains.push_back(round_trip("below", 1, 1 * kMs, 1 * kMs));
   const LinkResults results = bound_link(system);
-  EXPECT_GT(results.chains[0].response_ns, 600 * ms);  // blocked for 300 ms twice, beyond its period
+  EXPECT_GT(results.chains[0].response_ns, 600 * kMs);  // blocked for 300 ms twice, beyond its period
   EXPECT_FALSE(results.chains[1].response_ns);
   EXPECT_EQ(results.chains[1].reason, "it and the more urgent chains ask for 124.0 % of the microcontroller");
   EXPECT_FALSE(results.chains[2].response_ns);
@@ -213,7 +214,7 @@ LinkChain stream(const std::string &name, int64_t priority, time_ns period_ns, i
           10 * period_ns,
           false,
           false,
-          {{"sample", kOnClient, 1 * ms, 0, payload_bytes}, {"filter", 0, 1 * ms, 0, 0}}};
+          {{"sample", kOnClient, 1 * kMs, 0, payload_bytes}, {"filter", 0, 1 * kMs, 0, 0}}};
 }
 
 // At 100,000 bits a second a byte of a frame takes 0.1 ms: 63 of them 6.3 ms (41 of payload, 3 of padding and 19).
@@ -224,17 +225,17 @@ LinkSystem streams() {
   LinkSystem system;
   system.line.baud = 100'000;
   system.line.escaped_bytes = 0;
-  system.line.agent_ns = 25 * ms;
+  system.line.agent_ns = 25 * kMs;
   system.protocol.silence_ns = 0;
   system.hosts.push_back({"node", 1, false});
-  system.chains.push_back(stream("imu", 3, 10 * ms, kBytes));
+  system.chains.push_back(stream("imu", 3, 10 * kMs, kBytes));
   return system;
 }
 
 // Instances that follow each other at a distance do not delay each other, however long their path is.
 TEST(BeyondThePeriod, ADelayIsNoLoad) {
   EXPECT_EQ(message(streams().line, Direction::up, kBytes).total_ns, kFrame);
-  EXPECT_EQ(bound_of(streams()), 1 * ms + kFrame + 25 * ms + 1 * ms);
+  EXPECT_EQ(bound_of(streams()), 1 * kMs + kFrame + 25 * kMs + 1 * kMs);
   const LinkResult imu = bound_link(streams()).chains[0];
   EXPECT_EQ(imu.up.instances, 4);
   EXPECT_TRUE(imu.met);
@@ -244,14 +245,14 @@ TEST(BeyondThePeriod, ADelayIsNoLoad) {
 // for what is left of both, 8.6 ms, which is less.
 TEST(BeyondThePeriod, AFrameInFrontDelaysSeveralInstances) {
   LinkSystem system = streams();
-  system.chains.push_back(stream("wheels", 4, 100 * ms, 101));
-  EXPECT_EQ(message(system.line, Direction::up, 101).total_ns, 12 * ms + ms * 3 / 10);
+  system.chains.push_back(stream("wheels", 4, 100 * kMs, 101));
+  EXPECT_EQ(message(system.line, Direction::up, 101).total_ns, 12 * kMs + kMs * 3 / 10);
   const LinkResults results = bound_link(system);
   // Callbacks of 1 ms: on the client the more urgent one, on the host that of one instance of the other.
-  const time_ns client_ns = 1 * ms + 1 * ms, host_ns = 1 * ms + 1 * ms;
-  EXPECT_EQ(results.chains[0].response_ns, client_ns + 12'300'000 + kFrame + 25 * ms + host_ns);
+  const time_ns client_ns = 1 * kMs + 1 * kMs, host_ns = 1 * kMs + 1 * kMs;
+  EXPECT_EQ(results.chains[0].response_ns, client_ns + 12'300'000 + kFrame + 25 * kMs + host_ns);
   // With 6 ms between two the line is never idle, and each instance waits longer than the preceding one.
-  system.chains[0].period_ns = 6 * ms;
+  system.chains[0].period_ns = 6 * kMs;
   EXPECT_FALSE(bound_link(system).chains[0].response_ns);
   EXPECT_NE(bound_link(system).chains[0].reason.find("of the line to the agent"), std::string::npos);
 }
@@ -259,24 +260,24 @@ TEST(BeyondThePeriod, AFrameInFrontDelaysSeveralInstances) {
 // A less urgent chain: two instances of the other may precede it, the second one because the first was late.
 TEST(BeyondThePeriod, InstancesOfOthersComeLateOneBehindTheOther) {
   LinkSystem system = streams();
-  system.chains[0].jitter_ns = 8 * ms;
-  system.chains.push_back(stream("log", 1, 1000 * ms, kBytes));
+  system.chains[0].jitter_ns = 8 * kMs;
+  system.chains.push_back(stream("log", 1, 1000 * kMs, kBytes));
   const LinkResult log = bound_link(system).chains[1];
   ASSERT_TRUE(log.response_ns);
-  EXPECT_GE(*log.response_ns, 1 * ms + 1 * ms + 2 * kFrame + kFrame + 25 * ms + 1 * ms);
+  EXPECT_GE(*log.response_ns, 1 * kMs + 1 * kMs + 2 * kFrame + kFrame + 25 * kMs + 1 * kMs);
 }
 
 // The timer's callback must begin before the next expiry, or that expiry is skipped.
 TEST(BeyondThePeriod, ALateTimerSkipsExpiries) {
   LinkSystem system = streams();
-  system.chains.push_back(stream("slow", 1, 1000 * ms, 8));
-  system.chains[1].callbacks[0].execution_ns = 9 * ms;
+  system.chains.push_back(stream("slow", 1, 1000 * kMs, 8));
+  system.chains[1].callbacks[0].execution_ns = 9 * kMs;
   EXPECT_TRUE(bound_link(system).chains[0].response_ns);
-  system.chains[1].callbacks[0].execution_ns = 9 * ms + 1;
+  system.chains[1].callbacks[0].execution_ns = 9 * kMs + 1;
   const LinkResult late = bound_link(system).chains[0];
   EXPECT_FALSE(late.response_ns);
   EXPECT_TRUE(late.reason.starts_with("its timer's callback may end 10.001 ms after its expiry")) << late.reason;
-  EXPECT_EQ(late.reached_ns, 10 * ms + 1);
+  EXPECT_EQ(late.reached_ns, 10 * kMs + 1);
   system.client.policy = ClientPolicy::lanes;
   EXPECT_TRUE(bound_link(system).chains[0].response_ns);
   system.client.policy = ClientPolicy::tide;
@@ -287,9 +288,9 @@ TEST(BeyondThePeriod, ALateTimerSkipsExpiries) {
 // An overloaded processor is named.
 TEST(BeyondThePeriod, AnExecutorOfTheHostMayBeOverloaded) {
   LinkSystem system = streams();
-  system.chains[0].callbacks[1].execution_ns = 8 * ms;
-  EXPECT_EQ(bound_of(system), 1 * ms + kFrame + 25 * ms + 8 * ms);
-  system.chains[0].callbacks[1].execution_ns = 11 * ms;
+  system.chains[0].callbacks[1].execution_ns = 8 * kMs;
+  EXPECT_EQ(bound_of(system), 1 * kMs + kFrame + 25 * kMs + 8 * kMs);
+  system.chains[0].callbacks[1].execution_ns = 11 * kMs;
   const LinkResult late = bound_link(system).chains[0];
   EXPECT_FALSE(late.response_ns);
   EXPECT_TRUE(late.reason.starts_with("the callbacks of executor 'node' ask for 110.0 % of it")) << late.reason;
@@ -299,12 +300,12 @@ TEST(BeyondThePeriod, AnExecutorOfTheHostMayBeOverloaded) {
 TEST(BeyondThePeriod, InstancesOfOneChainTakeSeveralLanes) {
   LinkSystem system = streams();
   system.hosts[0].lanes = 2;
-  system.chains[0].callbacks[1].execution_ns = 3 * ms;
-  system.chains.push_back(stream("other", 4, 1000 * ms, 8));
+  system.chains[0].callbacks[1].execution_ns = 3 * kMs;
+  system.chains.push_back(stream("other", 4, 1000 * kMs, 8));
   const LinkResults results = bound_link(system);
   ASSERT_TRUE(results.chains[1].response_ns);
   EXPECT_GT(results.chains[1].parts.host_wait_ns, 0);
-  system.chains[0].period_ns = 1000 * ms;
+  system.chains[0].period_ns = 1000 * kMs;
   EXPECT_EQ(bound_link(system).chains[1].parts.host_wait_ns, 0);
 }
 
@@ -326,16 +327,16 @@ TEST(BeyondThePeriod, SomeMustBeOverBefore) {
 
 TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
   LinkSystem system = alone();
-  system.chains.push_back(round_trip("steer", 2, 7 * ms, 5 * ms, 80));
-  system.chains.push_back(round_trip("battery", 1, 12 * ms, 3 * ms, 120));
+  system.chains.push_back(round_trip("steer", 2, 7 * kMs, 5 * kMs, 80));
+  system.chains.push_back(round_trip("battery", 1, 12 * kMs, 3 * kMs, 120));
   const auto sum = [](const LinkSystem &of) {
     time_ns total_ns = 0;
-    for (const LinkResult &each : bound_link(of).chains) total_ns += each.response_ns.value_or(500 * ms);
+    for (const LinkResult &each : bound_link(of).chains) total_ns += each.response_ns.value_or(500 * kMs);
     return total_ns;
   };
   const time_ns before_ns = sum(system);
   LinkSystem more = system;
-  more.chains[1].callbacks[0].execution_ns += 2 * ms;
+  more.chains[1].callbacks[0].execution_ns += 2 * kMs;
   EXPECT_GT(sum(more), before_ns);
   more = system;
   more.client.interrupt_receive_ns = 50'000;
@@ -351,7 +352,7 @@ TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
   EXPECT_GT(sum(more), reliable_ns);
   more.protocol.hold = false;
   more.protocol.losses = 1;
-  more.protocol.client.delay_ns = 5 * ms;
+  more.protocol.client.delay_ns = 5 * kMs;
   EXPECT_GT(sum(more), reliable_ns);
 }
 
@@ -359,17 +360,17 @@ TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
 // HEARTBEAT and an ACKNACK.
 TEST(LinkBound, QuestionsCountFromTheirDelayOn) {
   LinkSystem system = alone();
-  system.chains.push_back(round_trip("battery", 1, 10 * ms, 10 * ms, 90));
+  system.chains.push_back(round_trip("battery", 1, 10 * kMs, 10 * kMs, 90));
   for (LinkChain &chain : system.chains) chain.uplink_reliable = chain.downlink_reliable = true;
   const auto bound_with = [&system](time_ns delay_ns) {
     system.protocol.agent.delay_ns = delay_ns;
     return bound_of(system, 1);
   };
-  const time_ns silent_ns = bound_with(100 * ms);
-  EXPECT_EQ(bound_with(1'000'000 * ms), silent_ns);
-  EXPECT_GT(bound_with(5 * ms), silent_ns);
-  EXPECT_GT(bound_with(-1), bound_with(5 * ms));  // measured: at 2, 6, 14 ms and so on
-  system.protocol.agent.floor_ns = 100 * ms;
+  const time_ns silent_ns = bound_with(100 * kMs);
+  EXPECT_EQ(bound_with(1'000'000 * kMs), silent_ns);
+  EXPECT_GT(bound_with(5 * kMs), silent_ns);
+  EXPECT_GT(bound_with(-1), bound_with(5 * kMs));  // measured: at 2, 6, 14 ms and so on
+  system.protocol.agent.floor_ns = 100 * kMs;
   EXPECT_EQ(bound_with(-1), silent_ns);
 }
 
@@ -390,7 +391,7 @@ LinkSystem back_and_forth(int64_t chains, int callbacks, time_ns period_ns) {
 
 // 1,900 crossings: with a HEARTBEAT for each message, each HEARTBEAT would cause more than one other.
 TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
-  LinkSystem many = back_and_forth(100, 20, 100'000 * ms);
+  LinkSystem many = back_and_forth(100, 20, 100'000 * kMs);
   const LinkResults results = bound_link(many);
   for (const LinkResult &each : results.chains) EXPECT_TRUE(each.response_ns) << each.reason;
   // What a host publishes at the end stays on the host.
@@ -398,18 +399,18 @@ TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
   EXPECT_EQ(bound_link(many).chains[0].response_ns, results.chains[0].response_ns);
   // A stream sends at most one HEARTBEAT in its delay, however many messages it has: 24 crossings of one chain, in each
   // of which the agent waits for longer than its delay.
-  LinkSystem system = back_and_forth(1, 25, 100'000 * ms);
+  LinkSystem system = back_and_forth(1, 25, 100'000 * kMs);
   for (LinkCallback &callback : system.chains[0].callbacks) callback.execution_ns *= callback.place == 0 ? 1 : 500;
-  system.protocol.agent = {100 * ms, 100 * ms, 100 * ms};
+  system.protocol.agent = {100 * kMs, 100 * kMs, 100 * kMs};
   const time_ns patient_ns = bound_of(system);
-  system.protocol.agent.period_ns = 1 * ms;
-  system.protocol.agent.delay_ns = 50 * ms;
+  system.protocol.agent.period_ns = 1 * kMs;
+  system.protocol.agent.delay_ns = 50 * kMs;
   EXPECT_GT(bound_of(system), patient_ns);
 }
 
 // If the count of HEARTBEATs does not settle, there is no bound.
 TEST(LinkBound, NoBoundWhereTheCountOfQuestionsDoesNotSettle) {
-  const LinkSystem system = back_and_forth(10, 5, 10'000 * ms);
+  const LinkSystem system = back_and_forth(10, 5, 10'000 * kMs);
   EXPECT_TRUE(bound_link(system).met);
   const LinkResults results = bound_link(system, 1);
   EXPECT_FALSE(results.met);
@@ -423,9 +424,9 @@ TEST(LinkBound, NoBoundWhereTheCountOfQuestionsDoesNotSettle) {
 
 // A chain whose ACKNACKs are never sent has no bound, and more urgent chains keep theirs.
 TEST(LinkBound, OnlyTheStarvedHaveNone) {
-  LinkSystem system = back_and_forth(3, 3, 1'000 * ms);
+  LinkSystem system = back_and_forth(3, 3, 1'000 * kMs);
   system.hosts[0].own_cores = true;
-  system.chains[1].period_ns = system.chains[1].deadline_ns = 10 * ms;
+  system.chains[1].period_ns = system.chains[1].deadline_ns = 10 * kMs;
   system.chains[1].callbacks[0].payload_bytes = 450;
   const LinkResults results = bound_link(system);
   EXPECT_FALSE(results.chains[0].response_ns);
@@ -440,12 +441,12 @@ TEST(LinkBound, NoBoundSaysWhy) {
       " of the line to the agent at 1200 baud; raise 'baud' or send less"))
       << bound_link(system).chains[0].reason;
   system = alone();
-  system.chains[0].callbacks[0].execution_ns = 600 * ms;
+  system.chains[0].callbacks[0].execution_ns = 600 * kMs;
   EXPECT_EQ(bound_link(system).chains[0].reason, "it asks for 122.0 % of the microcontroller");
-  system.chains.push_back(round_trip("below", 1, 1 * ms, 1 * ms));
+  system.chains.push_back(round_trip("below", 1, 1 * kMs, 1 * kMs));
   const std::string needs = "it needs a bound of chain 'brake', which has none: ";
   EXPECT_EQ(bound_link(system).chains[1].reason, needs + "it asks for 122.0 % of the microcontroller");
-  system.chains[0].callbacks[0].execution_ns = 480 * ms;
+  system.chains[0].callbacks[0].execution_ns = 480 * kMs;
   system.chains[0].alone = "because";
   const LinkResults late = bound_link(system);
   EXPECT_TRUE(late.chains[0].reason.starts_with("it may take 5")) << late.chains[0].reason;
@@ -455,30 +456,30 @@ TEST(LinkBound, NoBoundSaysWhy) {
   for (const LinkResult &one : late.chains) {
     EXPECT_EQ(one.root, 0U);
     EXPECT_GT(one.reached_ns, one.limit_ns);
-    EXPECT_EQ(one.reached_parts.execution_ns, 490 * ms);  // both of its callbacks
+    EXPECT_EQ(one.reached_parts.execution_ns, 490 * kMs);  // both of its callbacks
   }
 }
 
 TEST(LinkBound, AHostExecutorIsShared) {
   LinkSystem system = alone();
-  system.chains.push_back(round_trip("steer", 2, 1 * ms, 1 * ms));
-  for (LinkChain &chain : system.chains) chain.callbacks[1].execution_ns = 8 * ms;
+  system.chains.push_back(round_trip("steer", 2, 1 * kMs, 1 * kMs));
+  for (LinkChain &chain : system.chains) chain.callbacks[1].execution_ns = 8 * kMs;
   const time_ns apart_ns = bound_of(system);
   system.hosts[0].own_cores = false;
-  EXPECT_GE(bound_of(system), apart_ns + 8 * ms);
+  EXPECT_GE(bound_of(system), apart_ns + 8 * kMs);
 }
 
 // A callback without execution time has not run in a window that others fill completely.
 TEST(LinkBound, WhatTakesNoTimeWaitsForItsTurn) {
   LinkSystem system = alone();
   system.hosts[0].own_cores = false;
-  system.chains = {{"none", 2, 500 * ms, 500 * ms, false, false, {{"only", 0, 0, 0, 0}}},
-                   {"long", 1, 500 * ms, 500 * ms, false, false, {{"only", 0, 8 * ms, 8 * ms, 0}}}};
-  EXPECT_EQ(bound_of(system), 8 * ms + 1);
-  EXPECT_EQ(bound_of(system, 1), 8 * ms);
+  system.chains = {{"none", 2, 500 * kMs, 500 * kMs, false, false, {{"only", 0, 0, 0, 0}}},
+                   {"long", 1, 500 * kMs, 500 * kMs, false, false, {{"only", 0, 8 * kMs, 8 * kMs, 0}}}};
+  EXPECT_EQ(bound_of(system), 8 * kMs + 1);
+  EXPECT_EQ(bound_of(system, 1), 8 * kMs);
   for (LinkChain &chain : system.chains) chain.callbacks[0].place = kOnClient;
-  EXPECT_GE(bound_of(system), 8 * ms);
-  EXPECT_GE(bound_of(system, 1), 8 * ms);
+  EXPECT_GE(bound_of(system), 8 * kMs);
+  EXPECT_GE(bound_of(system, 1), 8 * kMs);
 }
 
 // Answers that arrive over the line find the host free, except for a chain that begins on it.
@@ -486,9 +487,9 @@ TEST(LinkBound, WhatTakesNoTimeOnTheHostWaitsBehindAnswers) {
   LinkSystem system = alone();
   system.hosts[0].own_cores = false;
   system.chains[0].uplink_reliable = false;
-  system.chains[0].callbacks[1].execution_ns = 6 * ms;
-  system.chains.push_back({"none", 9, 500 * ms, 500 * ms, false, false, {{"only", 0, 0, 0, 0}}});
-  EXPECT_EQ(bound_of(system, 1), 6 * ms + 1);
+  system.chains[0].callbacks[1].execution_ns = 6 * kMs;
+  system.chains.push_back({"none", 9, 500 * kMs, 500 * kMs, false, false, {{"only", 0, 0, 0, 0}}});
+  EXPECT_EQ(bound_of(system, 1), 6 * kMs + 1);
 }
 
 // Times from zero to the longest allowed; the sanitizers detect overflows.

@@ -8,7 +8,7 @@
 namespace tide::analysis {
 namespace analysis_supply_test {
 
-constexpr Lane three_of_five{3, 5};
+constexpr Lane kThreeOfFive{3, 5};
 
 // Supply of the worst, or best, placement of the budget that the rules allow, counted slot by slot over all phases. A
 // period's budget may lie anywhere in it, so the extreme windows start right after an early one or before a late one.
@@ -30,15 +30,15 @@ time_ns counted(const Lane &lane, time_ns window_ns, bool least) {
 TEST(Supply, HasTheWorkedValues) {
   const std::vector<time_ns> least{0, 0, 0, 0, 0, 1, 2, 3, 3, 3, 4};
   for (size_t window = 0; window < least.size(); ++window) {
-    EXPECT_EQ(least_supply_ns(three_of_five, static_cast<time_ns>(window)), least[window]) << window;
+    EXPECT_EQ(least_supply_ns(kThreeOfFive, static_cast<time_ns>(window)), least[window]) << window;
   }
-  EXPECT_EQ(window_for_ns(three_of_five, 0), 0);
-  EXPECT_EQ(window_for_ns(three_of_five, 1), 5);
-  EXPECT_EQ(window_for_ns(three_of_five, 3), 7);
-  EXPECT_EQ(window_for_ns(three_of_five, 4), 10);
+  EXPECT_EQ(window_for_ns(kThreeOfFive, 0), 0);
+  EXPECT_EQ(window_for_ns(kThreeOfFive, 1), 5);
+  EXPECT_EQ(window_for_ns(kThreeOfFive, 3), 7);
+  EXPECT_EQ(window_for_ns(kThreeOfFive, 4), 10);
   const std::vector<time_ns> most{0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 8, 9, 9};
   for (size_t window = 0; window < most.size(); ++window) {
-    EXPECT_EQ(most_supply_ns(three_of_five, static_cast<time_ns>(window)), most[window]) << window;
+    EXPECT_EQ(most_supply_ns(kThreeOfFive, static_cast<time_ns>(window)), most[window]) << window;
   }
 }
 

@@ -8,11 +8,11 @@
 namespace tide::analysis {
 namespace analysis_theorem_test {
 
-constexpr time_ns none = -1;
+constexpr time_ns kNone = -1;
 
 std::vector<time_ns> responses(const Result &result) {
   std::vector<time_ns> all;
-  for (const ChainResult &chain : result.chains) all.push_back(chain.response_ns.value_or(none));
+  for (const ChainResult &chain : result.chains) all.push_back(chain.response_ns.value_or(kNone));
   return all;
 }
 
@@ -173,8 +173,8 @@ TEST(Theorems, TheRegistryHasAFittingOneForEachExecutor) {
 TEST(Theorems, OverloadHasNoBound) {
   const std::vector<Chain> chains{make_chain({10}, 10, 10, 2), make_chain({5}, 10, 10, 1)};
   const Executor executor("e", Policy::priority, cores(1), chains);
-  EXPECT_EQ(bounds("theorem2-safe", executor)[1], none);
-  EXPECT_EQ(bounds("theorem1-safe", executor)[1], none);
+  EXPECT_EQ(bounds("theorem2-safe", executor)[1], kNone);
+  EXPECT_EQ(bounds("theorem1-safe", executor)[1], kNone);
 }
 
 // Twice as long deadlines do not make a chain set lose its guarantee, whatever form of bound is used.
@@ -204,12 +204,12 @@ TEST(Theorems, LongerDeadlinesRefuseNothing) {
 
 // In nanoseconds, with demand growing as fast as supply: stepping by one would take hours.
 TEST(Theorems, FullLoadIsSolvedByCorners) {
-  constexpr time_ns ms = 1'000'000;
-  const std::vector<Chain> chains{make_chain({3 * ms, 30 * ms}, 100 * ms, 100 * ms, 3),
-                                  make_chain({30 * ms, 3 * ms}, 101 * ms, 101 * ms, 2),
-                                  make_chain({33 * ms}, 1000 * ms, 1000 * ms, 1)};
+  constexpr time_ns kMs = 1'000'000;
+  const std::vector<Chain> chains{make_chain({3 * kMs, 30 * kMs}, 100 * kMs, 100 * kMs, 3),
+                                  make_chain({30 * kMs, 3 * kMs}, 101 * kMs, 101 * kMs, 2),
+                                  make_chain({33 * kMs}, 1000 * kMs, 1000 * kMs, 1)};
   const Executor executor("e", Policy::priority, cores(1), chains);
-  EXPECT_EQ(bounds("theorem2-safe", executor), (Pair{66 * ms - 1, 132 * ms - 1, 165 * ms}));
+  EXPECT_EQ(bounds("theorem2-safe", executor), (Pair{66 * kMs - 1, 132 * kMs - 1, 165 * kMs}));
 }
 
 // The holder took the group at least a unit ago, and has executed that unit.
