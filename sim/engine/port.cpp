@@ -171,7 +171,9 @@ void Port::hesitate(uint64_t seed, uint64_t one_in, Time most) {
 
 void Port::section_end() {
   if (one_in_ == 0 || random_.below(one_in_) != 0) return;
-  pause(random_.between(1, most_));
+  const Time duration = random_.between(1, most_);
+  hesitated += duration;
+  pause(duration);
 }
 
 void Port::pause(Time duration) {

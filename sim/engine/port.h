@@ -35,6 +35,7 @@ class Port {
   // Call from a thread: lets time pass. Throws std::runtime_error past `limit`.
   void pause(Time duration);
   Time limit = kForever;
+  Time hesitated = 0;  // sum of these pauses
   // Sets the result of tide_port_in_interrupt.
   bool in_interrupt = false;
 

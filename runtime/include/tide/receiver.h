@@ -14,7 +14,10 @@
  *
  * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is either next in order or held
  * until it is. A gap is reported as soon as a header shows it. A noted frame that was not yet verified is neither
- * acknowledged nor requested again.
+ * acknowledged nor requested again. If a reader keeps its last samples (account.keep), its waiting samples do not hold
+ * up their stream: once frames have arrived that are three quarters of the window ahead, the next frames are verified
+ * and acknowledged while they wait. These outlive the session, and are lost only to newer ones of their history or to
+ * a reader below its reservation.
  *
  * Fragments. FRAGMENTs grow into a message in the smallest free tide_reassembly that is large enough. When all of
  * those are in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message
@@ -28,19 +31,20 @@
  * the rest. Frames without a reader belong to an account of their own, with one slot. A frame beyond its account's
  * reservation gets a slot only while all reservations stay covered. Otherwise a waiting frame of the same account is
  * evicted, so no account takes slots that another one needs. Of best-effort frames the oldest is evicted (keep last).
- * Of a reliable stream the frame farthest ahead is evicted, and the peer sends it again. So only best-effort frames are
- * lost, and the account counts them. If the frames of an account differ in urgency, the least urgent one is evicted (by
- * the level of its stream, then by priority). Among frames without a reader the newest one is evicted.
+ * Of a reliable stream the frame farthest ahead is evicted, and the peer sends it again. So only best-effort frames
+ * are lost, and those acknowledged early; the account counts them. If the frames of an account differ in urgency, the
+ * least urgent one is evicted (by the level of its stream, then by priority). Among frames without a reader the newest
+ * one is evicted.
  *
  * A reader may keep only its latest frames (account.keep). Then a newer frame evicts its oldest whole frame, which
  * counts as received in its stream and as dropped in its account.
  *
  * Cost: commit and each step of process O(slots + reassemblies + streams + accounts), also while all slots are in use.
- * Three things cost more: on links with checksums a frame evicted by keep is verified, linear in its bytes; an urgent
- * frame that raises the k frames before it in its stream moves these in the heap, O(k log slots); and a step that frees
- * a slot or a reassembly searches the slots once for each stream that waits for one.
- * most_urgent O(1); verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes; a slot 72, a
- * pointer and its bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
+ * Three things cost more: on links with checksums a frame that is evicted or acknowledged early is verified, linear in
+ * its bytes; an urgent frame that raises the k frames before it in its stream moves these in the heap, O(k log slots);
+ * and a step that frees a slot or a reassembly searches the slots once for each stream that waits for one. most_urgent
+ * O(1); verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes; a slot 72, a pointer and
+ * its bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
  *
  * Not thread-safe: tide_daemon wraps the calls. Nothing allocates. */
 #ifndef TIDE_RECEIVER_H
@@ -84,6 +88,7 @@ typedef struct tide_slot {
   uint8_t stream;
   uint8_t owner;                                           /* executor that may process it; 0: any */
   bool arrived;                                            /* registered in its stream */
+  bool passed;                                             /* acknowledged, so its stream does not wait for it */
   bool continues;                                          /* a FRAGMENT other than the last */
   bool whole;                                              /* consists of DATA only */
   bool unwanted;                                           /* has no reader: only its sequence number matters */
@@ -201,7 +206,8 @@ int tide_receiver_init(tide_receiver_t *receiver, const tide_receiver_config_t *
  * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. 0x80: between sessions; messages
  * without a stream pass with any id. Initially everything passes (0xFF). */
 void tide_receiver_set_session(tide_receiver_t *receiver, uint8_t session, uint32_t key);
-/* Start all streams at 0 again. Noted frames are dropped; samples in use stay valid. Any time, also from on_control. */
+/* Start all streams at 0 again. Noted frames are dropped, except those
+ * already acknowledged; samples in use stay valid. Any time, also from on_control. */
 void tide_receiver_reset(tide_receiver_t *receiver);
 
 /* Reserve slots for a reader: as many as it requests, or fewer when all accounts together request more than exist. In
@@ -212,8 +218,7 @@ void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *accou
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
 /* Whether the account's oldest sample shall be dropped: its queued samples (the given number) and the messages that
  * wait in slots exceed its history depth, and the oldest is no part of a burst (is_old) or slots are short. If slots
- * are short, or the window of its reliable stream is three quarters full, an old sample is dropped as soon as the
- * account uses its whole reservation. O(slots + streams). */
+ * are short, an old sample is dropped as soon as the account uses its whole reservation. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
 /* While full, frames of the account wait unacknowledged, and their streams wait with them. */

@@ -90,6 +90,9 @@ static uint32_t count_bits(uint32_t bits) {
 
 static bool waits(const tide_slot_t *slot) { return slot->state == SLOT_NOTED || slot->state == SLOT_HELD; }
 
+/* It waits, and its stream with it. */
+static bool holds_up(const tide_slot_t *slot) { return waits(slot) && !slot->passed; }
+
 static bool is_being_delivered(const tide_slot_t *slot) {
   return slot->state == SLOT_TAKEN || slot->state == SLOT_PARTIAL;
 }
@@ -115,7 +118,9 @@ static tide_input_stream_t *take_stream(tide_receiver_t *r, uint8_t id) {
 static tide_slot_t *find_slot(const tide_receiver_t *r, uint8_t stream, uint16_t sequence) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
-    if (slot->stream == stream && slot->sequence == sequence && (waits(slot) || is_being_delivered(slot))) return slot;
+    if (slot->stream == stream && slot->sequence == sequence && !slot->passed &&
+        (waits(slot) || is_being_delivered(slot)))
+      return slot;
   }
   return NULL;
 }
@@ -251,7 +256,7 @@ static void refresh_stream(tide_receiver_t *r, uint8_t id) {
     tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream != id || (!waits(slot) && slot->state != SLOT_PARTIAL)) continue;
     const bool is_past =
-        waits(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream && distance_from(stream->next, slot->sequence) < 0;
+        holds_up(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream && distance_from(stream->next, slot->sequence) < 0;
     if (is_past) {
       let_go(r, slot); /* its sender has given it up */
       continue;
@@ -521,7 +526,7 @@ static uint32_t choose_missing(const tide_receiver_t *r, const tide_input_stream
   for (uint32_t room = room_for(r, stream->id); room > taken && chosen != wanted; --room)
     chosen |= lowest_bit(wanted & ~chosen);
   for (size_t i = 0; i < r->slots_used; ++i)
-    if (r->config.slots[i].stream == stream->id && waits(&r->config.slots[i])) return chosen | (wanted & 1u);
+    if (r->config.slots[i].stream == stream->id && holds_up(&r->config.slots[i])) return chosen | (wanted & 1u);
   return chosen;
 }
 
@@ -533,7 +538,7 @@ static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t
   int16_t highest = suspect;
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
-    if (slot->stream != stream->id || !(waits(slot) || is_being_delivered(slot))) continue;
+    if (slot->stream != stream->id || slot->passed || !(waits(slot) || is_being_delivered(slot))) continue;
     const int16_t ahead = distance_from(stream->next, slot->sequence);
     if (ahead < 0 || ahead >= (int16_t)stream->window) continue;
     here |= UINT32_C(1) << ahead;
@@ -662,6 +667,7 @@ void tide_receiver_reset(tide_receiver_t *r) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     slot->blocked = false;
+    if (slot->passed) continue; /* it was acknowledged, so the next session does not bring it again */
     if (slot->state == SLOT_TAKEN) {
       slot->state = SLOT_STALE;
       if (slot->reassembly) slot->reassembly->state = REASSEMBLY_STALE;
@@ -741,13 +747,14 @@ static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *other = &r->config.slots[i];
     if (other == slot || other->stream != slot->stream || !waits(other)) continue;
-    const bool is_before = tide_sequence_distance(other->sequence, slot->sequence) < 0;
+    const bool is_before = other->passed || tide_sequence_distance(other->sequence, slot->sequence) < 0;
     if (!is_before && other->priority > slot->priority) slot->priority = other->priority;
   }
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *other = &r->config.slots[i];
     if (other == slot || other->stream != slot->stream || !waits(other)) continue;
-    if (tide_sequence_distance(other->sequence, slot->sequence) > 0 || other->priority >= slot->priority) continue;
+    const bool is_after = !other->passed && tide_sequence_distance(other->sequence, slot->sequence) > 0;
+    if (is_after || other->priority >= slot->priority) continue;
     other->priority = slot->priority;
     if (!tide_queue_contains(&other->entry)) continue;
     leave_heap(r, other);
@@ -779,7 +786,7 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
     tide_slot_t *slot = &r->config.slots[i];
     if (!waits(slot)) continue;
     const bool is_blocked = get_bit(blocked, slot->stream);
-    const bool is_reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
+    const bool is_reliable = TIDE_STREAM_IS_RELIABLE(slot->stream) && !slot->passed;
 
     /* 1. The account that gives up a slot: the frame's own, unless another one has to. */
     const tide_account_t *account = frame->account, *other = slot->account;
@@ -811,6 +818,8 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
       /* By level first, as senders do: a sender that holds less urgent levels until one is acknowledged could otherwise
        * wait forever for a slot with a less urgent frame. */
       is_first = urgency_of(slot) < urgency_of(best);
+    } else if (slot->passed != best->passed) {
+      is_first = best->passed; /* a passed one would be lost */
     } else if (is_reliable && slot->stream == best->stream) {
       is_first = tide_sequence_distance(slot->sequence, best->sequence) > 0; /* needed last, and will be repeated */
     } else {
@@ -838,7 +847,7 @@ static void evict(tide_receiver_t *r, tide_slot_t *slot) {
   if (slot->state == SLOT_HELD && stream) tide_input_stream_forget(stream, slot->sequence);
   leave_heap(r, slot);
   TIDE_COUNT(r->counters.overflow_dropped, 1u);
-  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) {
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream) || slot->passed) {
     TIDE_COUNT(slot->account->dropped, 1u);
   } else if (stream) {
     if (distance_from(stream->last_announced, slot->sequence) > 0) stream->last_announced = slot->sequence;
@@ -857,7 +866,8 @@ static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   uint32_t missing = (uint16_t)(slot->sequence - stream->next);
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *other = &r->config.slots[i];
-    if (other == slot || other->stream != slot->stream || !(waits(other) || is_being_delivered(other))) continue;
+    if (other == slot || other->stream != slot->stream || other->passed) continue;
+    if (!waits(other) && !is_being_delivered(other)) continue;
     if (distance_from(stream->next, other->sequence) >= 0 && distance_from(slot->sequence, other->sequence) < 0)
       missing--;
   }
@@ -885,22 +895,49 @@ static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
 
 /* ---- readers that keep only the last samples ---- */
 
-/* A frame so far ahead that its sender will soon wait for frames before it. */
-static bool fills_window(const tide_receiver_t *r, const tide_input_stream_t *stream, const tide_slot_t *slot) {
+/* A frame waits so far ahead that its sender will soon wait for those before it. */
+static bool fills_window(const tide_receiver_t *r, uint8_t id) {
+  const tide_input_stream_t *stream = find_stream(r, id);
   const int16_t most = (int16_t)(r->config.window - r->config.window / 4u);
-  return stream && slot->stream == stream->id && distance_from(stream->next, slot->sequence) >= most;
+  for (size_t i = 0; i < r->slots_used; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    if (slot->stream == id && holds_up(slot) && distance_from(stream ? stream->next : 0u, slot->sequence) >= most)
+      return true;
+  }
+  return false;
+}
+
+/* The stream goes on past its next frame, which waits for its reader and stays in its slot: the frame is acknowledged
+ * and no longer holds up later ones. */
+static bool pass(tide_receiver_t *r, uint8_t id) {
+  tide_input_stream_t *stream = take_stream(r, id);
+  tide_slot_t *slot = stream ? find_slot(r, id, stream->next) : NULL;
+  if (!slot || !waits(slot) || !slot->whole || slot->account->keep == 0u || !tide_receiver_verify(slot)) return false;
+  /* Order of delivery: it precedes the later frames of its stream, of which some may have arrived before it. */
+  tide_slot_t *first = slot;
+  for (size_t i = 0; i < r->slots_used; ++i) {
+    tide_slot_t *other = &r->config.slots[i];
+    if (other->stream == id && holds_up(other) && other->arrival < first->arrival) first = other;
+  }
+  const uint64_t arrival = first->arrival;
+  leave_heap(r, first);
+  first->arrival = slot->arrival;
+  leave_heap(r, slot);
+  slot->arrival = arrival;
+  slot->verify = false;
+  slot->passed = true;
+  slot->state = SLOT_NOTED;
+  if (!slot->arrived) (void)tide_input_stream_arrive(stream, slot->sequence);
+  advance(r, stream);
+  return true;
 }
 
 bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *account, size_t samples, bool is_old) {
   if (account->keep == 0u) return false;
-  const bool is_ordered = TIDE_RESERVATIONS ? TIDE_STREAM_IS_RELIABLE(account->stream) : false;
-  const tide_input_stream_t *stream = is_ordered ? find_stream(r, account->stream) : NULL;
-  bool is_short = r->free <= (TIDE_RESERVATIONS ? r->owed : 0u);
+  const bool is_short = r->free <= (TIDE_RESERVATIONS ? r->owed : 0u);
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
-    if (!waits(slot)) continue;
-    samples += slot->account == account && !slot->continues ? 1u : 0u;
-    is_short = is_short || fills_window(r, stream, slot);
+    samples += waits(slot) && slot->account == account && !slot->continues ? 1u : 0u;
   }
   if (samples > account->keep) return is_old || is_short;
   return is_old && is_short && samples > 1u && TIDE_RESERVATIONS && account->used >= account->reserved;
@@ -911,12 +948,12 @@ bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *acc
 static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
   const uint8_t id = slot->stream;
   const uint16_t sequence = slot->sequence;
-  const bool is_good = tide_receiver_verify(slot), has_arrived = slot->arrived;
+  const bool is_good = tide_receiver_verify(slot), has_arrived = slot->arrived, has_passed = slot->passed;
   if (is_good) TIDE_COUNT(slot->account->dropped, 1u);
   let_go(r, slot);
   if (!is_good) {
     ask_again(r, id, sequence);
-  } else if (TIDE_STREAM_IS_RELIABLE(id)) {
+  } else if (TIDE_STREAM_IS_RELIABLE(id) && !has_passed) {
     tide_input_stream_t *stream = take_stream(r, id);
     const bool is_next = stream && sequence == stream->next;
     if (stream && !has_arrived) (void)tide_input_stream_arrive(stream, sequence);
@@ -1026,7 +1063,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   slot->owner = (uint8_t)(priority >> 16);
   slot->state = SLOT_NOTED;
   slot->arrival = r->next_arrival++;
-  slot->arrived = false;
+  slot->arrived = slot->passed = false;
   slot->position = 0u;
   slot->references = 0u;
   slot->released = 0u;
@@ -1036,6 +1073,10 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
   refresh_stream(r, slot->stream);
   keep_last(r, account, slot->arrived_ns);
   const bool reliable = TIDE_STREAM_IS_RELIABLE(slot->stream);
+  if (TIDE_RESERVATIONS && reliable && fills_window(r, slot->stream)) {
+    while (fills_window(r, slot->stream) && pass(r, slot->stream)) continue;
+    refresh_stream(r, slot->stream);
+  }
   const bool reveals_gap = reliable && stream && slot->sequence != stream->next &&
                            !find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
   if (reveals_gap) acknowledge(r, stream, -1);
@@ -1197,6 +1238,10 @@ static bool accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
     return false;
   }
   slot->verify = false;
+  if (slot->passed) {
+    slot->position = (uint16_t)tide_xrce_header_bytes(slot->bytes[0]);
+    return true;
+  }
   if (TIDE_FRAGMENTS && slot->position > 0u)
     return prepare_fragment(r, slot, slot->position) || put_back(r, slot, SLOT_PARTIAL, true);
   tide_input_stream_t *stream = take_stream(r, slot->stream);

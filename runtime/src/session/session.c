@@ -523,8 +523,7 @@ static tide_reader_t **bucket_of(tide_session_t *session, uint16_t object) {
 
 static tide_reader_t *find_reader_locked(const tide_session_t *session, tide_xrce_request_t request) {
   tide_reader_t *reader = session->readers[(request.object >> 4) % TIDE_SESSION_READER_BUCKETS];
-  while (reader != NULL && (reader->object != request.object || reader->request != request.request ||
-                            reader->state != TIDE_OBJECT_CREATED)) {
+  while (reader != NULL && (reader->object != request.object || reader->request != request.request)) {
     reader = reader->next;
   }
   return reader;
@@ -567,7 +566,7 @@ static int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_requ
   int32_t priority = TIDE_PRIORITY_NONE;
   const uintptr_t critical = enter(session);
   tide_reader_t *reader = find_reader_locked(session, request);
-  if (reader == NULL) {
+  if (reader == NULL || reader->state != TIDE_OBJECT_CREATED) {
     TIDE_COUNT(session->counters.samples_unwanted, 1u);
   } else {
     priority = (int32_t)reader->priority | TIDE_FRAME_OWNER(reader->owner);
@@ -700,9 +699,9 @@ static void forget_readers_locked(tide_session_t *session) {
 
 static bool status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status) {
   tide_reader_t *reader = find_reader_locked(session, status->related);
-  if (reader == NULL) return false;
+  if (reader == NULL || reader->state != TIDE_OBJECT_CREATED) return false;
   /* an agent of tide: so many samples were dropped, as they are too long for this link or its client */
-  if (status->status == TIDE_XRCE_STATUS_ERR_RESOURCES && reader->state == TIDE_OBJECT_CREATED) {
+  if (status->status == TIDE_XRCE_STATUS_ERR_RESOURCES) {
     TIDE_COUNT(session->counters.samples_too_large, status->implementation_status);
     return true;
   }

@@ -371,4 +371,109 @@ TEST_P(DaemonAccountsSeeds, reservations_hold_and_reliable_loses_nothing) {
 
 INSTANTIATE_TEST_SUITE_P(Any, DaemonAccountsSeeds, testing::Range(1u, 101u));
 
+// ---- a reader that keeps its last samples does not hold up its stream ----
+
+constexpr uint8_t kStream = TIDE_STREAM_RELIABLE(2);
+
+// Readers 0 to 2 on one stream, which all keep their last samples.
+struct Keepers : Readers {
+  explicit Keepers(uint8_t kept_samples, size_t slot_count = 40) : Readers({.slots = slot_count}, 4) {
+    priority_of = [](uint8_t, tide_xrce_request_t) -> int32_t { return TIDE_PRIORITY(2, 0); };
+    for (tide_account_t &account : accounts) account.keep = kept_samples;
+  }
+};
+
+TEST(daemon_accounts, what_waits_is_acknowledged_before_the_window_is_full) {
+  Keepers r(20);
+  for (uint16_t i = 0; i < 12; ++i) EXPECT_EQ(r.arrive_for(0, kStream, i), 1);
+  EXPECT_TRUE(r.acknacks.empty());
+  for (uint16_t i = 12; i < 20; ++i) EXPECT_EQ(r.arrive_for(0, kStream, i), 1);
+  EXPECT_EQ(r.acknacks.back().first, 8);
+  EXPECT_EQ(r.marks[0], Marks{}) << "delivery waits for the executor";
+  EXPECT_EQ(r.process_all(), 20);
+  Marks expected;
+  for (int mark = 0; mark < 20; ++mark) expected.push_back(mark);
+  EXPECT_EQ(r.marks[0], expected);
+  EXPECT_EQ(r.acknacks.back().first, 20);
+  EXPECT_EQ(r.accounts[0].dropped, 0u);
+}
+
+TEST(daemon_accounts, what_was_acknowledged_survives_the_session) {
+  Keepers r(20);
+  for (uint16_t i = 0; i < 14; ++i) r.arrive_for(0, kStream, i);
+  ASSERT_EQ(r.acknacks.back().first, 2);
+  tide_receiver_reset(&r.core);
+  r.arrive_for(0, kStream, 0);
+  r.process_all();
+  EXPECT_EQ(r.marks[0], (Marks{0, 1, 0})) << "the others are sent again in the next session";
+}
+
+TEST(daemon_accounts, a_damaged_sample_is_not_acknowledged_and_sent_again) {
+  Keepers r(20);
+  r.arrive_checked(message(kStream, 0, {data_for(0, 0)}), 0x1234);
+  for (uint16_t i = 1; i < 14; ++i) r.arrive_for(0, kStream, i);
+  EXPECT_TRUE(r.acknacks.empty());
+  r.process_all();
+  EXPECT_EQ(r.acknacks.back().first, 0);
+  EXPECT_EQ(r.acknacks.back().missing, 1);
+}
+
+TEST(daemon_accounts, one_below_its_reservation_takes_the_place_of_an_acknowledged_sample) {
+  Keepers r(40, 18);
+  for (uint16_t i = 0; i < 40; ++i) r.arrive_for(0, kStream, i);
+  const auto before = r.accounts[0].used;
+  ASSERT_GT(before, 4u);
+  for (uint16_t i = 0; i < 4; ++i) EXPECT_EQ(r.arrive_for(1, effort(1), i), 1);
+  EXPECT_EQ(r.accounts[1].used, 4u);
+  r.check();
+}
+
+class DaemonKeepersSeeds : public testing::TestWithParam<unsigned> {};
+
+// Losses, repeats in any order, and an executor that is seldom there: nothing is lost that the histories have room for,
+// and each reader gets its samples in order.
+TEST_P(DaemonKeepersSeeds, each_gets_all_in_order) {
+  std::mt19937 random(GetParam());
+  auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
+  Keepers r(200, 100);
+  constexpr int kTotal = 60;
+  std::vector<size_t> reader_of;
+  for (int i = 0; i < kTotal; ++i) reader_of.push_back(draw(kReaders));
+  uint16_t next = 0, acknowledged = 0;
+  size_t heard = 0;
+  std::vector<uint16_t> again;
+  const auto arrive = [&](uint16_t sequence) {
+    if (draw(4) != 0) r.arrive_for(reader_of[sequence], kStream, sequence);
+  };
+  for (unsigned step = 0; step < 4'000; ++step) {
+    const unsigned kind = draw(10);
+    if (kind < 4 && !again.empty()) {
+      arrive(again.back());
+      again.pop_back();
+    } else if (kind < 6 && next < kTotal && next - acknowledged < 16) {
+      arrive(next++);
+    } else if (kind == 6 && acknowledged < next) {
+      r.arrive(peer::heartbeat(kStream, acknowledged, static_cast<uint16_t>(next - 1)));
+    } else if (kind == 7 && (draw(20) == 0 || step > 2'000)) {
+      r.process();
+    }
+    for (; heard < r.acknacks.size(); ++heard) {
+      acknowledged = std::max(acknowledged, r.acknacks[heard].first);
+      again.clear();
+      for (uint16_t n = 0; n < 16; ++n)
+        if ((r.acknacks[heard].missing >> n & 1) != 0) again.push_back(static_cast<uint16_t>(acknowledged + n));
+      std::erase_if(again, [&](uint16_t sequence) { return sequence >= next; });
+    }
+    r.check();
+  }
+  for (size_t reader = 0; reader < kReaders; ++reader) {
+    Marks expected;
+    for (int i = 0; i < kTotal; ++i)
+      if (reader_of[static_cast<size_t>(i)] == reader) expected.push_back(i);
+    EXPECT_EQ(r.marks[reader], expected) << "seed " << GetParam();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Any, DaemonKeepersSeeds, testing::Range(1u, 31u));
+
 }  // namespace daemon_accounts_test
