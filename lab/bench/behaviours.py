@@ -37,12 +37,10 @@ def compile_command(flags: list[str], out: Path) -> list[str]:
 
 
 def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
-    """The built runtime, and messages generated for it."""
-    libraries = sorted(
-        f for f in (build / "lib").glob("libtide_*.a") if not {"agent", "traced"} & set(f.stem.split("_"))
-    )
-    if not libraries:
-        sys.exit(f"behaviours: no libraries in {build}: scripts/build.sh release int32_publisher tide-agent")
+    """The library that programs link, and messages generated for it."""
+    library = build / "lib/libtide.a"
+    if not library.exists():
+        sys.exit(f"behaviours: no {library}: scripts/build.sh release tide_runtime tide-agent")
     subprocess.run(
         [str(ROOT / ".venv/bin/tide"), "generate", "--out", str(folder), *packages],
         check=True,
@@ -50,7 +48,7 @@ def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
     )
     includes = [f"-I{ROOT}/runtime/include", f"-I{folder}"]
     messages = [str(f) for f in sorted(folder.rglob("*.c"))]
-    return [*includes, *messages, "-Wl,--start-group", *map(str, libraries), "-Wl,--end-group"]
+    return [*includes, *messages, str(library)]
 
 
 def free_port() -> int:
