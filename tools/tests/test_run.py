@@ -21,15 +21,17 @@ from tide.programs import patience
 from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling
 from tide.programs.patience import Patience
-from tide.run.evidence import Frame, Instance, frame_of, frame_spans, median_period
-from tide.run.plan import Variant, plan_of, run_chains, serial_link, write_board_plan
+from tide.run.evidence import frame_of
+from tide.run.plan import Variant, instances_of, plan_of, run_chains, serial_link, write_board_plan
 from tide.run.qemu import board_budget, board_plan
-from tide.run.robot import Settings, client_options, kept_off
+from tide.run.results import outcome_of
+from tide.run.robot import Recorded, Settings, client_options, kept_off
 from tide.system.check import check
 from tide.system.load import load, parse
 from tide.system.model import System
 from tide.system.places import Executor
 from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
+from tide.trace.step import Step
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
@@ -158,8 +160,8 @@ def test_a_chain_of_another_shape_is_refused() -> None:
 # ---- frames of the line ----
 
 
-def data_object(octets: bytes) -> int | None:
-    return frame_of("up", 0, 1, False, octets[:32], len(octets)).object_id
+def kind_of(octets: bytes) -> int | None:
+    return frame_of("up", 0, 1, False, octets[:32], len(octets)).kind
 
 
 def test_recorded_frames_are_told_apart() -> None:
@@ -167,42 +169,30 @@ def test_recorded_frames_are_told_apart() -> None:
     for name in ("serial_publish_reliable", "serial_subscribe_best_effort"):
         text = (ROOT / f"runtime/tests/data/xrce/{name}.jsonl").read_text(encoding="utf-8")
         for entry in map(json.loads, text.splitlines()):
-            found[entry["dir"]].add(data_object(bytes.fromhex(entry["hex"])))
-    assert found == {"client_to_agent": {None, 0x0015}, "agent_to_client": {None, 0x0016}}
-
-
-def test_frames_get_the_chain_of_their_object() -> None:
-    frames = [
-        Frame("up", 0, 10, False, 0x25),
-        Frame("up", 10, 20, True, 0x15),
-        Frame("up", 20, 22, False, None),
-        Frame("down", 30, 33, False, 0x16),
-    ]
-    spans = frame_spans(frames, ["brake", "steer"])
-    assert [(span.chain, span.label) for span in spans] == [
-        ("steer", "data"),
-        ("brake", "lost"),
-        ("", ""),
-        ("brake", "data"),
-    ]
+            found[entry["dir"]].add(kind_of(bytes.fromhex(entry["hex"])))
+    assert {7} <= found["client_to_agent"] and {9} <= found["agent_to_client"]
+    assert not {9} & found["client_to_agent"] and not {7} & found["agent_to_client"]
 
 
 def test_escaped_bytes_are_undone() -> None:
-    assert data_object(bytes.fromhex("7e01007d5e008180010007017d5d00000a0015")) == 0x0015
+    assert kind_of(bytes.fromhex("7e01007d5e008180010007017d5d00000a0015")) == 7
 
 
 def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
-    chains = run_chains(SYSTEM)
-    instances = [
-        Instance(one.chain.name, index, index * 10**9, (index * 10**9 + 1, index * 10**9 + 2), (act, act + 1))
-        for one in chains
-        for index, act in ((3, 3 * 10**9 + 5), (4, 4 * 10**9 + 7))
-    ]
-    period = median_period(chains, 8, 3, instances, [Frame("up", 4 * 10**9 + 3, 4 * 10**9 + 4, False, 0x15)])
-    assert period is not None and (period.index, period.latency_ns) == (1, 8)
-    assert sorted({(one.track, one.start_ns) for one in period.spans}) == [("mcu", 1), ("mcu", 7), ("up", 3)]
-    # As on a machine that is too busy: instances were begun, and none completed.
-    assert median_period(chains, None, 3, [], []) is None
+    """As on a machine that is too busy, there may be none: instances were begun, and none completed."""
+    recorded = Recorded(0, end_ns=10**10)
+    for chain in SYSTEM.chains:
+        for index in range(instances_of(SYSTEM, chain, 3)):
+            at_ns = index * chain.period_ns
+            for place, callback in enumerate(chain.callbacks):
+                times = at_ns + place, at_ns + 10 * place + index % 5 + 1, 1
+                recorded.runs.setdefault((chain.name, callback.name), {})[index] = times
+            recorded.steps.append(Step(chain.name, index, at_ns, at_ns + 1, "client", "sample", at_ns))
+    period = outcome_of(SYSTEM, recorded, 3).period
+    assert period is not None and (period.index, period.latency_ns) == (3, 24)
+    assert period.spans[0].start_ns == 0
+    recorded.runs = {key: of for key, of in recorded.runs.items() if key[1] != "act"}
+    assert outcome_of(SYSTEM, recorded, 3).period is None
 
 
 # ---- patience ----

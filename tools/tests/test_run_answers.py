@@ -15,12 +15,13 @@ import descriptions as d
 from commands import done, tide
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.analysis.premises import of_executors
-from tide.report.results import NAMES, Machine, Results, Run, summarise, write
+from tide.report.results import NAMES, Machine, Results, Run, running, summarise, write
 from tide.run import evidence
-from tide.run.evidence import Frame, Instance, Way, board_starts, frame_of, of_lines, split
+from tide.run.evidence import Frame, Instance, Traced, board_starts, frame_of, of_lines, parts_of, period_of, split
 from tide.run.judge import BROKEN, HELD, UNSEEN, _Judge, judge, shares, with_bounds
 from tide.system.load import load, parse
 from tide.system.model import System
+from tide.trace.step import Step
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"
@@ -28,60 +29,51 @@ SYSTEM = load(EXAMPLE)
 MS = 1_000_000
 
 times = st.integers(0, 50 * MS)
+BRAKE = SYSTEM.chain("brake")
+LINE = SYSTEM.links[0].name
 
 
-def way(draw: st.DrawFn, since: int) -> Way:
-    first = since + draw(times)
-    start = first + draw(times)
-    return Way(first, start, start + draw(times))
+def step(place: str, start_ns: int, end_ns: int, chain: str = "brake", index: int = 0, what: str = "message") -> Step:
+    return Step(chain, index, start_ns, end_ns, place, what, 0)
 
 
 @st.composite
-def instances(draw: st.DrawFn) -> Instance:
+def instances(draw: st.DrawFn) -> tuple[Instance, list[Step], list[Frame]]:
     """Several clocks' readings are recorded, so frames may begin before the callback that sent them has ended."""
     release = draw(st.integers(0, 10**12))
     sample = release + draw(times)
     sample_end = sample + draw(times)
-    up = way(draw, sample)
-    node = up.end_ns + draw(st.integers(-MS, 50 * MS))
-    down = way(draw, node)
-    act = max(sample_end, down.end_ns + draw(st.integers(-MS, 50 * MS)))
-    known = draw(st.booleans())
-    return Instance(
-        "brake",
-        0,
-        release,
-        (sample, sample_end),
-        (act, act + draw(times)),
-        draw(st.none() | times),
-        draw(st.none() | times),
-        up if known else None,
-        (node, node + draw(times)) if known else None,
-        down if known else None,
-    )
+    up = sample + draw(times), sample + draw(st.integers(50 * MS, 80 * MS))
+    node = up[1] + draw(st.integers(-MS, 50 * MS))
+    node_end = node + draw(times)
+    down = node_end + draw(times), node_end + draw(st.integers(50 * MS, 80 * MS))
+    act = max(sample_end, down[1] + draw(st.integers(-MS, 50 * MS)))
+    runs = (sample, sample_end, draw(times)), (node, node_end, draw(times)), (act, act + draw(times), draw(times))
+    crossings = [step(f"{LINE}, to the host", *up), step(f"{LINE}, to the board", *down)]
+    known = [one if draw(st.booleans()) else None for one in crossings]
+    others = [step("host", *sorted((release + draw(times), release + draw(times))), "steer") for _ in range(2)]
+    frames = [Frame("up", up[0] + draw(times), up[1], draw(st.booleans())) for _ in range(draw(st.integers(0, 3)))]
+    return Instance(release, BRAKE.callbacks, runs, known), [*crossings, *others], frames
 
 
-@given(instances(), st.lists(st.tuples(times, times), max_size=4))
-def test_the_parts_of_an_instance_add_up_to_its_latency(one: Instance, busy: list[tuple[int, int]]) -> None:
-    at = one.release_ns
-    line = []
-    for gap, length in busy:
-        line.append((at + gap, at + gap + length))
-        at += gap + length
-    parts = split(one, line, line)
+@given(instances())
+def test_the_parts_of_an_instance_add_up_to_its_latency(drawn: tuple[Instance, list[Step], list[Frame]]) -> None:
+    one, steps, frames = drawn
+    parts = split(one, Traced(SYSTEM, steps), {"client": frames})
     assert set(parts) == set(NAMES)
     assert sum(parts.values()) == one.latency_ns
     assert min(parts.values()) >= 0
-    from_start = one.act[1] - one.sample[0]
-    assert one.latency_ns >= from_start and parts["start"] == one.latency_ns - from_start
+    assert parts["start"] == one.runs[0][0] - one.release_ns
 
 
 def test_parts_are_what_they_are_called() -> None:
-    one = Instance(
-        "brake", 0, 0, (1 * MS, 12 * MS), (60 * MS, 72 * MS), 10 * MS, 10 * MS,
-        Way(14 * MS, 25 * MS, 35 * MS), (37 * MS, 38 * MS), Way(45 * MS, 45 * MS, 48 * MS),
-    )  # fmt: skip
-    parts = split(one, [(39 * MS, 44 * MS)], [(36 * MS, 37 * MS)])
+    up, down = step(f"{LINE}, to the host", 14 * MS, 35 * MS), step(f"{LINE}, to the board", 45 * MS, 48 * MS)
+    runs = (1 * MS, 12 * MS, 10 * MS), (37 * MS, 38 * MS, MS), (60 * MS, 72 * MS, 10 * MS)
+    one = Instance(0, BRAKE.callbacks, runs, [up, down])
+    host = BRAKE.callbacks[1].executor
+    others = [step(host, 36 * MS, 37 * MS, "steer"), step(f"{LINE}, to the board", 39 * MS, 44 * MS, "steer")]
+    frames = [Frame("up", 14 * MS, 24 * MS, True), Frame("up", 25 * MS, 35 * MS, False)]
+    parts = split(one, Traced(SYSTEM, [up, down, *others]), {"client": frames})
     assert {name: value // MS for name, value in parts.items() if value} == {
         "start": 1,
         "execution": 20,
@@ -94,6 +86,23 @@ def test_parts_are_what_they_are_called() -> None:
         "node": 1,
         "return": 2,
     }
+    most = {part.name: (part.most_ns, part.slowest_ns) for part in parts_of([one], Traced(SYSTEM, []), {})}
+    assert most["wire"] == (24 * MS, 24 * MS) and "repair" not in most
+
+
+def test_the_spans_of_a_period_are_those_of_the_traces() -> None:
+    """The preempting callback is in front of the one that it preempts, which has a gap."""
+    steps = [step("client", 0, 30 * MS, "battery", what="read"), step("client", 10 * MS, 20 * MS, "steer", what="read")]
+    steps += [
+        step("client", 0, MS, what="read"),
+        step(f"{LINE}, to the host", 2 * MS, 3 * MS),
+        step("agent", 3 * MS, 4 * MS),
+    ]
+    steps.append(step("client", BRAKE.period_ns, BRAKE.period_ns + 1, index=1, what="read"))
+    period = period_of(Traced(SYSTEM, steps), BRAKE, 0, 5 * MS)
+    assert {one.track for one in period.spans} == {"mcu", "up"} and len(period.spans) == 4
+    board = [(one.chain, one.start_ns // MS, one.end_ns // MS) for one in running(period.spans) if one.track == "mcu"]
+    assert board == [("brake", 0, 1), ("battery", 1, 10), ("steer", 10, 20), ("battery", 20, 30)]
 
 
 # ---- frames of the line ----
@@ -122,13 +131,9 @@ def frame(message: bytes, track: str = "up", start: int = 0, dropped: bool = Fal
 def test_frames_tell_what_they_carry(index: int, payload: int, filler: bytes, sequence: int) -> None:
     message = data(index, payload, filler=filler, sequence=sequence)
     found = frame(message)
-    assert (found.object_id, found.stream, found.session, found.payload_bytes) == (0x15, 0x83, 0x81, payload)
-    assert found.escaped_bytes == sum(byte in (0x7D, 0x7E) for byte in wire(message)[1:]) - wire(message)[1:].count(
-        0x7E
-    )
-    assert found.index in (index, None)  # the head may end before the number does
-    if not found.escaped_bytes:
-        assert found.index == index
+    assert (found.is_data, found.stream, found.session, found.sequence) == (True, 0x83, 0x81, sequence)
+    escapes = sum(byte in (0x7D, 0x7E) for byte in wire(message)[1:]) - wire(message)[1:].count(0x7E)
+    assert found.escaped_bytes == escapes
 
 
 def test_questions_and_strangers_are_counted() -> None:
@@ -136,13 +141,13 @@ def test_questions_and_strangers_are_counted() -> None:
     other = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 4, 0, 0x82])  # of a stream without messages
     frames = [frame(data(1)), frame(other, start=20 * MS), frame(data(2, sequence=5), start=30 * MS)]
     frames.append(frame(heartbeat, start=45 * MS))
-    seen = evidence.of_frames(frames, ["brake"], 0, 100 * MS)
+    seen = evidence.of_frames(frames, 0, 100 * MS)
     assert seen["client_questions"] == {"count": 1, "soonest_ns": 45 * MS - frames[0].end_ns}
     assert (seen["frames"], seen["strangers"], seen["dropped"]) == (4, 0, 0)
     stranger = bytes([0x82, 0x83, 0, 0]) + data(1)[4:]
-    assert evidence.of_frames([*frames, frame(stranger)], ["brake"], 0, 100 * MS)["strangers"] == 1
+    assert evidence.of_frames([*frames, frame(stranger)], 0, 100 * MS)["strangers"] == 1
     create = bytes([0x81, 0x80, 0, 0, 1, 1, 5, 0, 1, 0, 1, 0, 0])
-    assert evidence.of_frames([*frames, frame(create)], ["brake"], 0, 100 * MS)["strangers"] == 1
+    assert evidence.of_frames([*frames, frame(create)], 0, 100 * MS)["strangers"] == 1
 
 
 # ---- answers ----
@@ -156,6 +161,12 @@ def handed(**changed: Any) -> dict[str, Any]:
     return {"client": ways | changed}
 
 
+def on_lines(**changed: Any) -> dict[str, Any]:
+    line = {"frames": 100, "dropped": 0, "lost_by_instance": 0, "behind_ns": 0, "escaped_bytes": 2, "strangers": 0}
+    line |= {"signs_of_life": 0, "client_questions": {"count": 0, "soonest_ns": None}}
+    return {"client": line | {"agent_questions": {"count": 2, "soonest_ns": 101 * MS}} | changed}
+
+
 def sound() -> dict[str, Any]:
     """A run in which every premise held."""
     executions = {
@@ -167,22 +178,12 @@ def sound() -> dict[str, Any]:
         for chain in SYSTEM.chains
         for callback in chain.callbacks
     }
-    messages = {f"{chain.name} up": {"least": 100, "most": 100} for chain in SYSTEM.chains}
-    messages |= {f"{chain.name} down": {"least": 12, "most": 12} for chain in SYSTEM.chains}
     return {
         "executions": executions,
         "start_late_ns": {"brake": 60_000},
-        "taken_ns": {"1": 40_000, "3": 90_000},
+        "taken_by": {"client": 40_000},
         "handed": handed(),
-        "frames": 100,
-        "dropped": 0,
-        "lost_by_instance": 0,
-        "escaped_bytes": 2,
-        "strangers": 0,
-        "signs_of_life": 0,
-        "sizes": {"messages": messages, "fragments": 0},
-        "client_questions": {"count": 0, "soonest_ns": None},
-        "agent_questions": {"count": 2, "soonest_ns": 101 * MS},
+        "lines": on_lines(),
         "in_time": {"share": 0.12, "chain": "battery", "missing": 0},
         "pauses": {"count": 0, "least_ns": 250_000, "longest_ns": 0, "share": 0, "left_out": 0},
         "undescribed": [],
@@ -235,18 +236,17 @@ def changed(seen: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
 BREAKS: list[tuple[str, str, Any]] = [
     ("execution", "executions", {"brake/act": {"count": 9, "least_ns": 10 * MS, "most_ns": 12 * MS}}),
     ("shortest_execution", "executions", {"brake/act": {"count": 9, "least_ns": 9 * MS, "most_ns": 10 * MS}}),
-    ("digestion", "taken_ns", {"1": 600_000}),
+    ("digestion", "taken_by", {"client": 600_000}),
     ("release_jitter", "start_late_ns", {"brake": 1_100_000}),
     ("agent", "handed", handed(agent={"sure_ns": 3_100_000, "upto_us": {"800": 10, "3100": 1}})),
     ("return", "handed", handed(**{"return": {"sure_ns": 1_500_000, "upto_us": {"450": 1, "1500": 13}}})),
-    ("escapes", "escaped_bytes", 5),
-    ("sizes", "sizes", {"messages": {"brake up": {"least": 90, "most": 100}}, "fragments": 0}),
-    ("sizes", "sizes", {"messages": {"brake down": {"least": 10, "most": 16}}, "fragments": 0}),
-    ("losses", "dropped", 1),
-    ("client_questions", "client_questions", {"count": 1, "soonest_ns": 15 * MS}),
-    ("agent_questions", "agent_questions", {"count": 1, "soonest_ns": 40 * MS}),
-    ("line_alone", "strangers", 3),
-    ("heard_at_start", "signs_of_life", 1),
+    ("escapes", "lines", on_lines(escaped_bytes=5)),
+    ("losses", "lines", on_lines(dropped=1)),
+    ("client_questions", "lines", on_lines(client_questions={"count": 1, "soonest_ns": 15 * MS})),
+    ("agent_questions", "lines", on_lines(agent_questions={"count": 1, "soonest_ns": 40 * MS})),
+    ("line_alone", "lines", on_lines(strangers=3)),
+    ("line_on_time", "lines", on_lines(behind_ns=2 * MS)),
+    ("heard_at_start", "lines", on_lines(signs_of_life=1)),
     ("over_in_time", "in_time", {"share": 0.2, "chain": "battery", "missing": 1}),
     ("over_in_time", "in_time", {"share": 1.01, "chain": "battery", "missing": 0}),
 ]
@@ -275,12 +275,11 @@ def test_counters_of_the_client_break_theirs(counters: dict[str, Any], broken: s
 
 
 def test_losses_that_the_bounds_take_are_no_break() -> None:
-    seen = {**sound(), "dropped": 5, "lost_by_instance": 2}
+    seen = {**sound(), "lines": on_lines(dropped=5, lost_by_instance=2)}
     counters = {"transmitter": {"retransmissions": 5}}
     assert verdicts(run_with(seen, counters), losses=2)["losses"] == HELD
     assert verdicts(run_with(seen, counters), losses=1)["losses"] == BROKEN
-    hidden = {**sound()}
-    hidden.pop("lost_by_instance")
+    hidden = {key: value for key, value in sound().items() if key != "lines"}
     assert verdicts(run_with(hidden, counters), losses=1)["losses"] == UNSEEN
 
 
@@ -288,12 +287,10 @@ def test_what_others_hide_is_not_called_held() -> None:
     for way_back in ("return", "agent"):
         seen = {**sound(), "handed": handed(**{way_back: {"sure_ns": 200_000, "upto_us": {"9000": 14}}})}
         assert verdicts(run_with(seen))[way_back] == UNSEEN
-    assert verdicts(run_with({**sound(), "taken_ns": {"3": 1_400_000}}))["digestion"] == UNSEEN
-    assert verdicts(run_with({**sound(), "taken_ns": {"3": 1_600_000}}))["digestion"] == BROKEN
 
 
 def test_a_line_that_was_late_itself_proves_no_early_question() -> None:
-    seen = {**sound(), "client_questions": {"count": 1, "soonest_ns": 15 * MS}}
+    seen = {**sound(), "lines": on_lines(client_questions={"count": 1, "soonest_ns": 15 * MS})}
     late = {"lines": {"client": {"a_to_b": {"late_maximum_ns": 70 * MS}, "b_to_a": {"late_maximum_ns": 0}}}}
     (answer,) = [one for one in judge(SYSTEM, bounds_of(SYSTEM), run_with(seen, late)) if one.id == "client_questions"]
     assert answer.verdict == UNSEEN and "itself up to 70.000 ms late" in answer.counter
@@ -382,7 +379,7 @@ PLACES: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, str]]] = 
     "a load that was not recorded": (
         "loads", {}, {"boards": {"base": {"loads": []}}}, {UNSEEN: "a load was not", HELD: "no load"}
     ),
-    "frames of one board": ("digestion", {"taken_by": {"base": {"1": 0}}}, {}, {HELD: "0.000 ms", UNSEEN: "no answer"}),
+    "frames of one board": ("digestion", {"taken_by": {"base": 0}}, {}, {HELD: "0.000 ms", UNSEEN: "no answer"}),
     "the agent for one board": (
         "shared_agent", {"handed": {"arm": {"agent": TOLD, "return": TOLD}}}, {}, {HELD: "1.000 ms", UNSEEN: "no trace"}
     ),
@@ -438,24 +435,29 @@ def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path
     shown = done("check", EXAMPLE, "--observed", tmp_path)
     said = " ".join(shown.split())
     assert f"broken: {broken.text} ({broken.counter})" in said and "held: no frame is lost" in said
-    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["evidence"]["frames"] == 100
+    assert (
+        json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["evidence"]["lines"]["client"][
+            "frames"
+        ]
+        == 100
+    )
 
 
 # ---- lines of boards whose frames do not tell their chains ----
 
 
-def on_line(track: str, end_ms: float, kind: int = 7, session: int = 1, object_id: int | None = 3) -> Frame:
+def on_line(track: str, end_ms: float, kind: int = 7, session: int = 1) -> Frame:
     end_ns = int(end_ms * 1e6)
-    return Frame(track, end_ns - 100_000, end_ns, False, object_id, kind, session, 1, 2, 40, 1)
+    return Frame(track, end_ns - 100_000, end_ns, False, kind, session, 1, 2, 1)
 
 
 def test_each_line_of_several_boards_answers_for_its_own() -> None:
-    """Only the log of a single line was read, so no run of several boards could be guaranteed."""
     up, down = [on_line("up", 10), on_line("up", 20)], [on_line("down", 12, kind=9)]
-    seen = of_lines({"base": up + down, "arm": [*up, on_line("up", 30, kind=14, object_id=None)]}, 0, 10**9)
+    traced = Traced(load(ROOT / "examples/systems/arm_and_base.toml"), [])
+    seen = of_lines({"base": up + down, "arm": [*up, on_line("up", 30, kind=14)]}, 0, 10**9, traced)
     assert {board: (one["frames"], one["strangers"]) for board, one in seen.items()} == {"base": (3, 0), "arm": (3, 1)}
-    assert all("sizes" not in one and one["escaped_bytes"] == 2 for one in seen.values())
-    judged = _Judge(SYSTEM, bounds_of(SYSTEM), run_with({**sound_of_lines(), "lines": {"client": seen["arm"]}}))
+    assert all(one["escaped_bytes"] == 2 for one in seen.values())
+    judged = _Judge(SYSTEM, bounds_of(SYSTEM), run_with({**sound(), "lines": {"client": seen["arm"]}}))
     judged.at = frozenset({"client"})
     assert judged.line_alone({})[:2] == (BROKEN, "1 of 3 frames are not of these chains")
     assert judged.heard_at_start({})[0] == HELD and judged.escapes({"escaped_bytes": 1})[0] == BROKEN
@@ -463,26 +465,35 @@ def test_each_line_of_several_boards_answers_for_its_own() -> None:
     assert {judged.line_alone({})[0], judged.escapes({})[0], judged.questions("agent_questions", {})[0]} == {UNSEEN}
 
 
-def sound_of_lines() -> dict[str, Any]:
-    """Without the figures for which frames must tell their chains."""
-    keys = ("frames", "escaped_bytes", "strangers", "signs_of_life", "sizes", "client_questions", "agent_questions")
-    return {key: value for key, value in sound().items() if key not in keys}
-
-
 def test_only_what_leaves_no_doubt_tells_how_late_a_board_starts() -> None:
     ms = 1_000_000
-    lines = {"base": [on_line("down", 15), on_line("down", 40), on_line("down", 40.5), on_line("down", 71)]}
+    down = [on_line("down", at_ms, kind) for at_ms, kind in ((15, 9), (40, 9), (40.5, 9), (71, 9), (80, 10), (80.2, 9))]
     runs: dict[str, list[tuple[str, int | None, int, int]]] = {
         "base": [
             ("brake", 0, 200_000, 2 * ms),  # idle: 0.2 ms late
             ("brake", 10 * ms, 10 * ms + 100_000, 14 * ms),
             ("act", None, 15 * ms + 300_000, 16 * ms),  # one frame, nothing ran: 0.3 ms
             ("act", None, 41 * ms, 42 * ms),  # two frames
+            ("act", None, 42 * ms + 150_000, 43 * ms),  # the other one, as soon as the callback ended
             ("brake", 50 * ms, 50 * ms + 50_000, 60 * ms),
             ("steer", 55 * ms, 60 * ms + 50_000, 61 * ms),  # brake ran
             ("brake", 70 * ms, 72 * ms, 73 * ms),  # a frame came meanwhile
+            ("act", None, 80 * ms + 900_000, 81 * ms),  # an acknowledgment before it: 0.7 ms, not for sure
         ],
         "other": [("lamp", 0, 9 * ms, 10 * ms)],  # its inputs are unknown
     }
-    told = board_starts(runs, lines)
-    assert told == {"start_late_ns": {"brake": 200_000}, "taken_by": {"base": {"1": 300_000}}}
+    told = board_starts(runs, {"base": down})
+    assert told["start_late_ns"] == {"brake": 200_000}
+    assert (told["taken_by"], told["taken_most"]) == ({"base": 300_000}, {"base": 700_000})
+
+
+@pytest.mark.parametrize(
+    ("alone_ms", "most_ms", "verdict"),
+    [(0.3, None, HELD), (None, 0.3, HELD), (0.3, 0.7, UNSEEN), (0.7, 0.3, BROKEN), (None, None, UNSEEN)],
+)
+def test_an_answer_that_waited_for_others_proves_no_slow_board(
+    alone_ms: float | None, most_ms: float | None, verdict: str
+) -> None:
+    times = {"taken_by": alone_ms, "taken_most": most_ms}
+    seen = {key: {} if one is None else {"client": int(one * MS)} for key, one in times.items()}
+    assert verdicts(run_with({**sound(), **seen}))["digestion"] == verdict

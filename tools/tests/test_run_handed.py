@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import descriptions as d
-from tide.run.evidence import Handed, evidence_of, handed
+from tide.run.evidence import Handed, Traced, evidence_of, handed
 from tide.run.plan import WARM_UP_INSTANCES, instances_of
 from tide.run.robot import Recorded
 from tide.run.seen import release_ns_of, undisturbed
@@ -72,7 +72,7 @@ def test_a_wait_for_a_node_that_was_busy_is_taken_off(
     steps = way(2000, 100)
     for number, (start_us, end_us, what) in enumerate(others):
         steps.append(step(start_us, end_us, "node", what, "loop" if what == "think" else "other", number))
-    found = [one for one in handed(system_of(lanes), steps) if one.way == "agent" and one.index == 7]
+    found = [one for one in handed(Traced(system_of(lanes), steps)) if one.way == "agent" and one.index == 7]
     assert found == [Handed("loop", "board", 7, "agent", 1400 * US, sure_us * US, 1000 * US)]
     assert found[0].is_slow is (sure_us > 1000)
 
@@ -96,20 +96,20 @@ def test_a_message_of_several_is_told_by_its_place(index: int, came_us: list[int
     steps = [step(0, 200, "board", "look", "own", index)]
     steps += [step(at_us, at_us + 10, "agent", "to ROS 2", "own", index) for at_us in came_us]
     steps.append(step(2000, 3000, "node", "take", "seldom", index))
-    found = handed(system, steps)
+    found = handed(Traced(system, steps))
     assert [one.took_ns for one in found] == ([] if expected is None else [expected * US])
 
 
 def test_a_wait_for_a_line_that_was_busy_is_taken_off() -> None:
     steps = [*way(1000, 700), step(2100, 2600, "uart, to the board", "message", "other", 1)]
     steps.append(step(2000, 2700, "uart, to the host", "message", "other", 2))  # the other direction
-    back = [one for one in handed(system_of(), steps) if one.way == "return"]
+    back = [one for one in handed(Traced(system_of(), steps)) if one.way == "return"]
     assert back == [Handed("loop", "board", 7, "return", 700 * US, 200 * US, 500 * US)]
-    assert handed(system_of(), way(1000, 700))[1].is_slow
+    assert handed(Traced(system_of(), way(1000, 700)))[1].is_slow
 
 
 def test_what_is_published_before_the_end_took_nothing() -> None:
-    (_, back) = handed(system_of(), way(1000, -20))
+    (_, back) = handed(Traced(system_of(), way(1000, -20)))
     assert (back.way, back.took_ns, back.is_slow) == ("return", 0, False)
 
 
@@ -117,7 +117,7 @@ def test_what_is_published_before_the_end_took_nothing() -> None:
 def test_what_was_not_recorded_is_left_out(missing: int) -> None:
     steps = way(1000, 100)
     what = steps.pop(missing).what
-    ways = {one.way for one in handed(system_of(), steps)}
+    ways = {one.way for one in handed(Traced(system_of(), steps))}
     assert ways == {
         "look": {"return"},
         "to ROS 2": {"return"},
@@ -129,12 +129,12 @@ def test_what_was_not_recorded_is_left_out(missing: int) -> None:
 def test_the_evidence_has_every_message() -> None:
     system = system_of()
     steps = [*way(1000, 100), *(replace(one, instance=8) for one in way(2000, 0))]
-    told = evidence_of(handed(system, steps))["handed"]["board"]
+    told = evidence_of(handed(Traced(system, steps)))["handed"]["board"]
     assert told["agent"] == {"sure_ns": 400 * US, "upto_us": {"400": 1, "1400": 1}}
     assert told["return"] == {"sure_ns": 100 * US, "upto_us": {"0": 1, "100": 1}}
     assert evidence_of([]) == {}
     other = Handed("loop", "another", 9, "agent", 0, 0, 7)
-    assert set(evidence_of([*handed(system, way(1000, 100)), other])["handed"]) == {"board", "another"}
+    assert set(evidence_of([*handed(Traced(system, way(1000, 100))), other])["handed"]) == {"board", "another"}
 
 
 def test_an_instance_that_the_agent_held_is_disturbed() -> None:

@@ -29,7 +29,6 @@ Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
-_PADDING = 4  # DDS fills a message up to a multiple of it
 _NAMED = 3  # number of named threads
 _CLOCK_NS = 500_000  # between a frame and a query after it: precision of the line's log
 Verdict = tuple[Word, str, float | None]  # verdict, the counter, its margin
@@ -255,22 +254,17 @@ class _Judge:
         return (HELD if spare_ns >= 0 else BROKEN), text, None
 
     def digestion(self, values: dict[str, int]) -> Verdict:
-        boards = self.seen.get("taken_by")  # by board; None: of the only one
-        taken: dict[str, int] = self.seen.get("taken_ns", {})
-        taken = taken if boards is None else boards.get(next(iter(self.at)), {})
-        if not taken:
+        """Only an answer that was alone contradicts it; one that waited for others, too, may agree with it."""
+        board, limit_ns = next(iter(self.at)), values["process_ns"]
+        alone_ns, most_ns = (self.seen.get(key, {}).get(board) for key in ("taken_by", "taken_most"))
+        if alone_ns is None and most_ns is None:
             return UNSEEN, "no answer was seen to wait for a free processor", None
-        frame_ns = values["process_ns"]
-        most_ns = max(taken.values())
-        text = f"{_milliseconds(most_ns)} from an answer to its callback on a free processor"
-        if most_ns <= frame_ns:
-            return _within(most_ns, frame_ns, f"{text}, of {_milliseconds(frame_ns)}")
-        over = {count: value_ns - int(count) * frame_ns for count, value_ns in taken.items()}
-        count = max(over, key=lambda one: over[one])
-        if over[count] > 0:  # the log has the times at which bytes should have passed
-            frames = f"{text}, with {count} frame{'' if count == '1' else 's'}{self.line_was_late()}"
-            return (BROKEN if over[count] > self.line_late_ns() else UNSEEN), frames, None
-        return UNSEEN, f"{text}, in which it took over more than one frame", None
+        text = f"{_milliseconds(max(alone_ns or 0, most_ns or 0))} from an answer to its callback on a free processor"
+        if max(alone_ns or 0, most_ns or 0) <= limit_ns:
+            return _within(max(alone_ns or 0, most_ns or 0), limit_ns, f"{text}, of {_milliseconds(limit_ns)}")
+        if (alone_ns or 0) - limit_ns > self.line_late_ns():
+            return BROKEN, text, None
+        return UNSEEN, f"{text}, in which it may have taken over several frames{self.line_was_late()}", None
 
     def release_jitter(self, values: dict[str, int]) -> Verdict:
         """A timer that never expired while its board was idle hides its delay; those of the same board speak for it."""
@@ -315,31 +309,9 @@ class _Judge:
         return _within(most, limit, f"{most} of {limit} bytes of a frame at most, {frames} frames")
 
     def sizes(self, values: dict[str, int]) -> Verdict:
-        if "lines" in self.seen and not any(map(is_given, self.users_of(self.at))):
-            return HELD, "tide plays all that sends there, with messages of the described sizes", None
-        sizes = self.seen.get("sizes", {"messages": {}, "fragments": 0})
-        if not sizes["messages"] or sizes["fragments"]:
-            return UNSEEN, "the line's log shows no whole message", None
-        texts = []
-        for chain in self.system.chains:
-            stated = {
-                "up" if self.system.where(callback) == "mcu" else "down": one.payload_bytes
-                for callback in chain.callbacks
-                for one in callback.publishes
-            }
-            for way, payload in stated.items():
-                found = sizes["messages"].get(f"{chain.name} {way}")
-                if found is None:
-                    continue
-                padded = -(-payload // _PADDING) * _PADDING
-                exact = found["least"] >= payload or not values["exact"]
-                if found["most"] > padded or not exact:
-                    texts.append(f"{chain.name} {way}: {found['least']} to {found['most']} bytes, stated {payload}")
-        return (
-            BROKEN if texts else HELD,
-            "; ".join(texts) or f"{len(sizes['messages'])} kinds of messages, none of another size",
-            None,
-        )
+        if "in_time" not in self.seen or any(map(is_given, self.users_of(self.at))):
+            return UNSEEN, "the line's log does not tell what a message is", None
+        return HELD, "tide plays all that sends there, with messages of the described sizes", None
 
     def count(self, part: str, name: str) -> int:
         """Counters of the boards in question, if each has reported its own, or of all boards."""
@@ -360,13 +332,14 @@ class _Judge:
             return UNSEEN, "this run does not count frames", None
         damaged = self.count("receiver", "checksum_errors") + self.count("agent", "checksum_errors")
         again = self.count("transmitter", "retransmissions")
-        dropped = sum(int(one.get("dropped", 0)) for one in self.of_lines() or [self.seen])
+        lines = self.of_lines() or []
+        dropped = sum(int(one["dropped"]) for one in lines)
         text = f"{dropped} frames lost, {damaged} damaged, {again} sent again"
         if limit == 0:
             return (BROKEN if max(damaged, again, dropped) else HELD), text, None
-        if "lost_by_instance" not in self.seen:
+        if not lines or not all("lost_by_instance" in one for one in lines):
             return UNSEEN, f"{text}; of which instances is not known", None
-        most = int(self.seen["lost_by_instance"])
+        most = max(int(one["lost_by_instance"]) for one in lines)
         if max(damaged, again) > 0 and dropped == 0:
             return UNSEEN, f"{text}; of which instances is not known", None
         return _within(most, limit, f"{text}; {most} of {limit} of one instance at most")
@@ -392,7 +365,7 @@ class _Judge:
         """Greatest delay of an emulated line: its log has the times at which bytes should have passed."""
         ways = [line[way] for line in self.lines() for way in ("a_to_b", "b_to_a") if way in line]
         woken_ns = max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
-        return max(woken_ns, int(self.seen.get("line_behind_ns", 0)))
+        return max([woken_ns, *(int(one.get("behind_ns", 0)) for one in self.of_lines() or ())])
 
     def serial_boards(self) -> list[str]:
         boards = [board for board in self.system.boards() if board.name in self.at]
@@ -404,9 +377,7 @@ class _Judge:
         return [one for one in own if isinstance(one, dict)]
 
     def of_lines(self) -> list[dict[str, Any]] | None:
-        """Results from the logs of these boards' lines, or of the only line. None: one line has no log."""
-        if "frames" in self.seen:
-            return [self.seen]
+        """Results from the logs of these boards' lines. None: one line has no log."""
         known = self.seen.get("lines", {})
         boards = self.serial_boards()
         return [known[one] for one in boards] if all(one in known for one in boards) else None

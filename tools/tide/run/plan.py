@@ -263,12 +263,6 @@ def serial_link(system: System) -> Line:
 
 def require_comparison(system: System) -> None:
     """Raises PlanError when a comparison of executors cannot run the description."""
-    _require_shape(system)
-    if any(one.policy is not None for one in used_executors(system)):
-        raise PlanError("a board has a policy; a comparison of executors chooses it itself")
-
-
-def _require_shape(system: System) -> None:
     used = used_executors(system)
     given = next((one for one in used if is_given(one)), None)
     if given is not None:
@@ -277,6 +271,8 @@ def _require_shape(system: System) -> None:
         raise PlanError(f"{len(used)} executors run the chains; a comparison of executors needs one board and one host")
     serial_link(system)
     run_chains(system)
+    if any(one.policy is not None for one in used):
+        raise PlanError("a board has a policy; a comparison of executors chooses it itself")
 
 
 def is_comparison(system: System) -> bool:
@@ -285,15 +281,6 @@ def is_comparison(system: System) -> bool:
     except PlanError:
         return False
     return True
-
-
-def chains_on_the_line(system: System) -> tuple[RunChain, ...]:
-    """Its chains, where the frames of its one line tell which instance they belong to. Empty: they do not."""
-    try:
-        _require_shape(system)
-        return run_chains(system)
-    except PlanError:
-        return ()
 
 
 # ---- messages ----

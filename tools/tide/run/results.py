@@ -26,9 +26,7 @@ from tide.report.table import print_answers
 from tide.run import evidence
 from tide.run.judge import bounded
 from tide.run.plan import (
-    WARM_UP_INSTANCES,
     apart_ns,
-    chains_on_the_line,
     is_given,
     is_played,
     length_ns,
@@ -39,6 +37,7 @@ from tide.run.robot import Recorded, Report, Robot, Settings
 from tide.run.seen import (
     Section,
     Seen,
+    instances_seen,
     paths_of,
     runs_of_boards,
     sections_seen,
@@ -98,7 +97,8 @@ def run_once(system: System, settings: Settings, folder: Path, out: Path, report
     RunError when a part failed."""
     recorded = Robot(system, settings, folder, out).run(report)
     with contextlib.suppress(UsageError):  # nothing was recorded
-        recorded.handed = evidence.handed(system, read_run(out)[0])
+        recorded.steps = read_run(out)[0]
+    recorded.handed = evidence.handed(evidence.Traced(system, recorded.steps))
     times = execution_lines(system, recorded)
     if times:
         write_times(out, times)
@@ -168,9 +168,8 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
         bounds, why = None, "; ".join(f"{one.what}; {one.remedy}" for one in error.findings)
     except (AnalysisError, MissingBinaryError) as error:
         bounds, why = None, str(error)
-    line = chains_on_the_line(system)
-    instances = evidence.instances_of(line, recorded.runs, recorded.start_ns, WARM_UP_INSTANCES, recorded.frames)
-    parts = evidence.parts_of(instances, recorded.frames)
+    traced = evidence.Traced(system, recorded.steps)
+    instances = {chain.name: instances_seen(traced, chain, recorded, periods) for chain in system.chains}
     known = undisturbed(system, recorded, periods)
     chains = []
     for one in seen:
@@ -182,7 +181,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
             "part": one.part,
             "unseen": one.unseen,
             "doubt": one.doubt,
-            "parts": parts.get(chain.name, []),
+            "parts": evidence.parts_of(list(instances[chain.name].values()), traced, recorded.lines),
         }
         chains.append(result.model_copy(update=more))
     told: dict[str, Any] = evidence.executions(execution_lines(system, recorded))
@@ -196,10 +195,8 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
     told["legs"] = [asdict(leg) for one in seen for leg in one.legs]
     told["sections"] = [asdict(section) for one in seen for section in one.sections]
     told["topics"] = [asdict(rate) for one in seen for rate in one.rates]
-    if recorded.frames:
-        told |= evidence.of_line(line, instances, recorded.frames, system.executor(line[0].sample.executor).lanes > 1)
-    elif recorded.lines:
-        told["lines"] = evidence.of_lines(recorded.lines, recorded.start_ns, recorded.end_ns)
+    if recorded.lines:
+        told["lines"] = evidence.of_lines(recorded.lines, recorded.start_ns, recorded.end_ns, traced)
         told |= evidence.board_starts(runs_of_boards(system, recorded), recorded.lines)
     run = Run(
         executor=DESCRIBED,
@@ -210,10 +207,12 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
         counters=recorded.counters,
         evidence=told,
     )
+    urgent = system.by_urgency()[0]
+    p50_ns = next(one.p50_ns for one in chains if one.name == urgent.name)
+    median = next((index for index, one in instances[urgent.name].items() if one.latency_ns == p50_ns), None)
     period = None
-    if recorded.frames:
-        p50_ns = next(one.p50_ns for one in chains if one.name == line[0].chain.name)
-        period = evidence.median_period(line, p50_ns, WARM_UP_INSTANCES, instances, recorded.frames)
+    if len(system.boards()) == 1 and median is not None and p50_ns is not None:  # several would share a track
+        period = evidence.period_of(traced, urgent, median, p50_ns)
     return Outcome(bounded(system, run, bounds), seen, bounds, why, period, recorded.notes)
 
 
@@ -279,19 +278,11 @@ def legs_table(outcome: Outcome) -> Table:
     table = empty_table("parts of each chain: the most that was seen, in ms", gap=1)
     for heading in ("chain", "part"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("most", "described", "most/described"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("most", justify="right", no_wrap=True)
     for one in outcome.seen:
         for number, leg in enumerate(one.legs):
-            limit = _ms(leg.limit_ns) if leg.limit_ns is not None else ""
-            table.add_row(
-                "" if number else one.chain,
-                leg.what,
-                _ms(leg.most_ns),
-                limit,
-                _ratio(leg.most_ns, leg.limit_ns),
-                end_section=number + 1 == len(one.legs),
-            )
+            name, ends = "" if number else one.chain, number + 1 == len(one.legs)
+            table.add_row(name, leg.what, _ms(leg.most_ns), end_section=ends)
     return table
 
 

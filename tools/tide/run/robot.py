@@ -29,7 +29,6 @@ from tide.run.machine import other_real_time_threads
 from tide.run.plan import (
     FIRST_KEY,
     budget_of,
-    chains_on_the_line,
     instances_of,
     is_given,
     is_played,
@@ -48,6 +47,7 @@ from tide.system.model import System
 from tide.system.places import Executor, Line, UdpLink
 from tide.system.variants import PlanError
 from tide.trace.folders import AGENT_TRACE, TRACES, TracedGiven, is_record, read_record, write_traces
+from tide.trace.step import Step
 
 START_LIMIT_S = 30.0
 SETTLE_S = 0.3  # both sides of a DDS match detect it independently
@@ -96,8 +96,8 @@ class Recorded:
     missed: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # for people
-    frames: list[Frame] = field(default_factory=list)  # frames of the line, where they tell their instances
-    lines: dict[str, list[Frame]] = field(default_factory=dict)  # otherwise by board, for each emulated line
+    lines: dict[str, list[Frame]] = field(default_factory=dict)  # frames by board, for each emulated line
+    steps: list[Step] = field(default_factory=list)  # of the traces of boards, agent and nodes
     handed: list[Handed] = field(default_factory=list)  # known messages between boards and hosts
     undescribed: list[str] | None = None  # endpoints of the user's nodes that are not described; None: nobody looked
     clock_set_ns: int = 0  # by how much the wall clock was set meanwhile
@@ -165,7 +165,6 @@ class Robot:
         self.hosts = [one for one in self.executors if one.where == "host"]
         self.links = {board.name: link_of(system, board) for board in self.boards}
         self.places = _places()
-        self.logs_frames = bool(chains_on_the_line(system))
         require_programs([one for one in self.executors if is_given(one)], folder)
         lossy = max(settings.line_loss, settings.first_loss) > 0
         if lossy and not any(map(self._has_line, self.boards)):
@@ -246,10 +245,7 @@ class Robot:
                 found, recorded.notes = recorded_boards(self.system, given, self.out)
                 write_traces(replace(traces, given=found), self.out)
         self._count(recorded)
-        if self.logs_frames:
-            recorded.frames = read_frames(self.out / _FRAMES)
-        else:
-            recorded.lines = {name: read_frames(self.out / f"{name}_{_FRAMES}") for name in self.lines}
+        recorded.lines = {name: read_frames(self.out / f"{name}_{_FRAMES}") for name in self.lines}
         return recorded
 
     # ---- the parts ----
@@ -296,7 +292,7 @@ class Robot:
             return start_image(children, role_of(board), self.folder / board.image, self.out / f"{board.name}.log")
         command = [self.binaries["tide-line"], "--baud", str(link.rate), "--seed", str(self.settings.seed + number)]
         command += ["--priority", str(_LINE_PRIORITY), "--exit-on-eof"]
-        log = self.out / (_FRAMES if self.logs_frames else f"{board.name}_{_FRAMES}")
+        log = self.out / f"{board.name}_{_FRAMES}"
         log.unlink(missing_ok=True)
         command += ["--log", str(log)]
         if self.settings.line_loss > 0:

@@ -18,6 +18,8 @@ from tide.play.paths import Instance, Played
 from tide.programs.pauses import Span, pauses_of
 from tide.report.results import PathResult, nearest_rank
 from tide.report.verdict import not_published, unanswered
+from tide.run import evidence
+from tide.run.evidence import Traced
 from tide.run.plan import (
     WARM_UP_INSTANCES,
     apart_ns,
@@ -36,12 +38,11 @@ from tide.system.model import Callback, Chain, Publication, System
 
 @dataclass(frozen=True)
 class Leg:
-    """A part of a chain's path. limit_ns: its longest time by the description. None: not described."""
+    """A part of a chain's path between two topics."""
 
     chain: str
     what: str
     most_ns: int
-    limit_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -112,17 +113,13 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
     runs = [recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in path]
     seen = Seen(chain.name)
     counted = counted_of(system, chain, periods)
-    done: list[tuple[int, list[tuple[int, int, int]]]] = []
     for index in counted:
         if all(index in one for one in runs):
-            done.append((release_ns_of(system, chain, recorded, index), [one[index] for one in runs]))
+            seen.latencies_ns.append(runs[-1][index][1] - release_ns_of(system, chain, recorded, index))
         elif _was_skipped(system, chain, recorded, index, index in runs[0]):
             seen.skipped += 1
         else:
             seen.lost += 1
-    seen.latencies_ns = [times[-1][1] - release_ns for release_ns, times in done]
-    if done:
-        seen.legs = _legs(system, chain, path, done)
     seen.sections = sections_seen(system, chain, recorded, counted)
     return seen
 
@@ -149,17 +146,17 @@ def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, h
     return (system.timer_of(chain).name, index) in recorded.skipped
 
 
-def _legs(
-    system: System, chain: Chain, path: Sequence[Callback], done: list[tuple[int, list[tuple[int, int, int]]]]
-) -> list[Leg]:
-    legs = [Leg(chain.name, f"release to {path[0].name}", max(times[0][0] - at_ns for at_ns, times in done))]
-    for number, callback in enumerate(path):
-        spent_ns = max(times[number][2] for _, times in done)
-        legs.append(Leg(chain.name, f"{callback.name}, execution", spent_ns, limit_ns(system, callback)))
-        if number + 1 < len(path):
-            most_ns = max(times[number + 1][0] - times[number][1] for _, times in done)
-            legs.append(Leg(chain.name, f"{callback.name} to {path[number + 1].name}", max(0, most_ns)))
-    return legs
+def instances_seen(traced: Traced, chain: Chain, recorded: Recorded, periods: int) -> dict[int, evidence.Instance]:
+    """The completed instances after the warm-up, by number; none if a program of the user plays a part."""
+    system, path = traced.system, traced.system.path(chain)
+    runs = [recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in path]
+    found = {}
+    for index in counted_of(system, chain, periods) if is_played(system, chain) else ():
+        if all(index in one for one in runs):
+            times = [one[index] for one in runs]
+            crossings = evidence.crossings_of(traced, path, index, times)
+            found[index] = evidence.Instance(release_ns_of(system, chain, recorded, index), path, times, crossings)
+    return found
 
 
 def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Iterable[int]) -> list[Section]:
