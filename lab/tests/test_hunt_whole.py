@@ -103,7 +103,7 @@ def test_nothing_exceeds_a_bound(name: str) -> None:
 
 @pytest.mark.parametrize("twin", twins(), ids=lambda twin: twin.name.replace(" ", "-"))
 def test_a_broken_lowering_is_caught(twin: Twin) -> None:
-    assert catch(twin, 800, Trial(3, 8, True)).after > 0
+    assert catch(twin, 1200, Trial(3, 8, True)).after > 0
 
 
 def test_a_find_says_how_it_was_played() -> None:

@@ -66,9 +66,11 @@ def test_a_public_robot_is_described_as_it_is(file: Path, tmp_path: Path) -> Non
     assert run("show", file)[0] == 0
     out = tmp_path / "out"
     status, output = run("simulate", file, "--runs", "2", "--search", "--first", str(SEED), "--out", out)
-    assert status == 0, output
     told = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert {one["chain"] for one in told["observed"]} == {chain.name for chain in system.chains}
+    late = [one["chain"] for one in told["observed"] if one["late"]]
+    assert status == int(bool(late)), output
+    assert not any(bounds.chain(name).met for name in late)
     for one in told["observed"]:
         assert 0 < one["max_ns"] <= one["bound_ns"] + 1000, one
 

@@ -68,7 +68,12 @@ def hunt(
         int, typer.Option(min=1, max=1000, help="Number of schedules that are drawn at random for each system.")
     ] = 6,
     climbs: Annotated[
-        int, typer.Option(min=0, max=100, help="Number of changes after them that drive towards the bound.")
+        int,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Number of changes after them that drive towards the bound; below 8 a seed takes one executor.",
+        ),
     ] = 10,
     out: Annotated[
         Path | None, typer.Option(help="File for the result, as JSON. An interrupted hunt with the same file goes on.")

@@ -41,8 +41,10 @@ UNPLAYABLE = ("rclcpp",)
 STEP = 0.02
 LIBRARY = "libtide_play.so"
 KEPT_FAILURES = 3  # in a block
-# Share of a bound that a drawn schedule must reach for changes to be tried: of 651 that came less far 1 % reached 90 %.
+# Share of a bound that a drawn schedule must reach for a quick trial to change it: of 651 that came less far, 1 % came
+# to 90 % by four changes.
 NEAR = 0.7
+STRETCH = 8  # changes in succession that drive the same response towards its bound
 
 
 def need_programs() -> None:
@@ -64,12 +66,16 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """Numbers of runs of each description: drawn, and changed where a drawn one comes near a bound. Seeds take the
-    executors of their family in turn; every_executor: each seed takes all of them."""
+    """Numbers of runs of each description: drawn, and changed ones after them. A quick trial takes the executors of a
+    family in turn and changes only what comes near a bound; with many changes, or if asked for, it is thorough."""
 
     schedules: int = 2
     climbs: int = 4
-    every_executor: bool = False
+    thorough: bool = False
+
+    @property
+    def is_quick(self) -> bool:
+        return not self.thorough and self.climbs < STRETCH
 
 
 class Simulator:
@@ -157,7 +163,7 @@ def _hunt_drawn(of: Family, seed: int, trial: Trial, tally: Tally) -> None:
         return
     source = random.Random(f"{of.name} {seed} runs")
     hunt = _Hunt(system, text, losses_of(of, seed), source, tally, seed)
-    executors = of.executors if trial.every_executor else (of.executors[seed % len(of.executors)],)
+    executors = (of.executors[seed % len(of.executors)],) if trial.is_quick else of.executors
     tally.accepted += hunt.run(executors, trial)
 
 
@@ -272,6 +278,15 @@ class _Held:
     is_guaranteed: bool
 
 
+@dataclass(frozen=True)
+class _Best:
+    """The run in which a response came nearest to its bound, and the instance."""
+
+    ratio: float
+    run: Any
+    worst: Worst | None
+
+
 class _Climb:
     """One description under one executor."""
 
@@ -284,66 +299,59 @@ class _Climb:
         for path in bounds.paths:
             self._held.append(_Held(f"reaction of path '{path.name}'", path.reaction_ns, path.met))
             self._held.append(_Held(f"age of path '{path.name}'", path.age_ns, path.met))
-        self._bounds_ns = [one.bound_ns for one in self._held]
-        self._worst_ns = [0] * len(self._held)
-        bounded = [place for place, bound in enumerate(self._bounds_ns) if bound is not None]
-        self._victim = hunt.source.choice([None, *bounded])  # chain to raise; None: the one nearest to its bound
+        self._best: dict[int, _Best] = {}  # by place
         self._above: set[int] = set()  # chains already reported
 
     def run(self, trial: Trial) -> None:
-        best: tuple[float, Worst | None, Any] = -1.0, None, None
         for _ in range(trial.schedules):
-            run = self._player.drawn()
-            near, worst = self._play(run)
-            if near > best[0]:
-                best = near, worst, run
-        for _ in range(trial.climbs if best[0] >= NEAR else 0):
-            run = self._player.changed(best[2], best[1])
-            near, worst = self._play(run)
-            if near >= best[0]:  # an equally near run may lead further
-                best = near, worst, run
-        for worst_ns, bound_ns in zip(self._worst_ns, self._bounds_ns, strict=True):
-            if bound_ns is not None and worst_ns > 0:
-                self._hunt.tally.add_ratio(bound_ns / worst_ns)
+            self._play(self._player.drawn())
+        if not self._best:
+            return
+        victim = nearest = max(self._best, key=lambda place: self._best[place].ratio)
+        is_worth = self._best[nearest].ratio >= NEAR or not trial.is_quick
+        for climb in range(trial.climbs if is_worth else 0):
+            if climb % STRETCH == 0:
+                victim = self._hunt.source.choice([*self._best, nearest])
+            best = self._best[victim]
+            self._play(self._player.changed(best.run, best.worst))
+        for best in self._best.values():
+            if best.ratio > 0:
+                self._hunt.tally.add_ratio(1 / best.ratio)
 
-    def _play(self, run: Any) -> tuple[float, Worst | None]:
-        """How near the run came to a bound, and by which instance."""
+    def _play(self, run: Any) -> None:
+        """Every response that comes nearer to its bound than before, or as near, is kept with its run."""
         words = self._player.words(run)
         has_paths = len(self._held) > self._chain_count
         if has_paths:
             words = self._player.recording(words)
         played = self._hunt.play(words)
         if played is None:
-            return 0.0, None
+            return
         told = self._player.of_chains(played)
-        worst_ns = list(told.worst_ns)
+        worst_ns, index = list(told.worst_ns), [*told.worst_index]
         if has_paths:
             seen = seen_on_paths(self._hunt.system, self._player.chain_names, self._player.instances(played))
             worst_ns += [one.worst_ns for one in seen]
-        nearest, place = self._hold(words, worst_ns, [*told.lost, *[0] * (len(worst_ns) - self._chain_count)])
-        if place >= self._chain_count or told.worst_index[place] < 0:
-            return nearest, None
-        return nearest, Worst(place, told.worst_index[place], worst_ns[place])
-
-    def _hold(self, words: str, worst_ns: list[int], lost: list[int]) -> tuple[float, int]:
-        nearest, nearest_place = 0.0, 0
-        tally = self._hunt.tally
+            index += [-1] * len(seen)
+        lost = [*told.lost, *[0] * (len(worst_ns) - self._chain_count)]
         for place, held in enumerate(self._held):
             if held.bound_ns is None:
                 continue
-            tally.observations += 1
-            self._worst_ns[place] = max(self._worst_ns[place], worst_ns[place])
+            self._hold(place, held, words, worst_ns[place], lost[place])
             ratio = worst_ns[place] / max(held.bound_ns, 1)
-            if self._victim in (None, place) and ratio > nearest:
-                nearest, nearest_place = ratio, place
-            above = worst_ns[place] > held.bound_ns + INSTANT_NS
-            if not above and lost[place] == 0:
-                continue
-            tally.exceeded += 1
-            if place in self._above:
-                continue
-            self._above.add(place)
-            seen = f"{worst_ns[place] / 1e6:.6f} ms" if above else f"{lost[place]} instances that never ended"
-            guaranteed = "guaranteed" if held.is_guaranteed else "not guaranteed"
-            self._hunt.fail(f"{held.what}: {seen}, above its {guaranteed} bound of {held.bound_ns / 1e6:.6f} ms", words)
-        return nearest, nearest_place
+            if place not in self._best or ratio >= self._best[place].ratio:
+                worst = Worst(place, index[place], worst_ns[place]) if index[place] >= 0 else None
+                self._best[place] = _Best(ratio, run, worst)
+
+    def _hold(self, place: int, held: _Held, words: str, worst_ns: int, lost: int) -> None:
+        self._hunt.tally.observations += 1
+        above = worst_ns > held.bound_ns + INSTANT_NS
+        if not above and lost == 0:
+            return
+        self._hunt.tally.exceeded += 1
+        if place in self._above:
+            return
+        self._above.add(place)
+        seen = f"{worst_ns / 1e6:.6f} ms" if above else f"{lost} instances that never ended"
+        guaranteed = "guaranteed" if held.is_guaranteed else "not guaranteed"
+        self._hunt.fail(f"{held.what}: {seen}, above its {guaranteed} bound of {held.bound_ns / 1e6:.6f} ms", words)

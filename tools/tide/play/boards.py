@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -35,6 +36,7 @@ LEAST_BYTES = 8  # size to which messages are shortened
 SETTLE_US = 120_000_000
 _Value = TypeVar("_Value")
 _EXECUTION, _PHASE, _BYTES = "{execution_us}", "{phase_us}", "{bytes}"  # places in a plan
+_MESSAGE_NAME = re.compile(r"message=name=(\S+)")  # of each message, in the order of a plan
 _UDP_BAUD = 1_000_000_000  # for a line that represents a network, whose delays are added to the agent's
 
 
@@ -84,6 +86,7 @@ class BoardsRun:
     return_ns: tuple[tuple[int, int], ...]
     costs: bool
     seed: int
+    order: int = 0  # of the topics that a callback publishes: 0: as described, else drawn by this seed
 
 
 def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value, ...]:
@@ -170,6 +173,7 @@ class BoardsPlayer:
             for position, callback in enumerate(chain.callbacks)
             for sent in _sent_by(callback)
         ]
+        self._publish_several = any(len(one.publishes) > 1 for chain in system.chains for one in chain.callbacks)
         self._marks_ns = [0]
         for chain in system.chains:
             times_ns = [callback.execution_ns for callback in chain.callbacks]
@@ -228,7 +232,7 @@ class BoardsPlayer:
         return BoardsRun(
             tuple(self._phase(place) for place in places),
             tuple(self._executions(place, heavy) for place in places),
-            tuple(self._bytes(place) for place in places),
+            tuple(self._bytes(place, heavy) for place in places),
             self._spans("agent_ms"),
             self._spans("return_ms"),
             source.random() < 0.8,
@@ -260,7 +264,10 @@ class BoardsPlayer:
             executions = self._executions(place, source.random() < 0.5)
             return replace(run, executions_ns=_with(run.executions_ns, place, executions))
         if kind < 0.75:
-            return replace(run, payload_bytes=_with(run.payload_bytes, place, self._bytes(place)))
+            sizes = self._bytes(place, source.random() < 0.5)
+            return replace(run, payload_bytes=_with(run.payload_bytes, place, sizes))
+        if kind < 0.85 and self._publish_several:  # no bound depends on the order in which a callback publishes
+            return replace(run, order=source.randrange(1_000_000))
         return replace(run, seed=source.randrange(1_000_000))
 
     def _phase(self, place: int) -> int:
@@ -282,12 +289,12 @@ class BoardsPlayer:
             times.append(max(one_ns // MICROSECOND * MICROSECOND, least_ns))
         return tuple(times)
 
-    def _bytes(self, place: int) -> tuple[int, ...]:
+    def _bytes(self, place: int, heavy: bool) -> tuple[int, ...]:
         source = self._random
         sizes = []
         for callback in self._chains[place].callbacks:
             most = callback.sent_bytes if callback.sends else LEAST_BYTES
-            shorter = not self._exact(place) and source.random() < 0.2
+            shorter = not heavy and not self._exact(place) and source.random() < 0.2
             sizes.append(source.randint(min(LEAST_BYTES, most), most) if shorter else most)
         return tuple(sizes)
 
@@ -315,13 +322,13 @@ class BoardsPlayer:
         found = zip(played.worst_ns, played.ended, played.lost, strict=True)
         return dict(zip(self._until, itertools.islice(found, len(self._chains), None), strict=True))
 
-    def steps(self, played: Played) -> Iterator[tuple[str, int, str, str, int, int, int]]:
-        """Intervals of a recorded run: chain, instance, place, action, start and end, and release."""
+    def steps(self, played: Played, plan: str) -> Iterator[tuple[str, int, str, str, int, int, int]]:
+        """Intervals of a recorded run of this plan: chain, instance, place, action, start and end, and release."""
         names = list(self._names.values())
         runs = {name: {one[1]: one[2:] for one in times} for name, times in zip(names, played.runs, strict=True)}
         crossed = {
             name: {one[1]: one[2] for one in times}
-            for name, times in zip(self._message_names(), played.crossings, strict=True)
+            for name, times in zip(_MESSAGE_NAME.findall(plan), played.crossings, strict=True)
         }
         links = {board.name: link.name for board, link in zip(self._boards, self._links, strict=True)}
         for chain, recorded in zip(self._chains, played.recorded, strict=False):
@@ -426,7 +433,7 @@ class BoardsPlayer:
             yield with_execution.replace(_PHASE, str(run.phases_ns[place] // MICROSECOND))
         # Transfer times between executors of the host: the maximum, or zero.
         has_hops = run.seed % 4 != 0
-        for place, position, fixed_bytes, entry, hops in self._messages:
+        for place, position, fixed_bytes, entry, hops in self._ordered_messages(run.order):
             sent_bytes = run.payload_bytes[place][position] if fixed_bytes is None else fixed_bytes
             yield f"{entry.replace(_BYTES, str(sent_bytes))}{hops if has_hops else ''}"
         phases = random.Random(f"{run.seed} loads")
@@ -442,6 +449,16 @@ class BoardsPlayer:
                     "asks": str(load.agent_bytes > 0).lower(),
                 }
                 yield plan_line("load", fields)
+
+    def _ordered_messages(self, order: int) -> list[tuple[int, int, int | None, str, str]]:
+        if order == 0:
+            return self._messages
+        source = random.Random(order)
+        by_callback = itertools.groupby(self._messages, key=lambda one: one[:2])
+        every = [list(several) for _, several in by_callback]
+        for messages in every:
+            source.shuffle(messages)
+        return list(itertools.chain.from_iterable(every))
 
     def _callback(self, chain: Chain, callback: Callback) -> str:
         """The callback's line, with places for its execution time and its phase."""
@@ -487,10 +504,6 @@ class BoardsPlayer:
             fields |= {"carry": "reply", "request": self._message_of(chain.callbacks[position - 1])}
         hops_us = [self._system.hop_ns(callback, one) // MICROSECOND for one in receivers]
         return plan_line("message", fields), f" hops_us={','.join(map(str, hops_us))}" if any(hops_us) else ""
-
-    def _message_names(self) -> list[str]:
-        """The names of the messages in the order of the plan."""
-        return list(self._names_of_sent.values())
 
     def _holds(self, timer: Chain) -> bool:
         """True if one of the timer's chains has hold, as they share a level."""

@@ -203,19 +203,21 @@ class _Trial:
         for seed in range(first, first + runs):
             player = self._player(random.Random(f"{self._system.name} {seed}"))
             run = _kept_offsets(self._system, player, player.drawn())
-            for place, (worst_ns, index) in enumerate(self._play(player, run)):
-                if worst_ns > best.get(place, (-1,))[0]:
-                    best[place] = (worst_ns, index, player, run)
-        for place in sorted(best) if search else ():
+            self._keep(best, player, run)
+        # Each further run changes the worst run of one chain, and may be the worst of others.
+        for place in sorted(best) * (runs if search else 0):
             nearest_ns, index, player, run = best[place]
-            for _ in range(runs):
-                worst = Worst(place, index, nearest_ns) if index >= 0 else None
-                other = _kept_offsets(self._system, player, player.changed(run, worst))
-                told = self._play(player, other)
-                if told and told[place][0] >= nearest_ns:
-                    (nearest_ns, index), run = told[place], other
+            worst = Worst(place, index, nearest_ns) if index >= 0 else None
+            other = _kept_offsets(self._system, player, player.changed(run, worst))
+            self._keep(best, player, other)
         self._record()
         return self._outcome
+
+    def _keep(self, best: dict[int, tuple[int, int, _Player, Any]], player: _Player, run: Any) -> None:
+        """An equally late run may lead further."""
+        for place, (worst_ns, index) in enumerate(self._play(player, run)):
+            if worst_ns >= best.get(place, (-1,))[0]:
+                best[place] = (worst_ns, index, player, run)
 
     def _record(self) -> None:
         nearest = max(self._seen, key=lambda one: one.ratio or 0.0)
@@ -225,7 +227,7 @@ class _Trial:
             played = self._server.play(plan)
             self._outcome.recording = [
                 Step(chain, instance, start_ns, end_ns, place, what, release_ns)
-                for chain, instance, place, what, start_ns, end_ns, release_ns in player.steps(played)
+                for chain, instance, place, what, start_ns, end_ns, release_ns in player.steps(played, plan)
             ]
 
     def _player(self, source: random.Random) -> _Player:
