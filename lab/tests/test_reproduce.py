@@ -225,7 +225,7 @@ def test_kept_results_are_those_of_the_command(tmp_path: Path) -> None:
         (["simulate", "nowhere.plan"], 2, "cannot read nowhere.plan"),
         (["simulate", RELIABLE, "colour=red"], 2, "there is no 'colour' in a plan"),
         (["simulate", "--seeds", 5, "--trace", "x"], 2, "belong to a single run"),
-        (["simulate", "--seed", 5, "--engine", "dask://127.0.0.1:9"], 2, "belong to a campaign"),
+        (["simulate", "--seed", 5, "--restart"], 2, "belongs to a campaign"),
         (["simulate", "--seeds", 2, "--first", 2**64 - 1], 2, "the last seed would be above"),
     ],
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tide.main import app
-from tide_lab.sweep import study as sweep_study
+from tide_lab.sweep import command as sweep_command
 from tide_lab.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
 from tide_lab.sweep.figures import RECIPES
 from tide_lab.sweep.study import STUDIES, VARIANTS, Block, Study, blocks, changed, interval, run_block
@@ -55,13 +55,13 @@ def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     assert len(lines) == 1 + 4
     checkpoint.write_text("\n".join(lines[:3]) + "\n" + lines[3][:20], encoding="utf-8")  # cut off by a crash
     ran: list[Block] = []
-    real = sweep_study.run_block
+    real = sweep_command.run_block
 
     def counting(study: Study, block: Block) -> dict[str, int]:
         ran.append(block)
         return real(study, block)
 
-    monkeypatch.setattr(sweep_study, "run_block", counting)
+    monkeypatch.setattr(sweep_command, "run_block", counting)
     assert run(CASE, *SMALL, "--out", tmp_path / "part")[0] == 0
     assert len(ran) == 2
     whole, part = (parquet.read_table(tmp_path / name / "sweep.parquet").to_pylist() for name in ("whole", "part"))
@@ -156,7 +156,6 @@ def test_a_folder_of_another_sweep_is_not_mixed(tmp_path: Path) -> None:
         ((CASE, "--values", "1,x"), "--values does not take '1,x'"),
         (("mt-schedulability-chains", "--values", "1.5"), "--values does not take '1.5'"),
         ((CASE, "--shortest-ms", "20", "--longest-ms", "10"), "is more than"),
-        ((CASE, "--engine", "cloud"), "--engine does not take 'cloud'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], what: str, tmp_path: Path) -> None:

@@ -75,5 +75,5 @@ def test_a_module_of_no_extra_is_a_defect() -> None:
 
 def test_every_extra_is_one_of_the_package() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for module in ("rclpy", "numpy", "mcap", "distributed", "std_msgs"):
+    for module in ("rclpy", "numpy", "mcap", "std_msgs"):
         assert f"\n{extra_of(module)} = [" in text, module

@@ -7,7 +7,6 @@ _OF_MODULES = {
     "rclpy": "run",
     "numpy": "run",
     "mcap": "run",
-    "distributed": "cluster",
 }
 
 

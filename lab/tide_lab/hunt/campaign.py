@@ -6,18 +6,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from math import fsum
-from pathlib import Path
 from typing import Any
 
 import typer
 
-from tide.campaign.engine import each, of_this_worker
 from tide.programs.simulator import Simulator
 from tide_lab.hunt.families import FAMILIES
 from tide_lab.hunt.lowering_twins import catch, twins
@@ -158,22 +155,15 @@ def replay(block: Block, failure: dict[str, Any], schedules: int, climbs: int) -
     )
 
 
-# ---- where blocks run ----
-# The blocks of a hunt, on this machine or on a cluster.
-
-
 PROGRAM = "tide-hunt"
 Answers = list[dict[str, Any]]
 
 
-def each_block(engine: str, schedules: int, climbs: int, todo: list[Block]) -> Iterator[tuple[Block, Answers]]:
-    """All blocks, in the order in which they finish. Workers of a cluster need this package and the programs of the
-    build; a description that is a file here is sent to them."""
+def each_block(schedules: int, climbs: int, todo: list[Block]) -> Iterator[tuple[Block, Answers]]:
+    """All blocks, in the order in which they finish."""
     with Simulator(find_binary(PROGRAM)) as program, Workers() as workers:
-        local = partial(_hunted, program, workers, schedules, climbs)
-        remote = partial(_in_a_worker, schedules, climbs, _files(todo))
         try:
-            yield from each(engine, program, local, remote, todo)
+            yield from program.each(partial(_hunted, program, workers, schedules, climbs), todo)
         except BaseException:
             workers.stop()  # ends the threads that wait for them
             raise
@@ -183,25 +173,6 @@ def _hunted(program: Simulator, workers: Workers, schedules: int, climbs: int, b
     if is_whole(block.quarry):
         return hunt_descriptions(workers, block, schedules, climbs)
     return [hunt_block(program, block, schedules, climbs)]
-
-
-def _files(todo: Iterable[Block]) -> dict[str, str]:
-    names = {block.quarry for block in todo if is_description(block.quarry)}
-    return {name: Path(name).read_text(encoding="utf-8") for name in sorted(names)}
-
-
-@cache
-def _workers_here() -> Workers:
-    return Workers()
-
-
-def _in_a_worker(schedules: int, climbs: int, files: dict[str, str], block: Block) -> Answers:
-    with tempfile.TemporaryDirectory() as folder:
-        if block.quarry in files:
-            path = Path(folder) / Path(block.quarry).name
-            path.write_text(files[block.quarry], encoding="utf-8")
-            block = replace(block, quarry=str(path))
-        return _hunted(of_this_worker(find_binary(PROGRAM)), _workers_here(), schedules, climbs, block)
 
 
 # ---- mutants ----

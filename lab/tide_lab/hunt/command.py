@@ -10,9 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tide.campaign import engine as engines
 from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
-from tide.campaign.engine import EngineError
 from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import SimulationError, terminable
@@ -82,7 +80,6 @@ def hunt(
     keep: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for descriptions that fail.")] = Path(
         "hunt-found"
     ),
-    engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
     twins: Annotated[
         bool,
         typer.Option("--twins", help="Hunt bounds and lowerings that are broken on purpose: each must be caught."),
@@ -109,8 +106,6 @@ def hunt(
 
       tide lab hunt examples/three_chains/system.toml --systems 200
 
-      tide lab hunt check-several --systems 100000 --engine dask://10.0.0.5:8786 --out campaign.json
-
       tide lab hunt --twins --systems 2000
     """
     wanted = _Hunt(schedules, climbs, keep)
@@ -118,7 +113,6 @@ def hunt(
     require_file(out)
     checkpoint: Checkpoint[Block] | None = None
     try:
-        engines.require_engine(engine)
         names = _names(bounds, observer)
         observers = list(OBSERVERS) if observer == "both" else [observer]
         settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
@@ -131,13 +125,13 @@ def hunt(
             beside = out.with_name(out.name + ".part")
             checkpoint = Checkpoint(beside, {**settings, "bounds": names, "observers": observers}, Block, restart)
         with terminable():
-            _run(list(blocks(names, observers, first, systems)), wanted, checkpoint, engine)
+            _run(list(blocks(names, observers, first, systems)), wanted, checkpoint)
         if checkpoint is not None:
             checkpoint.finish()
     except (HuntError, SimulationError, MissingBinaryError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    except (OtherCampaignError, EngineError) as error:
+    except OtherCampaignError as error:
         _refuse(str(error))
     except KeyboardInterrupt:
         typer.echo("interrupted; this is what was seen until then", err=True)
@@ -184,7 +178,7 @@ def _refuse(text: str) -> None:
     raise typer.Exit(2)
 
 
-def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None, engine: str) -> None:
+def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None) -> None:
     """Adds results to `wanted` as blocks finish."""
     for block in work:
         wanted.found.setdefault((block.quarry, block.observer), Found())
@@ -200,7 +194,7 @@ def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None,
                 continue
             _add(block, checkpoint.done[block], wanted)
             bar.update(task, advance=1)
-        for block, told in each_block(engine, wanted.schedules, wanted.climbs, left):
+        for block, told in each_block(wanted.schedules, wanted.climbs, left):
             if checkpoint is not None:
                 checkpoint.add(block, told)
             _add(block, told, wanted)

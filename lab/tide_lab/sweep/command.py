@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -11,14 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide.analysis.bounds import AnalysisError
-from tide.campaign import engine as engines
 from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
-from tide.campaign.engine import EngineError
 from tide.outputs import require_folder, results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.simulator import Simulator, terminable
 from tide.terminal.style import empty_table, print_whole
-from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Block, Study, Tally, blocks, changed, each_block, rows
+from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Block, Study, Tally, blocks, changed, rows, run_block
 
 app = typer.Typer()
 
@@ -66,7 +65,6 @@ def sweep(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
-    engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
     restart: Annotated[bool, typer.Option("--restart", help="Drop what the folder holds already.")] = False,
 ) -> None:
     """Judge random chain sets of multi-threaded executors by all four analyses, safe and as published.
@@ -82,8 +80,6 @@ def sweep(
       tide lab sweep mt-schedulability-threads --sets 5000 --periods log_uniform --shortest-ms 10
 
       tide lab sweep mt-schedulability-utilisation --shares dirichlet_rescale
-
-      tide lab sweep mt-schedulability-chains --engine dask://10.0.0.5:8786
     """
     if case not in STUDIES:
         _refuse(f"there is no case '{case}'; there are {', '.join(STUDIES)}")
@@ -105,12 +101,10 @@ def sweep(
     )
     if study.shortest_ms > study.longest_ms:
         _refuse(f"--shortest-ms {study.shortest_ms} is more than --longest-ms {study.longest_ms}")
-    run_study(study, out or Path("results") / case, engine, restart)
+    run_study(study, out or Path("results") / case, restart)
 
 
-def run_study(
-    study: Study, folder: Path, engine: str = "local", restart: bool = False, brief: bool = False
-) -> list[dict[str, Any]]:
+def run_study(study: Study, folder: Path, restart: bool = False, brief: bool = False) -> list[dict[str, Any]]:
     """Runs missing blocks, then writes and, if not brief, shows the result. Exits with 1 or 130 if it cannot."""
     path = folder / "checkpoint.jsonl"
     require_folder(folder)
@@ -118,11 +112,11 @@ def run_study(
         checkpoint = Checkpoint(path, study.key(), Block, restart)
         try:
             with terminable():
-                _run(study, checkpoint, engine)
+                _run(study, checkpoint)
         finally:
             checkpoint.close()
         return _report(study, checkpoint, folder, brief)
-    except (OtherCampaignError, EngineError) as error:
+    except OtherCampaignError as error:
         _refuse(str(error))
     except (MissingBinaryError, AnalysisError, OSError) as error:
         typer.echo(str(error), err=True)
@@ -151,7 +145,7 @@ def _values(text: str | None, vary: str) -> tuple[float, ...] | None:
     return tuple(sorted(set(numbers)))
 
 
-def _run(study: Study, checkpoint: Checkpoint[Block], engine: str) -> None:
+def _run(study: Study, checkpoint: Checkpoint[Block]) -> None:
     todo = [block for block in blocks(study) if block not in checkpoint.done]
     console = Console(emoji=False)
     columns = (TextColumn(study.case), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
@@ -160,7 +154,7 @@ def _run(study: Study, checkpoint: Checkpoint[Block], engine: str) -> None:
         Progress(*columns, console=console, disable=not console.is_terminal) as progress,
     ):
         task = progress.add_task("", total=len(todo) + len(checkpoint.done), completed=len(checkpoint.done))
-        for block, counts in each_block(engine, runner, study, todo):
+        for block, counts in runner.each(partial(run_block, study), todo):
             checkpoint.add(block, counts)
             progress.update(task, advance=1)
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tide.campaign.engine import EngineError
+from tide.errors import UsageError
 from tide_lab.sweep.study import SOURCE, Study
 
 
@@ -16,7 +16,7 @@ def write_parquet(rows: list[dict[str, Any]], path: Path) -> None:
         import pyarrow as arrow
         import pyarrow.parquet as parquet
     except ImportError:
-        raise EngineError(
+        raise UsageError(
             f"{path.name} needs pyarrow: install tide-lab[sweep]; the same command then goes on where it was"
         ) from None
     parquet.write_table(arrow.Table.from_pylist(rows), path)

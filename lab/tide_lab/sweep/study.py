@@ -5,15 +5,12 @@ of the analysis. A block is a pure function of its recipe and seeds, so it may r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from math import sqrt
 from typing import Any
 
 from tide.analysis.bounds import judge_random_sets
-from tide.campaign.engine import each
-from tide.programs.simulator import Simulator
 
 SOURCE = (
     "Sobhani, Choi, Kim: Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors (RTAS 2023)"
@@ -135,15 +132,6 @@ def run_block(study: Study, block: Block) -> dict[str, int]:
     """How many sets each analysis finds schedulable. Raises AnalysisError if the recipe is invalid."""
     first = study.seed * _SEED_STRIDE + block.first
     return judge_random_sets(study.recipe(study.values[block.point]), first=first, count=block.count)
-
-
-def each_block(
-    engine: str, runner: Simulator, study: Study, todo: Iterable[Block]
-) -> Iterator[tuple[Block, dict[str, int]]]:
-    """All blocks, in the order in which they finish, in threads of the runner or on a cluster whose workers have this
-    package. During the analysis other threads can run."""
-    judge = partial(run_block, study)
-    return each(engine, runner, judge, judge, todo)
 
 
 @dataclass

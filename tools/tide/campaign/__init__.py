@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns in blocks: where they run, and how an interrupted one resumes."""
+"""Campaigns in blocks: how an interrupted one resumes."""

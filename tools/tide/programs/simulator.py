@@ -27,9 +27,6 @@ class SimulationError(Exception):
         super().__init__(text)
         self.status = status
 
-    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, int]]:
-        return SimulationError, (str(self), self.status)  # needed to pickle it in a cluster's worker
-
 
 def workers() -> int:
     """Processors this process may use."""

@@ -8,7 +8,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from tide.campaign.checkpoint import Checkpoint
-from tide.campaign.engine import each, of_this_worker
 from tide.outputs import require_folder, results_folder
 from tide.programs.simulator import SimulationError, Simulator, how_it_ended
 
@@ -48,17 +47,6 @@ class Slice:
 @dataclass
 class SliceResult:
     failures: dict[int, str] = field(default_factory=dict)
-
-
-def each_slice(
-    engine: str, simulator: Simulator, program: str, todo: Iterable[Slice]
-) -> Iterator[tuple[Slice, SliceResult]]:
-    """All slices, in the order in which they finish. Workers of a cluster need this package and the program."""
-    return each(engine, simulator, partial(run_slice, simulator), partial(_in_a_worker, program), todo)
-
-
-def _in_a_worker(program: str, piece: Slice) -> SliceResult:
-    return run_slice(of_this_worker(program), piece)
 
 
 def slices(first: int, count: int, largest: int = 250) -> Iterator[Slice]:
@@ -106,13 +94,11 @@ class Campaign:
         return f"tide simulate --seed {seed}" + (f" --{mode}" if mode else "")
 
 
-def run_campaign(
-    console: Console, simulator: Simulator, campaign: Campaign, engine: str, out: Path | None, restart: bool
-) -> None:
+def run_campaign(console: Console, simulator: Simulator, campaign: Campaign, out: Path | None, restart: bool) -> None:
     """Prints failures as they are found. out: a folder; an interrupted campaign with the same folder resumes."""
     with _checkpoint(campaign, out, restart) as checkpoint:
         start = time.monotonic()
-        _run(console, simulator, campaign, engine, checkpoint)
+        _run(console, simulator, campaign, checkpoint)
         console.print(
             f"seeds {campaign.first} to {campaign.first + campaign.count - 1}: {len(campaign.failed)} of "
             f"{campaign.count} failed, {time.monotonic() - start:.1f} s",
@@ -139,9 +125,7 @@ def _checkpoint(campaign: Campaign, out: Path | None, restart: bool) -> Iterator
         checkpoint.close()
 
 
-def _run(
-    console: Console, simulator: Simulator, campaign: Campaign, engine: str, checkpoint: Checkpoint[Slice] | None
-) -> None:
+def _run(console: Console, simulator: Simulator, campaign: Campaign, checkpoint: Checkpoint[Slice] | None) -> None:
     columns = (
         TextColumn("seeds"),
         BarColumn(bar_width=30),
@@ -165,7 +149,7 @@ def _run(
         for piece, kept in done.items():
             add(piece, {int(seed): reason for seed, reason in kept.items()})
         todo = [piece for piece in slices(campaign.first, campaign.count) if piece not in done]
-        for piece, result in each_slice(engine, simulator, campaign.program, todo):
+        for piece, result in simulator.each(partial(run_slice, simulator), todo):
             if checkpoint is not None:
                 checkpoint.add(piece, result.failures)
             add(piece, result.failures)

@@ -14,9 +14,7 @@ from tide.analysis.bounds import AnalysisError
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import Observation
 from tide.analysis.premises import origins_of
-from tide.campaign import engine as engines
 from tide.campaign.checkpoint import OtherCampaignError
-from tide.campaign.engine import EngineError
 from tide.outputs import require_file, results_folder, written
 from tide.play.boards import UnplayableError
 from tide.play.server import ServerError
@@ -90,7 +88,6 @@ def simulate(
             help="Folder for results.json and observed.svg; for campaign.json of a campaign, which goes on there."
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(metavar=engines.METAVAR, help=engines.HELP)] = engines.LOCAL,
     restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted campaign in --out.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -115,8 +112,6 @@ def simulate(
 
       tide simulate --seeds 100000 --actions
 
-      tide simulate --seeds 10000000 --out campaign --engine dask://10.0.0.5:8786
-
       tide simulate examples/published/pods/pods-reliable.plan success_percent=40 --systems tide,batch
     """
     if plan is not None and is_description(plan):
@@ -131,8 +126,8 @@ def simulate(
         _refuse(f"the last seed would be above {LARGEST_SEED}")
     if seeds is not None and (systems or trace):
         _refuse("--systems and --trace belong to a single run, not to a campaign")
-    if seeds is None and (engine != engines.LOCAL or restart):
-        _refuse("--engine and --restart belong to a campaign, --seeds COUNT")
+    if seeds is None and restart:
+        _refuse("--restart belongs to a campaign, --seeds COUNT")
     if host and (plan is not None or systems or (out and seeds is None)):
         _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and the --out of a run do not go with it")
     for word, given, others in (("--overload", overload, host or actions), ("--actions", actions, host)):
@@ -142,7 +137,6 @@ def simulate(
     try:
         mode = next((name for name, given in zip(MODES, (host, overload, actions), strict=True) if given), "")
         program = f"tide-sim {mode}".rstrip()
-        engines.require_engine(engine)
         with (
             terminable(),
             _place(out if seeds is None else None) as place,
@@ -151,7 +145,7 @@ def simulate(
         ):
             if seeds is not None:
                 campaign = Campaign(program, first, seeds)
-                run_campaign(console, simulator, campaign, engine, out, restart)
+                run_campaign(console, simulator, campaign, out, restart)
                 broken = bool(campaign.failed)
                 if as_json:
                     typer.echo(json.dumps(campaign.to_json(), indent=1))
@@ -165,7 +159,7 @@ def simulate(
                 broken = _single(console, data, place)
                 if as_json:
                     typer.echo(json.dumps(data, indent=1))
-    except (OtherCampaignError, EngineError) as error:
+    except OtherCampaignError as error:
         _refuse(str(error))
     except SimulationError as error:
         typer.echo(str(error), err=True)
