@@ -123,29 +123,6 @@ def requests() -> str:
     return f"{lines_of(['call of a service of rclpy, one after the other', 'median', 'not answered'], rows)}"
 
 
-def cells(figures: dict[str, float] | None, keys: tuple[str, ...], digits: int) -> list[str]:
-    """Cells of one row; "-" for missing ones."""
-    return ["-"] * len(keys) if figures is None else [f"{figures[key]:.{digits}f}" for key in keys]
-
-
-def reference_system() -> str:
-    data = read("reference_system")
-    header = ["executor", "hot path, ms: mean", "99 %", "longest", "deviation", "dropped of samples"]
-    header += ["planner's period, ms: mean", "deviation", "longest", "processors"]
-    blocks = []
-    for limit in sorted({row["limit"] for row in data["rows"]}):
-        own = [row for row in data["rows"] if row["limit"] == limit]
-        work_ms = statistics.median(row["work_ms"] for row in own)
-        rows = []
-        for row in own:
-            figures = cells(row["hot_path_ms"], ("mean", "p99", "max", "deviation"), 1)
-            periods = cells(row["planner_period_ms"], ("mean", "deviation", "max"), 2)
-            dropped = f"{row['hot_path_drops']} of {row['samples']}" if row["samples"] else "no sample"
-            rows.append([row["form"], *figures, dropped, *periods, f"{row['processor_share']:.2f}"])
-        blocks.append(f"{work_ms:.1f} ms of work a node (limit {limit}):\n\n{lines_of(header, rows)}")
-    return "\n\n".join([*blocks, origin(data)])
-
-
 def _rclcpp_cell(values: list[Any]) -> str:
     """Callbacks a second, or latencies as median (p99): each the median of all rounds."""
     if not values:
@@ -182,7 +159,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "lossless": rates("lossless"),
     "agent": agent_cost,
     "requests": requests,
-    "reference_system": reference_system,
     "rclcpp_executors": rclcpp_executors,
 }
 

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from types import ModuleType
 
 import pytest
-from test_reference_system import load
 
 
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
-    return load("rclcpp_executors")
+    return importlib.import_module("rclcpp_executors")
 
 
 def test_rates_and_latencies_are_read_by_their_names(bench: ModuleType) -> None:
