@@ -2,7 +2,7 @@
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
 .PHONY: lines help run test test-all t check build firmware sizes bench docs wheel packages fuzz \
-        interruptions clean gate-stages all-stages setup-gate setup-all build-asan build-release build-tsan build-gate-images build-images \
+        clean gate-stages all-stages setup-gate setup-all build-asan build-release build-tsan build-gate-images build-images \
         test-unit test-python test-real test-firmware test-check test-release test-tsan test-full test-firmware-full test-analyzer \
         test-campaigns test-lab test-rclcpp
 SHELL := /bin/bash
@@ -115,9 +115,6 @@ lines: ## print lines of code by module, and what grew since the commit SINCE (d
 
 check: build-asan ## formats, linters, types, as the gate has them (make test-analyzer: everything)
 	@scripts/check.sh
-
-interruptions: build-release ## interrupt commands and tide_ros programs at random moments, TIMES each (default 100)
-	@.venv/bin/python tools/tests/interruptions.py --times $${TIMES:-100}
 
 bench: ## measure ratios against a baseline in the same run (in the laboratory: make -C lab help)
 	@$(MAKE) --no-print-directory -C lab bench

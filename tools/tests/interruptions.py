@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interruptions of the commands at random moments, and the conditions that must hold then: the command ends soon, with
 130 or by the signal, without a traceback or an abort. No process is left, whatever its session. Older results are
-unchanged, with no other files beside them.
-
-A campaign: .venv/bin/python tools/tests/interruptions.py [--times 100] [--seed 1] [SUBJECT...]"""
+unchanged, with no other files beside them."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -17,17 +14,15 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import reserved
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests/support"))  # as a program of its own it does not have pytest's configuration
-import reserved  # noqa: E402
 
 EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
-PLAN = str(ROOT / "examples/published/pods/pods-reliable.plan")
 MARK = "TIDE_INTERRUPTION"  # in the environment of every process of a trial, which children keep
 LIMIT_S = 60.0
 GONE_LIMIT_S = 5.0
@@ -56,13 +51,12 @@ except KeyboardInterrupt:
 @dataclass(frozen=True)
 class Subject:
     """words: the interpreter's arguments; {out} is a folder that holds older results. from_ready: moments count from
-    its first line, and it runs until it is interrupted. keeps: it writes its complete results so far. about_s: its
-    length if nothing else runs. ends: the statuses of a run that was not interrupted in time."""
+    its first line, and it runs until it is interrupted. about_s: its length if nothing else runs. ends: the statuses of
+    a run that was not interrupted in time."""
 
     words: tuple[str, ...]
     from_ready: bool = False
     signals: tuple[tuple[signal.Signals, ...], ...] = SIGNALS
-    keeps: bool = False
     about_s: float = 1.0
     ends: tuple[int, ...] = (0,)
 
@@ -77,8 +71,6 @@ SUBJECTS = {
         _tide("run", EXAMPLE, "--executor", "tide", "--periods", "4", "--out", "{out}"), about_s=8.0, ends=(0, 1)
     ),
     "simulate": Subject(_tide("simulate", "--seeds", "1000")),
-    "simulate-plan": Subject(_tide("simulate", PLAN, "periods=3000", "--out", "{out}")),
-    "optimise": Subject(_tide("optimise", EXAMPLE, "--largest-margin", "--tries", "2000", "--write", "{out}/x.toml")),
     "record": Subject(_tide("trace", "record", "--out", "{out}/traces"), True),
     "tide_ros-1": Subject(("-c", PROGRAM, "1"), True, _ONCE),
     "tide_ros-2": Subject(("-c", PROGRAM, "2"), True, _ONCE),
@@ -152,26 +144,10 @@ def _start(subject: Subject, folder: Path, mark: str) -> subprocess.Popen[str]:
     )
 
 
-def undisturbed(subject: Subject) -> tuple[float, set[str]]:
-    """Length of a run that is not interrupted, and the names of the files that it writes."""
-    if subject.from_ready:
-        return 0.4, set()
-    with TemporaryDirectory(prefix="tide-interrupted-") as name:
-        before = _old_results(Path(name) / "out")
-        begin = time.monotonic()
-        process = _start(subject, Path(name), uuid.uuid4().hex)
-        _, errors = process.communicate(timeout=600)
-        assert process.returncode in subject.ends, errors
-        length_s = time.monotonic() - begin
-        after = _content(Path(name) / "out")
-        return length_s, {entry for entry, content in after.items() if before.get(entry) != content}
-
-
 def trial(
     subject: Subject,
     moment_s: float,
     signals: tuple[signal.Signals, ...],
-    writes: set[str],
     found: Found,
     replay: str,
 ) -> None:
@@ -212,12 +188,9 @@ def trial(
         problems += [f"says '{word}'" for word in BAD_WORDS if word in errors]
         problems += [f"left {one}" for one in _wait_until_gone(mark)]
         after = _content(folder / "out")
-        is_new = after.keys() >= writes and all(after[one] != before.get(one) for one in writes or ("results.json",))
-        if not subject.keeps and after != before and not (is_new and _is_whole(after)):  # the end came just before the
-            # interruption
+        is_new = after["results.json"] != before["results.json"]
+        if after != before and not (is_new and _is_whole(after)):  # the end came just before the interruption
             problems.append(f"changed older results: {sorted(after)}")
-        if subject.keeps and not _is_whole(after):
-            problems.append(f"left half of its results: {sorted(after)}")
         if problems:
             found.bad.append(f"{replay}: {'; '.join(problems)}\n{errors}")
 
@@ -242,47 +215,13 @@ def _wait_until_gone(mark: str) -> list[str]:
     return left
 
 
-def campaign(
-    name: str, times: int, seed: int, report: Callable[[str], None] = lambda _: None, brief: bool = False
-) -> Found:
-    """The moment of each trial is drawn over the whole length of the subject. brief: its length is not measured."""
+def campaign(name: str, times: int, seed: int) -> Found:
+    """The moment of each trial is drawn over the whole length of the subject."""
     subject = SUBJECTS[name]
-    length_s, writes = (subject.about_s, set[str]()) if brief else undisturbed(subject)
     found = Found()
     for number in range(times):
         draw = random.Random(f"{name} {seed} {number}")
-        moment_s, signals = draw.uniform(0, length_s), draw.choice(subject.signals)
+        moment_s, signals = draw.uniform(0, subject.about_s), draw.choice(subject.signals)
         replay = f"{name}, seed {seed}, trial {number}: {'+'.join(map(str, signals))} after {moment_s:.3f} s"
-        trial(subject, moment_s, signals, writes, found, replay)
-        report(f"{name}: {number + 1} of {times}, {len(found.bad)} bad")
+        trial(subject, moment_s, signals, found, replay)
     return found
-
-
-def main() -> int:
-    words = argparse.ArgumentParser(description="Interrupt commands at random moments.")
-    words.add_argument(
-        "subjects",
-        nargs="*",
-        choices=[*SUBJECTS, []],
-        metavar="SUBJECT",
-        help=f"Subjects to interrupt: {', '.join(SUBJECTS)}. [default: all]",
-    )
-    words.add_argument("--times", type=int, default=100, help="Interruptions of each. [default: 100]")
-    words.add_argument("--seed", type=int, default=1, help="Random seed. [default: 1]")
-    chosen = words.parse_args()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # child processes must not ignore the signal
-    status = 0
-    for name in chosen.subjects or SUBJECTS:
-        found = campaign(name, chosen.times, chosen.seed, lambda text: print(f"\r{text}", end="", file=sys.stderr))
-        print(file=sys.stderr)
-        endings = ", ".join(f"{ending}: {count}" for ending, count in sorted(found.endings.items()))
-        print(f"{name}: {found.trials} trials, {len(found.bad)} bad ({endings})", flush=True)
-        for line in found.bad:
-            print(line, flush=True)
-        status = status or bool(found.bad)
-    return int(status)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
