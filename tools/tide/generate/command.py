@@ -46,7 +46,7 @@ def generate(
         Path | None, typer.Option("--capacities", help="File of capacities in TOML: string, sequence, [capacity].")
     ] = None,
     registry: Annotated[
-        bool, typer.Option("--registry", help="Also write a table of all types, for a choice at run time.")
+        bool, typer.Option("--registry", help="Write a table of all types, too, for a choice at run time.")
     ] = False,
 ) -> None:
     """Turn ROS 2 message definitions into C: structures laid out as rosidl does, CDR encode and decode, static memory.

@@ -55,7 +55,7 @@ def optimise(
         typer.Option("--largest-margin", help="Maximise the smallest slack, even if all deadlines are met already."),
     ] = False,
     write: Annotated[Path | None, typer.Option(help="File for the changed description.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the change of the file, as a diff.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only the change of the file, as a diff.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Change as little as possible so that every deadline is guaranteed, and report why.

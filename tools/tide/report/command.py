@@ -24,7 +24,7 @@ def report(
             metavar="FILE", help="Page with verdict, charts and tables that needs no network.", dir_okay=False
         ),
     ] = None,
-    details: Annotated[bool, typer.Option("--details", help="Also show every figure and every premise.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="Show every figure and every premise, too.")] = False,
 ) -> None:
     """Print the verdict and the tables of a results.json again, or recreate its page.
 
