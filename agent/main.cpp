@@ -446,7 +446,7 @@ void open_links(const Arguments &arguments, const AccessList &access, Agent &age
                                            access));
 }
 
-// One line of the open links, for users and for scripts that wait for it.
+// One line about the open links, for users and for scripts that wait for it.
 void print_ready(const Arguments &arguments, const Loop &loop) {
   std::string open;
   for (const auto &link : loop.links()) {

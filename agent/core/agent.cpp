@@ -415,12 +415,12 @@ constexpr std::string_view kLivelinessProperty = "uxr_hl";
 // A CREATE_CLIENT for a session that began less than this ago is a copy or a repetition; after that, the device was
 // restarted.
 constexpr Time kRepetition = 300'000'000;
-// Longer than any network delays a message of an ended session.
+// Longer than a message of an ended session can be delayed by any network.
 constexpr Time kLateCopy = 3'000'000'000;
 // If a session returns to its former endpoint within this time, two programs of one host compete for it.
 constexpr Time kReturn = 10 * kSecond;
 
-// Clients of tide number their sessions from here, without and with their key in each header.
+// First session numbers of tide's clients, without and with their key in each header.
 bool is_first_session(uint8_t session) { return session == 0x81 || session == 0x01; }
 
 // Silence after which the client wants to be probed; 0: never.
@@ -441,8 +441,8 @@ Time liveliness_of(const tide_xrce_create_client_t &body) {
 
 }  // namespace
 
-// A late copy of a CREATE_CLIENT: clients of tide number their sessions. Stock clients always request the same id, even
-// for a new session.
+// A late copy of a CREATE_CLIENT, which the numbered sessions of tide's clients reveal. Stock clients always request
+// the same id, even for a new session.
 bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now) const {
   const auto existing = clients_.find(body.key);
   if (body.vendor != TIDE_XRCE_VENDOR || existing == clients_.end()) return false;
@@ -469,7 +469,7 @@ bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
 }
 
 // A request from the owner's host, from any port or connection, counts as the owner's: it may have been restarted. From
-// elsewhere a session can be taken over only when its owner has been silent and has not answered a probe.
+// elsewhere a session can be taken over only if its owner has been silent and has not answered a probe.
 bool Agent::may_take_over(const Client &client, Endpoint endpoint, Time now) const {
   if (client.endpoint() == endpoint || clients_.at(client.key()).host == host_of(endpoint)) return true;
   const Limits &limits = options_.limits;
@@ -544,9 +544,9 @@ void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   erase(former->key(), "gave way to another key at its place", now);
 }
 
-// Evicts one client for a new one: first those that have sent nothing since their CREATE_CLIENT, as left behind by a
+// Evicts one client for a new one: first those that have sent nothing since their CREATE_CLIENT, such as those of a
 // flood of invented keys; then silent ones without entities; then silent ones that never answered. Among equals the one
-// silent for longest.
+// that has been silent longest.
 bool Agent::make_room(Time now) {
   const auto rank = [&](const Client &client) {
     if (client.is_half_open()) return 3;

@@ -79,7 +79,7 @@ void Liveness::probe(Output &output) {
 
 namespace {
 
-// As clients of tide number their sessions.
+// Clients of tide number their sessions in this way.
 uint8_t session_after(uint8_t session) {
   if (session == 0xFE) return 0x81;
   return session == 0x7F ? uint8_t{0x01} : static_cast<uint8_t>(session + 1);
@@ -376,9 +376,9 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
 }
 
 // Each creation in DDS costs a discovery in every participant of the domain, so a client that creates and deletes
-// endlessly would take the processor from all others. A burst, as a starting program needs, is free; then one creation
-// is allowed in each period. Further creations wait in their stream; none is refused. Topics, publishers, subscribers
-// and existing entities are free.
+// endlessly would take the processor from all others. A burst, which a starting program needs, is free; then one
+// creation is allowed in each period. Further creations wait in their stream; none is refused. Topics, publishers,
+// subscribers and existing entities are free.
 bool Client::may_create(const tide_xrce_create_t &body, uint8_t flags) {
   const Limits &limits = context_.limits;
   const uint8_t kind = body.request.object & 0x0Fu;
@@ -471,8 +471,8 @@ bool Client::offer_again() {
 
 // After a restart of the agent, a client's kept samples arrive before writers and readers have discovered each other.
 // The two directions are independent, and on a busy machine a second apart. One sample is sent to the first reader, and
-// the others wait until it is acknowledged. They arrive all at once, more than the writer keeps, and would replace each
-// other before a reader has them: until the deadline, no more than the depth is written without an acknowledgment.
+// the others wait until it is acknowledged. More of them than the writer keeps arrive at once, and would replace each
+// other before a reader has them. So until the deadline, no more than the depth is written without an acknowledgment.
 bool Client::waits_for_reader(WriterPart *writer, uint8_t stream, uint32_t depth) const {
   if (writer == nullptr || writer->reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
   if (now_ < writer->reader_deadline_ns) {

@@ -45,7 +45,7 @@ class Liveness {
   bool answers_probes() const { return announced_ns_ != 0 || answers_; }
   // Probes it, unless it was probed very recently.
   void ask(Output &output, Time now);
-  // Timers. Returns when to call again. output: null if nothing was ever sent; it is then not probed either.
+  // Timers. Returns when to call again. output: null if nothing was ever sent; then the client is not probed.
   Time poll(Output *output, Time now);
 
  private:
@@ -91,8 +91,8 @@ class Client {
   // True if it has sent nothing since its CREATE_CLIENT.
   bool is_half_open() const { return entities_.size() == 0 && last_heard() == began_; }
   uint32_t epoch() const { return epoch_; }  // changes when the output restarts
-  // Created at the first output: it is most of a session's memory, which a client that only opens sessions should not
-  // use.
+  // Created at the first output: it is most of a session's memory, which a client that only opens sessions must not
+  // occupy.
   Output &output();
   bool has_output() const { return output_ != nullptr; }
   Counters &counters() { return counters_; }  // of all its sessions

@@ -17,7 +17,7 @@
 namespace tide::agent {
 
 // ---- names ----
-// ROS 2 tools decode every name that they discover, so one client's bad name breaks them all: rclpy raises
+// ROS 2 tools decode every name that they discover, so one client's bad name breaks all of them: rclpy raises
 // UnicodeDecodeError for octets that are not UTF-8. The *_fault functions return what is wrong, or an empty text.
 
 // With a prefix of ROS 2 (rt/, rq/, rr/, rs/, rp/, ra/) the rest must be a full ROS 2 name: letters, digits, _ and /,

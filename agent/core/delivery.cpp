@@ -46,7 +46,7 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
   return true;
 }
 
-// False: DDS refuses it for now, as its lock is taken or its history is full.
+// False: DDS refuses it for now, because its lock is taken or its history is full.
 bool Services::send(Entity &entity, const WaitingMessage &message, Time now) {
   if (auto *requester = entity.as<RequesterPart>()) {
     const std::optional<uint64_t> number = requester->dds->send(message.payload, message.big_endian);
@@ -176,8 +176,8 @@ void Readings::wake(Entity &entity, Time now) {
   if (delivery.reading.active) next_ns_ = now;
 }
 
-// Takes all samples of a KEEP_LAST reader out of DDS and applies its depth here. DDS would apply it too early, within
-// one turn of the agent, whose thread cannot read while it writes other clients' samples.
+// Takes all samples of a KEEP_LAST reader out of DDS and applies its depth here. DDS would apply it too early, while
+// the agent's thread writes other clients' samples and cannot read.
 void Readings::drain(Entity &entity, Time now) {
   const Limits &limits = context_.limits;
   Delivery &delivery = *entity.delivery();
@@ -299,7 +299,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
       return;
     }
     if (delivery.in_flight >= limit) return;  // a returned node triggers another call
-    // A reader with samples in flight leaves one node for each other reader.
+    // A reader that has samples in transfer leaves one node for each other reader.
     const size_t taken = data_nodes_ + limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
     if (taken >= output.node_count()) return;
     // A sample in a node can no longer be replaced by a newer one, so KEEP_LAST uses a node only when it can leave.

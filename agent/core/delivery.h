@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between one client's streams and DDS: Services passes requests and replies to DDS once ROS 2 can receive them,
-// Readings fetches samples from DDS when the client's streams can take them.
+// Between one client's streams and DDS: Services passes requests and replies to DDS once ROS 2 can receive them;
+// Readings fetches samples from DDS when the client's streams have room.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ class Readings {
   // Delivers what is possible.
   void serve(Output &output, Time now);
   Time next_ns() const { return is_active() ? next_ns_ : TIDE_FOREVER; }  // when to call serve
-  // Before the session's output ends: keeps for the next session the samples and replies that were not acknowledged on
-  // reliable streams. Not requests, which end with the session, so that no server executes one twice.
+  // Called before the session's output ends: keeps the unacknowledged samples and replies of reliable streams for the
+  // next session, but not requests, so that no server executes one twice.
   void keep(Output &output);
   // The output restarts: its nodes are not returned.
   void forget_nodes();

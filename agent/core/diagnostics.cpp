@@ -161,7 +161,7 @@ std::string seconds_of(Time duration) { return std::to_string(duration / kSecond
 
 Level worst(std::initializer_list<Level> levels) { return std::max(levels); }
 
-// "3 messages lost, 1 request refused lately": counts of the last ten periods.
+// "3 messages lost, 1 request refused lately": counts over the last ten periods.
 class Sentence {
  public:
   void add(uint64_t count, const char *what) {

@@ -23,7 +23,7 @@
 
 namespace tide::agent {
 
-// ---- vitals: the reported state. Counts are since the agent's start, for a client since its first connection ----
+// ---- vitals: the reported state. Counts are since the agent's start, or since a client's first connection ----
 
 // Response times of a service that a client uses: from the request's acceptance by DDS until its reply is taken from
 // DDS. For a service that it provides: from taking the request from DDS until DDS accepts the reply.

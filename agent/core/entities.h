@@ -211,11 +211,11 @@ class Entities {
   // Removes an entity and everything that it contains.
   void remove(uint16_t object);
 
-  // The client was restarted: marks all as former until they are created again.
+  // The client was restarted: marks all as of the former run until they are created again.
   void begin_anew();
   // Marks an entity and its parents as created again.
   void renew(uint16_t object);
-  // Removes entities that conflict with a topic's type: former ones, and those of `replaced`.
+  // Removes entities that conflict with a topic's type: those of the former run, and those of `replaced`.
   void make_way(const Topic &topic, const std::optional<Topic> &replaced);
   bool has_former() const;
   void remove_former();

@@ -17,16 +17,16 @@ struct NodeClass {
   uint16_t count;
 };
 
-// On a serial line, delay from a reliable message to the HEARTBEAT that requests its acknowledgment: a client
-// acknowledges when it takes a message, which its callbacks may delay.
+// Delay on a serial line from a reliable message to the HEARTBEAT that requests its acknowledgment: a client
+// acknowledges a message when it processes it, which its callbacks may delay.
 constexpr Time kLineHeartbeatDelay = 100'000'000;
 
 constexpr int kDomainMaximum = 232;
 
 // Most DDS participants of a process after it creates one in this domain; 0: no such domain. A
 // participant's ports follow from its domain and its number in the process (RTPS 2.3, 9.6.1): 7400 + 250 * domain + 11
-// + 2 * number, and Fast DDS ends the process when that exceeds 65535. Some numbers are kept free, as Fast DDS takes
-// the next one if another process uses a port.
+// + 2 * number, and Fast DDS ends the process when that exceeds 65535. Some numbers are left free, because Fast DDS
+// takes the next one if another process uses a port.
 constexpr size_t participants_maximum(int domain) {
   constexpr int kPortMaximum = 65535, kFirstPort = 7411, kPerDomain = 250, kPerParticipant = 2, kReserved = 16;
   if (domain < 0 || domain > kDomainMaximum) return 0;
@@ -35,8 +35,8 @@ constexpr size_t participants_maximum(int domain) {
 
 // Memory of one client: nodes (276 KiB and 128 bytes each), held_bytes, reassembly_bytes, sample_bytes, output_streams
 // * 112 and, as they are used, input_streams * 0.5 KiB; at most 1.8 MiB with these defaults, and 115 MiB for all
-// clients; plus its entities. Each reader gets at least one node as long as there are at most as many readers as nodes
-// less reserved_nodes.
+// clients; plus its entities. Each reader gets at least one node as long as the readers are no more than the nodes less
+// reserved_nodes.
 struct Limits {
   size_t clients = 64;
   size_t entities_per_client = 256;
@@ -65,8 +65,8 @@ struct Limits {
   size_t replies_per_endpoint = 16;
   Time write_wait_ns = 5'000'000'000;  // longest refusal of a reliable sample by DDS, while its stream is blocked
   Time write_retry_ns = 1'000'000;
-  // After a restart of the agent, a client's reliable samples wait at most this long for a first reader of their topic,
-  // which DDS may not have discovered yet, as announcements are repeated every three seconds.
+  // After a restart of the agent, a client's reliable samples wait at most this long for a first reader of their topic:
+  // DDS may not have discovered it yet, because announcements are repeated every three seconds.
   Time reader_wait_ns = 10'000'000'000;
   uint32_t in_flight_reliable = 16;    // DATA of one reader between DDS and the client
   uint32_t in_flight_best_effort = 4;  // beyond, samples wait and the oldest is dropped

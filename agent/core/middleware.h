@@ -81,8 +81,8 @@ class Writer : public Made {
 
 class Requester : public Source {
  public:
-  // Whether a server has discovered both endpoints of this, so that it would receive a request and its reply would
-  // arrive.
+  // Whether a server has discovered both endpoints of this client, so that it would receive a request and its reply
+  // would arrive.
   virtual bool is_served() = 0;
   // Returns the request's number; unset: DDS refuses it for now.
   virtual std::optional<uint64_t> send(Bytes payload, bool big_endian) = 0;

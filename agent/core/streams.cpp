@@ -108,7 +108,7 @@ const tide_input_stream_t *Input::heartbeat(const tide_xrce_heartbeat_t &heartbe
   const uint16_t before = stream->state.next;
   const uint16_t given_up = tide_input_stream_heartbeat(&stream->state, heartbeat.first_unacknowledged, heartbeat.last);
   if (given_up == 0) return &stream->state;
-  // The client no longer has these messages: a submessage that was being reassembled from them is lost as a whole.
+  // The client no longer has these messages, so a submessage that was being reassembled from them is lost as a whole.
   counters_.given_up += given_up;
   fragment_bytes_ -= stream->fragments.size();
   stream->fragments.clear();
@@ -265,7 +265,7 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
   if (!last) return;
   size_t position = 0;
   tide_xrce_submessage_t whole;
-  // A client that announces its length modulo 65536 must not pass off a part of a message as the whole.
+  // If a client announces the length modulo 65536, a part of the message must not be taken for the whole.
   if (next_submessage(fragments, &position, &whole) != 1 || whole.id == TIDE_XRCE_FRAGMENT ||
       fragments.size() - position > kPaddingMaximum) {
     refuse_fragments(stream);
@@ -283,7 +283,7 @@ void Input::refuse_fragments(Stream &stream) {
   if (refused.size() >= TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) on_refused_(stream.state.id, whole_of(refused));
 }
 
-// The sums are those of the streams.
+// Sums over the streams.
 void Input::check() const {
 #if TIDE_INVARIANTS
   size_t held = 0, fragments = 0, stalled = 0;

@@ -22,7 +22,7 @@ class ClientTrace {
   ClientTrace(const ClientTrace &) = delete;
   ClientTrace &operator=(const ClientTrace &) = delete;
 
-  // Records that a message received in this frame is written to DDS now.
+  // Records that the message received in this frame is written to DDS now.
   void received(uint16_t object, uint8_t stream, uint16_t sequence, Time received_ns, Time now_ns);
   // A frame starts. taken_ns: time at which its message was taken from DDS.
   void sending(uint16_t object, const tide_transmitter_t &transmitter, Time taken_ns, Time now_ns);

@@ -30,7 +30,7 @@ namespace {
 
 // RTPS pads a sample to a multiple of four octets. The last two bits of the encapsulation's options say how many octets
 // are padding (DDS-XTypes 1.3, 7.6.3.1.2), so that a sample keeps its length. Readers that ignore these bits receive
-// the padding, as before; writers that do not set them send 0.
+// the padding; writers that do not set them send 0.
 constexpr size_t kEncapsulationBytes = 4, kAlignment = 4;
 constexpr uint8_t kPaddingMask = 0x03;
 constexpr uint32_t kLargestSampleBytes = 65536;  // longest sample written, from XRCE; longer ones can be received from
@@ -225,8 +225,8 @@ namespace {
 
 const Topic kDiscovery{"ros_discovery_info", "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_"};
 constexpr size_t kNameMaximum = 255;  // of a node or a namespace, in the message's definition
-// Least time between two samples: with many nodes each sample is long and is read by all participants of the domain,
-// and while clients come and go it is soon outdated.
+// Least time between two samples: with many nodes each sample is long, is read by all participants of the domain, and
+// is soon outdated while clients come and go.
 constexpr std::chrono::milliseconds kGap{20};
 constexpr std::chrono::microseconds kGapPerOctet{2};
 
@@ -450,7 +450,7 @@ class Watched {
   void describe(const Node &node, Text &graph) const {
     Text entities;
     size_t count = 0;
-    // Alignment of `entities` is that of `graph`, as both begin at a multiple of four.
+    // `entities` is aligned like `graph`, because both begin at a multiple of four.
     for (const DdsGuid &guid : node.endpoints) {
       const auto place = endpoints_.find(guid);
       if (place == endpoints_.end()) continue;

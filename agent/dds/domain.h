@@ -74,7 +74,7 @@ class Reaper {
   // The lowest number that is free, if it is below the limit.
   std::optional<int> take_number(size_t limit);
   void give_back(int number);
-  // Deletes the participant and gives its number back. If many wait already, the caller waits, too.
+  // Deletes the participant and releases its number. If many are waiting to be deleted, the caller waits, too.
   void bury(eprosima::fastdds::dds::DomainParticipant *participant);
 
  private:

@@ -211,8 +211,8 @@ class DdsReader : public Source, private dds::DataReaderListener {
 
 // ---- services ----
 
-// The replies to all clients of a service arrive on one topic. They are filtered on arrival, so that others' replies do
-// not evict this client's replies from DDS while its line is slow.
+// The replies to all clients of a service arrive on one topic. They are filtered on arrival, so that replies to others
+// do not evict this client's replies from DDS while its line is slow.
 class DdsRequester : public Requester {
  public:
   static std::unique_ptr<DdsRequester> make(const NodePointer &node, const Service &service, const Qos &qos,

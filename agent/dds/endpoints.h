@@ -20,7 +20,7 @@ class Peers {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // contact_limit: a peer that has sent nothing for this long counts as a contact.
+  // contact_limit: a peer that has sent nothing for this long after the match counts as a contact.
   explicit Peers(Wake wake, Clock::duration contact_limit = std::chrono::seconds(3))
       : wake_(std::move(wake)), contact_limit_(contact_limit) {}
   void change(const eprosima::fastdds::dds::InstanceHandle_t &handle, bool matched);

@@ -270,7 +270,8 @@ class SharedNode : public Participant {
 
 constexpr const char *kSharedName = "tide-agent";
 // A new node often misses the answer to its first announcement, because it cannot receive yet, and discovers no peer
-// until the next one, by default after three seconds. With a participant for each client this rate would be too high.
+// until the next one, by default after three seconds. With a participant for each client this rate of announcements
+// would be too high.
 constexpr int32_t kAnnouncementMilliseconds = 500;
 constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // the first announcement is not sent (Contacts::open)
 

@@ -206,7 +206,7 @@ using eprosima::fastrtps::rtps::SenderResource;
 constexpr const char *kLoopback = "127.0.0.1";
 constexpr uint32_t kPeersOnLoopback = 32;
 constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
-// Loopback takes longer ones, but a reader's socket holds only about 200 kB; Ethernet takes no more in one packet.
+// Loopback permits longer ones, but a reader's socket holds only about 200 kB; Ethernet permits no more in one packet.
 constexpr size_t kLoopbackDatagramBytes = 16384, kNetworkDatagramBytes = 1472;
 
 struct TransportDescriptor : transports::ChainingTransportDescriptor {

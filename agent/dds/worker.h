@@ -70,7 +70,7 @@ class Later {
 
   Made::State state() const { return shared_->state; }
   void await(Wake wake) { shared_->await(std::move(wake)); }
-  // Only once it is created.
+  // Valid only after it was created.
   Object &operator*() const { return *shared_->object; }
   Object *operator->() const { return shared_->object.get(); }
 

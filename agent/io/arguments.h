@@ -15,8 +15,8 @@ struct Peer {
   std::string device;    // of a serial line
 };
 
-// A rule that names clients: PLACE, KEY or KEY@PLACE. A place is an IPv4 address, a range of them (192.168.1.0/24) or
-// the path of a serial device; a key is that of a client, in hexadecimal digits.
+// A rule that names clients: PLACE, KEY or KEY@PLACE. A place is an IPv4 address, an address range (192.168.1.0/24) or
+// the path of a serial device; a key is a client's, in hexadecimal digits.
 class Who {
  public:
   // Throws std::runtime_error with one line about the error. option: name of the command-line option.
@@ -37,7 +37,7 @@ class AccessList {
  public:
   // Throws as Who::parse.
   void add(const std::string &rule) { rules_.push_back(Who::parse("--allow", rule)); }
-  // Without rules all are admitted. No key: whether any client of the peer is.
+  // Without rules all are admitted. Without a key: whether any client of the peer is admitted.
   bool allows(const Peer &peer, std::optional<uint32_t> key) const;
   const std::vector<Who> &rules() const { return rules_; }
 
@@ -45,12 +45,12 @@ class AccessList {
   std::vector<Who> rules_;
 };
 
-// words: the command line without the program. For the stock agent's "udp4 --port 8888", this agent's command "tide
-// agent
-// --udp 8888 --bind 0.0.0.0 --ros-network"; for canfd the reason why there is none; empty: no command of the stock
-// agent.
+// words: the command line without the program. The equivalent of a stock agent's command: for "udp4 --port 8888", "tide
+// agent --udp 8888 --bind 0.0.0.0 --ros-network"; for canfd the reason why there is none; empty: not a command of the
+// stock agent.
 std::string stock_command_in_our_words(const std::vector<std::string> &words);
-// The intended option: a stock agent's, or one with a typing error; empty: none is close. known: all options.
+// The option that was probably intended by a stock agent's option or a typing error; empty: none is close. known: all
+// options.
 std::string option_meant(const std::string &word, const std::vector<std::string> &known);
 
 }  // namespace tide::agent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links carry messages between the agent's core and its clients; one thread, the loop, serves them all: it handles
+// Links carry messages between the agent's core and its clients. One thread, the loop, serves all of them: it handles
 // events, sends frames and keeps deadlines.
 #pragma once
 
@@ -69,7 +69,7 @@ class Link {
   Host host_of(Endpoint endpoint) const { return base_ | peer(endpoint).address; }
   // Whether the sender's address can be forged.
   virtual bool may_be_forged() const { return false; }
-  // Called after the events of each turn: processes received messages that wait.
+  // Called after the events of each turn: processes waiting received messages.
   virtual void turn(Time) {}
   const LinkCounters &counters() const { return counters_; }
   // 0: not known.

@@ -129,7 +129,8 @@ void Backlog::push(Endpoint endpoint, Bytes message) {
     dropped_++;
     return;
   }
-  // The oldest samples are evicted until there is room; if the oldest message is no sample, the new message is dropped.
+  // The oldest samples are evicted until there is room; if the oldest message is not a sample, the new message is
+  // dropped.
   while (line.messages != 0 && (line.messages >= limits_.messages || line.used() + length > limits_.bytes ||
                                 total_bytes_ + length > limits_.total_bytes)) {
     dropped_++;
@@ -200,8 +201,8 @@ namespace {
 
 constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // of one endpoint, before the next one's turn
 constexpr size_t kReceiveRounds = 64;                      // at once; further datagrams wait in the kernel
-// Messages processed before results are sent and the kernel is read again. A DDS reader's socket usually holds 200 kB:
-// samples written faster than it reads are lost, which wastes the agent's time.
+// Messages processed before results are sent and the kernel is read again. A DDS reader's socket usually holds 200 kB;
+// samples written faster than it reads are lost.
 constexpr size_t kMessagesPerTurn = 256, kBytesPerTurn = 32768;
 constexpr Time kTimePerTurn = 2'000'000;
 constexpr int kReceiveBytes = 8 * 1024 * 1024;
@@ -328,7 +329,7 @@ void UdpLink::send() {
 namespace {
 
 constexpr size_t kLengthBytes = 2;
-// The quantum: while more unsent octets than this wait, here and in the kernel, no further frame is chosen.
+// While more unsent octets than this wait here and in the kernel, no further frame is chosen.
 constexpr size_t kOutMaximum = 16384;
 constexpr int kUnsentBytes = 16384;
 constexpr size_t kFramesPerConnection = 32;

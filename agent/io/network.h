@@ -54,7 +54,7 @@ class Backlog {
   bool empty() const { return lines_.empty(); }
   // Copies the message, or drops one.
   void push(Endpoint endpoint, Bytes message);
-  // Delivers up to this number of messages, octets and time.
+  // Delivers messages up to these limits: number, octets, time.
   void serve(size_t messages, size_t bytes = SIZE_MAX, Time time_ns = INT64_MAX);
   uint64_t dropped() const { return dropped_; }
 
@@ -139,7 +139,7 @@ struct TcpLimits {
 // Each message is preceded by its length (u16, little-endian); each connection is an endpoint. A frame that becomes the
 // most urgent one waits for unsent frames chosen before it: 16 KiB and a message here, 16 KiB in the kernel, and data
 // in transit. A connection that opens no session, or does not finish a message, is closed after some seconds; if all
-// are in use, the one that has waited longest without a session is closed for a new one.
+// are in use, a new one replaces the one that has been longest without a session.
 class TcpLink : public Link {
  public:
   TcpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,

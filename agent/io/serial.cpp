@@ -21,7 +21,7 @@ constexpr Time kRetry = 100'000'000;
 constexpr size_t kMessageBytesMaximum = 65535;
 constexpr uint8_t kAgentAddress = 0;
 
-// A rate is no more than the pace there.
+// On a pseudo terminal the rate only determines the pace of sending.
 bool is_pseudo_terminal(const std::string &device) {
   std::error_code error;
   return std::filesystem::weakly_canonical(device, error).string().starts_with("/dev/pts/");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A serial line (tty or pty) with the stream framing of XRCE. The next frame is chosen when the previous one has left
-// the line, at a time computed from the baud rate (8N1), so an urgent frame waits for at most one frame.
+// A serial line (tty or pseudo terminal) with the stream framing of XRCE. The next frame is chosen when the previous
+// one has left the line, at a time computed from the baud rate (8N1), so an urgent frame waits for at most one frame.
 #pragma once
 
 #include <array>

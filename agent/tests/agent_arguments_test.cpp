@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line: rules that name clients, commands of the stock agent, slightly wrong arguments.
+// The command line: rules that name clients, commands of the stock agent, mistyped arguments.
 #include "io/arguments.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::string ours(const std::string &line) {
   return stock_command_in_our_words(words);
 }
 
-// ---- who is let in ----
+// ---- admitted clients ----
 
 TEST(Access, RulesSayWhoIsLetIn) {
   AccessList list;

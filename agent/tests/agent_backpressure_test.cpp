@@ -185,7 +185,7 @@ TEST_F(AfterRestart, KeptSamplesWaitForAReaderThatKnowsTheWriter) {
   EXPECT_EQ(written(), (Octets{1, 2, 3, 4}));
 }
 
-// What was kept comes all at once; a reader that acknowledges slowly loses nothing that the writer's depth holds.
+// All kept samples arrive at once; a reader that acknowledges slowly loses none within the writer's depth.
 TEST_F(AfterRestart, KeptSamplesDoNotReplaceEachOther) {
   driver.middleware.unread = false;
   driver.middleware.unacknowledged = true;

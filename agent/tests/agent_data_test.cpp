@@ -250,7 +250,7 @@ TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   EXPECT_LE(came.size(), 3u) << "2 was to be next, 18 and 19 are a burst";
 }
 
-// Sixteen are in transfer, and further acknowledgments are processed after earlier messages.
+// Sixteen samples are in transfer; later acknowledgments are processed after earlier messages.
 TEST_F(KeepLast, WhatComesTogetherIsNotCutToTheDepth) {
   begin(1);
   client.read(kReader, 0x80);
@@ -560,7 +560,7 @@ TEST_F(Asking, AServerIsLookedForAgain) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{1}));
 }
 
-// A change that arrives while the reader is not requested is not missed later.
+// A change that arrives while the client has no active READ_DATA is not missed later.
 TEST_F(Asking, AWakeBeforeTheRequestIsNotLost) {
   client.read(0x0017, 0x00, 0);
   driver.middleware.sources[0]->wake();
@@ -613,7 +613,7 @@ TEST_F(Asking, RepliesUnderWayGoOnAndRequestsDoNot) {
   EXPECT_EQ(driver.agent.counters().samples_repeated, 1u);
 }
 
-// ---- the way in under loss, repetition and reordering ----
+// ---- reception under loss, repetition and reordering ----
 
 struct Piece {
   uint16_t sequence;
@@ -669,8 +669,8 @@ TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
   }
 }
 
-// A header announces at most 65535 octets; stock clients announce more as 0, which is to the end, or modulo 65536. The
-// latter is reported to the client, the sample does not reach DDS, and the stream continues.
+// A header announces at most 65535 octets; stock clients announce a longer one as 0, which means "to the end", or
+// modulo 65536. The latter is reported to the client, the sample does not reach DDS, and the stream continues.
 TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   struct Case {
     size_t payload_bytes;
@@ -705,7 +705,7 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   }
 }
 
-// Announced as 0: to the end. It also remains while waiting for DDS, regardless of other stored messages.
+// Announced as 0: to the end. The sample is also kept while waiting for DDS, regardless of other stored messages.
 TEST(Streams, ASampleLongerThanAHeaderCanSayIsTakenUpToItsLimit) {
   Options options;
   options.limits.sample_bytes = 300'000;

@@ -190,7 +190,7 @@ TEST(Diagnostics, WhatGoesOnIsAnErrorUntilItIsRareAgain) {
   EXPECT_EQ(alarm.recent(), 0u);
 }
 
-// Against a window that is kept in full.
+// Compared with a window that stores all values.
 TEST(Diagnostics, AnAlarmCountsTheLastTenPeriods) {
   for (uint32_t seed = 1; seed <= 200; seed++) {
     std::mt19937 random(seed);
@@ -346,7 +346,7 @@ TEST(Diagnostics, WhatHasNoRoomIsLeftOutAsAWhole) {
   EXPECT_LT(taken, 100u);
 }
 
-// At once, or by the thread that creates.
+// Refused at once, or by the thread that creates entities.
 TEST(Diagnostics, WhenDdsRefusesItIsAskedAgainAndTheUserHears) {
   for (const bool later : {false, true}) {
     std::vector<std::string> lines;

@@ -40,7 +40,7 @@ class Mutator {
   unsigned number() { return static_cast<unsigned>(random_()); }
 
  private:
-  // All recordings use one key; here most endpoints are clients of their own.
+  // All recordings use one key; here most endpoints get their own.
   static Octets own_key(Octets bytes, size_t endpoint) {
     static constexpr uint8_t kRecorded[] = {0xAA, 0xAA, 0xBB, 0xBB};
     const auto place = std::search(bytes.begin(), bytes.end(), std::begin(kRecorded), std::end(kRecorded));

@@ -20,7 +20,7 @@
 
 namespace tide::agent::test::agent_links_test {
 
-// An agent with one link, run by hand.
+// An agent with one link, driven by the test.
 struct Served {
   explicit Served(Options options = {}) : agent(middleware, std::move(options)) {}
   void pump(Time now) {
@@ -304,8 +304,9 @@ class SerialClient {
   Time now = 0;
 };
 
-// The line is never idle: samples of two less urgent readers wait, those of one in fragments. A sample of the urgent
-// reader arrives at a random time; nothing less urgent starts after it, so it waits at most for the frame on the wire.
+// The line is never idle: samples of two less urgent readers wait, one of them with fragments. A sample of the urgent
+// reader arrives at a random time. Nothing less urgent starts after that, so it waits at most for the frame on the
+// wire.
 void saturate(unsigned seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   constexpr uint8_t kBestEffort = TIDE_STREAM_BEST_EFFORT(1), kReliable = TIDE_STREAM_RELIABLE(2);
@@ -368,7 +369,7 @@ class TcpServer : public Served {
   }
 };
 
-// A peer of it, on 127.0.0.N.
+// A peer of the agent, on 127.0.0.N.
 class Connection {
  public:
   explicit Connection(TcpServer &server, uint8_t host = 1)
@@ -447,7 +448,7 @@ TEST(HostileTcp, IdleConnectionsDoNotKeepAClientOut) {
   EXPECT_EQ(server.lines.size(), 1u) << server.lines.back();
 }
 
-// Unused sessions are replaced by a new one, as there are only a few more connections than clients.
+// A new session replaces an unused one, because there are only a few more connections than clients.
 TEST(HostileTcp, HalfOpenSessionsDoNotKeepAClientOut) {
   TcpServer server({.connections = 10, .per_address = 10});
   std::vector<std::unique_ptr<Connection>> half_open;

@@ -36,7 +36,7 @@ constexpr const char *kReferences = R"(<profiles>
   <data_reader profile_name="HelloWorldTopic"><topic><name>HelloWorldTopic</name></topic></data_reader>
 </profiles>)";
 
-// Frames of the recorded agent that ours answers differently.
+// Frames that this agent sends differently from the recorded one.
 struct Deviation {
   const char *file;
   const char *theirs;
@@ -197,13 +197,13 @@ class Replay {
     wall_clock_ = {tide_xrce_time_to_ns(reply.receive), tide_xrce_time_to_ns(reply.transmit)};
   }
 
-  // A WRITE_DATA to a requester: the fake numbers them from 1 on.
+  // A WRITE_DATA to a requester: the fake middleware numbers requests from 1.
   void note_request(const Octets &bytes) {
     if (TIDE_XRCE_OBJECT_KIND(bytes[11]) != TIDE_XRCE_KIND_REQUESTER) return;
     requests_[static_cast<uint16_t>(bytes[8] << 8 | bytes[9])] = ++request_count_;
   }
 
-  // The recorded agent sends: a sample was delivered by DDS a moment before.
+  // When the recorded agent sends a sample, DDS delivered it just before.
   void expect(size_t place) {
     const Message &message = recording_.messages[place];
     expected_.add(file_, message.bytes);

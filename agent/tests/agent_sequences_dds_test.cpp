@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of operations that fail half-way (sequences.h) with the real DDS, a bounded number of them; the fuzzer
-// agent_fuzz runs more, and so does TIDE_SEEDS. Under AddressSanitizer this is where a dangling pointer shows.
+// A bounded number of sequences of operations that fail half-way (sequences.h) with the real DDS; the fuzzer agent_fuzz
+// and TIDE_SEEDS run more. Under AddressSanitizer they reveal dangling pointers.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -81,7 +81,7 @@ class Matched : public testing::Test {
   std::unique_ptr<Participant> participant;
 };
 
-// The agent's thread cannot read before it has written all messages of its clients.
+// The agent's thread reads only after it has written all messages of its clients.
 TEST_F(Matched, AReaderKeepsWhatIsWrittenBeforeItIsAsked) {
   const Topic topic{"rt/turn", "T"};
   for (const uint32_t depth : {1u, 10u}) {
@@ -101,7 +101,7 @@ TEST_F(Matched, AReaderKeepsWhatIsWrittenBeforeItIsAsked) {
   }
 }
 
-// DDS fills samples up to a multiple of four; a board reads what another one wrote, octet by octet.
+// DDS pads samples to a multiple of four; a board must read exactly the octets that another one wrote.
 TEST_F(Matched, ASampleComesOutAsLongAsItWentIn) {
   const Topic topic{"rt/length", "T"};
   const Qos qos{.depth = 10};

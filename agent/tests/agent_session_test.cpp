@@ -234,7 +234,7 @@ TEST(Session, ATopicWhoseTypeChangedIsReplacedOnTheFirstStart) {
   }
 }
 
-// A tide client counts its sessions, so that late messages are not taken for the present one's.
+// A tide client numbers its sessions, so late messages are not taken for those of the present one.
 TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
   Driver driver;
   TideClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
@@ -483,7 +483,8 @@ TEST(Entities, ParticipantsAndDomainsAreLimited) {
   EXPECT_EQ(other.create(0x0011, participant), 0);
 }
 
-// Ports of RTPS by its formula, for every domain: the last participant's is a port, and the reserve is never negative.
+// RTPS port numbers of every domain: the last participant's does not exceed 65535, and some participant numbers stay
+// free.
 TEST(Entities, EveryDomainHasPortsForItsParticipants) {
   for (int domain = 0; domain <= 232; domain++) {
     const size_t most = participants_maximum(domain);

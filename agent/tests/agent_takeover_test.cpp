@@ -110,7 +110,7 @@ TEST_P(Silent, WhoIsSlowToReadIsAskedAndGoesOn) {
   EXPECT_TRUE(told.empty());
 }
 
-// On a serial line and over TCP the client exists; without a timeout the user permits it.
+// On a serial line and over TCP the client's address is real; with a timeout of 0 the user permits it.
 TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
   if (GetParam() >= 0x80) {  // the window waits for acknowledgments
     start(false, 30 * kSecond);

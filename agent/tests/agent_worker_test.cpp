@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that creates and deletes entities that take DDS long.
+// The worker: a thread for slow DDS operations, creating and deleting entities.
 #include "dds/worker.h"
 
 #include <gtest/gtest.h>

@@ -214,7 +214,7 @@ class TestClient {
   std::map<uint8_t, uint16_t> sequences_;
 };
 
-// Options of an agent with one other limit.
+// Default options with one changed limit.
 template <typename Value>
 Options limited(Value Limits::*limit, std::type_identity_t<Value> value) {
   Options options;

@@ -132,7 +132,7 @@ std::vector<uint8_t> write_data(const std::vector<uint8_t> &body, uint16_t annou
   return whole;
 }
 
-// In a message that has begun and in as many more as it takes; the last one is still to be sent.
+// In the message that was begun and in as many further ones as needed; the last one remains to be sent.
 void add_in_pieces(Talker &talker, uint8_t stream, Bytes whole, size_t piece, bool complete, Time now) {
   for (; whole.size() > piece; whole = whole.subspan(piece)) {
     talker.add(TIDE_XRCE_FRAGMENT, 1, whole.first(piece));
@@ -370,7 +370,7 @@ void Sequences::write(Choices &choices, Talker &talker, uint8_t stream) {
     talker.add(TIDE_XRCE_WRITE_DATA, choices.one_in(8) ? uint8_t{0x03} : uint8_t{0x01}, body);
     return;
   }
-  // In pieces; now and then the last one is missing, or the header announces something else, or nothing.
+  // Sends it in pieces; now and then the last one is missing, or the header announces another length or none.
   uint16_t announced = choices.one_in(4) ? uint16_t{0} : static_cast<uint16_t>(body.size());
   if (choices.one_in(8)) announced = static_cast<uint16_t>(body.size() + choices(9) - 4);
   const size_t piece = 1 + (is_long ? 1000 + choices(9000) : choices(300));

@@ -21,7 +21,7 @@
 
 namespace tide::agent::test {
 
-// From now on an end of the process is reported with this number, which repeats the run.
+// From now on, if the process aborts, it reports this number, which repeats the run.
 void announce_seed(uint64_t seed);
 
 #define TIDE_MUST(condition)                                                          \
@@ -148,13 +148,13 @@ class News {
 
 class Sequences {
  public:
-  // domain: domain of all participants that must work.
+  // domain: DDS domain of all participants that must work.
   Sequences(Middleware &middleware, int domain);
   // One sequence of at most `operations`.
   void run(Choices &choices, uint32_t operations);
   // All other clients leave.
   void clear(Choices &choices);
-  // One sample between the regular clients, and a ping of both; run also does it.
+  // One sample between the regular clients, and a ping of both; run does it, too.
   void exchange();
 
   std::function<void()> before_poll;  // unset: nothing

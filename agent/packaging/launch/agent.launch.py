@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the agent, and again when it ends: ros2 launch tide_agent agent.launch.py arguments:='--udp 8888'."""
+"""Starts the agent, and restarts it when it ends: ros2 launch tide_agent agent.launch.py arguments:='--udp 8888'."""
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
