@@ -59,7 +59,7 @@ def test_shutdown_from_callbacks(lanes: int):
 @pytest.mark.parametrize("lanes", [1, 2])
 @pytest.mark.parametrize("hooked", [False, True])
 def test_the_end_of_the_context_ends_the_spin(lanes: int, hooked: bool):
-    """As in rclpy: the single-threaded executor raises, the multi-threaded one returns."""
+    """As in rclpy, the single-threaded executor raises and the multi-threaded one returns."""
     with graph() as g:
         executor = PriorityExecutor(lanes, context=g.context)
         executor.add_node(g.node())

@@ -44,7 +44,7 @@ def test_a_mutually_exclusive_group_runs_one_callback_at_a_time():
 
 
 def test_what_waited_for_its_group_is_waited_for_again():
-    """One lane runs the callback while the other one waits for everything else. Events after the message that had to
+    """One lane runs the callback while the other one waits for all other entities. Events after the message that had to
     wait also wake it: no periodic check is used here."""
     with graph() as g:
         node, go_on, calls = g.node(), threading.Event(), []
@@ -119,7 +119,7 @@ def test_a_blocked_group_does_not_block_what_is_less_urgent():
 
 
 class TwoAtATime(CallbackGroup):
-    """A group of a user: two callbacks at a time."""
+    """A user-defined group: two callbacks at a time."""
 
     def __init__(self) -> None:
         super().__init__()

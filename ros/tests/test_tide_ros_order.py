@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: the next callback by the rule of the chains, under any other events."""
+"""tide_ros: the next callback follows the rule of chains, whatever else happens."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Stage:
             guard.trigger()
 
     def drain(self) -> list[str]:
-        """Run everything once: the timers are stopped by the first callback, when they are known to be ready."""
+        """Run everything once: the first callback stops the timers, which are known to be ready by then."""
         self.order.clear()
         for _ in self.entities():
             self.executor.spin_once(LIMIT_S)
@@ -184,7 +184,7 @@ def test_priorities_may_change_while_callbacks_are_ready():
         stage.make_ready()
         for timer in stage.timers:
             timer.timer_period_ns = 10**15
-        stage.executor.spin_once(LIMIT_S)  # all equal; the others are now in the ready list
+        stage.executor.spin_once(LIMIT_S)  # all are equal; the others are in the ready list by now
         first = stage.order[0]
         rest = [name for name in names if name != first]
         for number, name in enumerate(rest):

@@ -33,7 +33,7 @@ def test_each_poll_begins_a_callback_that_is_ready(lanes: int | list[Lane], time
             for guard in guards:
                 guard.trigger()
             polls = 0
-            while len(calls) < 20 and polls < 2000:  # more than 20, as a lane may still be at the end of the preceding
+            while len(calls) < 20 and polls < 2000:  # a lane may still be ending the preceding one
                 # callback
                 executor.spin_once(timeout_s)
                 polls += 1

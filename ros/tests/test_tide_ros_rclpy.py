@@ -37,8 +37,8 @@ EXECUTORS: dict[str, Callable[[Context], Any]] = {
 
 
 def delivered(make: Callable[[Context], Any]) -> Counter[tuple[str, int]]:
-    """The calls with their arguments, in a graph in which a timer feeds two chains, with services, a guard condition,
-    coroutines and tasks."""
+    """The calls of all callbacks with their arguments, in a graph in which a timer feeds two chains, with services, a
+    guard condition, coroutines and tasks."""
     calls: list[tuple[str, int]] = []
     guarded: list[int] = []
     with graph() as g:

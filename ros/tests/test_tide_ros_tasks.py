@@ -84,7 +84,7 @@ def test_a_coroutine_waits_for_a_future_without_a_lane(lanes: int):
 
 
 class Countdown:
-    """An awaitable that is no future of rclpy."""
+    """An awaitable that is not an rclpy future."""
 
     def __init__(self, rounds: int) -> None:
         self.rounds = rounds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: timers: never early, on the given clock, and with their settings."""
+"""Timers of tide_ros: never early, on the given clock, and with their settings."""
 
 from __future__ import annotations
 

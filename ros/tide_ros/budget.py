@@ -26,9 +26,8 @@ class Budget:
     """Processor time that a lane may use at its priority: ``budget_ns`` in each ``period_ns``.
 
     Used budget is replenished one period after it became active. Without budget it continues at ``low_priority`` (of
-    SCHED_FIFO, 1 to 98; 0: SCHED_OTHER), where anything else that wants the processor may come first.
-    ``replenishments``: most outstanding ones; one is needed for each time within a period that the lane stops with
-    budget left.
+    SCHED_FIFO, 1 to 98; 0: SCHED_OTHER), where other work may come first. ``replenishments``: largest number
+    outstanding; one is needed each time the lane stops with budget left within a period.
     """
 
     budget_ns: int
@@ -108,7 +107,7 @@ class Supervisor:
         _check(status, f"supervisor of budgets, priority {priority}")
 
     def attach(self, name: str, priority: int, budget: Budget) -> AttachedBudget:
-        """Put the calling thread under a budget."""
+        """Give the calling thread a budget."""
         numbers = (ctypes.c_int64 * 5)(
             priority, budget.low_priority, budget.budget_ns, budget.period_ns, budget.replenishments
         )

@@ -30,14 +30,14 @@ class _Remote:
 
 
 REMOTE = _Remote()
-"""Stands in a chain's callbacks for one that runs in another process or on another machine. It only takes a
+"""Placeholder in a chain for a callback that runs in another process or on another machine. It only takes a
 position."""
 
 
 def priority_of(level: int, position: int = 0) -> int:
     """The priority of a callback: its chain's level first, then its position in the chain. Larger is more urgent.
 
-    ``level`` is 0 (of no chain) to 126, ``position`` 0 to 255; a ValueError names the one that is not.
+    ``level`` is 0 (of no chain) to 126, ``position`` 0 to 255; a ValueError names the invalid one.
     """
     require_whole("level", level)
     require_whole("position", position)
@@ -134,13 +134,13 @@ _ENTITIES: dict[str, Callable[[Node], Iterable[Any]]] = {
 
 
 def chains_named(words: Sequence[str], nodes: Sequence[Node]) -> tuple[list[Chain], list[str]]:
-    """The chains with the present callbacks of these nodes, and a line for each name that matches nothing.
+    """The chains with the nodes' present callbacks, and a line for each name that matches nothing.
 
     A chain has its name and level (1 to 126), then its callbacks in the order in which data flows through them. A
     callback has a kind (timer, subscription, service, client), a node with its namespace or ``*`` for any, and the full
     name of the topic or service after remapping; a timer its period, which may be omitted. ``remote`` is a
-    callback of another process. ``as NAME`` may follow; it is for measurements of C++ hosts. Actions have no names
-    here: give them to Chain.
+    callback of another process. ``as NAME`` may follow, for measurements on C++ hosts. Actions have no names here: pass
+    them to Chain as objects.
 
     All callbacks that match a name get its position; the list then has more than one Chain of that name. ValueError
     names invalid words. Cost: each name is compared with each callback. Nothing is stored.

@@ -77,8 +77,8 @@ class _Seat:
 class _Spin:
     """A thread that lets lanes run callbacks: until one has begun (``once``), or its time has passed.
 
-    However short its time is, it ends only after lanes have checked for ready work, as a lane takes longer to wake up
-    than a poll lasts.
+    However short that time is, it ends only after lanes have checked for ready work, because a lane takes longer to
+    wake up than a poll lasts.
     """
 
     def __init__(self, once: bool, deadline_ns: int | None) -> None:
@@ -340,7 +340,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- entities ----
 
     def _rescan(self) -> None:
-        """Bring the sources up to date with the nodes, after something was created, destroyed, added or removed."""
+        """Update the sources from the nodes, after something was created, destroyed, added or removed."""
         self._changed = False
         if self._is_shutdown:
             return
@@ -396,7 +396,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         bisect.insort(self._ready, (-work.priority, self._sequence, work))
 
     def _admit(self, work: Work) -> None:
-        """Queues a task, or a coroutine that may continue."""
+        """Queue a task, or a coroutine that may continue."""
         if work.node is None or work.node in self._nodes:
             self._insert(work)
         else:
@@ -484,10 +484,10 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     return work, call
 
     def _unseen(self, threshold: int, wait: bool) -> bool:
-        """Whether work may exist that only a wait can reveal; with ``wait``, a wait without timeout is done.
+        """Whether there may be work that only a wait can reveal; with ``wait``, a wait without timeout is done.
 
-        That is: more urgent entities that cannot be queried; and, after everything that was ready at the last wait has
-        run, equally urgent ones, which an always-ready callback would otherwise starve.
+        Such work is: more urgent entities that cannot be queried; and, after everything that was ready at the last wait
+        has run, equally urgent ones, which an always-ready callback would otherwise starve.
         """
         fair = wait and self._begun_since_look >= self._ready_at_look
         silent = []
@@ -539,7 +539,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._begun_since_look, self._ready_at_look = 0, len(self._ready)
 
     def _ask_above(self, threshold: int, lane: Lane, blocked: set[Any]) -> tuple[Work, Call] | None:
-        """Takes a waiting message from the middleware for a callback more urgent than ``threshold``."""
+        """Take a waiting message from the middleware for a callback more urgent than ``threshold``."""
         for source in self._askable:
             if source.priority <= threshold:
                 break
@@ -556,7 +556,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return None
 
     def _take(self, source: Source) -> Call | None:
-        """Takes from a source whose group has been entered; if there is nothing to run, leaves the group."""
+        """Take from a source whose group has been entered; if there is nothing to run, leave the group."""
         try:
             call = source.take(self)
         except InvalidHandle:  # destroyed; the next rescan removes it
@@ -664,7 +664,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._running += 1
         self._begun_since_look += 1
         told = False
-        for spin in self._spins:  # the callback counts for the first spin that waits for one
+        for spin in self._spins:  # the callback satisfies the first spin that waits for one
             if spin.once and (told or not spin.is_open()):
                 continue
             told = told or spin.once
@@ -754,7 +754,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 self._again.append((time.monotonic_ns() + _ASK_AGAIN_NS, work))
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Begin no more callbacks, wait for the running ones (except the caller's own), and release everything.
+        """Start no more callbacks, wait for the running ones (except the caller's own), and release everything.
 
         False when that takes longer than ``timeout_sec`` (None or negative: any time); the executor is stopped then
         but not cleaned up, and this can be called again.
@@ -765,7 +765,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self._is_shutdown = True
             self._poke()
             self._wake_everybody()
-            self._ending += own  # callbacks that shut the executor down do not wait for each other
+            self._ending += own  # callbacks that shut down the executor do not wait for each other
             try:
                 while self._running > self._ending or self._leader is not None:
                     left = None if deadline is None else deadline - time.monotonic()

@@ -209,7 +209,7 @@ class TimerQueue:
         heapq.heappush(self._heap, (source.due_ns, self._sequence, source))
 
     def evaluate_all(self) -> None:
-        """Queues all timers again after a clock was set or a ROS clock moved."""
+        """Queue all timers again after a clock was set or a ROS clock moved."""
         for source in self.sources:
             if source.armed and source.clock.clock_type != ClockType.STEADY_TIME:
                 self.evaluate(source)
@@ -237,14 +237,14 @@ class TimerQueue:
                 self.evaluate(source)
 
     def next_ns(self) -> int | None:
-        """Time of the next query on the monotonic clock; None: not before a change."""
+        """Time of the next query on the monotonic clock; None: none before something changes."""
         heap = self._heap
         while heap and heap[0][0] != heap[0][2].due_ns:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
     def close(self) -> None:
-        """Let go of all timers and clocks."""
+        """Release all timers and clocks."""
         for source in list(self.sources):
             self.remove(source)
         self._heap.clear()

@@ -65,7 +65,7 @@ void Entity::disarm() noexcept { (void)tide_timer_cancel(&timer_); }
 
 std::int64_t Entity::armed_for_ns() const noexcept { return tide_timer_until_next_ns(&timer_, 0); }
 
-// Atomic, as in a reentrant group another lane may begin a run of it meanwhile.
+// Atomic, because in a reentrant group another lane may begin a run of it meanwhile.
 std::int64_t Entity::start_ns() const noexcept {
   const tide_platform_t *platform = tide_port_platform();
   const std::uintptr_t state = tide_platform_enter(platform);
@@ -101,7 +101,7 @@ void Entity::expire(tide_timer_t *timer, std::int64_t since_last_call_ns) {
   execute(&timer->callback, timer->callback.context);
 }
 
-// ---- what is in an engine ----
+// ---- members of an engine ----
 
 Group::Group(tide_group_kind_t kind) : storage_(kFirstMembers) {
   const int status = tide_group_init(&group_, kind, storage_.data(), storage_.size());
@@ -244,7 +244,7 @@ bool Engine::remove(const std::shared_ptr<Entity> &entity) {
   return true;
 }
 
-// Destructors of the program run without a lock.
+// The program's destructors run without a lock.
 void Engine::let_go_of_removed() noexcept {
   if (!has_removed_.load()) return;
   std::vector<Removed> done;

@@ -200,7 +200,7 @@ void Guard::trigger() noexcept {
   if (!triggered_.exchange(true)) notify();
 }
 
-// Triggered while it was in no engine, or removed before it could run.
+// Triggered while it was not in an engine, or removed before it could run.
 void Guard::connect() {
   if (triggered_.load()) notify();
 }

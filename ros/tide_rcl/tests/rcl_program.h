@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of plain rcl with topics of std_msgs/Int64 and services of std_srvs/SetBool. Names hold the number of the
-// process, so that other programs do not receive its messages.
+// A node of plain rcl with topics of std_msgs/Int64 and services of std_srvs/SetBool. Names contain the process number,
+// so that other programs do not receive its messages.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -116,7 +116,7 @@ TEST(Actions, TenThousandGoalsAreForgotten) {
   }
 }
 
-// Goals end on threads of the program, and so does the server.
+// Goals and the server end on threads of the program.
 TEST(Actions, GoalsThatEndOnOtherThreadsAreForgotten) {
   Program program;
   RclClock clock(RCL_STEADY_TIME);
@@ -144,7 +144,7 @@ TEST(Actions, GoalsThatEndOnOtherThreadsAreForgotten) {
   }
 }
 
-// A jump of the server's clock is not reported: it is the node's clock, whose lock is not ours.
+// A jump of the server's clock is not reported, because it is the node's clock, whose lock is not ours.
 TEST(Actions, ExpireBySimulatedTime) {
   Program program;
   RclClock clock(RCL_ROS_TIME);
@@ -161,7 +161,7 @@ TEST(Actions, ExpireBySimulatedTime) {
   EXPECT_GE(server.serves, 1);
 }
 
-// A timer whose owner serves nothing is tried again a while later, and takes no processor time meanwhile.
+// A timer whose owner does nothing is served again a while later, and takes no processor time meanwhile.
 TEST(Actions, AServerThatDoesNotServeIsNoBusyLoop) {
   Program program;
   RclClock clock(RCL_STEADY_TIME);

@@ -14,14 +14,15 @@
 #include "tide_rcl/entities.h"
 
 #if defined(__SANITIZE_THREAD__)
-// Fast CDR is not instrumented, and copies buffers that its callers hand over in order. It calls nothing of ours.
+// Fast CDR is not instrumented, so its accesses to buffers that are handed over correctly look like races. It calls
+// none of our functions.
 extern "C" const char *__tsan_default_suppressions() { return "race:libfastcdr.so\n"; }
 #endif
 
 namespace tide_rcl {
 namespace tide_rcl_adaptor_test {
 
-// Received values, from any lane.
+// Received values; any lane may add one.
 class Received {
  public:
   void note(std::int64_t value) {

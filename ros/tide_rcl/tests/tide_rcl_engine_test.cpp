@@ -113,8 +113,8 @@ TEST(Engine, SpinOnceWaitsForOneAndForNoLonger) {
   notifier.join();
 }
 
-// ThreadSanitizer checks that the two lanes exclude each other; five repetitions, as it usually detects a race in the
-// first ones. It records a read only if it is not one of thousands.
+// ThreadSanitizer checks that the two lanes exclude each other. Five repetitions suffice, because it usually detects a
+// race in the first ones, and of thousands of reads it records few.
 TEST(Engine, ARunAsksForItsStartWhileAnotherLaneBeginsTheNext) {
   Engine engine(lanes_of({0, 0}));
   std::atomic<int> runs{0};
@@ -417,7 +417,7 @@ long sleeps_of_others() {
   return all.ru_nvcsw - own.ru_nvcsw;
 }
 
-// Messages of a thread of the middleware, one after the other.
+// Messages from one thread of the middleware, one after the other.
 long sleeps_for_arrivals(std::size_t lanes, int count) {
   Engine engine(lanes == 1 ? EngineOptions{} : lanes_of({0, 0}));
   std::atomic<int> runs{0};

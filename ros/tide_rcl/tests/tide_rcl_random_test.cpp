@@ -61,7 +61,7 @@ class History {
 
   unsigned below(unsigned limit) { return static_cast<unsigned>(random_() % limit); }
 
-  // One lane, several of one band, or several bands: a single thread behaves the same with each.
+  // One lane, several lanes of one band, or several bands: a single thread behaves the same with each.
   EngineOptions options() {
     switch (below(3)) {
       case 0:
@@ -276,7 +276,7 @@ class Crowd {
     left_ = true;
   }
 
-  // Every notify of the entities that stay is counted.
+  // Every notify of entities that are never removed is counted.
   void notify(unsigned seed) {
     std::mt19937 random(seed);
     for (int count = 0; count < 2000; count++) {

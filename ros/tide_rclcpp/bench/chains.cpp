@@ -88,7 +88,7 @@ class Chains {
     return topic;
   }
 
-  // Its part common with an earlier chain exists already.
+  // The part that it shares with an earlier chain exists already.
   void add_chain(const PathPlan &path) {
     latencies_.push_back(std::make_unique<Latencies>());
     latencies_.back()->chain = path.name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors by name: tide, tide-default, single, static, multi, picas, events; cbg, rclcpp's executor of callback
-// groups by events, where rclcpp has it or there is the package cm_executors. With the suffix -each every callback has
-// its own group, otherwise all have a common reentrant one.
+// Executors by name: tide, tide-default, single, static, multi, picas, events; cbg, the EventsCBGExecutor, if rclcpp
+// has it or the package cm_executors is installed. With the suffix -each every callback has its own group, otherwise
+// all have a common reentrant one.
 #pragma once
 
 #include <pthread.h>

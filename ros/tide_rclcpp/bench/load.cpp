@@ -3,7 +3,7 @@
 // publishes the message of the next one, within the process or over the middleware. latency-intra, latency-inter: a
 // message each millisecond, and no work; also from the time at which the publishing timer was due, with what the
 // executor does before the timer's callback. With the suffix -late the publisher works for 60 us before it publishes,
-// so that another thread sleeps by then, and does not yet go to sleep. Usage: load EXECUTOR
+// so that another thread is already asleep by then, instead of just going to sleep. Usage: load EXECUTOR
 // timers|intra|inter|latency-intra|latency-inter|latency-intra-late|latency-inter-late SECONDS [THREADS]
 #include <time.h>
 

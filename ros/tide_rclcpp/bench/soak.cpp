@@ -3,8 +3,8 @@
 // middleware, uses a timer, calls a service of the host, answers its own client, and is removed. Ends with 1 if a
 // message is lost, an answer is not taken, a node is kept alive, the process has two file descriptors more than after
 // the first fifth of the time, or allocated memory grows steadily. Fast DDS keeps the state of each endpoint that it
-// ever matched, in a pool that doubles: so the growth in the middle tenth of the time counts, and the whole has a
-// separate wide limit. Usage: soak MINUTES [EXECUTOR]
+// ever matched in a pool that doubles, so the median of the growths in ten parts of the time counts, and the growth
+// over the whole time has a separate wide limit. Usage: soak MINUTES [EXECUTOR]
 #include <dirent.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ constexpr double kGrowthOfPartMb = 0.1;     // the middle one of all parts
 constexpr double kGrowthMb = 16;            // growth after a fifth of the time, which an allocator may keep
 constexpr double kGrowthOfGuestMb = 0.002;  // plus the pools of Fast DDS, which may just have doubled
 
-// Memory that is allocated and not freed: it grows by leaks, not by memory that the allocator keeps for later.
+// Allocated memory: it grows by leaks, but not by freed memory that the allocator keeps.
 double allocated_mb() {
   const auto told = mallinfo2();
   return static_cast<double>(told.uordblks + told.hblkhd) / 1e6;
@@ -121,7 +121,7 @@ bool visit(rclcpp::Executor &executor, rclcpp::Node &host, int number) {
   return good && gone;
 }
 
-// Median of the growths from part to part. The first one, with the start, is omitted.
+// Median of the growths from part to part, without the first one, which includes the start.
 double middle_growth(const std::vector<double> &least_mb) {
   std::vector<double> growths_mb;
   for (std::size_t part = 2; part < least_mb.size(); part++) growths_mb.push_back(least_mb[part] - least_mb[part - 1]);

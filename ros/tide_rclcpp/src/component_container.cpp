@@ -13,7 +13,7 @@
 
 namespace {
 
-// A component ends when none of its callbacks runs any more.
+// A component is destroyed when none of its callbacks runs any more.
 class Manager final : public rclcpp_components::ComponentManager {
  private:
   void remove_node_from_executor(std::uint64_t node_id) override {

@@ -259,7 +259,7 @@ std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context
 }
 
 // The name of a waitable for chains: an intra-process subscription by its topic, an action's server or client by its
-// action. All others (events, what programs make) are kRemote and have no name.
+// action. All others (events, user-defined waitables) are kRemote and have no name.
 Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::string &node,
                         rclcpp::Context &context) {
   const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
@@ -273,7 +273,7 @@ Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::
 }
 
 // The timers that a wait set would find ready, such as the expiry of an action server's goals. They are destroyed with
-// it.
+// the waitable.
 std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
   if (waitable.get_number_of_ready_timers() == 0) return {};
   const auto wait_set = filled(waitable, context);

@@ -39,7 +39,7 @@ class Roll {
   bool has_chains() const { return !plan_.empty(); }
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
-  // Changes of the matching names of chains since the last call.
+  // Changes, since the last call, of which names in chains match.
   std::vector<NameLog::Line> log_of_names();
   // Its name in chains, as "subscription /node /topic"; or its kind and node.
   std::string name_of(const tide_rcl::Entity &entity) const;

@@ -9,7 +9,7 @@ namespace {
 
 class Executors : public Program {};
 
-// Publishes to a topic and counts; more urgent ones have to wait for the same busy lane.
+// Publishes to a topic and counts; more urgent callbacks have to wait for the same busy lane.
 TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
   const auto node = make_node("order");
   Executor executor(

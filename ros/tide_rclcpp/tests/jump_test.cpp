@@ -11,7 +11,7 @@ namespace {
 
 class Jumps : public Program {};
 
-// Its call, which the executor makes with the timer's lock held, lasts until the test says so, and runs no callback.
+// Its call, which the executor makes with the timer's lock held, lasts until the test ends it, and runs no callback.
 class HeldTimer : public rclcpp::TimerBase {
  public:
   struct Gate {

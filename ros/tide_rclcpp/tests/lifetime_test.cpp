@@ -305,7 +305,7 @@ TEST_F(Lifetimes, AThousandTimersThatComeAndGo) {
       << "what has gone is forgotten at the next change";
 }
 
-// Permitted or not: a lane that has used up its budget ends with the others.
+// Whether budgets are permitted or not, a lane that has used up its budget ends with the others.
 TEST_F(Lifetimes, CancelEndsALaneWhoseBudgetIsUsedUp) {
   for (const char *urgent : {"urgent from 2 budget 2ms 60s fifo 20 low 10 normal if refused",
                              "urgent from 2 deadline 2ms 1s normal if refused"}) {

@@ -28,7 +28,7 @@ using std::chrono::seconds;
 using Message = rosgraph_msgs::msg::Clock;
 using Call = rcl_interfaces::srv::ListParameters;
 
-// Names hold the number of the process, so that other programs do not receive its messages.
+// Names contain the process number, so that other programs do not receive its messages.
 inline std::string space() { return "/tide_" + std::to_string(getpid()); }
 
 class Program : public ::testing::Test {

@@ -49,20 +49,19 @@ struct EngineOptions {
   std::vector<Lane> lanes;
   Policy policy = Policy::kChains;
   // Several lanes of one level: an entity made ready by a callback may wait this long for another lane that wakes by
-  // itself. This saves waking a lane, which takes longer than most callbacks run after they have published.
-  // 0: another lane is woken at once. Not with kDefault.
+  // itself. This saves a wake-up, which takes longer than the rest of most callbacks after they have published. 0:
+  // another lane is woken at once. Not with kDefault.
   std::chrono::nanoseconds patience = std::chrono::microseconds(100);
-  // Called once at the start of each spin, from which time a cancel is no longer lost: false ends the spin at once.
-  // Empty: true.
+  // Called once at the start of each spin; a cancel after that is not lost. false ends the spin at once. Empty: true.
   std::function<bool()> may_spin;
   // Called before and after each run by its lane, with the time on CLOCK_MONOTONIC.
   std::function<void(Entity &, std::int64_t now_ns)> on_start, on_end;
-  // Called by the lane when a callback has thrown the exception that its spin will throw.
+  // Called by the lane when a callback has thrown the exception that the spin will rethrow.
   std::function<void(Entity &)> on_failure;
   // Not empty: the file for a line about each callback that ran (Entity::set_names), written when the engine ends.
   // `tide trace times` reads it. OutputFile has the rules for paths. Cost: two readings of the thread's clock a run.
   std::string measured_file;
-  // Not empty: the file for a trace of all runs, which `tide trace export` reads; and this program's number in it.
+  // Not empty: the file for a trace of all runs, which `tide trace export` reads. place: this program's number in it.
   std::string trace_file;
   std::uint16_t trace_place = 0;
 };
@@ -82,40 +81,41 @@ class Group {
   std::atomic<Engine *> engine_{nullptr};  // engine of its members
 };
 
-// An object that becomes ready and then runs. Its engine holds it from add until it is removed and no longer runs.
+// An object that becomes ready and then runs. Its engine keeps it alive from add until it has been removed and no
+// longer runs.
 class Entity {
  public:
   virtual ~Entity() = default;
   Entity(const Entity &) = delete;
   Entity &operator=(const Entity &) = delete;
 
-  // Makes it ready for this many more runs. No effect while it is in no engine.
+  // Makes it ready for this many more runs. No effect while it is not in an engine.
   void notify(std::size_t times = 1) noexcept;
   [[nodiscard]] tide_priority_t priority() const noexcept { return timer_.callback.priority; }
   [[nodiscard]] tide_callback_kind_t kind() const noexcept { return timer_.callback.kind; }
-  // Names for measurements, "chain/callback" as in system.toml, of all chains that contain it. Call it while it is in
-  // no engine.
+  // Names for measurements, "chain/callback" as in system.toml, of all chains that contain it. Call it while it is not
+  // in an engine.
   void set_names(std::vector<std::string> names) { names_ = std::move(names); }
 
  protected:
   explicit Entity(tide_callback_kind_t kind) noexcept;
-  // One run, on a lane. An exception ends the spin, which throws it.
+  // One run, on a lane. An exception ends the spin, which rethrows it.
   virtual void run() = 0;
   // Called when the engine adds or releases it: connect to and disconnect from its notifier. Not called with a lock
   // held.
   virtual void connect() {}
   virtual void disconnect() noexcept {}
 
-  // Timers only; they do nothing while it is in no engine. Times on CLOCK_MONOTONIC. Arming withdraws an expiry that
-  // has not run yet. At each start the next expiry moves by one period, or by as many as have passed.
+  // Timers only; they do nothing while it is not in an engine. Times on CLOCK_MONOTONIC. Arming withdraws an expiry
+  // that has not run yet. At each start the next expiry moves by one period, or by as many as have passed.
   void arm_at(std::int64_t expiry_ns, std::int64_t period_ns) noexcept;
   void disarm() noexcept;
   [[nodiscard]] std::int64_t armed_for_ns() const noexcept;  // TIDE_FOREVER: not armed
   [[nodiscard]] bool is_ready() const noexcept { return tide_callback_is_ready(&timer_.callback); }
-  // Start of the run on CLOCK_MONOTONIC, as read by the lane; only from run. If its runs overlap it may be the start of
-  // a later one.
+  // Start of the run on CLOCK_MONOTONIC, as read by the lane; only from run. If runs of the entity overlap, it may be
+  // the start of a later one.
   [[nodiscard]] std::int64_t start_ns() const noexcept;
-  // Its engine, for notifiers that may outlive the engine. Null: none, or an engine without a shared pointer.
+  // Its engine, for notifiers that may outlive the engine. Null: it has none, or one without a shared pointer.
   [[nodiscard]] std::shared_ptr<Engine> keep_engine() const;
 
  private:
@@ -161,12 +161,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   [[nodiscard]] std::int64_t now_ns() const noexcept;
   [[nodiscard]] tide_executor_counters_t counters();
-  // Number of lost exceptions: those of callbacks after the first of a spin, which is thrown.
+  // Number of lost exceptions: all of a spin except the first one, which is rethrown.
   [[nodiscard]] std::uint64_t exceptions_lost() const noexcept { return exceptions_lost_.load(); }
   // Present contents of the measured file. Empty without one.
   [[nodiscard]] std::string measurement_lines();
-  // Called by a callback: sets its instance number in the trace, from a number in its message. The default is the
-  // number of its earlier starts. No effect elsewhere, or without a trace.
+  // Called by a callback: sets its instance number in the trace, for example to a number from its message. The default
+  // is the number of its earlier starts. No effect elsewhere, or without a trace.
   static void set_trace_instance(std::uint32_t instance) noexcept;
 
  private:

@@ -29,8 +29,7 @@ namespace tide_rcl {
 void check(rcl_ret_t result, const char *call);
 
 // An entity that becomes ready when a message arrives in a queue of the middleware. A queue with history depth drops
-// the oldest, so there are never more pending runs than its depth, however many arrivals were reported meanwhile. So a
-// flood leaves no backlog of empty runs.
+// the oldest, so there are never more pending runs than its depth, and a flood leaves no backlog of empty runs.
 class Arrivals : public Entity {
  public:
   // From the middleware's thread.
@@ -100,7 +99,7 @@ class LoanedSubscription final : public SubscriptionEntity {
   Function function_;
 };
 
-// The function answers by rcl_send_response, then or later.
+// The function replies by rcl_send_response, at once or later.
 class Service final : public Arrivals {
  public:
   using Function = std::function<void(const rmw_request_id_t &id, const std::shared_ptr<void> &request)>;
@@ -152,7 +151,7 @@ class Guard final : public Entity {
 // the grid is kept, as in rcl. On other clocks time can jump: with simulated time a timer checks its clock only when
 // the clock is set; otherwise at its expiry, and at least once a second.
 
-// Base of timers: those of rcl follow, those of rclcpp are in tide_rclcpp.
+// Base class of timers: those of rcl follow, those of rclcpp are in tide_rclcpp.
 class TimerEntity : public Entity {
  protected:
   enum class Of {
@@ -201,9 +200,9 @@ class Timer final : public TimerEntity {
 };
 
 // An rcl timer that another object keeps for a wait set, such as an action server's for the expiry of its goals: no
-// event reports that it is due. serve runs when it is due and does what its owner does when a wait set finds it ready.
-// If it is still due it is served again a millisecond later. With simulated time it is checked each second. Its owner
-// may set and end it from any thread.
+// event reports that it is due. serve runs when it is due, and must do what its owner does when a wait set finds it
+// ready. If it is still due afterwards, it is served again a millisecond later. With simulated time it is checked each
+// second. Its owner may reset and end it from any thread.
 class KeptTimer final : public TimerEntity {
  public:
   KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve);
