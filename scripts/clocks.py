@@ -5,7 +5,7 @@
     .venv/bin/python scripts/clocks.py --all   also if another test has one without a reason
 
 A test that runs only in make test-all gives its reason in the line or above: `# clock: REASON`, `// clock: REASON`; so
-does the waiting helper of tests/support. A pace at which something is sent may stand anywhere: `clock: a pace`."""
+does the waiting helper of tests/support. A pace of sending is allowed anywhere: `clock: a pace`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _is_full(mark: ast.expr) -> bool:
 
 
 def _is_passed(value: ast.expr) -> bool:
-    """True if it is an elapsed time, by its name, or a clock."""
+    """True if the expression is a clock, or an elapsed time by its name."""
     for one in ast.walk(value):
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
             owner = one.func.value

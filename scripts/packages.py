@@ -42,7 +42,7 @@ def version() -> str:
 
 
 def copy_runtime(source: Path) -> None:
-    """Headers, sources and the bare port, as a folder that a build system compiles as a whole."""
+    """Headers, sources and the bare port in one folder, all of which a build system compiles."""
     for folder in sorted((RUNTIME / "include").iterdir()):
         shutil.copytree(folder, source / folder.name)
     for file in sorted((RUNTIME / "src").rglob("*.[ch]")):

@@ -46,7 +46,7 @@ def ran(file: Path, periods: str, folder: Path) -> str:
 
 
 def above(run: dict[str, Any]) -> str:
-    """Counts the chains that exceeded a bound, by instances that nothing disturbed."""
+    """Counts the chains of which an undisturbed instance exceeded its bound."""
     whole = [one for chain in run["chains"] for one in chain["undisturbed"] if not one["until"]]
     over = sum(one["bound_ns"] is not None and (one["max_ns"] or 0) > one["bound_ns"] for one in whole)
     return f"{over} of {len(whole)} chains above a bound"

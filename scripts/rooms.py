@@ -41,7 +41,7 @@ class Arrow:
 
 @dataclass
 class House:
-    """allowed: the rooms that a room may use. files: every tracked file of code, by room."""
+    """A room is a module. allowed: the rooms that a room may use. files: every tracked source file, by room."""
 
     allowed: dict[str, list[str]]
     files: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -71,8 +71,8 @@ def read(path: str) -> str:
 
 
 def includes(files: list[str]) -> Iterator[Arrow]:
-    """The files that a file of C or C++ includes: of those with that ending, the one beside it, the one in its room, or
-    the only one."""
+    """The files that a file of C or C++ includes: of the files whose path ends so, the one in its folder, the one in
+    its room, or the only one."""
     headers = [name for name in files if name.endswith(".h")]
     by_name = defaultdict(list)
     for name in headers:
@@ -98,7 +98,7 @@ def _shared(left: str, right: str) -> int:
 
 
 def imports(files: list[str]) -> Iterator[Arrow]:
-    """The files that a file of Python imports, at its head or within a function."""
+    """The files that a Python file imports, at its head or within a function."""
     modules = {}
     for name in files:
         if name.endswith((".py", ".pyi")):
@@ -157,7 +157,7 @@ def house() -> House:
 
 
 def between_rooms(found: House) -> dict[tuple[str, str], list[Arrow]]:
-    """Arrows from one room to another, without those of tests."""
+    """Dependencies between rooms, without those of tests."""
     result = defaultdict(list)
     for arrow in found.arrows:
         source, target = found.room_of(arrow.source), found.room_of(arrow.target)
@@ -167,7 +167,7 @@ def between_rooms(found: House) -> dict[tuple[str, str], list[Arrow]]:
 
 
 def forbidden(found: House) -> list[str]:
-    """One line for each arrow that scripts/rooms.toml does not allow."""
+    """One line for each dependency that scripts/rooms.toml does not allow."""
     lines = []
     for (source, target), arrows in sorted(between_rooms(found).items()):
         if target not in found.allowed[source]:
@@ -180,7 +180,7 @@ def _told(source: str, target: str, arrows: list[Arrow]) -> str:
 
 
 def circles(found: House) -> list[str]:
-    """Folders, and files within one, that use each other in a circle. Files that form a circle are one file."""
+    """Cycles of folders, and of files within a folder. Files that form a cycle must be merged."""
     folders: dict[str, set[str]] = defaultdict(set)
     files: dict[str, set[str]] = defaultdict(set)
     for arrow in found.arrows:
@@ -244,8 +244,7 @@ def lines(commit: str = "") -> dict[str, int]:
 
 def _the_day_before() -> str:
     """The newest commit of the main line that is at least a day older than this one; in a shallow clone, the oldest
-    one. A week would be too long: the first commits of a young project are incomplete trees, so everything would have
-    grown."""
+    one."""
     committed = int(_git("log", "-1", "--format=%ct"))
     older = _git("rev-list", "-1", "--first-parent", f"--before={committed - 86_400}", "HEAD")
     return older or _git("rev-list", "--first-parent", "HEAD").split()[-1]

@@ -30,7 +30,7 @@ FEATURE = "feature_"  # images of tests/images/features
 FEATURES = "one feature more"
 FEATURE_KEYS = ("flash", "ram", "message_memory")
 MESSAGE_MEMORY = ("tide_message_memory",)  # payloads of messages: as large as the program chose, not the runtime's
-# The stock client and stack of the same purpose, smallest pools (Cortex-M7, -Os, gc-sections): flash, RAM.
+# The stock client and stack for the same purpose, with the smallest pools (Cortex-M7, -Os, gc-sections): flash, RAM.
 STOCK = {
     "client library alone (no executor), best effort": (17_200, 1_300),
     "client library alone (no executor), reliable": (17_600, 5_500),
@@ -41,7 +41,7 @@ Sizes = dict[str, dict[str, Figures]]  # kind, part, key
 
 
 def stack_frames(build: Path, room: str) -> Figures:
-    """Stack of each function of a room, from -fstack-usage."""
+    """Stack use of each function of a module, from -fstack-usage."""
     frames: Figures = {}
     for file in (build / "runtime" / "CMakeFiles" / f"tide_{room}.dir").rglob("*.su"):
         for line in file.read_text().splitlines():
@@ -74,7 +74,7 @@ def measure_room(build: Path, library: Path) -> Figures:
 
 
 def room_libraries(build: Path) -> list[Path]:
-    """The libraries of the rooms of runtime/src, without ports and without the reduced runtimes."""
+    """The libraries of the modules of runtime/src, without ports and without the reduced runtimes."""
     folder = build / "runtime" / "CMakeFiles"
     return [file for file in sorted((build / "lib").glob("libtide_*.a")) if (folder / f"{file.stem[3:]}.dir").is_dir()]
 
@@ -132,7 +132,7 @@ def print_table(
 
 
 def grown(core: str, sizes: Sizes, recorded: Sizes, limit_percent: float) -> list[str]:
-    """Sentences on the images and structures that grew beyond the limit."""
+    """Sentences about the images and structures that grew beyond the limit."""
     found = []
     for kind in ("images", "one more"):
         for part, figures in sizes.get(kind, {}).items():
@@ -146,7 +146,7 @@ def grown(core: str, sizes: Sizes, recorded: Sizes, limit_percent: float) -> lis
 def main(
     record: Annotated[bool, typer.Option(help="Keep the figures as the new record.")] = False,
     because: Annotated[str, typer.Option(help="Reason why something grew; kept with the record.")] = "",
-    features: Annotated[bool, typer.Option(help="Measure only what one feature more takes.")] = False,
+    features: Annotated[bool, typer.Option(help="Measure only the cost of one more feature.")] = False,
     check: Annotated[float | None, typer.Option(help="Percent by which something may grow; more fails.")] = None,
     builds: Annotated[Path, typer.Option(help="Folder of the builds cortex-m7 and cortex-m4f.")] = ROOT / "build",
 ) -> None:

@@ -4,9 +4,9 @@
     .venv/bin/python scripts/tidy.py [--option=OPTION...] FILE...
 
 Each file is checked once, by its first compile command in build/asan (Clang's, whose precompiled headers clang-tidy
-reads). Files that are compiled as one are checked as one. Ninja knows what they include since their last compilation. A
-file passes with the contents of all its includes, the settings and the options; build/asan/clang-tidy/ keeps a mark for
-each file that has passed.
+reads). Files that are compiled as one unit are checked as one. Ninja knows what they include since their last
+compilation. A file passes with the contents of all its includes, the settings and the options; build/asan/clang-tidy/
+keeps a mark for each file that has passed.
 """
 
 import hashlib
@@ -91,7 +91,7 @@ def passes(unit: Unit, options: list[str]) -> bool:
         return True
     folder.mkdir(parents=True, exist_ok=True)
     command, main = dict(unit.command), unit.path
-    if unit.files() != [main]:  # by this name the analyzer knows that an included file is no header
+    if unit.files() != [main]:  # by this suffix the analyzer knows that an included file is not a header
         main = folder / "UnifiedSource.cpp"
         main.write_text(unit.path.read_text(encoding="utf-8"), encoding="utf-8")
         command |= {"file": str(main), "command": command["command"].replace(str(unit.path), str(main))}

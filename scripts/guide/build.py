@@ -31,8 +31,8 @@ _ASSETS = ("iframe-worker.js", "site.css", "site.js")
 
 _C_PAGE = """# The C interface
 
-Made from the headers in `runtime/include/tide`. A program begins with `tide/rclc.h`, beside the headers of
-micro-ROS that it includes anyway.
+Made from the headers in `runtime/include/tide`. A program starts with `tide/rclc.h`, in addition to the headers of
+micro-ROS.
 
 | header | what is in it |
 |---|---|
@@ -54,7 +54,7 @@ def public_headers() -> list[Path]:
 
 
 def made_pages() -> dict[str, str]:
-    """Their text by place in the site."""
+    """Page texts by place in the site."""
     pages = {"reference/command.md": command.page(), "reference/errors.md": errors.page(ROOT)}
     names = []
     for header in public_headers():
