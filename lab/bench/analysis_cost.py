@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processor time of the analysis: judging chain sets of the published size by the four safe analyses, compared with the
-goal, and its growth with chains, callbacks and lanes; the stages of `tide check` for large systems; a query; attempts
-of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
+"""Processor time of the analysis: chain sets of the published size by the four safe analyses, compared with the goal,
+and its growth with chains, callbacks and lanes; the stages of `tide check` for large systems; a query; attempts of
+`tide optimise`. Usage: analysis_cost.py [FOLDER]"""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GOAL_FLEET_MS = 2000  # 100 boards and 1,000 chains, with the start of the comma
 
 
 def judge(count: int, **words: float) -> float:
-    """Microseconds per set: the minimum of several runs, as other load only increases it."""
+    """Microseconds per set: the minimum of several runs, because other load only increases it."""
 
     def once() -> float:
         begin_s = time.process_time()
@@ -109,7 +109,7 @@ def large_chains(executor: Callable[[int], str], reliability: str = "best_effort
 
 
 def cpu_ms(work: Callable[[], object], children: bool = False) -> float:
-    """The minimum of several runs, as other load only increases it. children: include child processes."""
+    """The minimum of several runs, because other load only increases it. children: include child processes."""
 
     def used() -> float:
         every = [getrusage(RUSAGE_SELF)] + ([getrusage(RUSAGE_CHILDREN)] if children else [])

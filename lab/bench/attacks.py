@@ -5,9 +5,9 @@
 .venv/bin/python lab/bench/attacks.py --own-network --out lab/results/attacks.json
 
 The regular clients publish reliable messages at a given rate (agent/tests/fleet_clients.cpp) and count the agent's
-acknowledgments. The attacker is a separate process that sends as fast as it can. As this takes a processor from the
-others, each attack is compared with a flood of the same process to a closed port, where the kernel drops everything.
-The agent uses its defaults except --max-clients, which is 4,000 where it must not limit an attack."""
+acknowledgments. The attacker is a separate process that sends as fast as it can. It takes a processor from the others,
+so each attack is compared with a flood of the same process to a closed port, where the kernel drops everything. The
+agent has its defaults, except that --max-clients is 4,000 if it must not limit an attack."""
 
 from __future__ import annotations
 
@@ -339,7 +339,7 @@ TEXTS = {
 
 
 def main(
-    seconds: Annotated[float, typer.Option(help="Seconds that the good clients publish beside each attack.")] = 3.0,
+    seconds: Annotated[float, typer.Option(help="Seconds of publishing during each attack.")] = 3.0,
     attacks: Annotated[str, typer.Option(help="Attacks, with commas between. Default: all.")] = ",".join(TEXTS),
     own_network: Annotated[bool, typer.Option("--own-network", help="Use a network namespace of its own.")] = False,
     out: Annotated[Path | None, typer.Option(help="File for the result, as JSON.")] = None,

@@ -210,7 +210,7 @@ def main() -> int:
     for name, text in (("losses", "counts what arrives"), ("ages", "measures how old it is")):
         command = commands.add_parser(name, help=text)
         command.add_argument("--out", type=Path, help="file of JSON")
-        command.add_argument("--stock-agent", type=Path, help="the stock agent, to count it beside tide's")
+        command.add_argument("--stock-agent", type=Path, help="the stock agent, to compare it with tide's")
         command.add_argument("--build", default=ROOT / "build/release", type=Path, help="folder of tide's build")
     end = commands.add_parser("node", help="one end of the topic, for the others")
     for option, default in (("depth", 10), ("count", 0), ("burst", 1), ("period-us", 1000), ("callback-ms", 0)):

@@ -14,7 +14,7 @@
 #define ROUNDS 10000u
 #define ATTEMPTS 5
 
-/* Returns the time of a round, the best of several tries; or -1 unless exactly one callback ran in each. */
+/* Returns the time of a round, the best of several tries; -1 if a round ran no callback or several. */
 static double measure(tide_policy_t policy, size_t handles) {
   const tide_platform_t *host = tide_port_platform();
   int64_t best_ns = TIDE_FOREVER;

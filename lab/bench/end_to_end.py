@@ -14,9 +14,9 @@ Only messages counted by the subscriber count (end_to_end_subscriber.cpp: a plai
   lossless   the highest rate, found by search, of which at most 0.1 % is lost and nothing piles up on the way
   request    a call of a service of rclpy, one after the other, in microseconds
 
-All have an MTU of 1,472 B. Every message of tide is a datagram of its own. The stock client is measured in this form
-and in its best one: the program packs messages until a datagram is full, or passes 64 to the reliable stream before it
-runs the session. The agent's processor time per received message does not depend on the client's waste.
+All have an MTU of 1,472 B. Every message of tide is a separate datagram. The stock client is measured in this form and
+in its fastest one: the program packs messages until a datagram is full, or passes 64 to the reliable stream before it
+runs the session. The agent's processor time per received message does not depend on the client.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tide.run.machine import describe
 from tide_lab.programs import find_binary, ports_of
 
 LOST_SHARE_MAXIMUM = 0.001
-LATE_SHARE_MAXIMUM = 0.1  # most extra time of the last message, as a share of the sending time
+LATE_SHARE_MAXIMUM = 0.1  # largest delay of the last message, as a share of the sending time
 LATE_S = 0.05
 PACKED = 64
 STEPS = 6
@@ -84,7 +84,7 @@ class Trial:
         return self.received / max(self.span_s, self.sending_s, 1e-9)
 
     def keeps(self, rate_hz: float, seconds: float) -> bool:
-        """Whether the rate was offered and arrived without waiting in a buffer."""
+        """Whether the messages were sent at this rate and arrived without queueing."""
         offered = self.published >= 0.97 * rate_hz * seconds
         in_time = self.span_s <= self.sending_s * (1.0 + LATE_SHARE_MAXIMUM) + LATE_S
         return offered and in_time and self.published - self.received <= LOST_SHARE_MAXIMUM * self.published
@@ -230,7 +230,8 @@ class Bench:
 
     @contextmanager
     def publishing(self, pair: Pair, reliability: str, size: int) -> Iterator[Callable[[float, float], Trial]]:
-        """A client discovered by the subscriber; yields a function that makes it publish for some seconds at a rate."""
+        """Waits until the subscriber has discovered the client; yields a function that makes it publish for some
+        seconds at a rate."""
         agent, _ = self.agents[pair.agent]
         subscriber = self._subscriber(reliability)
         self.versions["Fast DDS of the subscriber"] = self._ask(subscriber, "version")["version"]
@@ -305,7 +306,7 @@ def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float,
 
 
 def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
-    """Bisection by ratios, from the flood's rate; a rate that fails is tried once more."""
+    """Geometric bisection from the flood's rate; a rate that fails is tried once more."""
     low_hz, high_hz = max(flood.received_hz / 8, 100.0), max(flood.received_hz * 3, 1000.0)
     best = flood if flood.keeps(0, 0) else None
     if best is not None:
@@ -328,7 +329,7 @@ def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
 
 
 def pairs_of(agents: Collection[str], reliability: str) -> list[Pair]:
-    """Best-effort messages are sent at once, so our client packs none."""
+    """Best-effort messages are sent at once, so tide's client packs none."""
     reliable = reliability == "reliable"
     pairs = [Pair("tide", "tide", "tide", 1)]
     if reliable:
@@ -422,7 +423,7 @@ def main(
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of each trial.")] = 1.0,
     repetitions: Annotated[
-        int, typer.Option(min=1, help="Number of times that everything is measured, the pairs in turns.")
+        int, typer.Option(min=1, help="Number of repetitions of all measurements, the pairs in turns.")
     ] = 5,
     requests: Annotated[int, typer.Option(min=0, max=100_000, help="Number of calls of the service; 0: none.")] = 2000,
     sizes: Annotated[str, typer.Option(help="Bytes of the messages.")] = "16,100,1000",

@@ -2,9 +2,9 @@
 /* How many callbacks of 20 us a second an executor runs, from 8 sources that are always ready, on one lane and on two,
  * for each policy: timers, and subscriptions that publish to themselves by local delivery; all in reentrant groups.
  *
- * Ideal: 50,000 a second and lane. The 20 us are processor time of the lane, so that other programs on the machine
- * affect only the first column; the second is the rate on processors without other work: callbacks per second of the
- * lanes' processor time, times lanes. The difference from 20 us is the cost of the executor.
+ * Ideal: 50,000 per second and lane. The 20 us are processor time of the lane, so that other programs on the machine
+ * affect only the first column. The second column is the rate on processors without other work: callbacks per second of
+ * the lanes' processor time, times lanes. The time per callback beyond 20 us is the cost of the executor.
  * rclcpp (Jazzy, MultiThreadedExecutor, reentrant) on a quiet machine: timers 26k and 26k, subscriptions 45k and 69k.
  * Usage: lanes_bench [SECONDS]; exit 1 when the second column of the tide policy is below the targets. */
 #define _POSIX_C_SOURCE 200809L

@@ -175,7 +175,7 @@ def spliced(page: str) -> str:
 
 def main(
     check: Annotated[
-        bool, typer.Option("--check", help="Compare only: change nothing, and fail when it would.")
+        bool, typer.Option("--check", help="Compare only: fail if a table differs, and change nothing.")
     ] = False,
 ) -> None:
     """Put the tables of lab/results/ into docs/measurements.md."""

@@ -2,8 +2,8 @@
 """Instructions of a sample, a request, a goal and a change of a parameter, for tide and another client.
 
 A board calls its own services through tide's agent over UDP, one operation after the other: counted are request, reply
-and all work on both ends, in all threads of the process. An operation's figure is the difference of two runs with
-different numbers of operations, so the cost of connecting cancels out; it is the median of some pairs. It needs
+and all work on both ends, in all threads of the process. An operation's figure is the median over pairs of runs with
+different numbers of operations: the difference of a pair, in which the cost of connecting cancels out. It needs
 valgrind.
 
     .venv/bin/python lab/bench/operations.py run --out tide.json
@@ -109,13 +109,13 @@ def main() -> int:
     runs = commands.add_parser("run", help="builds the program and counts its instructions")
     runs.add_argument("--out", required=True, type=Path, help="file of JSON")
     runs.add_argument("--flags", default="", help="include folders and libraries of another client")
-    runs.add_argument("--name", default="tide", help="what the table calls the client")
+    runs.add_argument("--name", default="tide", help="name of the client in the table")
     runs.add_argument("--only", default="", choices=["", *KINDS], help="the only kind of operation to count")
     runs.add_argument("--pairs", default=3, type=int, help="number of pairs of runs")
     runs.add_argument("--build", default=ROOT / "build/release", type=Path, help="folder of tide's build")
-    tables = commands.add_parser("table", help="compares two files; the code is 1 when tide takes more")
+    tables = commands.add_parser("table", help="compares two files; the exit status is 1 if tide takes more")
     tables.add_argument("--ours", default=RESULTS / "tide.json", type=Path, help="what tide took")
-    tables.add_argument("--theirs", default=RESULTS / "stock.json", type=Path, help="what the other client took")
+    tables.add_argument("--theirs", default=RESULTS / "stock.json", type=Path, help="instructions of the other client")
     arguments = parser.parse_args()
     if arguments.command == "table":
         return table(arguments)

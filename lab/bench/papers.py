@@ -91,7 +91,7 @@ def known_tests() -> str:
 
 
 def faults(claims: Claims) -> Iterator[str]:
-    """Names in a line that do not exist."""
+    """Names in claims that do not exist."""
     tests = known_tests()
     for claim in claims.claim:
         here = f"lab/papers.toml: {claim.what}"
@@ -133,7 +133,7 @@ def run_all(claims: Claims) -> bool:
 
 
 def main(
-    check: Annotated[bool, typer.Option("--check", help="Fail unless the page is as the file says.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Fail unless the page agrees with the file.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Run every command of the page.")] = False,
 ) -> None:
     """Write docs/papers.md from lab/papers.toml."""

@@ -4,8 +4,8 @@
 The programs are searched in given folders: C and C++ files and sketches that include a header of rcl or rclc and have
 an entry point. Each is compiled twice, with the usual rules of its language and with the warnings that gcc 14 and clang
 16 turned into errors, and linked with the runtime and the messages. A program links if no symbol of the micro-ROS
-interface is undefined; symbols of its board may be. A program without undefined symbols can run here: with --run it is
-started together with a tide agent for the given seconds.
+interface is undefined; undefined symbols of its board are ignored. A program without undefined symbols can run here:
+with --run it is started together with a tide agent for the given seconds.
 
     .venv/bin/python lab/bench/public_programs.py ~/micro-ROS-demos ~/rclc --include ~/stubs --messages std_msgs
 """
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ["std_msgs", "geometry_msgs", "sensor_msgs", "builtin_interfaces", "rcl_interfaces", "lifecycle_msgs"]
 INTERFACE = re.compile(r"^(rcl|rclc|rmw|rmw_uros|rcutils|rosidl|micro_ros|uxr)_|__get_\w*type_support")
 INCLUDES = re.compile(r'#\s*include\s*[<"](rclc?/rclc?\.h|rclc/executor\.h|micro_ros_arduino\.h)[>"]')
-NEEDED = ("compat", "link_custom", "port_posix", "session", "utilities")  # room names that a program may use
+NEEDED = ("compat", "link_custom", "port_posix", "session", "utilities")  # names that a program may use
 ENTRY = re.compile(r"\b(main|appMain|app_main|setup|StartDefaultTask)\s*\(")
 OPEN_NAME = re.compile(r"undefined reference to [`'](.+?)'")
 NEW_RULES = [
@@ -181,7 +181,7 @@ def start_all(outcomes: dict[Program, Outcome], agent_program: Path, seconds: fl
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folders", nargs="+", type=Path, help="folders in which programs are looked for")
+    parser.add_argument("folders", nargs="+", type=Path, help="folders to search for programs")
     parser.add_argument("--include", action="append", default=[], type=Path, help="folder of headers of boards")
     parser.add_argument(
         "--define", action="append", default=[], help="PART:MACRO[=TEXT], for programs with PART in the name"
@@ -189,7 +189,7 @@ def main() -> int:
     parser.add_argument("--messages", action="append", default=[], help="package or folder of messages, also generated")
     parser.add_argument("--build", default=ROOT / "build/release", type=Path, help="folder of the build")
     parser.add_argument("--run", type=float, default=0.0, help="seconds for which each program runs; 0: not at all")
-    parser.add_argument("--keep", type=Path, help="folder in which the programs stay")
+    parser.add_argument("--keep", type=Path, help="folder for the built programs")
     arguments = parser.parse_args()
     libraries = sorted(f for f in (arguments.build / "lib").glob("libtide_*.a") if "agent" not in f.name)
     missing = {f"libtide_{room}.a" for room in NEEDED} - {file.name for file in libraries}

@@ -8,8 +8,8 @@ callbacks per second, latencies of messages.
 .venv/bin/python lab/bench/rclcpp_executors.py load latency-intra --executors tide,multi --rounds 41
 
 Run scripts/rclcpp.sh first; it needs an rclcpp. Each round runs every executor once, one after the other, on the same
-processors; a figure is the median of all rounds. If permitted, all threads have SCHED_FIFO. The figures are meaningful
-only on an otherwise idle machine; on others only their order is.
+processors; a figure is the median of all rounds. If permitted, all threads have SCHED_FIFO. On a machine with other
+work only the order of the figures is meaningful.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PROGRAM = ROOT / "build/rclcpp/bin/chains"
 LOAD = ROOT / "build/rclcpp/bin/load"
 LOAD_EXECUTORS = ("tide", "tide-each", "multi", "cbg-each")
 EXECUTORS = ("tide", "multi", "picas", "tide-default", "events")
-THREADS_OF = {"events": 1}  # it has one thread, and another for timers
+THREADS_OF = {"events": 1}  # it has one thread plus one for timers
 _LINE = re.compile(r"  (\w+): (\d+) times, median ([\d.]+) ms, 99 % ([\d.]+) ms, most ([\d.]+) ms")
 _RATE = re.compile(r": (\d+) callbacks a second")
 _TIMES = re.compile(r"; (publish|due) to callback: median ([\d.]+) us, 99 % ([\d.]+) us")
@@ -56,7 +56,7 @@ def parse(text: str) -> Figures:
 
 
 def parse_load(text: str, kind: str) -> dict[str, float | dict[str, float]]:
-    """Figures by kind; the latency since the timer was due has its own name."""
+    """Figures by kind; the latency since the timer was due is a separate kind."""
     rate, times = _RATE.search(text), _TIMES.findall(text)
     if rate is None:
         return {}
@@ -145,9 +145,7 @@ def chains(
 
 @app.command()
 def load(
-    kinds: Annotated[
-        list[str], typer.Argument(help="timers, intra, inter, latency-intra and so on, as `load` has them.")
-    ],
+    kinds: Annotated[list[str], typer.Argument(help="timers, intra, inter, latency-intra and so on, as in `load`.")],
     seconds: Annotated[int, typer.Option(min=1, help="Seconds of each run.")] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="Runs of each executor, in turns.")] = 11,
     threads: Annotated[int, typer.Option(min=1, help="Threads or lanes, each with a processor.")] = 2,

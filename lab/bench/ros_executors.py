@@ -56,7 +56,7 @@ def make_executor(name: str, context: Any) -> Any:
 
 
 def measure_dispatch(executor_name: str, timers: int, callbacks: int) -> dict[str, float]:
-    """CPU per callback in us: one timer every millisecond with timers - 1 idle ones; 0 timers: a DDS self-loop."""
+    """CPU per callback in us: a timer of 1 ms and timers - 1 idle ones; 0 timers: a DDS self-loop."""
     import time
 
     import rclpy
@@ -132,9 +132,7 @@ def keep(name: str, result: dict[str, Any]) -> None:
 
 @app.command()
 def dispatch(
-    rounds: Annotated[
-        int, typer.Option(help="Number of times that each is measured, in turns; the median counts.")
-    ] = 5,
+    rounds: Annotated[int, typer.Option(help="Number of measurements of each, in turns; the median counts.")] = 5,
     callbacks: Annotated[int, typer.Option(help="Number of callbacks of each measurement.")] = 1000,
     record: Annotated[bool, typer.Option("--record", help="Keep the figures.")] = False,
 ) -> None:

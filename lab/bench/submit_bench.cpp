@@ -4,10 +4,9 @@
 //   valgrind --tool=callgrind --toggle-collect=measured_calls build/release/bin/submit_bench WHAT HANDLES
 //
 // WHAT   publish_best_effort, publish_reliable: rcl_publish of 100 B, by the publishers in turn, on eight levels.
-//        The agent's core is in another thread, and its DDS accepts everything without any work. The link is in
-//        memory and sends from its own context, like a UART with DMA.
-//        udp_best_effort, udp_reliable: the same over UDP, where a publish passes its datagram to the system itself.
-//        Work within the system is not counted.
+//        The agent's core is in another thread, and its DDS accepts everything without any work. The link is in memory
+// and sends from its own context, like a UART with DMA. udp_best_effort, udp_reliable: the same over UDP, where the
+// publish itself passes the datagram to the system. Work within the system is not counted.
 //        submit_best_effort, submit_reliable: the daemon alone, acquire and submit, while HANDLES messages wait.
 //
 // Prints the number of calls and checks that each message arrived or was accepted.

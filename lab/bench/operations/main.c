@@ -205,7 +205,7 @@ static void send_goal(void) {
   require(rclc_action_send_goal_request(&action_client, &goal, NULL), "goal");
 }
 
-/* As in rclc: the result is sent once it was requested. */
+/* As in rclc, the result is sent only after it was requested. */
 static void go_on_with_goals(void) {
   static bool told;
   if (running == NULL) return;
