@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tide-sim: the shipped runtime in virtual time, with every check on. Its modes simulate different systems; campaigns,
-// the replay of a seed and the server of plans work the same in all modes that have them.
+// tide-sim: the shipped runtime in virtual time, with all checks enabled. Its modes simulate different systems;
+// campaigns, the replay of a seed and the server of plans work the same in all modes that have them.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>

@@ -155,7 +155,7 @@ class Nodes {
     });
   }
 
-  // Repeats requests for goals and results without an answer; the answer to the first request may arrive, too.
+  // Repeats unanswered requests for goals and results; the first request may still be answered, too.
   void ask_again() {
     for (const auto &[number, goal] : ledger_.goals_of_nodes) {
       if (goal.answers == 0) {
@@ -450,7 +450,7 @@ class Program {
     });
   }
 
-  // Returns everything still in use, as it would be missing for the next board.
+  // Releases everything still in use, because it would be missing for the next board.
   void fini() {
     must(rclc_executor_fini(&executor_), "fini of the executor");
     must(rclc_action_server_fini(&server_, &node_), "fini of the server");

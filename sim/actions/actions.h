@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Actions and services of a program on rclc, with faults, in virtual time: each goal is executed at most once and has
-// one answer and, when accepted, one result, whenever the agent dies; each request is executed once, and answered once,
+// one answer and, if accepted, one result, even if the agent dies; each request is executed once and answered once
 // while the agent lives.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace tide::sim {
 // The outcome of each goal and request, as seen by both sides, and the conditions that it must meet. A goal or request
 // is identified by its number, regardless of its id in messages.
 //
-// Every fourth one is refused, however often it is requested.
+// Every fourth goal is refused, however often it is requested.
 constexpr bool is_refused(int32_t number) { return number % 4 == 0; }
 
 struct GoalRecord {
@@ -67,8 +67,8 @@ struct ActionResult {
 ActionPlan draw_actions(uint64_t seed);
 ActionResult simulate(const ActionPlan &plan);
 
-// A run in a separate process. The runtime keeps its numbering of goal ids from one board to the next, so only the
-// first run of a process can be replayed by its seed alone. A crash is a violation, too.
+// A run in a separate process. Goal ids continue from one board to the next within a process, so only the first run of
+// a process can be replayed by its seed alone. A crash is a violation, too.
 struct ActionCounts {
   uint64_t goals = 0, accepted = 0, requests = 0, given_up = 0, restarts = 0, frames = 0, events = 0;
 };

@@ -28,8 +28,8 @@ extern char **environ;
 namespace tide::sim {
 namespace {
 
-// 16 ns an instruction, 62.5 MIPS: a message then costs the binary about as much as the paper's board. Other programs
-// have 32 ns, as in runs where the emulator has to keep up with an agent.
+// 16 ns per instruction, 62.5 MIPS: a message then costs the binary about as much as the paper's board. Other programs
+// get 32 ns, as in runs in which the emulator has to keep up with an agent.
 constexpr int kInstructionShift = 4, kProgramInstructionShift = 5;
 
 enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget, kFlow, kTrace };

@@ -3,10 +3,10 @@
 // lock-step.
 //
 // QEMU counts instructions as time (-icount), so the board's clock is exact and is the world's clock. The board's line
-// queries the world, over two named pipes and by semihosting, which takes the board no time: when it begins to send,
-// and at the time named in the last answer. The world processes its own events until that time, and answers with the
-// received bytes and the time of its next event. So neither runs ahead of the other's next possible action, and the
-// load of the host machine has no influence.
+// queries the world (over two named pipes by semihosting, which takes the board no time) when it begins to send, and at
+// the time named in the last answer. The world processes its own events until that time, and answers with the received
+// bytes and the time of its next event. So neither runs ahead of the other's next possible action, and the load of the
+// host machine has no influence.
 //
 // Messages of the board are {u32 kind, u32 bytes, i64 time} and the bytes; answers {i64 next time, u32 bytes, u32 0}
 // and the bytes. sim/workloads/three_chains/mps2/world.h has the kinds.

@@ -9,8 +9,8 @@
 namespace tide::sim {
 namespace {
 
-// Samples consist of dots and two small numbers. Bytes that may be escaped: the low bytes of the sequence number, of
-// two lengths and of the sample's number, the object's four bytes and the checksum.
+// Samples consist of dots and two small numbers. Bytes that may have to be escaped: the low bytes of the sequence
+// number, of two lengths and of the sample's number, the object's four bytes and the checksum.
 constexpr std::int64_t kEscapes = 10;
 constexpr uint32_t kMostPeriods = 10'000;  // the high bytes of numbers stay below escaped values
 

@@ -15,8 +15,8 @@ namespace tide::sim {
 // Every execution and every message may be shorter than in the plan; any byte may be escaped.
 analysis::LinkSystem system_of(const Plan &plan);
 
-// By chain, from the release to the end of the last callback; none if there is none, or the plan has faults that the
-// analysis does not cover.
+// By chain, from the release to the end of the last callback; none if the chain has none, or the plan has faults that
+// the analysis does not cover.
 std::vector<std::optional<Time>> bounds_of(const Plan &plan);
 
 // Chains slower than their bound, a line for each. Also empty for a run in which messages were refused or dropped, as

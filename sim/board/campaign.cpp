@@ -119,7 +119,7 @@ namespace {
 constexpr Time kUnit = 100'000;                              // execution times are multiples
 constexpr uint32_t kMtu = 512, kLargest = 900, kFrames = 2;  // sizes and frames of an answer
 
-// Execution of a lane for one instance: the part before the message is sent, and the part after its answer.
+// Execution of a lane for one instance: before the message is sent, and after its answer.
 struct Demand {
   Time sample, act;
   // Demand of one lane in a window shorter than a period; an answer may arrive late, and the next one early.
@@ -222,7 +222,7 @@ bool is_of_use(const Overload &drawn) {
   return std::any_of(drawn.bounds.begin(), drawn.bounds.end(), [](Time bound) { return bound >= 0; });
 }
 
-// Whole periods within the time of its timer's expiries, without those at the ends.
+// Whole budget periods within the time of its timer's expiries, without the first and the last.
 Time share_of(const ChainPlan &chain, uint32_t instances) {
   const Time windows = instances * chain.period / chain.budget_period - 2;
   return std::max<Time>(windows, 0) * chain.budget;

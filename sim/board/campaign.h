@@ -14,8 +14,8 @@ namespace tide::sim {
 Plan draw_plan(uint64_t seed);
 
 // Boards on which some lanes are overloaded and the others are not. Each level of chains has a lane and a budget. A
-// lane that keeps within its budget answers within a bound that depends on the more urgent lanes only by their budgets;
-// an overloaded lane gets its budget. The line loses nothing, so delays are caused by other lanes.
+// lane that stays within its budget answers within a bound that depends on more urgent lanes only through their
+// budgets; an overloaded lane gets its budget. The line loses nothing, so delays are caused by other lanes.
 struct Overload {
   Plan plan;
   std::vector<Time> bounds;  // of the response of each chain; -1: its lane is overloaded

@@ -464,7 +464,7 @@ void Client::start_lanes() {
   }
 }
 
-// A lane's budget is that of the first callback of its level that has one.
+// A lane's budget is that of the first callback with a budget on its level.
 void Client::give_budget(size_t lane) {
   budgets_.push_back(nullptr);
   for (const auto &callback : callbacks_) {
@@ -541,7 +541,7 @@ void Client::run() {
   tide_session_open(&session_);
   const Time limit = machine_.engine().now() + kSetUpLimit;
   int status = tide_session_wait_state(&session_, TIDE_SESSION_READY, limit, nullptr);
-  // Requested frames may still be on the line: the measured part begins with an idle line.
+  // Frames of the connection may still be on the line, but the measured part begins with an idle line.
   if (status == TIDE_OK) status = tide_session_wait_idle(&session_, 0, limit, nullptr);
   if (status != TIDE_OK || stopping_) return;
   choose_lanes();
@@ -608,13 +608,13 @@ int Client::source_process_oldest(void *context) {
   return static_cast<Client *>(context)->process(tide_daemon_process_oldest_of, kAllFrames);
 }
 
-// ---- the work of callbacks, and their waiting if the policy allows it ----
+// ---- the work of callbacks, and their waits if the policy allows any ----
 
 namespace {
 
 constexpr Time kConfirmLimit = kSecond;  // as in the stock library
 
-// Bytes before the payload that a reader gets.
+// Number of bytes before the payload that a reader receives.
 uint32_t header_bytes(const MessagePlan &message) {
   if (message.carry == Carry::kTopic) return 0;
   return message.carry == Carry::kReply ? TIDE_REPLY_HEADER_BYTES : TIDE_SAMPLE_IDENTITY_BYTES;
@@ -646,9 +646,9 @@ void Client::begin(Callback &callback) {
   Engine &engine = machine_.engine();
   Task::current()->execute(plan_.dispatch);
   const Time start = engine.now();
-  // The expiry identifies the instance, as a late callback may start in the next period.
+  // The expiry identifies the instance, because a late callback may start in the next period.
   const bool is_event = plan.burst > 0;
-  // One that came between the choice of this callback and its begin is answered by the run before.
+  // The preceding run answers an event that came between the choice of this callback and its begin.
   if (is_event && callback.begun >= callback.events.size()) return;
   const Time since = callback.timer.callback.ready_ns - first_release_ - plan.phase;
   const auto index = is_event ? callback.begun++ : static_cast<uint32_t>(since / plan.period);

@@ -46,10 +46,10 @@ class MarkReader {
   uint32_t next_ = 0;
 };
 
-// How late the callback's timer starts an instance: nothing, all of the jitter, or in between.
+// How late the callback's timer starts an instance: from 0 to the jitter, often one of these two.
 Time lateness(const CallbackPlan &callback, Random &random);
-// Times of the events that start the callback: mostly as close as they may come, now and then not for a while; none
-// after the last release that a timer would have.
+// Times of the events that start the callback: mostly as close as permitted, now and then after a pause; none after the
+// last release that a timer would have.
 std::vector<Time> event_times(const CallbackPlan &callback, size_t count, Time first, Random &random);
 
 // The topic of a message that is published, and the topic of an input, which a reader subscribes to.

@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kMostViolations = 8;
 constexpr int kLanePriority = 2, kLess = kLanePriority - 1, kMore = kLanePriority + 1;
-// A callback that ends at the instant at which the budget ends counts as ended: the following code takes no time, but
-// needs the core.
+// A callback that ends at the instant at which the budget ends counts as ended, because the code after it takes no time
+// but needs the core.
 constexpr Time kInstant = 1;
 constexpr size_t kDepth = 64;          // messages that wait for a callback, unless the plan says how many
 constexpr uint16_t kActivations = 64;  // activations in a period that leave a part of the budget
@@ -54,7 +54,7 @@ class Nodes::Supply {
   }
 
  private:
-  // Late in one period and early in the next causes delays, as do positions between.
+  // A budget late in one period and early in the next causes delays, as do positions in between.
   void take_all_but_the_budget() {
     const Time spare = period_ - budget_;
     for (Time begin = -random_.between(0, period_ - 1);; begin += period_) {
@@ -346,17 +346,18 @@ void Nodes::deliver(Topic &topic, const Mark &mark) {
 
 // ---- what must hold ----
 //
-// Regardless of the order of the lanes: a callback never overlaps itself, but in a reentrant group; those of an
-// exclusive group never overlap each other. Each callback runs once for each message, except messages dropped by a full
-// queue; timers run on their grid. Of the callbacks that may run, a lane takes the most urgent one (tide); a timer
-// comes before everything else (readyset). No lane sleeps while a callback may run. At the end all have ended.
+// Regardless of the order of the lanes: a callback overlaps itself only in a reentrant group; those of an exclusive
+// group never overlap each other. Each callback runs once for each message, except messages dropped by a full queue;
+// timers run on their grid. Of the callbacks that may run, a lane takes the most urgent one (tide); a timer comes
+// before everything else (readyset). No lane sleeps while a callback may run. At the end of the run all callbacks have
+// ended.
 
 Nodes::Group *Nodes::group_of(const Callback &callback) const {
   const unsigned number = callback.plan->group;
   return number == 0 ? nullptr : groups_.at({callback.plan->executor, number}).get();
 }
 
-// A task has left a critical section: what has a lane taken in it?
+// A task has left a critical section: checks what a lane has taken in it.
 void Nodes::section_end() {
   for (const auto &executor : executors_) {
     if (executor == nullptr) continue;

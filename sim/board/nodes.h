@@ -37,10 +37,10 @@ class Nodes {
 
   bool has(size_t callback) const { return callbacks_[callback] != nullptr; }
   void start(Time first_release);
-  // Delivers a message to its subscribers: callbacks with no other input, and without a delay on the way.
+  // Delivers a message to its subscribers: callbacks without another input, and without a transit delay.
   void publish(size_t message, const Mark &mark);
   bool subscribes(size_t input) const;
-  // Delivers a message to a callback that is no subscriber.
+  // Delivers a message to a callback that is not a subscriber.
   void receive(size_t callback, const Mark &mark);
 
   // Call after each step of the engine.
@@ -54,7 +54,7 @@ class Nodes {
 
  private:
   struct Callback;
-  // The topic of a message of the graph, or of all messages to one callback.
+  // A topic: for one message of the graph, or for all messages to one callback.
   struct Topic {
     tide_local_topic_t local{};
     std::vector<Callback *> subscribers;

@@ -29,7 +29,7 @@ Number number(const std::string &name, const std::string &value, Number least, N
   return result;
 }
 
-// Visits the settings of a plan or a chain, and sets the named one or writes all of them.
+// Visitor of the settings of a plan or a chain: sets the named one or writes all of them.
 class Settings {
  public:
   Settings(const std::string &name, const std::string &value) : name_(&name), value_(value) {}

@@ -35,8 +35,8 @@ constexpr uint32_t kMarkBytes = 6;
 
 // ---- the graph: executors of nodes, callbacks, the messages between them, and the paths that are measured ----
 
-// any: its lanes take ready callbacks in an order drawn from the seed, and a callback may overlap itself. Others: the
-// shipped executor, as one of those of a process, each lane on a core of its own; a callback does not overlap itself.
+// any: its lanes take ready callbacks in an order drawn from the seed, and a callback may overlap itself. Other
+// policies: a shipped executor in a common process, each lane on its own core; a callback does not overlap itself.
 enum class HostPolicy { kAny, kTide, kReadyset };
 // An executor of ROS 2 nodes.
 struct ExecutorPlan {
@@ -44,8 +44,8 @@ struct ExecutorPlan {
   unsigned lanes = 1;
   HostPolicy policy = HostPolicy::kAny;
   // Shipped executors only: the additional cost of starting a callback, to model another runtime; and the budget of
-  // each lane, which then shares its core, 0: none. anywhere: the budget comes in one piece at a random place in each
-  // period; false: from the runtime's server, beside a less urgent task that always needs the core.
+  // each lane, which then shares its core (0: none). anywhere: the budget comes in one piece at a random time in each
+  // period; false: from the runtime's server, while a less urgent task always needs the core.
   Time dispatch = 0, budget = 0, budget_period = 0;
   bool anywhere = false;
   bool is_shipped() const { return policy != HostPolicy::kAny; }
@@ -174,11 +174,11 @@ struct ChainPlan {
 
 enum class Policy { kTide, kBatch, kReadyset };
 // asynchronous: the daemon sends. stock: reliable publishes wait until all is acknowledged. blocking: best-effort ones
-// also wait until the last byte was sent. answered: blocking, and a reliable publish waits for the answer to its
-// HEARTBEAT, and if that requests the message again, until it was sent again (see README.md).
+// also wait until the last byte was sent. answered: like blocking, and a reliable publish waits for the answer to its
+// HEARTBEAT, and if that requests the message again, until it was resent (see README.md).
 enum class Send { kAsynchronous, kStock, kBlocking, kAnswered };
-// always: the agent acknowledges each reliable message, as stock agents do. asked: only HEARTBEATs are answered, as
-// described in the paper; the agent's other ACKNACKs are omitted.
+// always: the agent acknowledges each reliable message, as stock agents do. asked: the agent only answers HEARTBEATs,
+// as the paper describes.
 enum class Acknowledges { kAlways, kAsked };
 enum class Draw { kTogether, kIndependent };
 // Beginning of a latency: the nominal expiry of the chain's timer, or, as in publications, the start of its first
@@ -205,7 +205,7 @@ struct Plan {
   Time agent_heartbeat_delay = 100 * kMillisecond;  // as tide-agent on a line; -1: measured
   uint32_t mtu = 512;
 
-  // CPU time of each lane in every period; 0: no budget. Only for a board: the simulated client has none.
+  // CPU time of each lane in every period; 0: no budget. Only for an image in QEMU: the simulated client has none.
   Time budget = 0, budget_period = 0;
 
   bool lock_ceilings = true;  // a lane's priority is raised while it holds a lock; false: a defect that the checks must
@@ -229,12 +229,12 @@ struct Plan {
   uint32_t depth = 8;               // slots that a reader reserves
   uint32_t service_depth = 0;       // those of a service; 0: as many
 
-  // First transmissions of reliable samples that reach the agent, in percent; the rest is lost on the line.
+  // Share of first transmissions of reliable samples that reach the agent, in percent; the rest is lost on the line.
   double success_percent = 100;
   Draw draw = Draw::kTogether;
 
-  // Most lost frames of each instance of a chain, from its reliable messages and their acknowledgments, each with this
-  // probability; not for a batch client, whose chains share their streams.
+  // Largest number of lost frames of each instance of a chain (reliable messages and acknowledgments), each lost with
+  // this probability; not for a batch client, whose chains share their streams.
   uint32_t instance_losses = 0;
   double instance_loss = 0.5;
 
@@ -249,8 +249,8 @@ struct Plan {
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;
   bool record = false;  // the times of each instance
-  // Worst responses count instances that end while all chains are released, or less than a second later: afterwards a
-  // board without incoming messages sends probes, which it never does while its chains continue.
+  // Worst responses include only instances that end while all chains are released, or less than a second later:
+  // afterwards a board without incoming messages sends probes, which it never does while its chains continue.
   bool steady = false;
 
   uint32_t instances_of(Time period) const {

@@ -134,7 +134,7 @@ void Services::ask(const std::string &service, const Payload &request, Take repl
     of.serve(request, [this, service, number](const Payload &answered) { answer(service, number, answered); });
     return;
   }
-  // A server that has ended by then loses it.
+  // If the server has ended by then, the request is lost.
   const auto deliver = [this, service, number, request] {
     if (BusReplier *replier = entry(service).replier) replier->offer(number, request);
   };
@@ -382,7 +382,7 @@ void AgentHost::input(const Line::Bytes &frame) {
   pump();
 }
 
-// Deferred, as data of the agent's own writers may wake it during a call of it.
+// Deferred, because data of the agent's own writers may wake it during a call of it.
 void AgentHost::schedule(Time time) {
   if (time == engine_.now() ? pump_due_ : time >= next_poll_) return;
   if (time == engine_.now()) {

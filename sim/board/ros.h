@@ -33,11 +33,11 @@ class Services {
   // Calls `deliver` now or later, in order.
   using Carry = std::function<void(std::function<void()> deliver)>;
 
-  // Adds the server in a node of the simulation, for good.
+  // Adds the server in a node of the simulation, for the whole run.
   void serve(const std::string &service, Serve serve) { entry(service).serve = std::move(serve); }
   void ask(const std::string &service, const Payload &request, Take reply);
 
-  // Add an observer of messages on arrival in ROS 2, or set their delay to an agent; for good.
+  // Add an observer of messages on arrival in ROS 2, or set their delay to an agent; for the whole run.
   void watch_requests(const std::string &service, Take take) { entry(service).requests.push_back(std::move(take)); }
   void watch_replies(const std::string &service, Take take) { entry(service).replies.push_back(std::move(take)); }
   void carry_requests(const std::string &service, Carry carry) { entry(service).to_server = std::move(carry); }
@@ -78,7 +78,7 @@ class Bus : public agent::Middleware {
 
   std::unique_ptr<agent::Participant> create_participant(int domain, const std::string &name) override;
 
-  // Subscribes a node of the simulation, for good.
+  // Subscribes a node of the simulation, for the whole run.
   void subscribe(const std::string &topic, Receive receive);
   // Returns the number of the agent's readers that received it.
   size_t publish(const std::string &topic, const Payload &payload);
@@ -118,7 +118,7 @@ class HostExecutor {
   std::set<const void *> running_;  // callbacks that do not overlap themselves
 };
 
-// A callback of a ROS 2 node: first come, first served, if it has its own core.
+// A callback of a ROS 2 node. With its own core it is first come, first served.
 class HostCallback {
  public:
   // executor: null for its own core. group: its exclusive group; null: none.
@@ -175,7 +175,7 @@ class AgentHost {
   Line &down_;
   Manner manner_;
   const uint64_t seed_;
-  // Messages of one timer have their own latencies, independent of other senders. 0: messages of no timer.
+  // Messages of each timer have their own sequence of latencies, independent of other senders. 0: messages of no timer.
   std::map<size_t, Random> latencies_;
   std::array<size_t, 256> senders_{};  // by stream: 1 + the timer whose sample it had last
   std::unique_ptr<agent::Agent> agent_;

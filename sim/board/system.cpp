@@ -83,7 +83,7 @@ Bus::Payload payload_of(const MessagePlan &message, const Mark &mark, uint8_t fi
   return payload;
 }
 
-// ---- what must hold ----
+// ---- rules that must hold ----
 
 constexpr size_t kViolationsKept = 8;
 
@@ -95,8 +95,8 @@ bool has_free_lane(const tide_executor_t &executor, const tide_band_t *band) {
   return false;
 }
 
-// With several lanes in a band, another one may have chosen since, and may block callbacks of a group: `tide-sim host`
-// checks those choices when they are made.
+// With several lanes in a band, another lane may have chosen meanwhile, and may block callbacks of a group: `tide-sim
+// host` checks those choices when they are made.
 bool is_settled(const tide_callback_t &callback) { return callback.group == nullptr && callback.band->only != nullptr; }
 
 // Conditions of every run, regardless of faults on the line.
@@ -110,8 +110,8 @@ bool is_settled(const tide_callback_t &callback) { return callback.group == null
 // is delivered, and all nodes, slots and reassemblies are free again.
 //
 // After a new session (the agent was restarted, or the client reconnected after a long cut), reliable messages arrive
-// at least once: first arrivals are in order, and answers being transferred may be lost. So may requests waiting in an
-// ended agent for a serving board.
+// at least once: first arrivals are in order, and answers being transferred may be lost. Requests that wait in an ended
+// agent for a serving board may be lost, too.
 class Checks {
  public:
   Checks(const Plan &plan, const Graph &graph, int board) : graph_(graph), tide_(plan.policy == Policy::kTide) {
@@ -188,14 +188,15 @@ class Checks {
     if (waits) violate(now, "the wire is idle although a frame could go");
   }
 
-  // Up: published, the session has accepted it; received, it has arrived in ROS 2. False: it was not sent.
+  // Upwards: published means that the session has accepted it, received that it has arrived in ROS 2. False: it was not
+  // sent.
   void published(size_t message, const Mark &mark) { ups_.at(message).send(mark); }
   bool received(size_t message, const Mark &mark, bool renewed, Time now) {
     Way &way = ups_.at(message);
     return arrived(way, mark, renewed, "host", now);
   }
 
-  // Down: offered, the agent has it for a reader of the board; took, the board has received it.
+  // Downwards: offered means that the agent has it for a reader of the board, took that the board has received it.
   bool offered(size_t input, const Mark &mark) { return downs_.at(input).send(mark); }
   void took(size_t input, const Mark &mark, bool renewed, Time now) {
     Way &way = downs_.at(input);
@@ -342,8 +343,8 @@ class Checks {
     if (free < owed) violate(now, "receive slots that are reserved for a reader are in use by others");
   }
 
-  // Counts the users itself instead of using the receiver's counters. All have one size here. A reader is known from
-  // its first message on: reassemblies taken by others before stay theirs until returned.
+  // Counts the users itself instead of using the receiver's counters. All have the same size here. A reader is known
+  // from its first message on; others keep reassemblies that they took before, until they return them.
   void reassemblies(const tide_receiver_t &receiver, Time now) {
     const size_t count = receiver.config.reassembly_count;
     size_t free = 0, known = 0, without = 0;
@@ -369,8 +370,8 @@ class Checks {
   }
 
   // Counts the owners of used nodes itself instead of using the transmitter's counters. A level is known from its first
-  // message of a class on: nodes taken by others before stay theirs until returned. Runs after each step of the
-  // simulation, so it makes only one pass.
+  // message of a size class on; others keep nodes that they took before, until they return them. Runs after each step
+  // of the simulation, so it makes only one pass.
   void nodes(const tide_transmitter_t &transmitter, Time now) {
     struct Use {
       size_t free = 0;
@@ -388,8 +389,8 @@ class Checks {
       use.doubled.set(level, use.doubled.test(level) || use.used.test(level));
       use.used.set(level);
       if (node.length == 0) continue;
-      // Asked for was the smallest class that fits the first sample, even if there was room in a larger one only, where
-      // later samples were packed behind it.
+      // The request was for the smallest class that fits the first sample, even if only a larger one had a free node,
+      // in which later samples were packed behind it.
       const uint32_t first = node.bytes[2] | static_cast<uint32_t>(node.bytes[3]) << 8;
       const uint32_t asked =
           first == 0 ? node.length : std::min(node.length, first + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
@@ -521,7 +522,7 @@ class World {
     if (message.carry == Carry::kTopic) deliver(message, mark);
   }
 
-  // ---- what is measured ----
+  // ---- measurements ----
 
   void released(const Mark &mark, Time release) { releases_[mark.root][mark.index] = release; }
   void ran(size_t callback, const Mark &mark, Time start, Time end) {
@@ -1038,7 +1039,7 @@ class Run {
     return first_release_ + callback.phase + (plan_.instances_of(callback.period) - 1) * callback.period;
   }
 
-  // A path on shipped executors of the host loses what full queues drop, and nothing else, and is never faster than its
+  // A path on shipped executors of the host loses only instances that full queues drop, and is never faster than its
   // executions.
   void check_shipped(const PathPlan &path, const ChainResult &seen, Result &result) const {
     Time least = 0;
@@ -1088,7 +1089,7 @@ class Run {
     Time next = last_release + noticed + longest + plan_.way;
     const Time limit = next + plan_.settle;
     engine.run_until(next);
-    // Best-effort messages and callbacks in progress hold places in the pools, so the run waits for them, too.
+    // Best-effort messages and callbacks in progress occupy pool elements, so the run waits for them, too.
     while (!(all(&OneBoard::is_done) && world_.is_quiet()) && next < limit) engine.run_until(next += kCheckPeriod);
     for (const auto &board : boards_) board->end();
     world_.shipped.stop();
@@ -1104,7 +1105,7 @@ class Run {
   Time first_release_ = 0;
 };
 
-// Boards with their own seeds, which begin together.
+// Boards with their own seeds, which start together.
 std::vector<Plan> boards_of(const Plan &plan, const Graph &graph) {
   std::vector<Plan> boards = plan.boards;
   const auto is_on_board = [](const CallbackPlan &one) { return one.board >= 0; };
@@ -1156,8 +1157,8 @@ Result simulate(const Plan &plan) {
       throw std::invalid_argument("board '" + board.system + "' has no callback");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
-  // All are set up at the same time, so that none is silent for long before its first release. The delays of a board
-  // depend on the times of the others, so that one may be late the first time that they coincide.
+  // All are set up at the same time, so that none is silent for long before its first release. A board's delays depend
+  // on the other boards' times, so one may be late only when they first coincide.
   if (boards.empty()) return Run(plan, boards, graph).run();
   for (int attempt = 0; attempt < kAttempts; attempt++) {
     Run run(plan, boards, graph);

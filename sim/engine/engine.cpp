@@ -49,9 +49,9 @@ std::unique_ptr<uint8_t[]> take_stack() {
 
 // ---- fibers ----
 
-// A fiber has its own stack and runs until it yields. Stacks are reused for later fibers. A context is used to enter a
-// new stack; from then on control passes by setjmp, as swapcontext queries the kernel's signal mask each time, which
-// takes longer than the rest of a switch.
+// A fiber has its own stack and runs until it yields. Stacks are reused for later fibers. A context is used only to
+// enter a new stack. From then on control passes by setjmp, because swapcontext queries the kernel's signal mask each
+// time, which takes longer than the rest of a switch.
 class Fiber {
  public:
   using Entry = void (*)(void *context);

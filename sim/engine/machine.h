@@ -16,8 +16,8 @@ namespace tide::sim {
 
 // A machine of the simulated world: its cores, and its platform for the runtime.
 //
-// Critical sections need no lock, as a task is only preempted where it executes, waits or leaves the outermost section;
-// there a more urgent task that became ready runs first, as on a real core.
+// Critical sections need no lock, because a task is preempted only when it executes, waits or leaves the outermost
+// section. Then a more urgent task that became ready runs first, as on a real core.
 
 class Machine {
  public:

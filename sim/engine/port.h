@@ -29,8 +29,8 @@ class Port {
   static Port *current();
   Machine &machine() { return machine_; }
 
-  // Delays threads that leave a critical section: one in `one_in`, by up to `most`, drawn from the seed. Without this
-  // call time passes only while a thread waits.
+  // Delays threads that leave a critical section: one in `one_in`, by up to `most`, drawn from the seed. Otherwise time
+  // passes only while a thread waits.
   void hesitate(uint64_t seed, uint64_t one_in, Time most);
   // Call from a thread: lets time pass. Throws std::runtime_error past `limit`.
   void pause(Time duration);

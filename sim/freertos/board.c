@@ -62,8 +62,8 @@ void vApplicationMallocFailedHook(void) {
   board_exit(76);
 }
 
-/* If the processor never sleeps, the emulator's time departs from the agent's. A program without an agent may define
- * its own. */
+/* If the processor never sleeps, the emulator's time drifts away from the agent's. A program without an agent may
+ * define its own. */
 __attribute__((weak)) void vApplicationIdleHook(void) { __asm volatile("wfi"); }
 
 /* ---- clock and alarm ---- */

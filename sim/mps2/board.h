@@ -10,8 +10,8 @@ int main(void);
 /* End the emulation with an exit code. */
 void board_exit(int code) __attribute__((noreturn));
 /* Two one-shot alarms, 0 and 1, of the runtime's interrupt priority, for programs that simulate a device: after the
- * given time (negative: never) board_alarm_interrupt is called, which the program defines and which checks each alarm
- * once. On the MPS2 boards their modelled UART needs both. */
+ * given time (negative: never) board_alarm_interrupt is called, which the program defines and which calls
+ * board_alarm_due once for each alarm. On the MPS2 boards their modelled UART needs both. */
 void board_alarm(unsigned which, int64_t left_ns);
 bool board_alarm_due(unsigned which);
 void board_alarm_interrupt(void);

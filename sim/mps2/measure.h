@@ -12,7 +12,8 @@ uint32_t measure_instructions(int64_t time_ns);
 /* Uses this much processor time, regardless of preemption: counts instructions. */
 void measure_burn(int64_t time_ns);
 
-/* Mark the main stack below the caller; then the deepest use of it since, in bytes from its top. */
+/* The first marks the main stack below the caller; the second returns the deepest use since then, in bytes from its
+   top. */
 void measure_mark_stack(void);
 uint32_t measure_stack_used(void);
 

@@ -70,7 +70,7 @@ int _kill(int process, int signal) {
 
 int _getpid(void) { return 1; }
 
-/* Memory for newlib's stdio buffers: one or two per program. */
+/* Memory for newlib's one or two stdio buffers. */
 void *_sbrk(int bytes) {
   static char heap[4096] __attribute__((aligned(8)));
   static int used;

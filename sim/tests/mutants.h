@@ -14,7 +14,7 @@ typedef enum tide_mutant {
   MUTANT_NONE,
   MUTANT_DOUBLES,   /* daemon: a duplicate of a message is delivered again */
   MUTANT_LOSES,     /* daemon: a message that the peer misses counts as acknowledged */
-  MUTANT_ORDER,     /* daemon: the least urgent message goes first */
+  MUTANT_ORDER,     /* daemon: the least urgent message is sent first */
   MUTANT_IDLE,      /* daemon: occasionally a message that could be sent is overlooked until another event */
   MUTANT_GREEDY,    /* receiver: slots are not reserved, so that the first reader takes those of others */
   MUTANT_HOARDING,  /* receiver: reassemblies are not counted, so that the first reader takes those kept for others
@@ -30,7 +30,7 @@ typedef enum tide_mutant {
   MUTANT_LAST       /* executor: occasionally a ready callback goes last, whatever its priority */
 } tide_mutant_t;
 extern tide_mutant_t tide_mutant;
-extern unsigned tide_mutant_looks; /* counts calls, to select the occasional ones */
+extern unsigned tide_mutant_looks; /* counts calls, for the mutants that act occasionally */
 
 #ifdef __cplusplus
 }
@@ -87,7 +87,7 @@ static inline tide_queue_entry_t *mutant_head(const tide_queue_t *queue) {
 #define tide_queue_head mutant_head
 #endif
 
-/* Calls of the daemon to its halves. */
+/* The daemon's calls of transmitter and receiver. */
 #ifdef MUTANT_OF_CALLS
 #include <string.h>
 
@@ -132,7 +132,7 @@ static inline tide_queue_entry_t *mutant_head(const tide_queue_t *queue) {
 #define tide_queue_head mutant_head
 
 static inline int mutant_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key) {
-  const _Bool of_ready_list = key == entry->key; /* a timer's is given for the first time */
+  const _Bool of_ready_list = key == entry->key; /* a timer's priority is set for the first time */
   return tide_queue_push(queue, entry, of_ready_list && mutant_now_and_then(MUTANT_LAST, 64u) ? INT64_MAX - 1 : key);
 }
 #define tide_queue_push mutant_push

@@ -23,7 +23,7 @@ TEST(SimActions, NoGoalIsLostOrDoubledAndEachRequestHasOneEnd) {
   EXPECT_GE(sum.restarts, 100u);
 }
 
-// The server reports a goal as unknown and then accepts it, as the query had overtaken the request.
+// The server reports a goal as unknown and then accepts it, because the query had overtaken the request.
 TEST(SimActions, AQuestionOvertakesItsGoal) {
   for (const uint64_t seed : {1103u, 17190u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
 }

@@ -68,8 +68,8 @@ TEST_P(SimBudgetShares, EightLanesUnderFullLoad) {
   EXPECT_GT(rest.used, 0);
 }
 
-// Lanes of different priorities that sleep and wake at random by seed: they stay within the header's bound, and no time
-// is lost.
+// Lanes of different priorities that sleep and wake at random by seed: they stay within the bound of tide/budget.h, and
+// no time is lost.
 TEST(SimBudget, RandomLanesStayWithinTheirBudgets) {
   for (uint64_t seed = 1; seed <= 200; seed++) {
     std::mt19937_64 random(seed);

@@ -238,7 +238,7 @@ class World {
     }
   }
 
-  // Called when all have settled: checks for a sleeping lane that should run a callback.
+  // Called when all tasks have settled: checks for a sleeping lane that should run a callback.
   void look_for_idleness() {
     if (delaying_ > 0) return;
     for (const tide_lane_t &lane : lanes_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluation of PoDS on the simulator: Table 1 cell by cell, and the statements on Figs. 10 to 12.
+// The evaluation of PoDS on the simulator: Table 1 cell by cell, and the statements about Figs. 10 to 12.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,9 +70,9 @@ TEST(SimPods, Table1WithinThreePercent) {
   }
 }
 
-// Reason for the deviation of Fig. 12 at 10 ms: the message, the host and the answer take 13 ms. With shorter callbacks
-// a second callback of other chains begins before the answer arrives: four executions, as in Table 1. A faster line
-// leaves three.
+// Why Fig. 12 deviates at 10 ms: the message, the host and the answer take 13 ms. With shorter callbacks a second
+// callback of other chains begins before the answer arrives: four executions, as in Table 1. A faster line leaves
+// three.
 TEST(SimPods, ShortExecutionsCountFourTimesBecauseTheAnswerComesLater) {
   const auto executions = [](Time execution, uint64_t baud) {
     Plan plan = plan_of("pods-execution", System::kTide);
@@ -133,7 +133,7 @@ TEST(SimPods, MoreChainsFig10) {
   const std::vector<double> batch = means_by_chains(System::kBatch), tide = means_by_chains(System::kTide);
   EXPECT_NEAR(batch[0], tide[0], 0.01);
   for (size_t count = 2; count < 5; count++) EXPECT_NEAR(batch[count] - batch[count - 1], 20, 1);
-  // At most one callback of a less urgent chain, without further growth.
+  // The delay is at most one callback of a less urgent chain, and does not grow further.
   for (const double latency : tide) EXPECT_LT(latency, tide[0] + 10);
   EXPECT_NEAR(tide[4], tide[2], 0.01);
 }

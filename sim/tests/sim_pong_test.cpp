@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The budget paper's experiment on the shipped path, in virtual time: agent, line, receiver, executor and the lanes'
 // sporadic servers. Each of two lanes gets a ping every 10 ms and works 10 ms for it, so together they are overloaded.
-// The most urgent one's answers use its budget, and none of the remaining time is lost.
+// The most urgent lane's answers use up its budget, and none of the remaining time is lost.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace sim_pong_test {
 constexpr Time kWork = 10 * kMillisecond, kPeriod = 100 * kMillisecond, kPlayed = 5 * kSecond;
 constexpr unsigned kPings = kPlayed / kWork;
 
-// A Ping of the host and the lane of the board that works for it.
+// A ping of the host and the lane of the board that answers it.
 void add_lane(Plan &plan, unsigned level, bool reliable, Time budget, Time period = kPeriod, Time work = kWork) {
   const std::string name = "lane" + std::to_string(level);
   CallbackPlan ping, pong;
@@ -94,8 +94,8 @@ TEST_P(SimPong, TwoBudgetsAtOnce) {
   }
 }
 
-// A Ping that other work delays for a part of each period, and that then sends all pings at once. The default slots
-// hold pings for 40 ms; reliable ones wait at the agent.
+// A sender that other work delays for a part of each period, and that then sends all delayed pings at once. The default
+// slots hold pings for 40 ms; reliable ones wait at the agent.
 TEST_P(SimPong, BurstsThatTheQueueHoldsCostNoShare) {
   for (const Time stall : GetParam() ? std::vector<Time>{20, 40, 80} : std::vector<Time>{20, 40}) {
     Plan plan = pong(GetParam(), {0, 90 * kMillisecond});
@@ -132,7 +132,7 @@ Time spent_after(const Plan &plan, size_t index) {
 }
 
 // Lanes of any budget and period, callbacks of any length, the cost of the middleware in them. Each gets its share, and
-// no more as long as another lane can use the rest.
+// nothing beyond it while another lane needs the rest.
 TEST(SimPongDrawn, EachHasItsShareAndNoMore) {
   unsigned held = 0;
   for (uint64_t seed = 1; seed <= 20; seed++) {

@@ -125,7 +125,8 @@ TEST(SimSystem, CampaignHolds) {
   }
 }
 
-// The same runs with both beginnings: a latency from the expiry includes that from the start and the time before it.
+// The same runs with both origins: a latency from the expiry includes that from the start of the callback and the time
+// before it.
 TEST(SimSystem, LatencyFromTheExpiryIsNeverBelowThatFromTheStart) {
   size_t compared = 0, longer = 0;
   for (uint64_t seed = 1; seed <= 60; seed++) {
