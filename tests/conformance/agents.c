@@ -43,7 +43,7 @@ static void no_agent(void) {
   say_code("then", rclc_support_init_with_options(&support, 0, NULL, &options, &allocator));
 }
 
-/* The agent is killed and restarted after this many steps; then the rest is done. */
+/* The agent is killed and restarted after this many steps; then the remaining steps follow. */
 static void restarted_after(int step) {
   connect_support();
   node = rcl_get_zero_initialized_node();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common parts of the list's files: a behaviour reports its observations in one line. shared.c has the parts common to
- * all clients; the environment, with clock, threads, agent and ROS 2, is real (real.c, any client) or virtual
+/* Common parts of the files of behaviours: a behaviour reports its observations in one line. shared.c has the parts
+ * common to all clients; the environment, with clock, threads, agent and ROS 2, is real (real.c, any client) or virtual
  * (conformance_test.cpp, tide in the gate). */
 #ifndef BEHAVIOURS_H
 #define BEHAVIOURS_H
@@ -54,7 +54,7 @@ rcl_init_options_t options_of_agent(void);
 void kill_agent(void);
 void start_agent(void);
 
-/* A ROS 2 node that knows the topic (peer.py), and its answers; say_peer adds " [QUESTION ANSWER]". */
+/* A ROS 2 node that observes the topic (peer.py), and its answers; say_peer adds " [QUESTION ANSWER]". */
 void start_peer(const char *topic);
 int ask_peer(const char *question);
 void say_peer(const char *question);
@@ -65,9 +65,10 @@ void sleep_ms(int64_t time_ms);
 typedef int thread_t;
 thread_t start_thread(void *(*body)(void *), void *argument);
 void join_thread(thread_t thread);
-/* Ends the program, as no more can be observed, and reports the step. */
+/* Ends the program, because no more can be observed, and reports the step. */
 void require(bool holds, const char *step);
-/* A time that no run repeats exactly: "0 s", "0.1 s", "0.5 s", "1 s", "2 s", "5 s", "10 s", "15 s" or "long". */
+/* A duration, rounded so that all runs report the same: "0 s", "0.1 s", "0.5 s", "1 s", "2 s", "5 s", "10 s", "15 s" or
+   "long". */
 const char *about(int64_t time_ms);
 /* A name that no other behaviour uses. */
 const char *fresh(const char *base);

@@ -50,7 +50,7 @@ struct Surroundings {
       if (source->topic.name == sample.topic) source->offer(received);
     }
   }
-  // A server may have appeared for which requests wait.
+  // Requests may wait for a server that has appeared.
   void look_for_servers() {
     agent::test::FakeMiddleware &dds = agent->middleware();
     const auto serves = [](const auto *source) { return source->topic.name.starts_with("rq/"); };
@@ -89,7 +89,7 @@ std::vector<const behaviour_t *> all_behaviours() {
   return all;
 }
 
-// The behaviour's observations, or the way in which its process ended.
+// The behaviour's observations, or how its process ended.
 std::string seen_by(const behaviour_t &behaviour) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends of objects in every order, and ends while the agent is away; a ROS 2 node watches. */
+/* Finalising objects in every order, and while the agent is away; a ROS 2 node observes. */
 #include <string.h>
 
 #include "behaviours.h"
@@ -62,8 +62,8 @@ static void say_what_is_left(void) {
   say_peer("nodes 0");
 }
 
-/* Ends the objects in the given order, one letter for each: Executor, Timer, Publisher, suBscription, seRvice, Client,
-   Node, Support. */
+/* Finalises the objects in the given order, one letter for each: Executor, Timer, Publisher, suBscription, seRvice,
+   Client, Node, Support. */
 static void end(const char *order) {
   for (; *order != '\0'; order++) {
     switch (*order) {
@@ -229,7 +229,7 @@ static void fifty_times(void) {
   say_peer("publishers 0");
 }
 
-/* The agent is away at the first end; then it returns, and everything begins again. */
+/* The agent is away when everything is finalised; then it returns, and everything is initialised again. */
 static void agent_gone(const char *order) {
   begin_watched();
   kill_agent();
@@ -263,7 +263,7 @@ static void agent_gone_for_services(void) {
   say(" after %s", about(now_ms() - begin_ms));
 }
 
-/* An end that did not reach the old agent does not affect the new one. */
+/* A finalisation that did not reach the old agent does not affect the new one. */
 static void agent_back_between_the_ends(void) {
   begin_watched();
   kill_agent();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects: how many there may be, their names, and the orders in which they may end. */
+/* Objects: how many there may be, their names, and the orders in which they may be finalised. */
 #include <string.h>
 
 #include "behaviours.h"

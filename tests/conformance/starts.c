@@ -118,7 +118,7 @@ static void twice(void) {
   }
 }
 
-/* As in reconnection examples: everything ends and begins again when the agent does not answer. */
+/* As in reconnection examples: everything is finalised and initialised again when the agent does not answer. */
 static void with_a_program_that_begins_again(void) {
   topic = fresh("start");
   start_peer(topic);

@@ -34,7 +34,7 @@ BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for the MPS2 board;
 CORES = ["cortex-m4f", pytest.param("cortex-m7", marks=pytest.mark.full)]
 VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
-PROCESSOR_LIMIT_S = 120  # for one program, which the system then ends
+PROCESSOR_LIMIT_S = 120  # after which the system ends a program
 DOMAIN = domain()
 PICO_NEEDS = ("PICO_SDK_PATH", "RP2040JS", "RP2040_BOOTROM")  # test_pico.py
 PICO_IS_GIVEN = all(os.environ.get(name) for name in PICO_NEEDS)
@@ -52,7 +52,7 @@ def qemu(core: str, name: str, *more: str) -> list[str]:
 
 
 def run_program(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Waits until it ends, however slow the machine is."""
+    """Waits for its end, however slow the machine is."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_LIMIT_S, PROCESSOR_LIMIT_S))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images without some parts of the runtime (tide/options.h) still exchange messages with ROS 2: each publishes the last
-received number plus one, and ends after 20. Their sizes stay below the promised ones."""
+"""Images of reduced runtimes (tide/options.h) exchange messages with ROS 2: each publishes the last received number
+plus one, and ends after 20. Their sizes stay below the promised ones."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ callbacks = [
 OF_THE_PROGRAM = {"on_start", "on_end", "on_state", "wall_ns", "gc_callback", "done", "block", "handlers", "sink"}
 OF_THE_PROGRAM |= {f"service_callback{form}" for form in ("", "_with_request_id", "_with_context")}
 OF_THE_PROGRAM |= {"client_callback", "client_callback_with_request_id"}
-OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # the allocator that it gives to a wait set
+OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # the allocator that a wait set gets
 OF_THE_PROGRAM |= {"on_goal", "on_result", "on_cancel", "on_modification", "first_edition", "save"}
 OF_THE_PROGRAM |= {"ready"}  # the hook of a budget: none is on a Cortex-M without an operating system
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from board import lockstep
 
 SECOND_NS = 1_000_000_000
-LINE_NS = 3_000_000  # time of a sample and other frames on the line of 115,200 baud
+LINE_NS = 3_000_000  # transmission time of a sample and other frames at 115,200 baud
 
 
 def test_plain_program_publishes_once_a_second() -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The longest time for which the runtime masks interrupts of its own priority, in instructions: bounded, and the same
-for 10 timers, 100 and 1,000, their registration included; and what a publish takes. In lockstep, so that each run
+for 10, 100 and 1,000 timers, including their registration; and the cost of a publish. In lockstep, so that each run
 counts the same."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.full
 LIMIT_INSTRUCTIONS = 5000  # for one frame, from its bytes to its slot
 ALONE_LIMIT_INSTRUCTIONS = 200
 PUBLISH_LIMIT_INSTRUCTIONS = 3600  # reliable, with the start of its frame and the measuring of sections
-ALONE_SPREAD_INSTRUCTIONS = 5  # a tick of the timer is worth 1.25
+ALONE_SPREAD_INSTRUCTIONS = 5  # 1.25 per tick of the timer
 
 
 def test_critical_sections_are_bounded_and_do_not_grow() -> None:

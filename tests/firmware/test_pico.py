@@ -49,7 +49,7 @@ def start_agent(children: Children, terminal: str, log: Path) -> Child:
 
 
 def answered(agent: Child) -> int:
-    """Answers that the agent has sent to the board so far; both it and the answer's sample passed through it."""
+    """Number of answers that the agent has sent to the board so far."""
     agent.process.send_signal(signal.SIGUSR1)
     lines = agent.log.read_text(errors="replace").splitlines()
     return max((int(json_line(line).get("samples_to_client", 0)) for line in lines), default=0)

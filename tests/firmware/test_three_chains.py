@@ -19,7 +19,7 @@ from tide_test_support import judged
 MASKED_LIMIT_INSTRUCTIONS = 6000
 IMAGE = image("cortex-m4f", "three_chains")
 PLAN = ROOT / "examples/published/pods/pods-reliable.plan"
-SIMULATED_PERMILLE = 10  # by which a chain's latency may differ from that in the simulator
+SIMULATED_PERMILLE = 10  # largest difference of a chain's latency from the simulator's
 
 
 def board(*words: str, plan: Path = PLAN) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_run_of_the_example(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chains", [1, 3])
 def test_critical_sections_of_the_example_are_bounded(chains: int) -> None:
-    """Over the whole run, including the line's driver and losses, for any number of handles."""
+    """The limit holds for the whole run, including the line's driver and losses, and for any number of handles."""
     plan = ("--systems", "tide", f"chains={chains}", "periods=4", "success_percent=50", "seed=2")
     masked = board(*plan)["masked_instructions"]
     print(f"{masked} instructions masked at most, {chains} chains")
@@ -98,7 +98,7 @@ def test_budgets_of_lanes_are_kept() -> None:
         assert one["exhaustions"] > 0
         assert one["used_ns"] <= 5 * 5_000_000 + one["overrun_ns"], one
         assert one["used_ns"] + one["low_ns"] >= 4 * 20_000_000
-    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # others' callbacks run before it meanwhile
+    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # other chains' callbacks run before it
     assert [one["exhaustions"] for one in ample["budgets"]] == [0, 0, 0]
     assert abs(longest(ample, 0) - longest(none, 0)) < 1_000_000
 

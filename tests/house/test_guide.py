@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide: it builds without a broken link or a reference to a network, and the commands that it tells a reader to
-type work."""
+"""The guide builds without a broken link or a reference to a network, and the commands in it work."""
 
 from __future__ import annotations
 
@@ -46,8 +45,8 @@ enum { PERIOD_MS = 100, DEADLINE_MS = 80, PRIORITY = 1 };
 
 
 def blocks(page: Path, language: str, all_of_them: bool = False) -> Iterator[tuple[int, str]]:
-    """The commands that the reader is to type, with their line numbers. Those with a reason for not running them here
-    are included only if asked for."""
+    """The commands that a reader types, with their line numbers. Those with a reason for not running them here are
+    included on request."""
     text = page.read_text(encoding="utf-8")
     for found in _BLOCK.finditer(text):
         note, kind, body = found.groups()
@@ -124,8 +123,8 @@ def typed(body: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_e_stop_from_its_description_to_its_measurement(tmp_path: Path) -> None:
-    """The page's exercise, measured from the press on this machine, with the limits of the answer. Whether the response
-    is in time depends on the machine; the answer is in the first line, and the exit status agrees with it."""
+    """The page's system, measured from the press on this machine, and what limits the verdict. Whether the response is
+    in time depends on the machine; the answer is in the first line, and the exit status agrees with it."""
     measured = 0
     for line, body in blocks(ROOT / "docs/guide/estop.md", "sh", all_of_them=True):
         done = typed(body, tmp_path)

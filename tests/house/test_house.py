@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the house hold: rooms, their README, and every file that a comment or a page names."""
+"""Rules of the repository: modules, their README, and every file that a comment or a page names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_dependencies_point_one_way(rooms: ModuleType, house: object) -> None:
 
 
 def test_an_arrow_that_is_not_allowed_and_a_circle_are_found(rooms: ModuleType) -> None:
-    """Checks that the test above can fail."""
+    """The test above can fail."""
     wrong = rooms.House({"runtime": [], "agent": ["runtime"]})
     wrong.arrows = [
         rooms.Arrow("runtime/src/daemon/daemon.c", "agent/core/agent.h"),
@@ -105,7 +105,7 @@ def test_every_link_of_a_page_leads_somewhere(rooms: ModuleType) -> None:
 
 
 def _programs(rooms: ModuleType) -> list[str]:
-    """Files that a person starts. The command is a package, and the laboratory has its own environment."""
+    """Files that a user runs directly. The command is a package, and the laboratory has its own environment."""
     return [
         name
         for name in rooms.tracked()

@@ -62,7 +62,7 @@ TEST(SerialLink, ReportsTheEndOfATransmissionWhenItsLastByteHasLeftTheLine) {
     late_ns.push_back(sent.completed_ns - sent.started_ns - tide_serial_duration_ns(bytes, 115200));
     EXPECT_GE(late_ns.back(), 0) << index;
   }
-  // Never early. The lateness depends on other load of the processor, but not for all hundred.
+  // Never early. Single wake-ups may be late because of other load, but not all hundred.
   std::printf("late by %lld us in the median\n", static_cast<long long>(median(late_ns) / 1000));
   EXPECT_LT(*std::min_element(late_ns.begin(), late_ns.end()), 1'000'000);
   EXPECT_EQ(client.wrong_completions, 0);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects of users, each in its own folder, with access only to the installed or named parts of tide."""
+"""Users' projects, each in its own folder, with access only to installed or named parts of tide."""
 
 from __future__ import annotations
 

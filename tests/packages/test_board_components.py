@@ -41,7 +41,7 @@ def riscv(architecture: str, *own: str) -> Core:
     return Core("riscv64-unknown-elf-gcc", flags, ("-nostartfiles", "-Wl,--entry=main"), ("stdout", *own))
 
 
-OF_IDF = ("__atomic_exchange_1", "__atomic_fetch_add_4")  # where the chip has no atomic instructions
+OF_IDF = ("__atomic_exchange_1", "__atomic_fetch_add_4")  # for chips without atomic instructions
 # Arithmetic of an ESP8266; the compiler's library is not linked here.
 OF_ITS_ROM = ("__divdi3", "__divsi3", "__muldi3", "__udivdi3", "__udivsi3", "__umodsi3", "__umulsidi3")
 CORES = {
@@ -100,7 +100,7 @@ class Case:
     program: tuple[str, str]  # includes, how it begins
     defines: tuple[str, ...] = ()
     runtime: str = ""
-    own: tuple[str, ...] = field(default=())  # names that the program's project defines, and no declaration has
+    own: tuple[str, ...] = field(default=())  # names that the program's project defines
 
 
 FREERTOS = ("port/freertos/freertos.c", *(f"port/rtos/{name}.c" for name in ("platform", "lanes", "link")))
@@ -137,7 +137,7 @@ def zephyr(link: str, sources: tuple[str, ...], program: tuple[str, str], *defin
 
 UART = ("runtime/port/zephyr/uart.c", "runtime/port/cortex_m/uart.c")
 ADDRESS = ('CONFIG_TIDE_AGENT_ADDRESS="192.0.2.2"', "CONFIG_TIDE_AGENT_PORT=8888")
-TRIAL = "zephyr, the program that tries a board"  # its size is on no page
+TRIAL = "zephyr, the program that tries a board"  # no page states its size
 CASES = {
     TRIAL: zephyr(
         "UART_INTERRUPT",
@@ -268,7 +268,7 @@ def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Pa
 
 
 def test_programs_of_micro_ros_find_their_names_in_the_menu_of_esp_idf() -> None:
-    """Otherwise they would omit the network and the agent's address without a message."""
+    """Otherwise the network and the agent's address would be missing without a message."""
     menu = (ROOT / "runtime/port/esp_idf/Kconfig").read_text(encoding="utf-8")
     configured = (DECLARATIONS / "esp_idf/sdkconfig.h").read_text(encoding="utf-8")
     names = {f"CONFIG_{name}" for name in re.findall(r"^config (\w+)", menu, re.MULTILINE)}
@@ -325,7 +325,7 @@ def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
     compiler = CORES[core].compiler
     link = [compiler, *CORES[core].flags, "-nostartfiles", "-Wl,--entry=main", "-Wl,--gc-sections", *ROOM]
     link += ["-Wl,--unresolved-symbols=ignore-all", *(str(path) for path in sorted(folder.glob("*.o")))]
-    # picolibc's layout does not suit the literals of Xtensa: the linker reports this, but writes the file
+    # picolibc's layout does not suit the literals of Xtensa; the linker warns, but writes the file
     link += ["-Wl,--noinhibit-exec", "-Wl,--start-group", str(archive), "-Wl,--end-group", "-o", "weighed.elf"]
     subprocess.run(link, cwd=folder, capture_output=True, check=CORES[core].compiler[:6] != "xtensa")
     listed = run([compiler.removesuffix("gcc") + "size", "weighed.elf"], folder)
@@ -333,7 +333,7 @@ def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
     return (text + data) / 1000, (data + bss) / 1000
 
 
-# Projects of tide new for boards: the case of its sources, its folder of the runtime, its program and its entry.
+# Projects of tide new for boards: selection of sources, folder of the runtime, program and entry point.
 PROJECTS = {
     "pico": ("pico", "tide_micro_ros", "main.c", ""),
     "stm32": ("stm32cube", "tide_micro_ros", "main.c", "my_robot_run(0)"),
@@ -389,7 +389,8 @@ def test_what_describes_a_package_names_what_is_there(boards: Path) -> None:
 
 
 def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_path: Path) -> None:
-    """NuttX has POSIX's names, so this machine's compiler takes its sources; on its own simulator: docs/install.md."""
+    """NuttX has POSIX's names, so this machine's compiler compiles its sources; for its simulator see
+    docs/install.md."""
     package = boards / "nuttx/tide"
     ports = [f"posix/{name}.c" for name in ("platform", "wake_up_lead", "measure")]
     ports += ["rtos/lanes.c", "nuttx/nuttx.c", "nuttx/link.c"]

@@ -85,7 +85,7 @@ SEMIHOSTING = ["-semihosting-config", "enable=on,target=native"]
 def test_an_image_for_an_emulated_board_is_answered(
     name: str, words: list[str], tmp_path: Path, children: Children
 ) -> None:
-    """The board is reached although its agent starts after it has once given up waiting."""
+    """The board connects although its agent starts after it has given up waiting once."""
     project = make(tmp_path, "my_board", name)
     run(["make", "test"], project, TOOLS)
     log = tmp_path / "board.log"

@@ -61,7 +61,7 @@ def test_a_workspace_builds_what_programs_and_rclpy_nodes_use(tmp_path: Path) ->
 
 @pytest.fixture(scope="module")
 def isolated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheels as colcon installs by default: a prefix for each package; beside a tree without an environment."""
+    """Installed as by colcon's default, with a prefix for each package, next to a tree without an environment."""
     folder = tmp_path_factory.mktemp("isolated")
     for package in (Path(sys.prefix) / "include").iterdir():
         (folder / "install" / package.name / "include").mkdir(parents=True)
@@ -107,7 +107,7 @@ def test_a_package_that_rcl_needs_and_that_is_nowhere_is_named(isolated: Path) -
 
 
 def test_the_agent_takes_no_part_of_fast_dds_from_an_active_environment(tmp_path: Path) -> None:
-    """The wheels bring another version with headers of the same names: a mixture does not link."""
+    """The wheels contain another version with headers of the same names, and a mixture does not link."""
     path = {"PATH": f"{COLCON.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": sys.prefix}
     run(["cmake", "-S", ROOT / "agent", "-B", tmp_path, "-DTIDE_TESTS=OFF"], tmp_path, path)
     cache = (tmp_path / "CMakeCache.txt").read_text(encoding="utf-8")

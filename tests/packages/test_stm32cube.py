@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Makefile that STM32CubeMX writes builds the package by one line: sources of one name stay apart."""
+"""The Makefile that STM32CubeMX writes builds the package by one line, although several sources have the same name."""
 
 from __future__ import annotations
 

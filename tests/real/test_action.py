@@ -95,7 +95,7 @@ class World(links.World):
     threads: ClassVar[int] = 8
     group: ReentrantCallbackGroup = field(default_factory=ReentrantCallbackGroup)
     executed: list[int] = field(default_factory=list)
-    may_end: threading.Event = field(default_factory=threading.Event)  # the goals of the node's servers may end
+    may_end: threading.Event = field(default_factory=threading.Event)  # time for goals of the node's servers to end
 
     def __post_init__(self) -> None:
         self.may_end.set()
@@ -271,8 +271,8 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_graph_shows_the_action(world: World) -> None:
-    """As `ros2 node info`, `topic list`, `service list` and `action list` show them; again with the next agent, until
-    it ends."""
+    """As `ros2 node info`, `topic list`, `service list` and `action list` show them; also through the next agent, until
+    the board ends."""
     board = world.board("--serve", "count", "--ask", "other")
     node, kind = world.host.node, "test_msgs/action/Fibonacci"
     world.client("count")
@@ -357,7 +357,7 @@ def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
     board = world.board("--ask", "count", "--goals", "2", "--order", "40", "--at-once", "2")
     world.may_end.clear()
     server = world.serve("count", 0.02, board.has_heard)
-    board.wait("accepted", {40, 41})  # an answer in an ended agent is lost
+    board.wait("accepted", {40, 41})  # an answer is lost with an agent that ends
     board.wait("feedback", {40, 41})
     world.restart_agent()
     world.may_end.set()

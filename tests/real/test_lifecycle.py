@@ -155,7 +155,7 @@ def test_states_and_transitions_are_listed(manager: Manager) -> None:
 
 @pytest.mark.full
 def test_the_agent_is_killed_and_comes_back(manager: Manager) -> None:
-    """The state is stored on the board; a manager continues from it."""
+    """The board stores the state, and a new manager continues from it."""
     assert manager.change(Transition.TRANSITION_CONFIGURE)
     manager.restart_agent()
 

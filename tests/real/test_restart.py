@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interruptions: the agent killed, the client restarted, the line cut. The program needs no code for it: it continues
-to publish and receive."""
+"""Interruptions: the agent killed, the client restarted, the line cut. A program continues to publish and receive
+without code for them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class World(links.World):
         return self.exchanges[-1]
 
     def both_ways(self, exchange: Exchange, more: int) -> None:
-        """Waits until the messages continue: this many more arrive on both sides."""
+        """Waits until this many more messages arrive on both sides."""
         wanted_up = {name: len(flow.received) + more for name, flow in exchange.flows.items()}
         wanted_down = {name: flow.confirmed + more for name, flow in exchange.flows.items()}
 
@@ -102,7 +102,7 @@ def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
     exchange = world.start_client()
     world.both_ways(exchange, 5)
     agent = world.agents[-1]
-    agent.process.send_signal(signal.SIGSTOP)  # like an unplugged network: nothing is refused
+    agent.process.send_signal(signal.SIGSTOP)  # like an unplugged network, without refusals
     time.sleep(5 * PERIOD_MS / 1000)  # clock: messages in transfer to ROS 2 arrive, and the client continues
     passed_on = sum(len(flow.received) for flow in exchange.flows.values())
     world.kill_agent()
@@ -132,7 +132,7 @@ def test_the_client_is_killed_and_comes_back(world: World) -> None:
     agent = world.agents[-1]
     agent.process.terminate()
     counters = agent.wait_json("clients_created", 5, "counted")
-    assert counters["entities"] == 0, f"left over: {counters}"  # the second said goodbye, the first's were replaced
+    assert counters["entities"] == 0, f"left over: {counters}"  # one client was replaced, the other said goodbye
 
 
 @dataclass
@@ -187,7 +187,7 @@ def test_a_cut_that_ends_the_session_loses_nothing(tmp_path: Path) -> None:
     some may arrive twice."""
     with cable(tmp_path) as (world, exchange, line):
         line.toggle(unplugged=True)
-        for _ in range(20):  # at most 16 for a reader are in transfer, the others wait in DDS
+        for _ in range(20):  # at most 16 of a reader are in transfer, the others wait in DDS
             world.publish_down(exchange)
         time.sleep(SESSION_S)  # clock: time for the board to detect the end of its session
         line.toggle(unplugged=False)

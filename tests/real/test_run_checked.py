@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run of a few periods on the real line, agent, ROS 2 nodes and client; its measurements are not the user's."""
+"""tide run of a few periods on the real line, agent, ROS 2 nodes and client; its measurements do not replace the
+user's."""
 
 from __future__ import annotations
 

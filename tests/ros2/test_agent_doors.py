@@ -127,7 +127,8 @@ def test_only_those_that_are_named_are_let_in(start: Start) -> None:
 
 
 def test_a_service_that_dds_refuses_half_way_ends_nothing(start: Start) -> None:
-    """Four datagrams: a requester whose writer finds the replier, and whose reply topic has another type already."""
+    """Four datagrams create a requester whose writer finds the replier, and whose reply topic already has another
+    type."""
     agent = start("--domain", str(reserved.domain()))
     for key in range(1, 4):
         client = Client(agent, key=key)

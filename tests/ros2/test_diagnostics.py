@@ -80,7 +80,7 @@ def test_a_client_is_told_from_its_coming_to_its_end(children: Children, tmp_pat
         assert reader.newest()[name].level == ERROR
         assert reader.newest()["tide_agent"].level == WARN
         stamps = [one.header.stamp.sec + one.header.stamp.nanosec / 1e9 for one in reader.arrays]
-        assert abs(time.time() - stamps[-1]) < 10.0  # clock: the clock of the wall, to tell it from the time since boot
+        assert abs(time.time() - stamps[-1]) < 10.0  # clock: the wall clock, to tell it from the time since boot
         assert stamps == sorted(stamps)
 
 

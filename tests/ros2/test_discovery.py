@@ -13,13 +13,13 @@ import reserved
 
 __all__ = ["start"]
 
-PARTICIPANTS = range(31, 15, -1)  # announced to by the agent, though hardly any exist
+PARTICIPANTS = range(31, 15, -1)  # the agent announces itself to this many participants, although hardly any exist
 ANNOUNCEMENTS = 10
-LIMIT_S = 8.0  # with Fast DDS's default of three seconds they would take twelve
+LIMIT_S = 8.0  # with Fast DDS's default interval of three seconds they would take twelve
 
 
 def place_of_a_participant(listener: socket.socket, domain: int) -> None:
-    """RTPS 2.2, section 9.6.1.1: where participants of a domain listen to new ones."""
+    """RTPS 2.2, section 9.6.1.1: the port at which participants of a domain listen to new ones."""
     for number in PARTICIPANTS:
         with contextlib.suppress(OSError):
             listener.bind(("127.0.0.1", 7400 + 250 * domain + 10 + 2 * number))
@@ -28,7 +28,7 @@ def place_of_a_participant(listener: socket.socket, domain: int) -> None:
 
 
 def test_the_agent_announces_itself_again_soon(start: Start) -> None:
-    """A node that was not ready for the first answer must wait only a moment, not seconds."""
+    """A node that misses the first answer must wait only a moment, not seconds."""
     domain = reserved.domain()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         place_of_a_participant(listener, domain)

@@ -64,7 +64,7 @@ def test_string_publisher_says_hello_and_listens(world: World) -> None:
     publisher = world.host.publisher(String, "reply", quality(reliable=False))
     eventually(lambda: len(said) >= 2 and bool(publisher.get_subscription_count()), "two lines")
     assert re.fullmatch(r"hello \d+", said[0].data)
-    publisher.publish(String(data="z" * 64))  # with its NUL longer than the program's memory: it must go on
+    publisher.publish(String(data="z" * 64))  # too long by its NUL: the program must continue
     publisher.publish(String(data="grüße zurück"))
     world.examples["string_publisher"].wait_line("received: grüße zurück".__eq__, LIMIT_S, "answered")
 
@@ -77,7 +77,7 @@ def test_ping_pong_plays(world: World) -> None:
     example = world.examples["ping_pong"]
     eventually(lambda: len(pings) > 0, "a ping")
     ping = pings[-1]
-    # clock: synchronised to the clock of the wall
+    # clock: synchronised to the wall clock
     assert abs(ping.stamp.sec + ping.stamp.nanosec / 1e9 - time.time()) < 1.0
     pong_publisher.publish(ping)
     example.wait_line(f"pongs to {ping.frame_id}: 1".__eq__, LIMIT_S, "answered")
@@ -119,7 +119,7 @@ SEEN = re.compile(r"^```text\n(.*?)```", re.S | re.M)
     "readme", [page for page in READMES if SEEN.search(page.read_text())], ids=lambda p: p.parent.name
 )
 def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: Path, tmp_path: Path) -> None:
-    """All its programs at once; each of the lines shown appears, with other numbers."""
+    """All its programs at once print each of the lines shown, with other numbers."""
     text = readme.read_text(encoding="utf-8")
     commands = [line for block in TYPED.findall(text) for line in block.splitlines()]
     expected = [line for block in SEEN.findall(text) for line in block.splitlines()]
@@ -140,7 +140,7 @@ def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: P
 
 
 def test_each_example_has_a_readme_and_a_place_in_the_order() -> None:
-    # published: descriptions that papers give, played by tests and by the laboratory
+    # published: descriptions from papers, run by tests and by the laboratory
     folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()} - {"published"}
     assert {page.parent.name for page in READMES} == folders
     order = re.findall(r"^\| \d+ \| \[\w+\]\((\w+)/README\.md\)", (ROOT / "examples/README.md").read_text(), re.M)

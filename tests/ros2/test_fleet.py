@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients in one agent: they share a DDS participant, or have one each, and behave towards ROS 2 and each other as
+"""Many clients of one agent: they share a DDS participant, or have one each, and behave towards ROS 2 and each other as
 with separate agents."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tide trace record, tide run and tide trace export of a real board that publishes its trace over its own link, a
-pseudo terminal or UDP, behind the real agent. The board's clock is that of this machine, so the right offset is 0."""
+pseudo terminal or UDP, through the real agent. The board's clock is that of this machine, so the right offset is 0."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_each_instance_is_one_way_from_the_board_to_ros(world: World, is_synchro
     whole = [way for way in found.values() if [one.what for one in way] == WAY]
     assert len(whole) > 0.6 * len(found) > 30, {n: [one.what for one in way] for n, way in found.items()}
     assert [one.place for one in whole[0]] == ["some/space/peer, lane 1", "some/space/peer, link", "agent"]
-    # The times are on one clock: a message arrives at the agent soon after its frame was sent.
+    # The times are on one clock, so a message arrives at the agent soon after its frame was sent.
     late = sorted(after.start_ns - before.end_ns for way in whole for before, after in pairwise(way[1:]))
     assert -MILLISECOND < late[len(late) // 2] < 20 * MILLISECOND
     assert all(begun_ns - 10**9 < one.start_ns < time.monotonic_ns() for one in steps)

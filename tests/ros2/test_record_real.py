@@ -195,7 +195,7 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path: Path) -> None:
 
 
 def test_random_messages_break_nothing(children: Children, tmp_path: Path) -> None:
-    """Any node may publish any data there."""
+    """Any node may publish any data on that topic."""
     source = random.Random(int(os.environ.get("TIDE_SEED", "1")))
     out = tmp_path / "recorded"
     child = start(children, out)

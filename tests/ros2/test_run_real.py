@@ -152,7 +152,7 @@ def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
         assert spent_ns >= 7 * 60_000_000  # with the warm-up
         if budget_ms == 5:
             assert one["exhaustions"] > 0
-            assert one["used_ns"] - one["overrun_ns"] <= 12 * 5_000_000  # 4.5 s or so; the batch executor's may double
+            assert one["used_ns"] - one["overrun_ns"] <= 12 * 5_000_000  # of 4.5 s or so; batch: up to 9 s
         else:
             assert one["exhaustions"] == 0 and one["low_ns"] == 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run of whole descriptions: several boards, both directions, any type, programs of the user; with the real lines,
+"""tide run of whole descriptions: several boards, both directions, any type, the user's programs; with the real lines,
 agent, ROS 2 nodes and boards."""
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         sum(before.executor != after.executor for before, after in pairwise(path))
         for chain in system.chains
         if len(path := [one for one in chain.callbacks if system.where(one) == "mcu"])
-        and path[0].executor != path[-1].executor  # otherwise it returns, and is away from its board only in between
+        and path[0].executor != path[-1].executor  # otherwise it returns, and is only temporarily away from its board
     ]
     assert len(run["evidence"]["sections"]) == sum(crossed)
     assert_whole_ways(system, tmp_path / "parts", {one["name"]: one["samples"] for one in run["chains"]})
@@ -141,7 +141,7 @@ def test_losses_on_one_line_are_repaired_or_told(tmp_path: Path) -> None:
     assert "broken" in [one["verdict"] for one in run["answers"] if one["id"] == "losses"]
 
 
-# ---- programs of the user ----
+# ---- the user's programs ----
 
 NODE = """
 import sys
@@ -305,7 +305,8 @@ def test_a_node_that_answers_every_third_message_does_not_meet_its_deadline(publ
 
 
 def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:
-    """A simulated program has a known end. DDS may find its peers three seconds late and miss that many messages."""
+    """The end of a simulated program is known. DDS may find its peers three seconds late, and messages until then are
+    missed."""
     done = tide_run(described(tmp_path, board=publisher), tmp_path / "out", "--periods", "8")
     run = results_of(done, tmp_path / "out")
     (chain,) = run["chains"]
@@ -333,7 +334,7 @@ def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> Non
 
 
 def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
-    """chain_client as a program of the user, with its own plan."""
+    """chain_client as the user's program, with its own plan."""
     (tmp_path / "message.cdr").write_bytes(bytes(4))
     (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
     board = command(

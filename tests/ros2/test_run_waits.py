@@ -87,7 +87,7 @@ def slow_build(folder: Path) -> Path:
 
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
-    """A defect is not attributed to the machine: no counter of a run reports that the line is slow."""
+    """A defect of the line must not be attributed to the machine: no counter of a run reports that the line is slow."""
     file = tmp_path / "line.toml"
     file.write_text(LINE, encoding="utf-8")
     build = slow_build(tmp_path / "build") if is_slow else None

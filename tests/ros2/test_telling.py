@@ -73,8 +73,8 @@ def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> Non
     assert trace.damaged_bytes == 0
     assert set(trace.records["place"]) == {PLACE}
     assert told["lost"] == 0
-    assert sum(trace.dropped.values()) <= told["dropped"]  # none if the machine lets the board run in time
-    # No record of the trace itself, which has level 0, and none twice.
+    assert sum(trace.dropped.values()) <= told["dropped"]  # 0 if the machine runs the board in time
+    # There is no record of the trace's own messages (level 0), and none twice.
     chains = trace.records[trace.records["source"] != CLOCK_SOURCE]
     levels = set(chains["priority"] >> 8)
     assert {COUNT, ECHO} <= levels <= {COUNT, ECHO, CONTROL}

@@ -28,7 +28,7 @@ def board(world: World) -> Child:
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The class of the type with keys, which is in no wheel."""
+    """The class of the type with keys, which no wheel contains."""
     folder = tmp_path_factory.mktemp("types")
     own_types.make_package(Path(__file__).parents[1] / "compat/peers/robot_msgs", folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -100,7 +100,7 @@ def test_each_message_of_a_type_with_keys_comes(world: World, board: Child, read
 
     def comes() -> bool:
         if not came:
-            send(0.0)  # until the board's reader is known, and this node's
+            send(0.0)  # until the board's reader and this node's are known
         return bool(came)
 
     eventually(comes, "the first reading")

@@ -33,7 +33,7 @@ from tide.programs.patience import Patience
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = domain()
-EMPTY = second_domain()  # nodes of the tests stay in the other one until this process ends
+EMPTY = second_domain()  # the tests' nodes stay in the other domain until this process ends
 LIMIT_S = 60.0
 PERIOD_MS = 50
 BAUD = 115_200
@@ -110,7 +110,7 @@ class Robot:
 def answer(
     node: Host, delay_s: float = 0.0, topic: str = "/answered", wanted: Callable[[], bool] = lambda: True
 ) -> None:
-    """wanted: decides for each message whether it is answered."""
+    """wanted: decides whether a message is answered."""
     publisher = node.publisher(String, topic, quality(True, 10))
 
     def take(message: String) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For descriptions, as text or parsed: their errors, their bounds, and how late the shipped code is in virtual time."""
+"""Helpers for descriptions, as text or parsed: their errors, their bounds, and how late the shipped code is in virtual
+time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 side of sim/workloads/exchange: the same numbered messages, checked the same way."""
+"""The ROS 2 side of sim/workloads/exchange: the same numbered messages with the same checks."""
 
 from __future__ import annotations
 
@@ -151,8 +151,9 @@ class Exchange:
         return {name: (flow.confirmed, len(flow.received)) for name, flow in self.flows.items()}
 
     def finish(self, limit_s: float | None = None) -> dict[str, Any]:
-        """The client's last report, when all its messages have arrived here. With a limit: or no message has arrived
-        for that time, as after an agent that ended with messages; the caller checks for losses."""
+        """The client's last report, when all its messages have arrived here. With a limit it also returns when no
+        message has arrived for that time, for example because an agent ended with messages; the caller checks for
+        losses."""
         patience, seen = Patience(limit_s or HANG_S), self.state()
 
         def is_over() -> bool:

@@ -72,7 +72,7 @@ _LOOKS = 100
 
 
 def answered(ask: Callable[[], Any], is_right: Callable[[Any], bool]) -> Callable[[], bool]:
-    """A condition: a request has been answered correctly. The request is repeated after some checks, because it may be
+    """Waits until a request has been answered correctly. The request is repeated after some checks, because it may be
     lost with an agent."""
     futures: list[Any] = []
     looks = itertools.count()
@@ -154,7 +154,7 @@ def worlds(kind: type[Kind], *builds: Any) -> Any:
 
 
 def in_full(*builds: Build) -> list[Any]:
-    """Links that only `make test-all` tries."""
+    """Links that only `make test-all` tests."""
     return [pytest.param(build, marks=pytest.mark.full) for build in builds]
 
 

@@ -45,7 +45,7 @@ def quality(reliable: bool, depth: int = 4000) -> QoSProfile:
 
 
 def eventually(condition: Callable[[], object], *words: Any, progress: Callable[[], object] | None = None) -> None:
-    _eventually(condition, words[-1], progress)  # tests written before Patience put a limit before the words
+    _eventually(condition, words[-1], progress)  # some tests pass the limit before the text
 
 
 def free_port() -> int:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes on a domain of this process, for the tests of executors: they have topics of their own, and messages known to
-have arrived."""
+"""Nodes on a domain of this process, for the tests of executors: with their own topics, and messages known to have
+arrived."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Graph:
         return node
 
     def link(self, kind: Any, topic: str, publisher_node: Any, depth: int = 1000) -> Any:
-        """A publisher for existing subscriptions; when this returns, it is matched with all of this graph."""
+        """A publisher for existing subscriptions; when this returns, it is matched with all those of this graph."""
         name = self.name(topic)
         publisher = publisher_node.create_publisher(kind, name, QoSProfile(depth=depth))
         expected = sum(
@@ -105,7 +105,7 @@ class Spinning:
                 self.error = error
 
     def _is_rclpys_end(self, error: BaseException) -> bool:
-        """rclpy's own executors lose their guard condition when they are shut down while they collect the entities to
+        """rclpy's own executors lose their guard condition if they are shut down while they collect the entities to
         wait for."""
         own = type(self.executor).__module__ == "rclpy.executors"
         return own and self.is_ending and isinstance(error, AttributeError) and error.name == "handle"

@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 reserved.domain()  # for programs that read ROS_DOMAIN_ID
 
-HANG_S = 1800.0  # where a library needs a limit in wall time: the same as `timeout` in pyproject.toml, which ends a
+HANG_S = 1800.0  # for libraries that need a limit in wall time: the same as `timeout` in pyproject.toml, which ends a
 # hanging test
 _PATIENCE_S = 60.0
 _LOOK_S = 0.002
@@ -52,7 +52,7 @@ def eventually(
 
 
 def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) -> None:
-    """Asks repeatedly until the answer is there: DDS reports a match to its two sides at different times, and messages
+    """Repeats a request until there is an answer: DDS reports a match to its two sides at different times, and messages
     sent in between are lost. A test counts messages only after this."""
     patience = Patience(_PATIENCE_S)
     while not answered():
@@ -94,7 +94,7 @@ def each_seed(seeds: Iterable[int]) -> Callable[[Callable[[int], None]], Callabl
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--processor-seconds", action="store_true", help="print those of each file, not of the worst only")
+    parser.addoption("--processor-seconds", action="store_true", help="print those of every file")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -117,7 +117,7 @@ class Board:
         return rows
 
     def messages(self, seconds: float) -> list[Message]:
-        """Messages with the events of about 40 ms each, and the board's time once a second."""
+        """Messages with about 40 ms of events each, and the board's time once a second."""
         found = []
         clock_ns = self.now_ns
         end_ns = self.now_ns + round(seconds * 1e9)
