@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/attacks.py: regular clients lose nothing during an attack, and another one is admitted. Rates are left to
-the bench."""
+"""lab/bench/attacks.py: regular clients lose nothing during an attack, and another one is admitted. The bench measures
+rates."""
 
 from __future__ import annotations
 

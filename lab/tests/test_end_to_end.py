@@ -63,7 +63,7 @@ def test_a_rate_counts_only_when_it_was_offered_and_arrived_in_time(end_to_end: 
 
 @pytest.mark.parametrize("capacity_hz", [3_000.0, 40_000.0, 400_000.0])
 def test_the_search_finds_a_capacity(end_to_end: ModuleType, capacity_hz: float) -> None:
-    """A connection with a capacity, which loses the rest; in a flood it carries half of it."""
+    """A connection with a limited capacity that loses the rest; in a flood it carries half its capacity."""
 
     def publish(seconds: float, rate_hz: float) -> Any:
         offered = 1e6 if rate_hz == 0 else rate_hz

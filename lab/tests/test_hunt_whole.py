@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hunt on the whole way of tide check: what is drawn, that nothing exceeds a bound, that each broken lowering is
-caught, and what becomes of a find.
+"""The hunt on whole descriptions, as tide check bounds them: the drawing, no response above a bound, each mutant of the
+lowering detected, and the report of a find.
 
 TIDE_SEED is the first seed, TIDE_SEEDS how many of each family."""
 
@@ -129,13 +129,13 @@ def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: st
 
 @pytest.mark.parametrize(("family_name", "seed"), [("check-boards-fast", 30_275), ("check-trees-fast", 1_142)])
 def test_runs_that_failed_without_a_bound_exceeded(family_name: str, seed: int) -> None:
-    """A run that ended while a chain without a bound drained, and slots that readers reserved and did not need."""
+    """A run that ended before a chain without a bound had drained, and slots that readers reserved without need."""
     told = hunt_block(family_name, seed, 1, Trial(3, 8, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 
 def test_boards_that_delay_each_other_while_they_are_set_up_begin_together() -> None:
-    """Here one board is late when the others begin at their times, which was reported as an invalid plan."""
+    """One board is late when the others begin at their times."""
     told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
@@ -196,7 +196,7 @@ def test_a_description_of_the_users_is_hunted(tmp_path: Path) -> None:
 
 
 def test_a_description_that_does_not_end_is_a_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that answers for all but the fourth seed, on which it is silent, and the sixth, on which it ends."""
+    """A worker that answers all seeds except the fourth, on which it is silent, and the sixth, on which it ends."""
     worker = tmp_path / "worker.py"
     worker.write_text(
         """
@@ -265,7 +265,7 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_board_has_the_lanes_of_the_executor_that_is_bounded() -> None:
-    """Not those of the description: a bound for one lane does not hold for preemptive ones."""
+    """A bound for one lane does not hold for preemptive lanes."""
     system = load(ROOT / "examples/three_chains/system.toml")
     for executor, lanes in (("tide", 1), ("lanes", 2), ("batch", 1)):
         player = BoardsPlayer(system, executor, 0, random.Random(1))
@@ -344,7 +344,7 @@ def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> No
 
     host = "executor=name=host1 lanes={}".format
     one, two, late = both(host(1)), both(host(2)), both(f"{host(2)};return_least_us=3000;return_most_us=3000")
-    assert max(one) - max(two) > 5  # one of the two waits for the other
+    assert max(one) - max(two) > 5  # one of the two callbacks waits for the other
     assert [round(after - before, 3) for after, before in zip(late, two, strict=True)] == [3, 3]
     with pytest.raises(ServerError, match="is on 'host1', which is no board or executor"):
         both("seed=1")

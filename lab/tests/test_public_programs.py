@@ -22,7 +22,7 @@ HEAD = "#include <rcl/rcl.h>\n"
 
 @pytest.fixture
 def workshop(tmp_path: Path) -> table.Workshop:
-    """The programs need two functions of an interface, of which the library has one."""
+    """The programs need two functions of an interface; the library has one of them."""
     (tmp_path / "rcl").mkdir()
     (tmp_path / "rcl/rcl.h").write_text("int rcl_known(void);\nint rcl_other(void);\n")
     (tmp_path / "known.c").write_text("int rcl_known(void) { return 0; }")

@@ -112,7 +112,7 @@ def test_findings_can_fail() -> None:
 def test_all_that_the_paper_says_of_bounds_is_so_for_a_set() -> None:
     by_scale = {one.scale: one.wrong for one in fits(STUDY)}
     assert not by_scale[STUDY.scale]
-    assert by_scale[Decimal(1)] == ("ME-D MT4 c1: 466 ms",)  # the public example is not the paper's set
+    assert by_scale[Decimal(1)] == ("ME-D MT4 c1: 466 ms",)  # the public example differs from the paper's set
     assert any("c2: no bound" in one for one in by_scale[max(by_scale)])
 
 

@@ -38,7 +38,7 @@ def test_results_are_the_same_again_and_in_three_forms(tmp_path: Path) -> None:
     assert len(table) == 2 * 12
     assert all(row["sets"] == 300 and row["low"] <= row["share"] <= row["high"] for row in table)
     share = {(row["value"], row["analysis"]): row["share"] for row in table}
-    # Less load, priorities and the published analyses are all more optimistic.
+    # Less load, priorities and the published analyses each make more sets schedulable.
     assert share[0.4, "theorem2-safe"] >= share[0.8, "theorem2-safe"] > share[0.8, "theorem1-safe"]
     assert share[0.8, "theorem2-published"] >= share[0.8, "theorem2-safe"]
     data = json.loads((tmp_path / "first/results.json").read_text(encoding="utf-8"))
@@ -92,7 +92,8 @@ def test_figure_9_the_priority_driven_executor_leads(tmp_path: Path) -> None:
         for curve in CURVES:
             falling = shares[variant].curve(curve)
             assert falling == sorted(falling, reverse=True), (variant, curve)
-    # PPWA_AD, PPWA_CD, PWA_AD, PWA_CD from the top, as published; 5 points for the noise of 150 sets.
+    # The order is that published, from the top: PPWA_AD, PPWA_CD, PWA_AD, PWA_CD; 5 points allow for the noise of 150
+    # sets.
     for above, below in pairwise(CURVES):
         pairs = zip(shares["published"].curve(above), shares["published"].curve(below), strict=True)
         assert all(high >= low - 5 for high, low in pairs), (above, below)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timers: short runs of the real parts, stand-ins that fail, and the arithmetic. No latency is asserted, except
+"""Timers: short runs of the real parts, stand-ins that fail, and the arithmetic. The only assertion on latencies is
 that none is negative."""
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def test_the_load_consumes_what_it_says_and_not_more_than_wanted() -> None:
 
 
 def consistent(folder: Path) -> dict[str, Any]:
-    """results.json, after its figures were computed again from the logs."""
+    """results.json, checked by recomputing its figures from the logs."""
     data: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     archive = np.load(folder / "latencies.npz") if (folder / "latencies.npz").exists() else {}
     by_name = {one["name"]: one for one in data["latencies"]}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-BOARDS_A_HOST = 10  # boards whose chains share an executor of the host
+BOARDS_A_HOST = 10  # number of boards whose chains share an executor of the host
 PERIODS_MS = (50, 100, 100, 200, 200, 500, 500, 1000, 1000, 1000)
 
 

@@ -25,5 +25,5 @@ def find_binary(name: str) -> Path:
 
 
 def ports_of(ready: str) -> list[int]:
-    """Ports in the line that an agent prints when it is ready, in its order: UDP, TCP."""
+    """Ports in the line that an agent prints when it is ready, in the order UDP, TCP."""
     return [int(port) for port in re.findall(r" (?:udp|tcp) [^ ]*:(\d+)", ready)]

@@ -17,7 +17,7 @@
 #include "timers.h"
 
 #define SLICE_NS INT64_C(5000000)
-/* The load makes up for time lost to other work on the processor, but at most this much. */
+/* The load makes up for time lost to other work on the processor, up to this amount. */
 #define DEBT_NS INT64_C(100000000)
 #define REPORT_NS 500000000L
 

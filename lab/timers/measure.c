@@ -22,7 +22,7 @@ typedef struct measurement {
   int64_t start_ns;         /* not before this time */
   int64_t first_ns;         /* first expiry of the grid */
   uint32_t skipped;         /* expiries without a callback, up to the latest callback */
-  uint64_t early, told_off; /* callbacks before their expiry; callbacks with another expiry than that of the grid */
+  uint64_t early, told_off; /* callbacks before their expiry; callbacks whose expiry is not on the grid */
   int status;
 } measurement_t;
 

@@ -26,8 +26,8 @@ static void spin(void *context) {
   (void)pthread_kill(main_thread, SIGUSR1);
 }
 
-/* Waits until the thread has ended, by itself or after a signal (true). There is no output and no wake-up meanwhile, as
- * these would affect the measurement. */
+/* Waits until the thread has ended, by itself or after a signal (true). Without output and wake-ups meanwhile, which
+ * would affect the measurement. */
 static bool supervise(const timers_run_t *run, const sigset_t *signals) {
   bool interrupted = false;
   for (;;) {

@@ -34,8 +34,8 @@ typedef struct timers_options {
 int timers_measure(const timers_options_t *options);
 
 /* The same for rclc's timer, in a micro-ROS program with a session to the agent at agent_port. Both the expiry and the
- * reported latency come from rcl_timer_get_time_until_next_call, which such a program can use. Fails if the session is
- * lost. Lines: started, done. */
+ * reported latency come from rcl_timer_get_time_until_next_call, as in such a program. Fails if the session is lost.
+ * Lines: started, done. */
 int timers_rclc(const timers_options_t *options);
 
 /* Uses `percent` of each of the processors, by one normal thread on each, until SIGINT or SIGTERM. Lines: started, load
@@ -45,7 +45,7 @@ int timers_load(const timers_options_t *options);
 /* Tests whether a thread may have this scheduling, with an idle thread. */
 int timers_check(const timers_options_t *options);
 
-/* Gives SCHED_DEADLINE to a thread of another process, as cyclictest cannot set it itself. */
+/* Gives SCHED_DEADLINE to a thread of another process, because cyclictest cannot set it itself. */
 int timers_schedule(const timers_options_t *options);
 
 #endif

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeat a published experiment and compare its figures with ours."""
+"""Repeat a published experiment and compare its figures with tide's."""

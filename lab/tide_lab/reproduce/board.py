@@ -18,7 +18,7 @@ def _mean(row: Row) -> bool:
 
 
 def from_simulator(result: Reproduction) -> float:
-    """The largest deviation of a mean, batch or tide, from the simulator's; percent."""
+    """The largest deviation of a mean (batch or tide) from the simulator's, in percent."""
     found = [
         abs(deviation)
         for row in result.rows
@@ -30,7 +30,7 @@ def from_simulator(result: Reproduction) -> float:
 
 
 def above_limit(result: Reproduction) -> float:
-    """Excess of the preemptive form's mean over that of the most urgent chain alone, on the same binary; percent."""
+    """Excess of the preemptive form's mean over that of the most urgent chain alone, on the same binary, in percent."""
     found = []
     for row in result.rows:
         if row.system == PREEMPTIVE and _mean(row):

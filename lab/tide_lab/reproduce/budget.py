@@ -55,7 +55,7 @@ class Finding:
 
     text: str
     published: bool
-    holds: Callable[[Replies, int], bool]  # the second argument: pings of a lane
+    holds: Callable[[Replies, int], bool]  # second argument of a plan: pings of each lane
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _near(value: float, wanted: float, allowed: float) -> bool:
 
 
 def _two_hold(replies: Replies, pings: int) -> bool:
-    """Both budgets within 2 % of the processor, as long as they fit it."""
+    """Both lanes get their budgets to within 2 % of the processor, as long as these fit."""
     lanes = replies["two-budgets"]
     return all(
         _near(lanes["hprt"][x], pings * x / 100, 0.02 * pings) and _near(lanes["lpbe"][x], pings * 0.3, 0.02 * pings)

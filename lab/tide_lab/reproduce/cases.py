@@ -61,7 +61,7 @@ Maxima = Mapping[str, Mapping[float, float]]
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of the paper as a number: one it prints, or one that follows from a relation it states."""
+    """A sentence of the paper as a number, which it prints or which follows from a relation that it states."""
 
     case: str
     text: str
@@ -146,7 +146,8 @@ METRICS = ("min_ms", "mean_ms", "max_ms", "std_ms")
 
 @dataclass(frozen=True)
 class Calibration:
-    """cost_us: time to create a message, and to take one. The agent's latency is uniform in agent_us +- spread_us."""
+    """cost_us: time to create a message, and to receive one. The agent's latency is uniform in agent_us +-
+    spread_us."""
 
     column: int
     cost_us: float
@@ -224,7 +225,7 @@ class Stated:
     measured: float
 
     def entry(self, samples: int) -> dict[str, Any]:
-        """A row; `published` is set only if the paper prints the number."""
+        """A result; `published` is set only if the paper prints the number."""
         number = round(self.statement.stated, 6)
         return {
             "system": self.statement.system,
@@ -260,7 +261,7 @@ class Reproduction:
         return next((row for row in self.rows if (row.system, row.x, row.metric) == (system, wanted, metric)), None)
 
     def simulator_value(self, row: Row) -> float | None:
-        """What the simulator measured at the same point."""
+        """The simulator's measurement at the same point."""
         key = (row.system, row.x, row.metric)
         return next((one.measured for one in self.simulated if (one.system, one.x, one.metric) == key), None)
 
@@ -334,7 +335,7 @@ def order(case: Case, rows: Sequence[Row]) -> list[Row]:
 
 
 def stated(result: Reproduction) -> list[Stated]:
-    """The paper's statements on its figure, with our values."""
+    """The paper's statements about its figure, with our values."""
     maxima: dict[str, dict[float, float]] = {}
     for row in result.rows:
         if row.metric == "max_ms" and row.measured is not None:
@@ -353,7 +354,7 @@ def stated(result: Reproduction) -> list[Stated]:
 
 
 CASE = "pods-reliable"
-COLUMNS = (0, 100)  # in columns between these, losses rather than latency determine the deviation
+COLUMNS = (0, 100)  # in columns between these two, losses rather than latencies determine the deviation
 # Cells of the column that are used: system and metric.
 USED = (("tide", "mean_ms"), ("batch", "mean_ms"), ("batch", "std_ms"))
 WITHIN = 0.05

@@ -65,7 +65,7 @@ def reproduce(
         typer.Option(
             min=1,
             max=2_000_000,
-            help="Number of periods at each point, for each system. Default: 500, native 60, qemu 100; 600 are five "
+            help="Number of periods for each point and system. Default: 500, native 60, qemu 100; 600 are five "
             "minutes natively. For threads: seconds of a run.",
         ),
     ] = None,
@@ -81,14 +81,14 @@ def reproduce(
     ] = "sim",
     threads: Annotated[
         int | None,
-        typer.Option(min=1, max=16, help="Number of threads; only executors with so many are run. For mt-case-study."),
+        typer.Option(
+            min=1, max=16, help="Number of threads; only executors with this number are run. For mt-case-study."
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"Run only the ends of the varied range, {QUICK_SAMPLES} samples each.")
     ] = False,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Begin anew what --out has of an interrupted run (of threads).")
-    ] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted run in --out.")] = False,
 ) -> None:
     """Repeat a published experiment on the shipped code and compare its figures with ours.
 

@@ -164,7 +164,7 @@ MT_CASES = {
             "Figs. 5 to 8: four chains on executors of 1, 2, 4 and two of 2 threads",
             Path("examples/published/picas_mt/system.toml"),
             300,
-            # The text has no numbers. From this factor on, all its statements on bounds hold (mt_bounds.fits).
+            # The text has no numbers. From this factor on, all its statements about bounds hold.
             Decimal("1.10"),
         ),
         MtCase(
@@ -372,7 +372,8 @@ SCALES = tuple(Decimal(percent) / 100 for percent in range(100, 131, 2))
 # By chain, in ms; None: the analysis finds no bound.
 ByChain = Mapping[str, float | None]
 
-# By the text, all reentrant and all priority-driven cases are bounded; the default ones are unbounded for these.
+# According to the text all reentrant and all priority-driven cases have bounds; under the default these chains have
+# none.
 UNBOUNDED = {
     Configuration("readyset", 2, exclusive=True): frozenset({"c1", "c2"}),
     Configuration("readyset", 4, exclusive=True): frozenset({"c1"}),
@@ -380,7 +381,7 @@ UNBOUNDED = {
 
 
 def theorem(configuration: Configuration) -> str:
-    """The theorem that the paper uses: constrained deadlines throughout."""
+    """The theorem that the paper uses, always with constrained deadlines."""
     if configuration.exclusive:
         return "theorem5-constrained" if configuration.policy == "readyset" else "theorem6-constrained"
     return "theorem1" if configuration.policy == "readyset" else "theorem2"
@@ -409,14 +410,14 @@ def theorem_bounds(system: System, configuration: Configuration) -> dict[str, By
 @dataclass(frozen=True)
 class Fit:
     """A factor on the execution times of the public example. wrong: statements of the text that contradict the
-    published theorem."""
+    published theorem with this factor."""
 
     scale: Decimal
     wrong: tuple[str, ...]
 
 
 def stated() -> list[Configuration]:
-    """Configurations whose bounds the text states; numbers of threads other than 2 and 4 are missing in it."""
+    """Configurations about whose bounds the text makes a statement: those with 2 and 4 threads."""
     single = [
         Configuration(policy, threads, exclusive=exclusive)
         for exclusive in (False, True)
@@ -449,7 +450,7 @@ UPDATES_MORE = 0.10
 
 @dataclass(frozen=True)
 class Finding:
-    """published: a sentence of the paper; false: of this project."""
+    """published: the sentence is the paper's; false: this project's."""
 
     text: str
     published: bool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's figures: response times beside bounds (5, 6), distributions (7), updates of the set (8)."""
+"""The paper's figures: response times and bounds (5, 6), distributions (7), updates of the set (8)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tide_lab.reproduce.cases import METRICS, Case, published
 
 SYSTEM = ROOT / "examples/three_chains/system.toml"
 SYSTEMS = ("batch", "tide", "tide-preemptive", "limit")
-# As in the simulator's plans: the paper's frame of 100 B has 115 bytes, ours has four more.
+# As in the simulator's plans, the paper's frame of 100 B has 115 bytes; ours has four more.
 PAYLOAD_LESS_BYTES = 4
 CHAINS = 3
 PAYLOAD_BYTES = 100

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge many random chain sets: which share of them does each analysis find schedulable?"""
+"""Test many random chain sets: the share that each analysis finds schedulable."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's statements on its figures 9 to 11, as numbers that can be computed from a sweep."""
+"""The paper's statements about its figures 9 to 11, as numbers that can be computed from a sweep."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def points_behind(shares: Shares) -> float:
 
 
 def first_near_the_end(shares: Shares, curve: str, within: float = 5.0) -> float:
-    """The least value from which the curve stays within a number of points of its last one."""
+    """The least value from which on the curve stays within a number of points of its last value."""
     shares_now = shares.curve(curve)
     for value, rest in zip(shares.values, (shares_now[index:] for index in range(len(shares_now))), strict=True):
         if max(abs(share - shares_now[-1]) for share in rest) <= within:

@@ -67,7 +67,7 @@ def sweep(
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Drop what the folder holds already.")] = False,
 ) -> None:
-    """Judge random chain sets of multi-threaded executors by all four analyses, safe and as published.
+    """Test random chain sets of multi-threaded executors by all four analyses, safe and as published.
 
     Chains are drawn by UUniFast or Dirichlet-rescale, and the callbacks of a chain by UUniFast. Deadlines equal the
     periods (and are twice as long for the analyses of arbitrary deadlines). Writes sweep.parquet, results.json and

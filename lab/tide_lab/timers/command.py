@@ -66,7 +66,9 @@ def timers(
     ] = 0,
     cpus: Annotated[
         str | None,
-        typer.Option(metavar="N[,N]", help="Processors to measure on. Default: the first two, exchanged all the time."),
+        typer.Option(
+            metavar="N[,N]", help="Processors to measure on. Default: the first two, swapped after each block."
+        ),
     ] = None,
     cyclictest: Annotated[bool, typer.Option(help="Measure cyclictest in the same run.")] = True,
     ros: Annotated[
@@ -102,7 +104,7 @@ def timers(
 
     The timer belongs to the shipped executor. Its latency is the actual minus the expected expiry, by the clock at the
     start of the callback and by the report to the callback. tide and cyclictest run at the same time on two processors,
-    in blocks of twenty seconds, and change places after each. Writes results.json, a log of every measurement,
+    in blocks of twenty seconds, and swap processors after each. Writes results.json, a log of every measurement,
     histogram.png and percentiles.png. Ctrl-C ends it early and keeps the measurements so far.
 
     Examples:
@@ -193,7 +195,7 @@ def _measure(settings: Settings) -> Outcome:
 
 
 def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
-    """True if every program completed all its repetitions. The imports are here because those for drawing take long."""
+    """True if every program completed all its repetitions. Imported here, because the imports for drawing take long."""
     from tide.run.machine import describe
     from tide_lab.timers.plots import histogram_plot, percentiles_plot, title
     from tide_lab.timers.results import Result, load_lines, summary_table, verdict_line, write_files

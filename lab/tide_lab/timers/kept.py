@@ -90,8 +90,8 @@ def _joined(parts: list[Array]) -> Array:
 
 @dataclass
 class Histogram:
-    """cyclictest's latencies, summed over the blocks of a run. It rounds down to its resolution, which loses half of it
-    on average."""
+    """cyclictest's latencies, summed over the blocks of a run. cyclictest rounds down to its resolution, which on
+    average loses half a step."""
 
     resolution_ns: int
     counts: dict[int, int] = field(default_factory=dict)  # by bucket

@@ -36,12 +36,12 @@ _SETTLING_S = 0.1  # start-up time of a cyclictest thread, which first sets its 
 _SECOND_NS = 1_000_000_000
 _STARTING_NS = 600_000_000
 
-Progress = Callable[[str, int], None]  # running program; repetitions done, of all programs
+Progress = Callable[[str, int], None]  # running program; completed repetitions of all programs
 
 
 @dataclass(frozen=True)
 class Load:
-    """What the load generator's thread of one processor consumed, and the total load of the processor."""
+    """Processor time of the load generator's thread on one processor, and the processor's total load."""
 
     cpu: int
     wanted_percent: int
@@ -83,7 +83,7 @@ class Outcome:
 
 
 def require_permission(settings: Settings) -> None:
-    """Raises PlanError if the system refuses the scheduling; no program has been started then."""
+    """Raises PlanError if the system refuses the scheduling; called before any measurement starts."""
     words = [str(find_binary("tide-timers")), "check", *settings.scheduling_words]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode == _NOT_PERMITTED_STATUS:
@@ -145,7 +145,7 @@ class Run:
 
     @contextlib.contextmanager
     def _kept_loads(self, is_another_run: bool) -> Iterator[None]:
-        """Recorded as unknown while it runs, as it may never end normally."""
+        """Recorded as unknown while it runs, because it may not end normally."""
         before = self.kept.loads() if self.kept else []
         self.outcome.load_unknown = None in before
         self.outcome.loads += [Load(**load) for loads in before for load in loads or []]

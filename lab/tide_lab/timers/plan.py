@@ -81,9 +81,9 @@ class Block:
 
 
 def blocks(settings: Settings) -> list[Block]:
-    """tide and cyclictest run at the same time on two processors and change places after each block, so that both
+    """tide and cyclictest run at the same time on two processors and swap processors after each block, so that both
     measure on the same processors with the same other work. On one processor they take turns. Each timer of ROS has its
-    own blocks, as has tide without its wake-up lead."""
+    own blocks, as does tide without its wake-up lead."""
     duration_s = settings.repetitions * settings.timeout_us / 1e6
     count = max(2, math.ceil(duration_s / BLOCK_S), min(BLOCKS_WANTED, int(duration_s)))
     count += count % 2  # equally many on each processor
@@ -146,8 +146,8 @@ def rclcpp_program(settings: Settings) -> Path:
 
 
 def _missing_rclcpp(program: str | Path) -> str | None:
-    """Without arguments the program prints what is missing, or the library that cannot be loaded if its rclcpp is not
-    sourced."""
+    """Started without arguments, the program prints its usage, or the library that cannot be loaded if its rclcpp is
+    not sourced."""
     if not os.access(program, os.X_OK):
         return f"there is no {program} (docs/timers.md says how to build it)"
     said = subprocess.run([str(program)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

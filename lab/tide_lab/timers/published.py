@@ -11,7 +11,7 @@ METRICS = ("min_us", "mean_us", "max_us")
 KERNELS = ("3.4.0", "3.4.0-rt17")
 
 Figures = tuple[int, int, int]
-# by kernel, load in percent and policy: figures at 1 ms and at 10 ms
+# by kernel, load in percent and policy: figures for 1 ms and for 10 ms
 PUBLISHED: Mapping[tuple[str, int, str], tuple[Figures, Figures]] = {
     ("3.4.0", 0, "normal"): ((-145, 65, 11817), (-112, 97, 10233)),
     ("3.4.0", 0, "rr"): ((7, 67, 159), (9, 94, 498)),
