@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds two numbers for its clients, as example_interfaces/AddTwoInts on the service "/addtwoints". This is plain
- * micro-ROS and uses nothing specific to tide. */
+/* Server of "/addtwoints" (example_interfaces/AddTwoInts): adds two numbers. This is plain micro-ROS and uses nothing
+ * specific to tide. */
 #include <example_interfaces/srv/add_two_ints.h>
 #include <inttypes.h>
 #include <rcl/error_handling.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A custom link in four functions: here over UDP by the sockets of this machine, on a board over any means to transfer
- * bytes. Publishes a counter once a second on "custom_counter". This is plain micro-ROS and uses nothing specific to
- * tide. */
+/* A custom link in four functions: here by UDP sockets of this machine, on a board by anything that transfers bytes.
+ * Publishes a counter once a second on "custom_counter". This is plain micro-ROS and uses nothing specific to tide. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

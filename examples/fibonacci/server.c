@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes Fibonacci numbers as example_interfaces/Fibonacci on the action "/fibonacci": one number in each step, up to
- * four goals at a time, each of which may be cancelled. This is plain micro-ROS and uses nothing specific to tide. */
+/* Server of the action "/fibonacci" (example_interfaces/Fibonacci): one number in each step, up to four goals at a
+ * time, each of which may be cancelled. This is plain micro-ROS and uses nothing specific to tide. */
 #include <example_interfaces/action/fibonacci.h>
 #include <inttypes.h>
 #include <rcl/error_handling.h>

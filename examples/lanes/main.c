@@ -59,7 +59,7 @@ static void on_map(rcl_timer_t *timer, int64_t last_call_time) {
   atomic_fetch_add(&map_cells, 1000);
 }
 
-/* tide/rclc.h describes what can be done when the system refuses. Normal scheduling suffices to try the example. */
+/* tide/rclc.h describes what to do if the system refuses. Normal scheduling suffices to try the example. */
 static int choose_lanes(rclc_executor_t *executor, size_t count) {
   static const tide_lane_settings_t lanes[] = {
       {.name = "map", .scheduling = TIDE_SCHEDULING_FIFO, .priority = 10, .may_run_normally = true},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The agent ends and returns, and no object has to be created again. Publishes a counter ten times a second on
- * "kept_counter", and asks once a second whether the agent is there. This is plain micro-ROS and uses nothing specific
- * to tide, but with the micro-ROS library the program would have to end the session and create all objects again. */
+ * "kept_counter", and pings the agent once a second. This is plain micro-ROS and uses nothing specific to tide, but
+ * with the micro-ROS library the program would have to end the session and create all objects again. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two chains in one process: a brake that must be quick, and a map that takes its time.
+"""Two chains in one process: an urgent brake and a slow map.
 
     python examples/ros/brake.py --seconds 5                     tide_ros, chains named
     python examples/ros/brake.py --seconds 5 --executor rclpy    rclpy's MultiThreadedExecutor, for comparison

@@ -48,8 +48,8 @@ class Cable {
   End &a() { return a_; }
   End &b() { return b_; }
 
-  // Until requests.stop, or until the end of the file on_eof (-1: none). Signals other than those of `sleeping` are
-  // blocked except while it sleeps. Reports go to standard output, one line of JSON each.
+  // Runs until requests.stop, or until the end of the file on_eof (-1: none). Signals other than those of `sleeping`
+  // are blocked except while it sleeps. Reports go to standard output, one line of JSON each.
   void run(Requests &requests, const sigset_t &sleeping, int on_eof);
   std::string report() const;
 

@@ -12,7 +12,7 @@ constexpr uint8_t kReliableStreams = 0x80;
 constexpr int64_t kSecond_ns = 1'000'000'000;
 constexpr uint64_t kFrameSeed = 0x9E3779B97F4A7C15u;
 
-// The distributions of the standard library differ between libraries; the engine does not.
+// std distributions differ between implementations; std::mt19937_64 does not.
 double draw(std::mt19937_64 &random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
 }  // namespace

@@ -70,13 +70,13 @@ class Wire {
  public:
   explicit Wire(const Settings &settings);
 
-  // Keep a log of the first `most` frames. Its memory is taken here and never grows.
+  // Keep a log of the first `most` frames. Its memory is allocated here and never grows.
   void keep_log(size_t most) { log_.reserve(most); }
   const std::vector<LoggedFrame> &log() const { return log_; }
 
   // How many bytes accept would take now.
   size_t room() const;
-  // The sender hands over bytes at this time; at most room().
+  // The sender passes bytes at this time; at most room().
   void accept(std::span<const uint8_t> bytes, int64_t now_ns);
   // When deliver should be called next; kForever if no bytes are pending. Like a UART with a receive FIFO, it groups
   // some bytes, but never delays the end of a frame.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tide-pauses: the command. One thread a processor looks at the clock; a line of JSON at the end.
+// tide-pauses: the command. One thread per processor reads the clock periodically; prints a line of JSON at the end.
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
@@ -91,7 +91,7 @@ void require(int result, const char *what) {
   if (result != 0) throw std::system_error(result, std::generic_category(), what);
 }
 
-// The highest that the process may have, up to the one that is wanted: a user's limit is often less than 99.
+// The highest permitted priority, up to the wanted one: a user's limit is often less than 99.
 int permitted(int wanted) {
   rlimit limit{};
   sched_param parameters{};

@@ -80,14 +80,14 @@ std::vector<uint8_t> frames(uint64_t seed, size_t count, size_t bytes) {
   return all;
 }
 
-// Other programs of this machine must not affect the figures; without permission for real-time priority they may.
+// Real-time priority keeps other programs from affecting the figures, if it is permitted.
 void become_urgent() {
   sched_param parameters{};
   parameters.sched_priority = 70;
   sched_setscheduler(0, SCHED_FIFO, &parameters);
 }
 
-// Lateness of the most punctual piece between two points of the stream, relative to a perfect line that began at
+// Lateness of the most punctual piece between two points of the stream, relative to an ideal line that began at
 // `start`.
 double least_late_ns(const std::vector<Terminal::Piece> &pieces, int64_t start_ns, size_t from, size_t until) {
   double least = 1e18;
