@@ -120,7 +120,7 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 
 def _is_whole(content: dict[str, bytes]) -> bool:
-    """True if nothing else is beside the results, and the files for programs can be read."""
+    """True if the folder contains only the results, and the machine-readable files can be read."""
     names = all(not name.startswith((".", "unfinished")) for name in content)
     texts = [text for name, text in content.items() if name.endswith(".json") and text != b"old"]
     try:
@@ -180,7 +180,7 @@ def trial(
         ending = str(status) if asked else f"{status} by itself"
         found.endings[ending] += 1
         was_over = status == 0 and time.monotonic() - told < OVER_S
-        # Python ends itself by SIGINT if a KeyboardInterrupt has passed through an exec, as imports have some.
+        # Python ends itself by SIGINT if a KeyboardInterrupt has passed through an exec, as in imports.
         if not asked and status not in subject.ends:
             problems.append(f"status {status} by itself")
         if asked and not was_over and status not in (130, -signal.SIGINT, *(-number for number in signals)):

@@ -80,7 +80,7 @@ def random_board(draw: random.Random) -> System | None:
 
 def long_urgent_chain(draw: random.Random) -> System | None:
     """One lane: an urgent chain of many callbacks, and one callback less urgent than these. In a ready set it waits for
-    two of them, by priority for all."""
+    two of them, by priority for all of them."""
     text = _one_lane()
     length = draw.randint(3, 9)
     execution_ms = round(draw.uniform(1, 10), 1)
@@ -90,8 +90,8 @@ def long_urgent_chain(draw: random.Random) -> System | None:
 
 
 def fast_timer(draw: random.Random) -> System | None:
-    """One lane: chains of a short timer and a long subscription beside a timer that expires many times while these
-    subscriptions, a ready set of them, run."""
+    """One lane: chains of a short timer and a long subscription, and a timer that expires many times while a ready set
+    of these subscriptions runs."""
     text = _one_lane() + _chain("fast", 20, 4, [1], lambda _: "", 20)
     for number in range(draw.randint(6, 13)):
         text += _chain(f"work{number}", 19 - number, 100, [0.1, round(draw.uniform(2.5, 3.5), 1)])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several boards in one description: independently known bounds, refusals with their location, and unchanged results of
-old descriptions."""
+"""Several boards in one description: bounds known independently, refusals with their location, and unchanged results of
+single-board descriptions."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_from_board_to_board_the_ways_add_up() -> None:
     bounds = found(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2)))
     told = {(part.kind, part.executor): part.value_ns for part in bounds.chain("grip").parts}
     assert told["execution", "base"] == 3 * MS and told["execution", "arm"] == 2 * MS
-    assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # agent and nav; the way back
+    assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # agent and nav; then the way back
     frames_ns = told["line", "base"] + told["line", "arm"]
     assert 2 * (20 + 12) * 10 * 10**9 / 921600 < frames_ns < 2 * (20 + 24) * 10 * 10**9 / 921600
     rest_ns = sum(value for (kind, _), value in told.items() if kind not in ("execution", "host", "line"))
     assert bound_ns(bounds, "grip") == 11 * MS + MS // 2 + frames_ns + rest_ns
-    assert 0 < rest_ns < 3 * MS  # probes: no messages go to the base, nor from the arm to its agent
+    assert 0 < rest_ns < 3 * MS  # probes, because no messages go to the base, nor from the arm to its agent
     straight = found(*TWO, chain("grip", 1, ("base", 3), ("arm", 2)))
     assert bound_ns(bounds, "grip") - bound_ns(straight, "grip") == 5 * MS
 
@@ -288,7 +288,7 @@ def test_tide_check_tells_assumptions_of_each_board(tmp_path: Path) -> None:
 
 
 def loaded(*loads: dict[str, Any], **of_board: Any) -> str:
-    """A chain to a node and back in 9.78 ms: its callbacks 2, those of `low` before both of its visits 4, its frames
+    """A chain to a node and back takes 9.78 ms: its callbacks 2, those of `low` before both of its visits 4, its frames
     0.39 each, agent and node 3."""
     return described(
         board("m", loads=list(loads) or None, **of_board),
@@ -313,7 +313,7 @@ def load_of(execution_ms: float, period_ms: float, **more: Any) -> dict[str, Any
     [
         ((), 0),
         ((load_of(10, 1000),), 10),  # once
-        ((load_of(10, 1000, masks_interrupts=True),), 10),  # whatever the chain waits for then, it waits only once
+        ((load_of(10, 1000, masks_interrupts=True),), 10),  # the chain waits for each of these only once
         ((load_of(0.1, 1),), 1.1),  # in 10.88 ms eleven times
         ((load_of(0.1, 1), load_of(3, 500)), 4.6),  # in 14.38 ms sixteen times, as the first may be late by a period
         (

@@ -130,7 +130,9 @@ def test_compare_shows_what_is_gained(example: Path) -> None:
 def test_losses_and_heartbeats_cost(example: Path) -> None:
     text = example.read_text(encoding="utf-8").replace('"best_effort"', '"reliable"')
     text = text.replace("period_ms = 500", "period_ms = 20_000")
-    text = text.replace('kind = "serial"', 'kind = "serial"\nheartbeat_delay_ms = 20')  # a measured one may be 2 s
+    text = text.replace(
+        'kind = "serial"', 'kind = "serial"\nheartbeat_delay_ms = 20'
+    )  # a measured round trip may be up to 2 s
     example.write_text(text, encoding="utf-8")
 
     def brake(*words: str) -> int:
@@ -206,7 +208,7 @@ def test_losses_beyond_what_the_bounds_take(example: Path, tmp_path: Path) -> No
 def test_an_instance_that_may_have_lost_more_violates_nothing(
     example: Path, tmp_path: Path, losses: int, again: int, excluded: bool
 ) -> None:
-    longest_ms = 400  # with a period of 500; the bound of the most urgent one stays far below
+    longest_ms = 400  # for a period of 500; the bound of the most urgent chain stays far below it
     folder = results_of(tmp_path, longest_ms, "reliable")
     data = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     data["runs"][0]["counters"] = {"transmitter": {"retransmissions": again}}
@@ -282,7 +284,7 @@ def test_wrong_options_are_status_2(example: Path, words: tuple[str, str], what:
 
 
 def results_of(folder: Path, worst_ms: float, reliability: str = "best_effort", **more: Any) -> Path:
-    """As written by tide run, with the tested fields."""
+    """A results.json as written by tide run, with the fields under test."""
     names = ("brake", "steer", "battery")
     chains = [
         {"name": name, "samples": 60, "max_ns": int(worst_ms * 1e6), "reliability": reliability, "lost": 0}
@@ -420,7 +422,7 @@ def test_a_simulation_is_held_against_its_bounds(tmp_path: Path) -> None:
     assert (tmp_path / "observed.svg").read_text(encoding="utf-8").startswith("<svg ")
 
 
-# ---- numbers that are also in the firmware ----
+# ---- numbers that the firmware also contains ----
 
 FIRMWARE = """
 #include "system.h" /* tide_chain_init("old", 1, 2, 3) in a comment is none */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong words of commands, and their environment: one line and status 2 from each."""
+"""Wrong arguments and environment variables of commands: each gives one line and status 2."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_defect_has_a_status_that_no_verdict_has(
         with pytest.raises(SystemExit) as ending:
             importlib.import_module("tide.start").main()
     finally:
-        signal.signal(signal.SIGINT, before)  # main leaves it as needed by an ending process
+        signal.signal(signal.SIGINT, before)  # main leaves signals as a process needs them at its end
     assert ending.value.code == 70
     errors = capsys.readouterr().err
     assert "KeyError: 'release_ns'" in errors

@@ -101,7 +101,7 @@ LOOP = [
 
 
 def read(lines: list[str]) -> tuple[System, list[str]]:
-    """The description, and the notes above it."""
+    """The description and its notes."""
     text = description(parse(lines), "seen", 0)
     return parse_system(text), [line for line in text.splitlines() if line.startswith("# ")][2:]
 

@@ -110,8 +110,8 @@ def test_no_event_is_answered_after_its_bound() -> None:
 
 
 def test_a_burst_takes_longer_than_single_events() -> None:
-    """The play has bursts, of which each event is answered, however many come before the callback begins: the last of
-    three that come at once waits for two."""
+    """The simulation has bursts in which each event is answered, however many come before the callback begins: the last
+    of three simultaneous ones waits for two."""
     crowd = (
         ("execution_ms = 3", "execution_ms = 6"),
         ("period_ms = 20", "period_ms = 60"),
@@ -145,8 +145,8 @@ def test_a_trace_tells_an_event_from_a_timer() -> None:
 
 
 def test_a_chain_that_an_event_begins_is_not_called_silent() -> None:
-    """On the user's board: the number of events is unknown, so none counts as missing, and not all count as
-    observed."""
+    """On the user's board the number of events is unknown, so none counts as missing, and the verdict cannot say that
+    all were observed."""
     system = changed(('name = "board"\nwhere = "mcu"', 'name = "board"\nwhere = "mcu"\ncommand = "x {device}"'))
     told = Recorded(0, end_ns=4000 * MS, seen_until_ns=5000 * MS)
     told.topics = {"pressed": [100 * MS * n for n in range(30)], "cut": [100 * MS * n + 9 * MS for n in range(30)]}

@@ -46,7 +46,7 @@ ROUND = (TracedCallback("read", "timer"), TracedCallback("move", "subscription")
 
 @dataclass
 class Run:
-    """A run as recorded by its programs. batch: there are no levels, and all share the streams of level 0."""
+    """A run as recorded by its programs. batch: without levels, so all chains share the streams of level 0."""
 
     batch: bool = False
     first_sequence: int = 65_530  # numbers come round
@@ -88,7 +88,7 @@ class Run:
         return came_ns + 20
 
     def down(self, chain: int, start_ns: int, lost: int, reader: int | None = None) -> int:
-        """Time at which the board has taken it. reader: id of its object; None: that of the chain's subscription."""
+        """Time at which the board has received it. reader: id of its object; None: that of the chain's subscription."""
         number, stream, priority = self.next_number("down", chain), self.stream(chain), self.level(chain) << 8
         name = (0x16 + 16 * chain if reader is None else reader) << 16 | number
         for turn in range(lost + 1):
@@ -175,7 +175,7 @@ def test_numbers_that_begin_anew_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_subscription_runs_with_what_was_given_to_it_not_to_another(tmp_path: Path) -> None:
-    """Of two messages passed one after the other, the first one's callback runs last."""
+    """Of two messages delivered one after the other, the first one's callback runs last."""
     run = Run(batch=True)
     run.instance(0, 0)
     run.instance(1, 0)
@@ -189,7 +189,7 @@ def test_a_subscription_runs_with_what_was_given_to_it_not_to_another(tmp_path: 
 
 
 def test_subscriptions_services_and_clients_have_numbers_of_their_own(tmp_path: Path) -> None:
-    """Several messages are given together, and their callbacks run later in any order."""
+    """Several messages are delivered together, and their callbacks run later in any order."""
     brake = (TracedCallback("feel", "timer"), TracedCallback("turn", "client"), TracedCallback("rest", "client"))
     camera = (TracedCallback("load", "service"), TracedCallback("show", "subscription"))
     for seed in range(SEED, SEED + 20):
@@ -262,7 +262,7 @@ def test_perfetto_has_one_flow_for_one_brake(tmp_path: Path) -> None:
 
 
 def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
-    """Without a selection, the instance of median latency: repeated ones take longer."""
+    """Without a selection, the instance of median latency is drawn: instances with retransmissions take longer."""
     run = Run()
     for index, lost in enumerate((2, 0, 1, 3, 0)):
         run.instance(0, index, lost)

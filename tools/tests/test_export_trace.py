@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces that programs wrote: read whole, truncated and damaged, and exported; MCAP is read back by its own library.
+"""Traces of programs, read whole, truncated and damaged, and exported; MCAP is read back by its own library.
 
 TIDE_SEED is the seed of damage."""
 

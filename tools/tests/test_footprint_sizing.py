@@ -23,7 +23,7 @@ SYSTEM = ROOT / "tools/tests/data/systems/three_chains.toml"
 def test_pools_hold_what_the_description_names() -> None:
     sizes = pools(client_of(load(SYSTEM)))
     assert sizes["TIDE_TIMERS"] == sizes["TIDE_PUBLISHERS"] == sizes["TIDE_SUBSCRIPTIONS"] == 3
-    assert sizes["TIDE_STREAMS"] == 4  # a reliable one for each level, and that of the requests
+    assert sizes["TIDE_STREAMS"] == 4  # one reliable stream for each level, and that of the requests
     assert sizes["TIDE_NAME_BYTES"] >= len("rt/battery/request") + 1
     assert sizes["TIDE_REASSEMBLIES"] == 0
     assert all(sizes[name] % 4 == 0 for name in sizes if name.endswith("_NODE_BYTES"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of tide check are correct: no response of the shipped executor exceeds a bound, a bound is the sum of its
-parts, and each chain without a bound has one cause. TIDE_SEED and TIDE_SEEDS replay and lengthen the random
-searches."""
+parts, and each chain without a bound has one cause. TIDE_SEED replays the random searches, TIDE_SEEDS lengthens
+them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DATA = Path(__file__).parent / "data/check"
 EXAMPLE = Path(__file__).parents[2] / "examples/three_chains/system.toml"
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 SEEDS = int(os.environ.get("TIDE_SEEDS", "0"))
-MOST_QUESTIONS = 10  # three at most when this was written
+MOST_QUESTIONS = 10  # usually at most three
 PLAYED: tuple[tuple[str, Policy], ...] = (("default", "readyset"), ("any_order", "readyset"), ("priority", "tide"))
 
 
@@ -57,7 +57,7 @@ def worst_ns(plan: str) -> tuple[int, ...]:
 
 
 def held(system: System, bounds: Bounds, plan: str) -> int:
-    """Bounds that the longest responses were held against."""
+    """Bounds with which the longest responses were compared."""
     count = 0
     for chain, seen_ns in zip(system.chains, worst_ns(plan), strict=True):
         bound = bounds.chain(chain.name)
@@ -189,7 +189,7 @@ def test_a_ring_of_executors_ends_and_says_why(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_chain_over_a_line_may_be_longer_than_its_period() -> None:
-    """Several instances are active then. The only condition is that no timer is late by a period."""
+    """So several instances are active at once. The only condition is that no timer is late by a period."""
     text = re.sub(r"^deadline_ms = .*$", "deadline_ms = 900", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
     def at(period_ms: int) -> Bounds:
@@ -257,7 +257,7 @@ def group_of_the_user(group: str) -> System:
 
 
 def test_a_group_of_any_name_is_the_user_s_alone() -> None:
-    """Whatever the group of `d` is called, no other callback is in it."""
+    """Whatever its name, the group of `d` contains no other callback."""
     found = set()
     for group in ("own", "a_b_itself", "a_itself_itself", "a_1", "b", "a", "main"):
         bounds = bounds_of(group_of_the_user(group))
@@ -279,7 +279,8 @@ def itself(long_ms: float) -> System:
 @pytest.mark.parametrize("executor", ["default", "priority", "any_order"])
 def test_a_callback_that_waits_for_itself_may_be_late_without_end(executor: str) -> None:
     """The deadline is the period, so only the bound shows that an instance meets the preceding one. One lane gives 60
-    ms in a period, and the two others do not help. Chains that share the executor of its end have no bound either."""
+    ms in a period, and the two others do not help. Chains that share the executor of its last callback have no bound
+    either."""
     fast, late = (bounds_of(itself(long_ms), executor) for long_ms in (50, 79.9))
     assert [(chain.bound_ns is not None, chain.met) for chain in fast.chains] == [(True, True)] * 2
     assert [(chain.bound_ns, chain.met) for chain in late.chains] == [(None, False)] * 2
@@ -310,7 +311,7 @@ def test_a_budget_that_is_too_small_is_found() -> None:
     assert "asks for 50.0 %; raise budget_ms" in line
     enough = file.read_text(encoding="utf-8").replace("budget_ms = 10\n", "budget_ms = 60\n")
     (bound,) = bounds_of(parse(enough)).chains
-    # The lane gives nothing for twice 40 ms at worst; the deadline is missed and the number is a bound all the same.
+    # At worst the lane gets no time for twice 40 ms; the deadline is missed, but the number is still a bound.
     assert bound.bound_ns == 130_000_000 and not bound.met and bound.root is None
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide new system: its output is checked, simulated and supported by editors; and the pages made from the schema."""
+"""tide new system: its output can be checked, simulated and completed by editors; and the pages generated from the
+schema."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ def test_examples_name_their_schema(file: Path) -> None:
 
 
 def test_numbers_that_nobody_measured_are_no_guarantee(tmp_path: Path) -> None:
-    """Six green "yes" once stood below invented numbers."""
+    """Invented numbers must not get a green "yes"."""
     file = tmp_path / "robot.toml"
     done("new", "system", file, "--board", "base", "--board", "arm")
     status, shown = tide("check", file)

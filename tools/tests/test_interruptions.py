@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and SIGTERM at random moments, and at the worst ones."""
+"""Ctrl-C and SIGTERM at random moments, and at the most critical ones."""
 
 from __future__ import annotations
 

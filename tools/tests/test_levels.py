@@ -29,7 +29,7 @@ from tide_test_support import each_seed
 
 
 def described(chains: list[tuple[str, int, tuple[str, ...], str]], boards: int = 2, hosts: int = 1) -> str:
-    """chains: name, priority, an executor for each callback, what else its entry says."""
+    """chains: name, priority, an executor for each callback, other keys of the entry."""
     text = '[system]\nname = "drawn"\n'
     for board in range(boards):
         text += f'[[executors]]\nname = "m{board}"\nwhere = "mcu"\nlink = "l{board}"\n'
@@ -47,7 +47,7 @@ def described(chains: list[tuple[str, int, tuple[str, ...], str]], boards: int =
 
 
 def crowd(of_first: int, of_second: int, step: int = 1) -> str:
-    """Chains of two boards and one host executor, each board with priorities of its own."""
+    """Chains of two boards and one host executor; the boards' priorities are independent."""
     chains = [(f"c{n}", (n + 1) * step, ("m0" if n < of_first else "m1",), "") for n in range(of_first + of_second)]
     return described(chains)
 
@@ -106,7 +106,7 @@ def test_a_chain_that_branches_comes_to_the_executors_of_what_it_follows() -> No
     chains[2] = ("c", 5, ("h0",), 'branches_from = "b.b0"')
     assert "both have priority 5 and meet on executor 'h0'" in refusal(described(chains, 0, 2))[0]
     first = system.chains[0].callbacks[0]
-    assert priorities_of(system)[id(first)] == 8 << 8  # of the most urgent chain that it starts
+    assert priorities_of(system)[id(first)] == 8 << 8  # the priority of the most urgent chain that it starts
 
 
 def test_a_board_has_126_levels_and_a_description_more() -> None:

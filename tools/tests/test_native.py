@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analysis in this process: answers and refusals, immutable results, other threads meanwhile."""
+"""The analysis in this process: answers and refusals, immutable results, and other threads that run meanwhile."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def seeds() -> random.Random:
 
 
 def window_parts(chain: native.ChainAnswer) -> list[tuple[str, int, str | None]]:
-    """The parts are those of the window in which the demand is divided, and the rest of it with what follows."""
+    """The parts of the window over which the demand is divided, followed by those of the rest."""
     whole = chain.breakdown
     if whole is None:
         return []
@@ -244,7 +244,8 @@ def test_results_do_not_change() -> None:
 
 
 def test_other_threads_run_while_bounds_are_computed() -> None:
-    """No thread is forced to yield here, so the other one gets the interpreter only if the analysis releases it."""
+    """The interpreter switches threads too rarely here, so the other one runs only if the analysis releases the
+    lock."""
     document = link_system(random.Random(1))
     document["chains"] = [
         {**document["chains"][0], "name": f"c{number}", "priority": number, "period_ns": 10**12} for number in range(60)

@@ -25,7 +25,7 @@ run = partial(tide, "optimise")
 
 @pytest.fixture
 def inverted(tmp_path: Path) -> Path:
-    """The example with tight bounds, and the most urgent deadline at the least urgent chain."""
+    """The example with tight bounds, in which the least urgent chain has the shortest deadline."""
     text = (ROOT / "tools/tests/data/systems/three_chains.toml").read_text(encoding="utf-8")
     text = text.replace("least_ms = 10\n", "").replace('"reliable"', '"best_effort"')
     text = text.replace("agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true\n", "")
@@ -109,7 +109,7 @@ def host_system(deadlines: tuple[int, int, int], **budgets: float) -> str:
 
 
 def every_choice(system: System) -> list[Choice]:
-    """All combinations of priorities and places."""
+    """All combinations of priorities and executors."""
     now = present(system)
     places = [product(("left", "right"), repeat=len(chain.callbacks)) for chain in system.chains]
     return [

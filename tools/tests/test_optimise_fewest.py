@@ -101,7 +101,7 @@ def test_two_boards_on_one_serial_line_are_one_line(tmp_path: Path) -> None:
 
 
 def test_two_boards_are_optimised() -> None:
-    """The arm's line is too slow for any order; only that is reported."""
+    """The arm's line is too slow for any order; only this is reported."""
     status, result = tide("optimise", DATA / "optimise_two_boards.toml", "--dry-run")
     assert status == 1, result
     assert "arm_servo" in result

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that commands write: they are tried before the work, written next to their place and renamed, and
-never half-written."""
+"""Files and folders that commands write: tested before the work, written next to their place and renamed, never
+half-written."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ FILES = (
 
 @contextlib.contextmanager
 def full_disk(left_bytes: int = 0) -> Iterator[None]:
-    """No file can grow beyond this, which looks like a full disk to programs. Python would store half of a module that
-    is imported meanwhile, and every later import of it would fail."""
+    """No file can grow beyond this size, which looks like a full disk to programs. Python would store half of a module
+    that is imported meanwhile, and every later import of it would fail."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (left_bytes, hard))
@@ -180,7 +180,7 @@ def test_results_take_their_place_together(tmp_path: Path) -> None:
         assert entries(folder) == {**first, "mine.txt": "mine"}
     with pytest.raises(typer.Exit), results_folder(folder, ("*.png", "tide")) as place:
         (place / "results.json").write_text("3", encoding="utf-8")
-        raise typer.Exit(3)  # a verdict, not a failure
+        raise typer.Exit(3)  # an exit status for a verdict, not a failure
     assert entries(folder) == {"results.json": "3", "mine.txt": "mine"}
 
 

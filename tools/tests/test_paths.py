@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths over chains of different periods: refusals and bounds, and plays of instances that must not exceed them."""
+"""Paths over chains of different periods: refusals, bounds, and simulated instances that must not exceed them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_path_goes_with_its_chains() -> None:
 
 
 def _instances(source: random.Random, period_ns: int, bound_ns: int, most_ns: int) -> list[Instance]:
-    """Instances of a chain that keeps to its bound and never takes a value before its release."""
+    """Instances of a chain that stays within its bound and never reads a value before its release."""
     found = []
     for release_ns in range(source.randrange(period_ns), most_ns, period_ns):
         end_ns = release_ns + source.choice((bound_ns, source.randint(1, bound_ns)))
@@ -128,7 +128,7 @@ def test_no_instances_that_keep_to_their_bounds_exceed_the_sums(seed: int) -> No
 
 
 def test_both_sums_are_reached() -> None:
-    """The second chain's timer expires one nanosecond before the value of the first is there."""
+    """The second chain's timer expires one nanosecond before the first one's value is available."""
     camera = [Instance(release, release, release + 30) for release in range(0, 10_000, 100)]
     plan = [Instance(release, release, release + 50) for release in range(29, 10_000, 100)]
     played = Played([camera, plan], [100, 100])
@@ -156,7 +156,8 @@ def test_paths_are_played_beside_their_bounds(name: str, tmp_path: Path) -> None
 
 
 def test_a_path_of_one_chain_is_its_period_and_its_bound() -> None:
-    """From a change that just missed an expiry: an e-stop of 50 ms took 71.75 ms from the press."""
+    """A change may just miss an expiry: an e-stop with a bound of 26.75 ms from the tick takes 71.75 ms from the
+    press."""
     system = parse(_system(CAMERA, '[[paths]]\nname = "see"\nchains = ["camera"]\nreaction_ms = 500'))
     bounds = bounds_of(system)
     (path,), camera = bounds.paths, bounds.chains[0]
@@ -182,7 +183,7 @@ def test_a_path_without_a_limit_has_nothing_to_meet_but_needs_a_bound(
 
 
 def test_a_message_on_a_condition_has_no_rate() -> None:
-    """Its distance is the least one, so nothing is known of when a change is seen."""
+    """distance_ms is the least distance, so nothing is known about when a change is noticed."""
     switch = chain("switch", 3, ("eyes", 1, {"publishes": {"topic": "on", "payload_bytes": 1, "distance_ms": 200}}))
     lamp = chain("lamp", 4, ("brain", 1), period_ms=200, branches_from="switch.b0")
     bounds = bounds_of(parse(_system(switch, lamp, _path('"lamp"', "reaction_ms = 9000"))))

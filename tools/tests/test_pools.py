@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Windows of streams and pools of boards and agents belong to a bound: the messages in transfer are counted, compared
-with the pools, written by `tide footprint`, and played by the simulator."""
+with the pools, written by `tide footprint`, and used by the simulator."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_window_that_runs_full_takes_the_bound_with_its_numbers() -> None:
 
 
 def test_the_simulator_sees_what_a_full_window_does() -> None:
-    """Before, a chain of 2 ms was played for 20 ms beside a message of 88 ms."""
+    """A chain of 2 ms next to a message of 88 ms, which needs a longer run."""
     outcome = simulate_description(system(*FULL_WINDOW, mtu=4096, agent=0.5, back=0.5), None, 6, 1, False)
     worst_ms = next(one.worst_ns for one in outcome.seen if one.chain == "a") / 1e6
     assert worst_ms > 2 and not outcome.is_broken
@@ -116,11 +116,11 @@ def test_nothing_is_above_its_bound_with_the_pools_of_the_bound(what: str) -> No
     assert all(one.lost == 0 and one.ended > 0 for one in outcome.seen)
 
 
-# By description: pools as a defect would set them.
+# For each description: pool sizes as a defect would set them.
 TOO_SMALL = [
-    ("slots hold a message while a callback runs", {"slots": 4}),  # as footprint wrote: two a reader
+    ("slots hold a message while a callback runs", {"slots": 4}),  # as footprint writes them: two per reader
     ("slots hold a message while a callback runs", {"slots": 12}),
-    ("readers reserve what others do not use", {"slots": 29}),  # what waits, whatever is reserved
+    ("readers reserve what others do not use", {"slots": 29}),  # waiting frames, whatever is reserved
     ("each fragmented message has a reassembly", {"reassemblies": 2}),  # as the simulator had
     ("each fragmented message has a reassembly", {"reassemblies": 1}),
     ("slots hold a message while a callback runs", {"reassemblies": 0}),
@@ -182,7 +182,7 @@ def test_footprint_writes_what_check_says_and_the_simulator_plays() -> None:
     assert need.sizes["reassemblies"] == written["TIDE_REASSEMBLIES"] == 1
     nodes = FOUND["nodes hold what is not acknowledged"]()
     written = pools(client_of(only_board(nodes, "m"), uses_of(nodes)))
-    assert written["TIDE_SMALL_NODES"] > 4  # two messages a writer were not enough
+    assert written["TIDE_SMALL_NODES"] > 4  # two messages per writer do not suffice
     (words,) = (one.text for one in bounds_of(nodes).assumptions if one.id == "pools")
     assert words.startswith(f"board 'm' has at least {written['TIDE_SMALL_NODES']} small nodes of 128 bytes")
     assert "the runtime's defaults are too small: up to 14 of 12 small nodes may be in use" in words

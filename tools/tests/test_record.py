@@ -29,7 +29,7 @@ def numbers(octets: bytes) -> dict[int, list[int]]:
 
 
 def shuffled(messages: list[Message], source: random.Random, reach: int) -> list[Message]:
-    """Each message arrives at most this many places later."""
+    """Each message arrives at most this many positions later."""
     order = sorted(range(len(messages)), key=lambda place: place + source.uniform(0, reach))
     return [messages[place] for place in order]
 
@@ -130,7 +130,7 @@ def test_a_recording_is_not_written_over_and_none_leaves_nothing(tmp_path: Path)
 
 
 def test_it_can_be_read_while_it_grows(tmp_path: Path) -> None:
-    """However it ends, record.json is complete, and each file consists of whole blocks."""
+    """However the recorder ends, record.json is complete, and each file consists of whole blocks."""
     recorder = Recorder(tmp_path)
     messages = Board(random.Random(SEED)).messages(1)
     for count, one in enumerate(messages, 1):
@@ -153,7 +153,7 @@ def test_a_full_disk_is_one_line_and_leaves_whole_pieces(tmp_path: Path, monkeyp
     )
 
     class Half:
-        """A disk that is full in the middle of a piece."""
+        """A disk that becomes full in the middle of a block."""
 
         def __init__(self, whole: object) -> None:
             self.whole, self.left = whole, 4

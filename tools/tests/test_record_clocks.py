@@ -26,7 +26,7 @@ def segment_of(folder: Path, messages: list[Message]) -> tuple[RecordedSegment, 
 
 
 def errors(clock: Clock, board: Board, seconds: float) -> list[int]:
-    """At moments of the board."""
+    """At times of the board's clock."""
     moments = [round(part * seconds * 1e9 / 10) for part in range(11)]
     return [clock.host_ns(at_ns) - board.host_ns(at_ns) for at_ns in moments]
 
@@ -115,7 +115,7 @@ def test_frames_that_are_sent_again_or_counted_anew_do_not_spoil_it() -> None:
         octets = b"".join(one.octets for one in board.messages(4))
         frames = frames_of(parse_trace(octets))
         for one in list(frames.sent):
-            if source.random() < 0.5:  # it was sent before, if it did not arrive, or is sent later, if its
+            if source.random() < 0.5:  # it was sent before and did not arrive, or is sent later, if its
                 # acknowledgment did not
                 back_ns = source.choice((1, -1)) * source.randrange(5 * MILLISECOND, 200 * MILLISECOND)
                 frames.sent.append(replace(one, start_ns=one.start_ns - back_ns, end_ns=one.end_ns - back_ns))

@@ -317,7 +317,7 @@ def drawn(spans: list[Span]) -> list[tuple[float, float, str]]:
 
 
 def test_a_preempted_callback_has_a_gap_in_which_the_urgent_one_is_seen() -> None:
-    """It was drawn over those that preempted it, so the picture of preemption showed none."""
+    """A preempted callback must not be drawn over those that preempt it."""
     spans = [
         Span("mcu", "map", "plan", 0, 8_000_000),
         Span("mcu", "brake", "sample", 1_000_000, 2_000_000),

@@ -199,8 +199,8 @@ def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
 
 
 class Machine:
-    """What this process and its descendants see of a machine: its time, their time on a processor, and their time
-    without one."""
+    """A simulated machine: its time, the processor time of this process and its descendants, and the time for which
+    they waited for a processor."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = self.computed_s = self.waited_s = 0.0

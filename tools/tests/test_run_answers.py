@@ -209,7 +209,7 @@ def run_with(seen: dict[str, Any], counters: dict[str, Any] | None = None, execu
 
 
 def verdicts(run: Run, system: System = SYSTEM, executor: str = "tide", losses: int = 0) -> dict[str, str]:
-    """The worst result for each premise, which comes first."""
+    """The worst result for each premise comes first."""
     return {one.id: one.verdict for one in reversed(judge(system, bounds_of(system, executor, losses), run))}
 
 
@@ -443,7 +443,7 @@ def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path
     )
 
 
-# ---- lines of boards whose frames do not tell their chains ----
+# ---- lines of boards whose frames do not identify their chains ----
 
 
 def on_line(track: str, end_ms: float, kind: int = 7, session: int = 1) -> Frame:

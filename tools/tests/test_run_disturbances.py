@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instances of a run to which bounds apply, and the part of a callback reserved for its surroundings."""
+"""The instances of a run to which bounds apply, and the time by which a simulated callback is shortened."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_what_nothing_explains_is_told(late_ms: int) -> None:
 
 
 def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:
-    """As a load that was longer than described, which a board tells at its end."""
+    """Like a load that was longer than described, which a board reports at its end."""
     system = parse(SYSTEM)
     recorded = run_of(system)
     start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
@@ -192,7 +192,7 @@ def test_a_lost_instance_disturbs_those_it_may_have_met() -> None:
     assert 6 not in found["work"] and 7 not in found["work"] and 6 in found["apart"]
 
 
-# ---- time that a played callback leaves free ----
+# ---- the time by which a simulated callback is shortened ----
 
 
 @settings(deadline=None)
@@ -235,7 +235,7 @@ def test_what_surrounds_a_callback_is_left_free() -> None:
 
 @pytest.mark.full  # it measures this machine
 def test_a_processor_that_stands_still_is_seen() -> None:
-    """The program itself is stopped, which its threads take for a pause of their processor."""
+    """The program itself is stopped, which to its threads looks like a pause of their processor."""
     if not may_use_fifo():
         done = subprocess.run([find_binary("tide-pauses")], capture_output=True, text=True)
         assert done.returncode == 1 and "no real-time priority" in done.stderr
@@ -252,7 +252,7 @@ def test_a_processor_that_stands_still_is_seen() -> None:
     resumed_ns = time.monotonic_ns()
     os.kill(process.pid, signal.SIGCONT)
     while time.monotonic_ns() < resumed_ns + 50 * MS:
-        time.sleep(0.01)  # clock: after the pause the program goes on
+        time.sleep(0.01)  # clock: after the pause the program continues
     process.stdin.close()  # an end, like SIGTERM
     told = json.loads(process.stdout.read())
     assert process.wait() == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long agent and DDS took with the messages of a run."""
+"""The agent latency of a run's messages."""
 
 from __future__ import annotations
 

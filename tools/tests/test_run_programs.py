@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of the user in a run: their output is in their logs, however they end."""
+"""The user's programs in a run: their output is in their logs, however they end."""
 
 from __future__ import annotations
 

@@ -142,8 +142,8 @@ def test_what_the_user_gives_counts_its_messages() -> None:
 
 
 def test_types_that_are_not_installed_are_played_by_others_of_their_size() -> None:
-    """Types are replaced only while nobody but tide reads their messages; otherwise, each message that cannot be made
-    is an entry of the description."""
+    """Types are replaced only if no program of the user reads their messages; otherwise, each message that cannot be
+    made is an entry of the description."""
     system = load(ROOT / "examples/systems/robots/fishbot.toml")
     found, names = with_stand_ins(system)
     assert names == ["fishbot_interfaces/srv/FishBotConfig"] and not list(unplayable(found))

@@ -192,13 +192,13 @@ def test_a_service_of_another_board_is_within_the_section_of_who_asks() -> None:
 
 
 def test_a_board_that_serves_takes_as_long_as_it_does() -> None:
-    """For three times of the server, the bounds have the same distances."""
+    """The bound grows by the same amount as the execution time of the server."""
     found_ns = [bound_ns(described(service("c", "mnm", times=(1, served, 1))), "c") for served in (2, 12, 22)]
     assert [after - before for before, after in itertools.pairwise(found_ns)] == [10 * MS, 10 * MS]
 
 
 def test_a_reply_of_another_board_is_as_long_on_both_lines() -> None:
-    """For any request: 80 bytes more on the line of the server and on that of the client."""
+    """Each request is 80 bytes longer on the lines of server and client."""
     short, long = (bound_ns(described(service("c", "mnm", reply=reply)), "c") for reply in (20, 100))
     assert long - short >= 2 * 80 * 10 * 1_000_000_000 // 115_200
 
@@ -223,7 +223,7 @@ RESTARTS = "restarts=2;outage_maximum_us=300000"
 
 @pytest.mark.parametrize("faults", [LOSSES, CUTS, RESTARTS, f"{LOSSES};{CUTS};{RESTARTS}"])
 def test_every_reply_is_that_of_its_request_whatever_the_line_and_the_agents_do(faults: str) -> None:
-    """Lines only delay; with an agent that dies, replies may be lost, and none comes to another request."""
+    """Lines only delay messages. With an agent that dies, replies may be lost, but none answers another request."""
     ways = ("mhm", "hmh", "mnm", "hnh")
     system = parse(described(*(service(f"c{n}", way, priority=9 - n) for n, way in enumerate(ways)), link=""))
     with closing(Server("tide-sim")) as server:
@@ -246,7 +246,8 @@ def test_a_simulation_shows_where_the_time_went() -> None:
 
 
 def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the traffic of a reply, the bound of a slow line would be below the shipped code's time."""
+    """Without the HEARTBEATs and ACKNACKs of a reply, the bound of a slow line would be below the shipped code's
+    time."""
     from tide.analysis import lower
 
     link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 60\nagent_heartbeat_ms = 1000"
@@ -328,7 +329,7 @@ def test_several_who_ask_are_not_told_apart() -> None:
 
 
 def test_a_footprint_counts_clients_services_and_what_goes_with_their_messages() -> None:
-    """One asks, one serves: 24 B come with each request and leave with each reply, 4 B come with a reply."""
+    """One board calls, one serves: 24 B arrive with each request and leave with each reply, 4 B arrive with a reply."""
     chains = (service("c", "mhm", request=300, reply=400), service("d", "hmh", priority=2, request=500, reply=600))
     client = client_of(parse(described(*chains)))
     sizes = pools(client)

@@ -28,7 +28,7 @@ GOAL = "test_msgs/action/Fibonacci_SendGoal"  # a request with two fields
 
 
 def sharing(*ways: str, times: tuple[float, ...] = (1, 4, 1), kind: str = SET_BOOL, **names: Any) -> str:
-    """Chains c0, c1, ... that ask service `one`, the first the most urgent."""
+    """Chains c0, c1, ... that call service `one`, the first being the most urgent."""
     chains = [service(f"c{n}", way, priority=9 - n, times=times, **names) for n, way in enumerate(ways)]
     shared = [chain.replace(f'"c{n}/set"', '"one"').replace(SET_BOOL, kind) for n, chain in enumerate(chains)]
     return described(*shared)
@@ -149,7 +149,7 @@ def requests_of(chains: list[BoardChain]) -> list[bytes]:
 
 
 def test_a_request_says_whose_it_is(tmp_path: Path) -> None:
-    """A request names its board or node, whatever the number of the instance is."""
+    """A request identifies its board or node, whatever its instance number."""
     system = parse(sharing("mhm", "mhm", "ghg", kind=GOAL, request=20))
     served = [chain["callbacks"][0]["takes"] for chain in node_task(system, "h", tmp_path)["chains"]]
     assert [one["mark"]["value"] for one in served] == [0, 1, 2]
@@ -171,7 +171,8 @@ SERVED = ("hmh", "gmg", "nmn")
 
 
 def test_who_asks_one_service_of_a_board_has_one_level_there() -> None:
-    """The level of the most urgent of them, only on that board; a chain that calls two services joins all."""
+    """The callers have the level of the most urgent of them, only on that board; a chain that calls two services
+    connects the callers of both."""
     system = parse(sharing(*SERVED).replace("priority = 8", "priority = 20"))
     assert levels(system, "m") == {"c0": 20, "c1": 20, "c2": 20}
     assert levels(system, "n") == {"c2": 7}
@@ -201,8 +202,9 @@ def test_levels_of_services_that_chains_have_in_common_are_one() -> None:
 
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
 def test_a_board_serves_several_chains_within_their_bounds(executor: str) -> None:
-    """In order of arrival: the most urgent one waits for the others, and its bound says so."""
-    ways = SERVED[:2] if executor == "batch" else SERVED  # a batch has no bound for three
+    """Requests are served in order of arrival, so the bound of the most urgent chain includes waiting for the
+    others."""
+    ways = SERVED[:2] if executor == "batch" else SERVED  # batch has no bound for three callers
     system = parse(sharing(*ways, times=(1, 9, 1)))
     bounds = all_ns(system, executor)
     waits_ms = 1 + (len(ways) - 1) * 9 + 1
@@ -213,7 +215,7 @@ def test_a_board_serves_several_chains_within_their_bounds(executor: str) -> Non
 
 
 def test_without_the_shared_level_the_bound_of_the_most_urgent_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With lanes a board would postpone the others' requests if they were for another service."""
+    """With lanes a board would postpone requests of the other chains if they were for another service."""
     system = parse(sharing(*SERVED, times=(1, 30, 1)))
     worst = worst_of(system, "lanes", 24)
     monkeypatch.setattr(lower, "shared_priorities", lambda *_: {})

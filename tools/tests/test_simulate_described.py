@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide simulate of descriptions: the examples keep to their bounds, and defects are detected.
+"""tide simulate of descriptions: the examples stay within their bounds, and defects are detected.
 
 TIDE_SEED is the first seed."""
 
@@ -91,7 +91,7 @@ ARM = ROOT / "examples/systems/arm_and_base.toml"
 
 
 def test_a_deadline_that_a_run_misses_is_said_first_and_ends_with_1(tmp_path: Path) -> None:
-    """Also where the bound is kept: the table had no deadlines, so a late chain ended with 0."""
+    """A late chain ends with 1 even if it stays within its bound."""
     text = (ROOT / "examples/systems/warehouse_cart.toml").read_text(encoding="utf-8")
     file, out = tmp_path / "tight.toml", tmp_path / "out"
     file.write_text(text.replace("deadline_ms = 80", "deadline_ms = 12"), encoding="utf-8")
@@ -140,7 +140,7 @@ def test_what_takes_longer_than_it_says_is_above(
 
     def broken(self: BoardsPlayer, drawn: object) -> str:
         parts = words(self, drawn).split(";board=")  # type: ignore[arg-type]
-        at = len(parts) - 1 if old.startswith("on=") else 1 + number  # the graph is behind the last board
+        at = len(parts) - 1 if old.startswith("on=") else 1 + number  # the graph comes after the last board
         parts[at] = parts[at].replace(old, new)
         return ";board=".join(parts)
 
@@ -168,7 +168,7 @@ def test_a_search_releases_others_beside_the_slowest_instance() -> None:
 
 
 def test_a_chain_begins_when_it_says() -> None:
-    """Two chains that share an executor of the host: at separate times they do not meet, whatever is drawn."""
+    """Two chains that share an executor of the host at separate times do not meet, whatever is drawn."""
     text = ARM.read_text(encoding="utf-8")
     for name, offset in (("stop", 3), ("grip", 11)):
         text = text.replace(f'name = "{name}"\npriority', f'name = "{name}"\noffset_ms = {offset}\npriority')
@@ -212,7 +212,7 @@ def server() -> Iterator[Server]:
         yield each
 
 
-# A callback of board x whose message a node takes, which may go on to board y.
+# A callback of board x whose message a node receives, which may send one to board y.
 LOOK = "callback=name=look on=x level=1 period_us=100000 execution_us=3000"
 SEEN = "message=name=seen from=look to=plan bytes=20 reliable=false;path=name=a callbacks=look,plan"
 ACT = "callback=name=act on=y level=1 execution_us=2000"
@@ -241,7 +241,7 @@ def test_a_message_goes_on_to_another_board(server: Server) -> None:
 
 
 def test_every_nth_instance_and_several_receivers(server: Server) -> None:
-    """Two callbacks of a board take a message sent with every third instance, and one of them answers the other
+    """Two callbacks of a board receive a message sent with every third instance, and one of them answers the other
     board."""
     graph = (
         "callback=name=look on=x level=1 period_us=50000 execution_us=1000;callback=name=log on=y level=1;"
@@ -272,7 +272,7 @@ def test_a_callback_that_two_timers_start(server: Server) -> None:
 def test_what_a_board_executes_beside_its_callbacks(server: Server, masks: str) -> None:
     plan = f"periods=20;board=x;{LOOK};callback=name=plan;{SEEN}"
     alone = server.play(plan).worst_ns[0]
-    # It begins while the callback runs, and comes again before the message is on the line.
+    # The load begins while the callback runs, and again before the message is on the line.
     load = f"load=name=flash on=x execution_us=4000 period_us=100000 phase_us=1000 masks={masks}"
     assert server.play(f"{plan};{load}").worst_ns[0] == alone + 4_000_000
     often = f"load=name=motor on=x execution_us=100 period_us=1000 masks={masks}"
@@ -290,7 +290,7 @@ def test_loads_that_do_not_fit_are_refused(server: Server) -> None:
 
 
 def test_events_and_late_timers_of_the_host(server: Server) -> None:
-    """Bursts meet on the one lane, and a late timer is counted from its expiry."""
+    """Bursts meet on the one lane, and a late timer counts from its expiry."""
     tail = "callback=name=act on=x level=1;message=name=m from=go to=act bytes=8;path=name=p callbacks=go,act"
     go = "callback=name=go on=host1 execution_us=1000 period_us=50000"
     plain, burst, late = (

@@ -56,7 +56,7 @@ def test_a_board_waits_for_the_slowest_answer(executor: str, measure_ms: float, 
 
 def test_a_join_is_no_earlier_than_either_branch() -> None:
     both = bound_of(described(), "sort")
-    other_ns = 3 * MS  # by which the other branch is longer
+    other_ns = 3 * MS  # the time by which the other branch is longer
     assert both.bound_ns >= bound_ns(described(joins="[]"), "sort") + other_ns
     assert {part.chain for part in both.parts} <= {None, "sort", "size", "colour", "belt"}
 
@@ -81,7 +81,8 @@ def test_chains_of_one_timer_have_one_level_on_a_board() -> None:
 
 
 def test_what_ways_share_counts_once() -> None:
-    """One message of 20 bytes answered by several nodes is sent once on the line, and a chain ends at its own end."""
+    """One message of 20 bytes answered by several nodes is sent once on the line, and each chain ends with its own last
+    callback."""
 
     def listeners(count: int, work_ms: float) -> str:
         imu = ("m", 1, {"name": "sample", "publishes": {"topic": "imu", "payload_bytes": 20}})
@@ -109,7 +110,8 @@ def test_who_is_between_their_priorities_waits_for_all_of_them() -> None:
 
 
 def test_one_message_may_bring_several_answers() -> None:
-    """A more urgent message meets the second of them on the line, although each alone would have been sent by then."""
+    """A more urgent message meets the second of them on the line, although either alone would have been sent by
+    then."""
 
     def step(name: str, executor: str, topic: str = "", payload_bytes: int = 0) -> tuple[str, float, dict[str, Any]]:
         execution_ms = 0.1 if executor == "m" else 0
@@ -169,7 +171,7 @@ def test_a_lock_on_a_branch_has_no_bound() -> None:
 
 
 def test_a_message_that_two_nodes_take_crosses_the_line_once() -> None:
-    """1,100 bytes in 100 ms are less than 115,200 baud take, twice as many are more."""
+    """A line of 115,200 baud carries 1,100 bytes in 100 ms, but not twice as many."""
     text = EXAMPLE.read_text(encoding="utf-8").replace("921_600", "115_200")
     text = text.replace(
         '"std_msgs/msg/UInt64", payload_bytes = 8 }', '"std_msgs/msg/String", payload_bytes = 1100 }', 1
@@ -208,12 +210,12 @@ def bound_ms(text: str, chain: str, executor: str | None = None) -> float:
 
 
 def test_a_callback_that_publishes_several_topics_runs_once() -> None:
-    """A message of 100 bytes is a frame of 119: 11.9 ms."""
+    """A message of 100 bytes is a frame of 119, which takes 11.9 ms."""
     text = several([topic("a"), topic("b")], listens("a", 8, "a"), listens("b", 7, "b", "g"))
     alone = bound_ms(several([topic("a")], listens("a", 8, "a")), "a")
     both = bound_ms(text, "a")
     assert both == pytest.approx(alone + 0.5 + 11.9, abs=0.01)
-    assert bound_ms(text, "b") == pytest.approx(both, abs=0.01)  # which of them goes first is not known
+    assert bound_ms(text, "b") == pytest.approx(both, abs=0.01)  # it is unknown which of them is sent first
     assert bound_ms(text, "own") == pytest.approx(1 + 2 * 0.5, abs=0.01)
     longer = several([topic("a"), topic("b")], listens("a", 8, "a"), listens("b", 7, "b", "g"), work_ms=60)
     assert bound_ms(longer, "b") == pytest.approx(both + 59, abs=0.01)  # two timers would need 120 % of the board
@@ -233,7 +235,7 @@ def test_a_topic_of_which_no_chain_is_is_sent_all_the_same(executor: str) -> Non
 
 @pytest.mark.parametrize("seldom", [{"every": 10}, {"distance_ms": 1000}])
 def test_what_not_each_run_publishes_asks_for_its_part_of_the_line(seldom: dict[str, Any]) -> None:
-    """A frame of 619 bytes takes 61.9 ms of each second; the urgent message of 3.9 ms, of each tenth of one."""
+    """A frame of 619 bytes takes 61.9 ms of each second, the urgent message 3.9 ms of each 100 ms."""
     long = topic("b", 600, **seldom)
     other = d.chain("other", 5, ("m", 0.1), ("g", 1), period_ms=500)
     text = several([topic("a", 20), long], listens("a", 8, "a"), listens("b", 7, "b", period_ms=1000), other)
@@ -276,7 +278,7 @@ def test_what_several_topics_must_say(change: tuple[str, str], what: str) -> Non
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
 @pytest.mark.parametrize("seldom", [{}, {"every": 3}, {"distance_ms": 250}])
 def test_several_topics_of_one_callback_are_played(executor: str, seldom: dict[str, Any]) -> None:
-    """Two of them to chains, one of which returns, and one without a receiver."""
+    """Two messages go to chains, one of which returns, and one has no receiver."""
     period_ms = 250 if "distance_ms" in seldom else 300 if seldom else 100
     text = several(
         [topic("a", 30), topic("b", 200, **seldom), topic("c", 50)],
@@ -324,7 +326,7 @@ def test_a_board_with_several_cores_is_played_on_one(tmp_path: Path) -> None:
 
 
 def test_a_run_plays_each_topic_as_often_as_it_is_published(tmp_path: Path) -> None:
-    """A chain that branches from it has the instances of its timer that publish it."""
+    """A chain that branches from the message has those instances of the timer that publish it."""
     seldom = [topic("b", 30, every=3), topic("c", 30, distance_ms=250)]
     text = several(
         [topic("a", 30), *seldom],

@@ -73,7 +73,7 @@ def combinations() -> Iterator[tuple[tuple[str, str, str, str], Verdict]]:
 
 
 def expected(seen: str, complete: str, held: str, bound: str) -> State:
-    """An independent form of the rule, derived from the claims: each state holds only if nothing contradicts it."""
+    """An independent form of the rule: a verdict is given only if no evidence contradicts what it claims."""
     if seen.startswith("one "):
         return State.NOT_MET
     if complete == "none":
@@ -171,8 +171,7 @@ def test_a_silent_topic_misses_all() -> None:
 
 
 def robot_of_a_user(period_ms: int = 40, agent_ms: int = 20) -> System:
-    """A board and a node of the user, as in the run that was called "met, guaranteed" with nine answers in ten
-    missing."""
+    """A board and a node of the user; nine answers in ten are missing."""
     imu = {"topic": "imu/data_raw", "type": "sensor_msgs/msg/Imu", "payload_bytes": 340}
     cmd = {"topic": "cmd_vel", "type": "geometry_msgs/msg/Twist", "payload_bytes": 52}
     steps = (
@@ -282,7 +281,8 @@ def test_answers_that_the_agent_did_not_pass_on_reached_no_board() -> None:
 
 
 def test_a_run_in_which_all_is_answered_is_met_and_its_bound_not_judged() -> None:
-    """The verdict on a part of its path, the only observable one: no green, and no statement on every instance."""
+    """The verdict on the only observable part of the path: never green, and without a statement about every
+    instance."""
     run = outcome(recorded(IMU, ANSWERS)).run
     (found,) = run.verdicts
     assert found.state is State.NOT_JUDGED and found.reasons[0].startswith(
@@ -321,7 +321,7 @@ def test_a_clock_that_is_set_is_told_from_one_that_is_corrected(steps_ns: list[i
 
 
 def test_a_node_that_publishes_by_itself_is_not_taken_to_answer() -> None:
-    """It may never read the message: its own rate hides its lateness."""
+    """The node may never read the message, but its own rate hides that it is late."""
     own = sorted([*ANSWERS, *(at + 20 for at in ANSWERS)])
     found = only(recorded(IMU, own))
     assert found.state is State.NOT_JUDGED
@@ -427,7 +427,7 @@ def seen_by_agent(imu: list[int], to_dds: int) -> Recorded:
 
 
 FAST = list(range(0, 6400, 10))
-# Observations of a run; the period of the chain; verdict, beginning of its first reason, and the exit status.
+# Observations of a run, the period of the chain; then verdict, beginning of its first reason, and exit status.
 RUNS: dict[str, tuple[Recorded, int, State, str, int]] = {
     "every tenth is answered": (recorded(IMU, ANSWERS[::10]), 40, State.NOT_MET, "136 of 151 unanswered", 1),
     "every tenth at 100 Hz": (
@@ -470,7 +470,7 @@ def test_verdict_page_json_table_and_exit_status_agree(name: str, tmp_path: Path
 
 
 def test_a_premise_that_was_seen_broken_voids_every_guarantee(tmp_path: Path) -> None:
-    """Six chains were once "met, guaranteed" next to "assumption broken"."""
+    """No chain is guaranteed next to a violated premise."""
     system = load(ROOT / "examples/systems/arm_and_base.toml")
     told = everything_held(system, times=3)
     found = outcome_of(system, told, 2).run
@@ -516,7 +516,7 @@ def test_a_premise_is_of_every_chain_whose_bound_it_moves(file: Path) -> None:
 
 
 def test_what_breaks_on_one_board_voids_no_chain_of_another(tmp_path: Path) -> None:
-    """The arm's board took longer than described; the base's stop does not depend on it."""
+    """A callback of the arm's board took longer than described; the base's stop does not depend on it."""
     system = load(ROOT / "examples/systems/arm_and_base.toml")
     told = everything_held(system)
     for (chain, _), runs in told.runs.items():

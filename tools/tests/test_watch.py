@@ -196,11 +196,11 @@ def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
     assert topic.missed == 2 and 6 * MS in topic.holes
 
 
-# ---- answers that do not come ----
+# ---- missing answers ----
 
 
 def steps(answers: Answers, starts: list[int], ends: list[int], seconds: float) -> None:
-    """Processed as in a watch, twice a second; times in ms."""
+    """Processed twice a second, as in a watch; times in ms."""
     for step in range(int(seconds * 2)):
         inside = range(step * 500, step * 500 + 500)
         answers.take([at * MS for at in starts if at in inside], [at * MS for at in ends if at in inside])
@@ -211,7 +211,7 @@ STARTS = list(range(0, 20_000, 40))
 
 @pytest.mark.parametrize(("every", "state"), [(1, State.NO_GUARANTEE), (10, State.NOT_MET)])
 def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds(every: int, state: State) -> None:
-    """The watch takes messages in two steps a second, as a session does."""
+    """The watch processes messages in two steps a second, like a session."""
     steps = [("board", 0.1, "imu"), ("node", 1, "cmd_vel")]
     sent = [(one, ms, {"publishes": {"topic": topic, "payload_bytes": 8}}) for one, ms, topic in steps]
     drive = chain("drive", 1, *sent, ("board", 0.1), period_ms=40)

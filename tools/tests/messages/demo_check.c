@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uses generated messages of the demo package as a program does. Any mismatch aborts with its line. */
+/* Uses generated messages of the demo package like a user's program. Any mismatch aborts with its line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

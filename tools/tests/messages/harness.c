@@ -79,8 +79,7 @@ static bool elements_are_sound(const tide_field_t *field, const uint8_t *element
   return true;
 }
 
-/* For any input, sizes are within capacities (those of all elements that there is memory for) and texts are
- * terminated. */
+/* For any input, sizes are within the capacities of the memory and texts are terminated. */
 static bool is_sound(const tide_message_type_t *type, const uint8_t *message) {
   for (size_t i = 0; i < type->field_count; ++i) {
     const tide_field_t *field = &type->fields[i];

@@ -42,7 +42,7 @@ _Type._fields_ = [
 
 
 def class_in_action(package: str, name: str) -> Any:
-    """rclpy has these in modules of their own."""
+    """rclpy has these in separate modules."""
     stem = convert_camel_case_to_lower_case_underscore(name.split("_")[0])
     return getattr(importlib.import_module(f"{package}.action._{stem}"), name)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `tide generate`: its files, when it writes them, and its messages about mistakes."""
+"""The command `tide generate`: its files, when it writes them, and its error messages."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def test_a_program_uses_every_construct(tmp_path: Path) -> None:
 )
 def test_all_common_compiles_freestanding(common: Path, command: list[str], tmp_path: Path) -> None:
     if shutil.which(command[0]) is None:
-        command = [COMPILER, *command[1:3]]  # a machine without this compiler uses the one that it has
+        command = [COMPILER, *command[1:3]]  # a machine without this compiler uses its own
     sources = generated_sources(common)
-    if command[0] != COMPILER:  # each file by itself once is enough
+    if command[0] != COMPILER:  # checking each file separately once suffices
         joined = tmp_path / "all.c"
         joined.write_text("".join(f'#include "{f.relative_to(common)}"\n' for f in sources))
         sources = [joined]

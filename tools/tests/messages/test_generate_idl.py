@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces in .idl files: they give the same as .msg, .srv and .action files, and keys as well."""
+"""Interfaces in .idl files: the same results as .msg, .srv and .action files; and keys."""
 
 from __future__ import annotations
 

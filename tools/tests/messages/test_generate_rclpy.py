@@ -76,7 +76,7 @@ def test_members_have_the_names_of_rclpy(harness: Harness) -> None:
 
 
 def _mutated(body: bytes, source: random.Random) -> bytes:
-    """Cut, changed in a few bytes, or with a wrong count."""
+    """Truncated, changed in a few bytes, or with a wrong count."""
     data = bytearray(body)
     for _ in range(source.randint(0, 3)):
         data[source.randrange(len(data))] = source.choice((0, 1, 127, 128, 255, source.randrange(256)))
