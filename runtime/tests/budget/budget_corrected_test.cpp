@@ -66,7 +66,7 @@ TEST(BudgetCorrected, AgreesWithUnitsAtEveryInstant) {
   }
 }
 
-// With late accounting, the units used are those at the front, whether or not they were usable.
+// With late accounting, the used units are those at the front, whether or not they were usable.
 TEST(BudgetCorrected, BorrowsWhatALateLookLetThrough) {
   for (uint64_t seed = 1; seed <= 1500; seed++) {
     const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);

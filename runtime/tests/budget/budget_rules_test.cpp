@@ -181,7 +181,7 @@ TEST_P(BudgetRules, HostileNumbers) {
   }
 }
 
-// The counters show the time used beyond the budget, and the excess that waited too long to be charged.
+// The counters show the time used beyond the budget, and the excess that was charged too late.
 TEST(BudgetCounters, OverrunAndForgiven) {
   tide_replenishment_t storage[4];
   const tide_budget_config_t config = {.priority = kHigh,

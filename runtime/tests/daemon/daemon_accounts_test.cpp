@@ -56,7 +56,7 @@ struct Readers : peer::Receiver {
     tide_receiver_finish(&core, slot);
     return count;
   }
-  // The counts agree with the slots, and the promised slots are available.
+  // The counters agree with the slots, and the reserved slots are available.
   void check() const {
     size_t free = 0, owed = 0;
     std::map<const tide_account_t *, size_t> used;
@@ -202,7 +202,7 @@ TEST(daemon_accounts, a_full_reader_holds_its_stream_and_loses_nothing) {
 
 using peer::cut;
 
-// A message of two fragments for a reader, as far as it is accepted.
+// Sends a message of two fragments to a reader, as far as they are accepted.
 void arrive_cut(Readers &r, size_t reader, uint16_t &sequence, uint8_t mark, size_t parts = 2) {
   Bytes body{0, static_cast<uint8_t>(reader + 1), 0, 6, mark};
   body.resize(150);

@@ -23,7 +23,7 @@ int publish(Transmitter &t, uint8_t level, bool reliable, size_t bytes = 12) {
   return t.submit(stream, sample(bytes), TIDE_PRIORITY(level, 0));
 }
 
-// Each has published once, and everything has been sent.
+// Each level has published once, and everything has been sent.
 void introduce(Transmitter &t, size_t bytes = 12) {
   for (uint8_t level = 0; level < kLevels; ++level) ASSERT_EQ(publish(t, level, false, bytes), TIDE_OK);
   while (!t.send(0).empty()) continue;

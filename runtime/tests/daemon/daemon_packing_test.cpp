@@ -53,7 +53,7 @@ struct Packing : testing::Test {
               int64_t expires_ns = TIDE_FOREVER) {
     EXPECT_EQ(t.submit(stream, bytes, priority, 0, expires_ns), TIDE_OK);
   }
-  // Two are in transfer and fill the window; further samples wait.
+  // Two samples are in transfer and fill the window; further ones wait.
   void fill_window() {
     for (uint8_t mark : {1, 2}) {
       submit(sample(mark));
@@ -122,7 +122,7 @@ TEST_F(Packing, another_stream_and_best_effort_stay_apart) {
   EXPECT_EQ(t.core.counters.packed, 0u);
 }
 
-// A small node has room for 64 bytes, a sample takes 12; the last frame is of a large node and as long as a message.
+// A small node holds 64 bytes, a sample takes 12; the last frame is in a large node and has the maximum length.
 TEST_F(Packing, neither_a_node_nor_a_message_overflows) {
   fill_window();
   for (int mark = 3; mark < 200; ++mark) submit(sample(static_cast<uint8_t>(mark)));

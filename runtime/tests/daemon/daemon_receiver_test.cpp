@@ -209,7 +209,7 @@ TEST(daemon_receiver, answers_that_waited_for_their_turn_follow_at_once) {
   EXPECT_EQ(r.arrive(message(reliable0, 0, {status(0)})), 0);
   EXPECT_EQ(r.answers, (Marks{0, 1, 2, 3}));
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 3, 0b01}));
-  // One waits for data of its stream, the other one was given up by its sender.
+  // One waits for data of its stream; the other one's sender has given it up.
   EXPECT_EQ(r.arrive(message(reliable0, 3, {data(9)})), 1);
   EXPECT_EQ(r.answers.size(), 4u);
   EXPECT_EQ(r.process_all(), 1);
@@ -242,7 +242,7 @@ TEST(daemon_receiver, damaged_answers_are_asked_for_and_mixed_ones_wait) {
   EXPECT_EQ(r.arrive(message(reliable0, 2, {status(2), data(3)})), 1);
   EXPECT_EQ(r.process(), 2);
   EXPECT_EQ(r.marks, (Marks{2, 3}));
-  // On a best-effort stream an answer does not make waiting messages old.
+  // On a best-effort stream, processing a later STATUS at once does not outdate waiting messages.
   EXPECT_EQ(r.arrive(message(effort0, 0, {data(4)})), 1);
   EXPECT_EQ(r.arrive(message(effort0, 1, {status(4)})), 0);
   EXPECT_EQ(r.answers, (Marks{0, 1, 4}));

@@ -460,7 +460,7 @@ void World::reset() {
       side->restarted[static_cast<uint8_t>(TIDE_STREAM_RELIABLE(level))] = true;
   }
   for (auto &side : sides) {
-    // the frame that is on the wire still counts as sent once, though it belongs to no session
+    // the frame on the wire still counts as sent once, although it belongs to no session
     pump(*side);
   }
 }

@@ -308,7 +308,7 @@ TEST(daemon_wire, completion_and_detachment_within_start) {
   EXPECT_EQ(tide_daemon_attach_link(&side.daemon, &link, 0), TIDE_OK);
   EXPECT_EQ(eager.sent, (Bytes{1, 2, 3, 4, 4, 5}));
   EXPECT_EQ(side.daemon.transmitter.nodes_in_use, 0);
-  // a link that cannot start loses the frame, and the wire goes on
+  // if a link cannot start, the frame is lost and the next one follows
   eager.starts = 20;
   submit(6);
   submit(7);

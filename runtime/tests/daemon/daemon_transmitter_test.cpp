@@ -132,7 +132,7 @@ TEST(daemon_transmitter, resends_what_is_flagged_and_nothing_else) {
   EXPECT_EQ(look(t.send(millisecond)).sequence, 2);
   EXPECT_EQ(look(t.send(millisecond)).sequence, 4);
   EXPECT_TRUE(t.send(millisecond).empty());
-  // requested again at once: they are under way, and this is counted
+  // requested again at once: they are under way, so the request is only counted
   t.acknack(reliable0, 1, 0b1010, millisecond);
   EXPECT_TRUE(t.send(millisecond).empty());
   EXPECT_EQ(t.core.counters.nack_ignored, 2u);
@@ -366,7 +366,7 @@ TEST(daemon_transmitter, asks_as_soon_as_it_is_told_to) {
   EXPECT_EQ(look(t.send()).kind, TIDE_XRCE_HEARTBEAT);
 }
 
-// Only streams in use cost time. All places for streams can be used, and again after each reset.
+// Only streams in use cost time. All stream entries can be used, and again after each reset.
 TEST(daemon_transmitter, gives_places_of_streams_back_at_a_reset) {
   constexpr size_t places = 100;
   Transmitter t({{64, places}}, {}, places);

@@ -28,7 +28,7 @@ Bytes acknack(uint8_t stream, uint16_t first, uint16_t missing) {
 
 class Machine {
  public:
-  // eager: number of ten frames that are already sent when start returns, or that the hardware refuses.
+  // eager: how many of ten frames have already been sent when start returns, or are refused by the hardware.
   explicit Machine(uint32_t seed, unsigned eager) : random_(seed), eager_(eager) {
     platform_ = {this,
                  [](void *self) { return static_cast<Machine *>(self)->now_ns_++; },
@@ -220,7 +220,7 @@ class Machine {
 
   std::mt19937 random_;
   const unsigned eager_;
-  const bool eager_now_ = eager_ > 0; /* any caller finds the wire free, so it may be free for a moment */
+  const bool eager_now_ = eager_ > 0; /* the next caller finds the wire free, so it may be idle for a moment */
   int sections_ = 0, depth_ = 0;
   bool open_ = false, busy_ = false, in_link_ = false;
   int64_t now_ns_ = 1;

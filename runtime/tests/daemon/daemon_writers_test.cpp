@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writers of one level: a writer that starved beside a flood has a node from then on, without a loss for others.
+// Writers of one level: a writer that starved during a flood has a reserved node from then on, without a loss for
+// others.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of the executor, of local delivery, of locks and of budgets costs over the number of callbacks, groups,
-// lanes, subscriptions, locks and replenishments, as their headers promise it.
+// Cost of calls of executor, local delivery, locks and budgets over the number of callbacks, groups, lanes,
+// subscriptions, locks and replenishments, as promised in their headers.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -21,7 +21,7 @@ using tide::test::expect_constant;
 using tide::test::expect_linear;
 using tide::test::expect_logarithmic;
 
-// An executor with this many guards, lanes (each of a band of its own) and timers.
+// An executor with this many guards, lanes (each in its own band) and timers.
 class Program {
  public:
   explicit Program(size_t count, size_t lane_count = 1, tide_group_t *group = nullptr, bool one_band = false)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On platforms that block lanes and interrupts separately, interrupts occur while the executor works on its lists: this
-// test has an interrupt at every possible place, which notifies any callbacks.
+// On platforms that block lanes and interrupts separately, interrupts occur while the executor works on its lists. This
+// test has an interrupt at every possible place, which notifies random callbacks.
 #include <array>
 #include <cstdlib>
 #include <string>

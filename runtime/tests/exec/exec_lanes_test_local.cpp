@@ -252,7 +252,7 @@ TEST_F(Local, WrongArgumentsAreRefused) {
   EXPECT_EQ(tide_local_oldest_ns(&subscription.local), TIDE_FOREVER);
 }
 
-// A round of batch ends only with new data, which a stored sample is not; a local message is.
+// A wait of the batch policy ends only with new data: a local message, but not a stored sample.
 TEST(LocalBatch, AWaitForNewDataEndsWithALocalMessage) {
   exec_virtual::Bench bench(TIDE_POLICY_BATCH);
   bench.config.batch_waits_for_new_data = true;
@@ -286,8 +286,7 @@ TEST(LocalBatch, AWaitForNewDataEndsWithALocalMessage) {
   EXPECT_EQ(bench.executor.prompt_count, 0u);
 }
 
-// ---- threads: each message is a number that only its publisher counts up, so that order and memory can be checked
-// ----
+// ---- threads: each publisher numbers its messages, so that order and memory can be checked ----
 
 class Traffic {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lanes are woken, and which need not be: lanes that check by themselves soon, and callbacks that cannot start
+// Which lanes are woken and which need not be, because they will check by themselves soon or the callback cannot start
 // anyway.
 #include "exec_bands.h"
 
@@ -13,7 +13,7 @@ struct Patience : exec_virtual::Bands {
 
   void notify_from(Probe &probe, size_t lane) { tide_executor_notify_from(&probe.timer.callback, lane); }
 
-  // A timer of 10 is on lane 0 when it performs the action. Lane 2 has waited for that expiry, and so has lane 1.
+  // Lane 0 runs the timer of 10 when it performs the action. Lane 2 has waited for that expiry, and so has lane 1.
   void on_expiry(const std::function<void()> &action) {
     start({0, 0, 0});
     add_timer('t', TIDE_PRIORITY(5, 0), 10).action = action;

@@ -132,7 +132,7 @@ class RandomProgram {
     item.runs++;
   }
 
-  // Frames of every priority, which ready nothing.
+  // Frames of every priority, which make no callback ready.
   tide_source_t source() {
     tide_source_t result{};
     result.context = this;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readyset policy: contents of a window, on one lane and on several.
+// The readyset policy: the callbacks of a processing window, on one lane and on several.
 #include "exec_bands.h"
 
 namespace exec_lanes_test_readyset {

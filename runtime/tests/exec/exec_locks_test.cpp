@@ -227,7 +227,7 @@ TEST(Locks, ServesInTheOrderInWhichTheyCame) {
       ASSERT_EQ(tide_lock_take(&program.lock, &program.callbacks[index]), TIDE_OK);
       served.push_back(index);
       held = true;
-      // The first one keeps it until all others wait.
+      // The first lane keeps the lock until all others wait.
       const auto waiting = [&] {
         program.host.platform.critical_enter(&program.host);
         const uint32_t waits = program.lock.waits;

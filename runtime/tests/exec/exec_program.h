@@ -170,7 +170,7 @@ class Real {
 
   std::string trace;  // starts and ends, in text
 
-  // With several lanes the executor honours groups; with one they change nothing.
+  // With several lanes the executor observes groups; with one they have no effect.
   void group(size_t callback, tide_group_t *its_group) { groups[callback] = its_group; }
 
  private:

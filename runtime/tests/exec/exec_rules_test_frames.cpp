@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source of frames: which frames are digested, and when.
+// A source of frames: which frames are processed, and when.
 #include <algorithm>
 #include <memory>
 
@@ -162,8 +162,8 @@ TEST_F(WithFrames, BatchTakesOneSampleAHandleARound) {
   EXPECT_EQ(log, "abcc");
 }
 
-// As measured on the stock stack: a sample that was stored during a blocking publish waits until new data comes or 1 s
-// has passed.
+// As measured with the stock stack, a sample that was stored during a blocking publish waits until new data comes or 1
+// s has passed.
 TEST_F(WithFrames, BatchAsStockLeavesStoredSamplesUntilNewData) {
   start(TIDE_POLICY_BATCH, true);
   a->notify();

@@ -25,7 +25,7 @@ struct Measured {
   tide_measure_t measure{};
 };
 
-// Another executor of the same machine, whose callback preempts: an interrupt runs it.
+// Another executor of the same machine, whose callback preempts: it runs in an interrupt.
 struct Preempting {
   explicit Preempting(Bench &bench) {
     auto config = bench.config;

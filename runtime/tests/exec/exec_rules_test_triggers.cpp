@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Triggers, and callbacks that run in every round that triggers.
+// Triggers, and callbacks that run in every round whose trigger holds.
 #include "exec_rules.h"
 
 namespace exec_rules_test_triggers {

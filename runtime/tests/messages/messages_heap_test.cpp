@@ -22,8 +22,8 @@
 
 namespace messages_heap_test {
 
-// Counts allocated blocks, and refuses on request. Places are also counted: they are never returned, so tests check
-// blocks.
+// Counts allocated blocks, and refuses on request. The runtime's record entries are also counted; they are never
+// returned, so tests check blocks.
 class Heap {
  public:
   Heap() {
@@ -288,8 +288,7 @@ TEST(MessageHeap, ElementsInPartOfAnAllocatedBlockGiveBackTheirText) {
   EXPECT_TRUE(tide_message_release(elements));
 }
 
-// Programs of the stock client release some memory themselves. The record of it is dropped when its address is used
-// again.
+// Programs for the stock client release some memory themselves. Its record is dropped when the address is used again.
 TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   for (int round = 0; round < 100; ++round) {
     rosidl_runtime_c__String string{};

@@ -176,7 +176,7 @@ TEST_F(BudgetThreads, RandomPrograms) {
   };
   std::vector<std::thread> threads;
   for (int index = 0; index < kLanes; index++) threads.emplace_back(program, index);
-  // Wake-ups meant for others, while all of them are attached or not.
+  // Wake-ups meant for other threads, attached or not.
   std::mt19937_64 random(99);
   while (attached < kLanes) std::this_thread::yield();
   for (int wake = 0; wake < 200; wake++) {
@@ -242,7 +242,7 @@ TEST_F(BudgetThreads, RefusesWhatIsNoBudget) {
   EXPECT_EQ(tide_posix_budget_attach(&budgets_, &lane.budget, pthread_self(), &config), TIDE_ERROR_EXISTS);
 }
 
-// A user without permission gets a message with the remedy, and no budget without effect.
+// A user without permission gets a message with the remedy, not a budget without effect.
 TEST(BudgetRights, WithoutThemItSaysWhatToDo) {
   const pid_t child = fork();
   if (child == 0) {

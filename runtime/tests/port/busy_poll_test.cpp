@@ -37,7 +37,7 @@ struct BusyPoll {
   int64_t now_ns = 1'000'000'000;
 };
 
-// Runs on a thread of its own, because it changes scheduling.
+// Runs on a separate thread, because it changes scheduling.
 void on_a_thread(const std::function<void()> &action) { std::thread(action).join(); }
 
 TEST(BusyPoll, LearnsHowLongToLook) {
@@ -91,7 +91,7 @@ TEST(BusyPoll, GivesUpWhenSomebodyElseGetsTheProcessor) {
   EXPECT_GT(poll.wait(50 * kUs), 0);
 }
 
-// The processor is busy each time; returns the pause that follows.
+// Another thread takes the processor each time; returns the pause that follows.
 int64_t rest_after_loss(BusyPoll &poll) {
   while (poll.wait(50 * kUs) == 0) {
   }

@@ -118,7 +118,7 @@ class FakeDaemon {
 
   tide_session_t session{};
 
-  // Use these only within eventually and look.
+  // Use these members only within eventually and look.
   std::vector<Sent> sent;
   Bytes received;
   std::vector<Bytes> messages;
@@ -142,7 +142,7 @@ class FakeDaemon {
       current_ = waiting_.front().bytes;
       current_submitted_ns_ = waiting_.front().submitted_ns;
       waiting_.pop_front();
-      // As the transmitter does: a header, the body, and up to three octets of padding.
+      // Like the transmitter: a header, the body, and up to three octets of padding.
       const size_t head = std::min<size_t>(8, current_.size()), tail = std::min<size_t>(3, current_.size() - head);
       parts_ = {};
       parts_.head = current_.data();

@@ -75,7 +75,7 @@ bool may_be_real_time() {
   return may;
 }
 
-// Without permission for real-time priorities, which root has. On Linux every thread has its own permissions.
+// Drops the permission for real-time priorities, which root has. On Linux every thread has its own permissions.
 void without_rights(const std::function<void()> &action) {
   std::thread([&action] {
     rlimit before{};

@@ -15,7 +15,7 @@ namespace link_udp_test {
 constexpr int64_t kNever = INT64_MAX / 4;
 constexpr int kFlood = 63;  // messages in quick succession that are sent separately, before later ones are combined
 
-// Applies to the links opened meanwhile.
+// Applies to links opened while it exists.
 class LinkTimes {
  public:
   explicit LinkTimes(const tide_posix_link_times_t &times) : before_(tide_posix_link_times) {
@@ -63,8 +63,8 @@ TEST(UdpLink, CarriesOneMessageADatagramBothWays) {
   EXPECT_EQ(client.wrong_completions, 0);
 }
 
-// A submitter's message has been sent when it returns, and the thread keeps sleeping, unless an answer may have to be
-// requested.
+// A submitter's message has been sent when submit returns, and the thread keeps sleeping, unless an acknowledgment may
+// have to be requested.
 TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
   const LinkTimes times(
       {.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .attention_ns = 0, .pause = nullptr});
@@ -92,8 +92,7 @@ TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
   EXPECT_EQ(client.counters().batches, 201u);
 }
 
-// If each message may require a request for its answer, the thread wakes as often as a request may be due, and not for
-// each message.
+// If acknowledgments may have to be requested, the thread wakes as often as a request may be due, not for each message.
 TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
   const LinkTimes times(
       {.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .attention_ns = 0, .pause = nullptr});
@@ -288,7 +287,7 @@ long sleeps_of_the_thread() {
   return -1;
 }
 
-// A program of one thread that waits and publishes, with the agent's answers.
+// A single-threaded program that waits and publishes, with the agent's answers.
 struct Program {
   explicit Program(int64_t attention_ns)
       : times({.poll_limit_ns = kNever,
@@ -318,7 +317,7 @@ struct Program {
   FakeDaemon client;
 };
 
-// Neither what arrives nor what is sent wakes the thread, but a HEARTBEAT may be due each 2 ms.
+// Neither received nor sent messages wake the thread, but a HEARTBEAT may be due each 2 ms.
 TEST(UdpLink, LeavesItsThreadAsleepWhileTheProgramAttends) {
   Program program(kNever);
   program.exchange();
@@ -349,7 +348,7 @@ TEST(UdpLink, ReceivesForLanesWhoeverAttends) {
   EXPECT_EQ(program.client.messages.size(), 2u);
 }
 
-// More of them wait at the same time than the platform has descriptors for.
+// More callers wait at the same time than the platform has descriptors.
 TEST(UdpLink, ReceivesForManyProgramsAtOnce) {
   std::vector<std::unique_ptr<Program>> programs;
   std::vector<std::thread> waiting;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that are scheduled before they run. Privileged features are tested if permitted, otherwise the refusal is;
+// Threads that are scheduled before they run. Privileged features are tested if permitted, otherwise their refusal;
 // each test reports which of the two it tested.
 #include <gtest/gtest.h>
 #include <pthread.h>

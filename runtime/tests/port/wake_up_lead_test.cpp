@@ -59,7 +59,7 @@ TEST(WakeUpLead, HasALimitAndLeavesHalfOfAPause) {
 }
 
 // In all cases the lead is at most the least lateness of the last WAKE_UP_WINDOW wake-ups, and at least that of the
-// last two windows; so the clock is polled only after a wake-up that was less late than a window of others.
+// last two windows; so the clock is polled only after a wake-up that was less late than all others of a window.
 TEST(WakeUpLead, LiesBetweenTheLeastOfOneWindowAndOfTwo) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));

@@ -95,8 +95,8 @@ struct Options {
   size_t slots = 12;
 };
 
-// How the bench polls the session: as after a reception, followed by a whole poll that must find no work; only by the
-// whole poll; or only as after a reception.
+// How the bench polls the session: as after a reception, followed by a whole poll that must find no work; only by whole
+// polls; or only as after a reception.
 enum class Polls { kBoth, kWhole, kReceived };
 
 class Bench;
@@ -524,8 +524,8 @@ class Bench {
 
   tide_session_t *session() { return session_.get(); }
 
-  // Like receiving links; if the resting session skips work, the whole poll must find none. A HEARTBEAT sent meanwhile
-  // may be the one that causes its request.
+  // Polls like a link after a reception; if the resting session skips the poll, a whole poll must find no work. A
+  // HEARTBEAT sent meanwhile may be the one that causes its request.
   int64_t poll() {
     if (polls == Polls::kWhole) return tide_session_poll(session());
     if (polls == Polls::kReceived) return tide_session_poll_received(session());
@@ -547,7 +547,7 @@ class Bench {
     return poll_ns;
   }
 
-  // One event with all reactions; at most until limit_ns.
+  // Processes one event and all reactions to it, at most until limit_ns.
   void step(int64_t limit_ns) {
     const int64_t poll_ns = poll();
     if (clock.next_ns() <= std::min(poll_ns, limit_ns))

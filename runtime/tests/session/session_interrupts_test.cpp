@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session on a microcontroller: the main program polls it while it creates objects, and the link's interrupt also
-// does so wherever interrupts are enabled. The main program must progress despite any interruption.
+// does so wherever interrupts are enabled. The main program must make progress despite any interruption.
 #include "session_bench.h"
 namespace session_interrupts_test {
 
@@ -111,7 +111,7 @@ TEST(SessionInterrupts, AnAnswerInTheMidstOfAPollLetsThatOneEnd) {
   EXPECT_GT(in_the_midst, kSeeds / 10) << "the test has not shown what it is for";
 }
 
-// The time of the session's next work must not be lost with a poll that was left to another context.
+// If a context leaves a poll to another one, the time of the session's next work must not be lost.
 TEST(SessionInterrupts, AfterwardsTheInterruptMovesTheSessionOn) {
   Board board(1);
   board.create(kTopics);

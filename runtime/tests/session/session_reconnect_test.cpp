@@ -51,7 +51,7 @@ TEST(SessionReconnect, ClosingAndOpeningIsANewSessionAndRepeatingIsNot) {
   EXPECT_EQ(b.agent.client.session, 0x82);
 }
 
-// Late frames of the preceding session: every kind of frame that advances a stream.
+// Late frames of the preceding session, of every kind that advances a stream.
 void bring_late_frames(Bench &b, uint8_t session) {
   const auto bring = [&](uint8_t stream, uint16_t sequence, uint8_t id, const Bytes &body) {
     Bytes bytes = message(session, stream, sequence, b.config.key);
@@ -145,7 +145,7 @@ TEST(SessionReconnect, ObjectsAreMadeWhileDataFloodsInWithTheFewestSlots) {
 }
 
 // All nodes but one hold samples, and while another sample is begun, a request takes the reserve and returns its node:
-// the sample must not get it, or the objects of the next session could never be created. Found by delays at locks.
+// the sample must not get it, or the objects of the next session could never be created.
 TEST(SessionReconnect, TheLastNodeIsForRequestsWhateverComesInBetween) {
   Bench bench(Options{});
   bench.open();

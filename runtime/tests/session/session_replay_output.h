@@ -98,7 +98,7 @@ inline bool equal_but_for_counted_padding(const Message &ours, const Message &th
          std::equal(ours.bytes.begin(), ours.bytes.begin() + 6, theirs.bytes.begin());
 }
 
-// Equal but for alignment octets in a binary CREATE, which are zero in ours. An octet is alignment if its value does
+// Equal except for alignment octets in a binary CREATE, which are zero in ours. An octet is alignment if its value does
 // not change the meaning of the message.
 inline void expect_equal(const Bytes &ours, const Bytes &theirs) {
   const Message our_message = parse(ours), their_message = parse(theirs);

@@ -40,7 +40,7 @@ History history_of(std::mt19937_64 &random) {
   return history;
 }
 
-// Plays a history on its own bench. The effect of an event depends only on the history and the bench's state.
+// Runs a history on its own bench. The effect of an event depends only on the history and the bench's state.
 class Play {
  public:
   Play(const Options &options, Polls polls) : bench(options) {

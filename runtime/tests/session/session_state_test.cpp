@@ -149,7 +149,7 @@ TEST(SessionConnect, FramesOfAnOldSessionDoNotSpoilTheNewOne) {
   auto program = b.add_program(1, 1);
   auto *subscription = b.subscribe(program.readers[0]->id, true, 0, 8);
   b.run(10 * ms);
-  for (uint16_t sequence = 0; sequence < 8; ++sequence) { /* an agent that does not know of the end yet */
+  for (uint16_t sequence = 0; sequence < 8; ++sequence) { /* an agent that does not yet know that the session ended */
     Bytes bytes = message(0x81, 0x80, sequence == 3 ? 9 : sequence, 0);
     append(bytes, TIDE_XRCE_DATA, 1, bytes_from_hex("000f00160badc0de"));
     tide_daemon_on_message(&b.session()->daemon, bytes.data(), bytes.size());

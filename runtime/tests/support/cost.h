@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs that headers promise over a number of things. Counted are the branches taken: what is tested is compiled with
-// -fsanitize-coverage=trace-pc, so that every run and every machine counts the same.
+// Tests of costs that headers promise, over a number of objects. Branches are counted: the tested code is compiled with
+// -fsanitize-coverage=trace-pc, so that every run on any machine counts the same.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ inline void expect_linear(const char *name, const std::function<uint64_t(size_t)
   EXPECT_GT(before, first) << name << ": nothing is counted";
 }
 
-// Where the number doubles, a few steps more.
+// If the number doubles, a few steps more.
 inline void expect_logarithmic(const char *name, const std::function<uint64_t(size_t)> &cost) {
   uint64_t before = cost(8);
   EXPECT_GT(before, 0u) << name << ": nothing is counted";

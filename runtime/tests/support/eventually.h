@@ -21,7 +21,7 @@ bool eventually(Condition condition, double patience_s = 20) {
   return true;
 }
 
-// Lets other threads run for a number of turns.
+// Yields the processor a number of times.
 inline void let_others_run(unsigned long turns) {
   for (; turns > 0; turns--) std::this_thread::yield();
 }

@@ -98,8 +98,8 @@ inline void recode_body(uint8_t id, tide_cdr_t *in, tide_cdr_t *out) {
   }
 }
 
-// Where a binary block of CREATE has alignment octets: a separate traversal, so that it also checks our layout. The
-// block starts at body[12].
+// Positions of alignment octets in a binary block of CREATE, by a separate traversal, which thus also checks our
+// layout. The block starts at body[12].
 inline std::vector<bool> binary_padding(const uint8_t *body, size_t body_bytes, bool big_endian) {
   std::vector<bool> padding(body_bytes, false);
   if (body_bytes < 12 || body[5] != TIDE_XRCE_BY_BINARY) return padding;
@@ -154,7 +154,7 @@ inline std::vector<bool> binary_padding(const uint8_t *body, size_t body_bytes, 
   return padding;
 }
 
-// pad_last: as the stock client does for the messages of a stream.
+// pad_last: pad the last submessage, like the stock client in the messages of a stream.
 inline Recoded recode_message(const uint8_t *message, size_t length, bool pad_last) {
   Recoded result;
   tide_xrce_header_t header;

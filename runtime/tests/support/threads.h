@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A platform on real threads, in time that the test owns: the clock advances with actions of the threads, by a step
-// each time one of them waits for a turn and a little each time one reads it. So other load of the machine takes no
-// time.
+// each time one of them waits for a turn and a little each time one reads it. So other load of the machine does not
+// affect the clock.
 #pragma once
 
 #include <atomic>

@@ -23,7 +23,7 @@ uint16_t crc_bit_by_bit(const Bytes &bytes) {
   return static_cast<uint16_t>(crc);
 }
 
-// The frame according to the specification.
+// The expected frame, encoded according to the specification.
 Bytes plain_frame(uint8_t source, uint8_t destination, const Bytes &message) {
   Bytes inside = {source, destination, static_cast<uint8_t>(message.size()), static_cast<uint8_t>(message.size() >> 8)};
   inside.insert(inside.end(), message.begin(), message.end());
@@ -205,7 +205,7 @@ TEST(FramingProperty, WholeFramesSurviveAnyNoise) {
   }
   EXPECT_GT(sent, 5000u);
   EXPECT_GT(damaged, 500u);
-  // A cut frame can become whole again by chance, and noise can look like an empty message.
+  // By chance a cut frame can become whole again, and noise can look like an empty message.
   EXPECT_LT(invented, sent / 100);
 }
 
@@ -220,7 +220,7 @@ struct Fixture {
   size_t input(const Bytes &bytes) { return tide_framing_reader_input(&reader, bytes.data(), bytes.size(), &complete); }
 };
 
-// The writer, octet by octet or in pieces of any size, from a message in three parts, makes the same frame as encode.
+// The writer makes the same frame as encode, octet by octet or in pieces of any size, from a message in three parts.
 TEST(FramingWriter, WritesWhatEncodeWrites) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {

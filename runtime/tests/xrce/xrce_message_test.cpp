@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases missing in the recordings: both byte orders, optional members, bounds and deviations.
+// Cases that the recordings lack: both byte orders, optional members, bounds and deviations.
 #include <gtest/gtest.h>
 
 #include <cstring>

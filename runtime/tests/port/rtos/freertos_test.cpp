@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of runtime/port/freertos specific to FreeRTOS: the clock by ticks, and memory of tasks. The rest is in
+// The parts of runtime/port/freertos specific to FreeRTOS: the tick clock, and memory of tasks. The rest is in
 // rtos_test.cpp.
 #include <gtest/gtest.h>
 

@@ -517,8 +517,8 @@ TEST_F(RtosBudgets, ASecondExecutorWithBudgetsIsRefused) {
 }
 #endif
 
-// In any window at most one budget more than the periods in it; never lowered before a whole budget was used within a
-// period, unless more replenishments were outstanding than there is room for, which is counted.
+// A lane uses in any window at most one budget more than there are periods in it, and is never lowered before it used a
+// whole budget within a period, unless more replenishments were outstanding than there is room for, which is counted.
 TEST_F(RtosBudgets, WhateverElseRunsALaneHasItsBudgetAndNoMore) {
   const unsigned first = tide::test::seed_of_run();
   for (unsigned round = 0; round < 10; round++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of Zephyr on the fake kernel. Unlocking interrupts is no point of scheduling.
+// The names of Zephyr on the fake kernel. Unlocking interrupts is not a scheduling point.
 #include "zephyr_names.h"
 
 #include <gtest/gtest.h>

@@ -55,7 +55,7 @@ TEST_F(ZephyrProcessors, ASectionWaitsForThatOfAnotherProcessorAndNests) {
   EXPECT_EQ(machine.masked, 0u);
 }
 
-// A task that is switched out on one processor after a wake does not affect the other's section.
+// A task that is switched out on one processor after a wake does not affect a section on the other.
 TEST_F(ZephyrProcessors, ASectionIsNoLockOfTheKernels) {
   const uintptr_t state = enter();
   change();
@@ -98,7 +98,7 @@ TEST_F(ZephyrProcessors, TheClockDoesNotGoBack) {
   EXPECT_EQ(platform->now_ns(platform->context), before_ns + ZEPHYR_TICK_NS);
 }
 
-// The kernel may end a wait by its limit when the thread already waits for another object.
+// The time limit of an earlier wait may end the thread's next wait, for another object.
 TEST_F(ZephyrProcessors, NoWaitHasALimitOfTheKernels) {
   tide_event_t first{};
   platform->event_init(platform->context, &first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime/port/zephyr's line against a driver of a few lines: it fills the given buffer, requests more in time, reports
-// received data after a silence or when its memory is full, and stops at an error of the line.
+// runtime/port/zephyr's line against a driver of a few lines: it fills the given buffer, requests the next one in time,
+// reports received data after a silence or when the buffer is full, and stops at an error of the line.
 #include <gtest/gtest.h>
 #include <zephyr/drivers/uart.h>
 
