@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the sanitizers for each program that is built with them; the environment's go before. Findings end a
-// program by abort(), which no test takes for an error that the program reports itself. Clang 14 calls the end of a
-// thread an overflow when it has an alternate signal stack. Debian's Fast DDS 2.9 deletes its own readers with another
-// size than it allocated.
+// Default options of the sanitizers; those in the environment override them. Findings end a program by abort(), which
+// no test can mistake for an error that the program reports itself. Clang 14 reports an overflow when a thread with an
+// alternate signal stack ends. Debian's Fast DDS 2.9 deletes its own readers with another size than it allocated.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "detect_leaks=1:abort_on_error=1:use_sigaltstack=0:new_delete_type_mismatch=0";

@@ -13,7 +13,7 @@
 
 #include "micro_ros_arduino.h"
 
-/* Any stream of bytes, as set_microros_stream_transport. */
+/* Any stream of bytes, like set_microros_stream_transport. */
 static inline void set_microros_serial_transports(Stream &stream) { set_microros_stream_transport(stream); }
 
 #endif

@@ -13,11 +13,12 @@ extern "C" {
 
 /* Functions that the board provides. */
 
-/* A free-running clock that wraps at 2^32, in microseconds. It must be read once in 71 minutes, as any spinning
- * executor does. It may step back by less than 16 s, as micros() of several cores does while interrupts are masked.
+/* A free-running clock that wraps at 2^32, in microseconds. It must be read at least once in 71 minutes, which any
+ * spinning executor does. It may step back by less than 16 s, as micros() of several cores does while interrupts are
+ * masked.
  */
 uint32_t tide_bare_clock_us(void);
-/* Called repeatedly while the runtime waits: yield() of Arduino, a watchdog, a sleep that ends after most_us and at any
+/* Called repeatedly while the runtime waits: yield() of Arduino, a watchdog, a sleep that ends after most_us or at any
  * interrupt that calls the runtime, including one that came just before. */
 void tide_bare_idle(uint32_t most_us);
 /* Mask interrupts that call rcl_publish or rcl_trigger_guard_condition, and restore the mask. */

@@ -93,9 +93,9 @@ static bool is_below_on_stack(size_t lane, const tide_lane_budget_t *budget) {
   return below;
 }
 
-/* The budget is exhausted within a callback, and the lanes that it has preempted cannot continue before it returns. If
- * one of them is now more urgent, the lane takes that one's priority, and its time until it returns is deducted from
- * the next portions. */
+/* The budget is exhausted within a callback, and lanes that the callback has preempted cannot continue before it
+ * returns. If one of them is now more urgent, the lane takes that one's priority, and its time until it returns is
+ * deducted from its next portions. */
 static bool borrows(tide_lane_budget_t *budget, int64_t used) {
   const uint8_t low = (uint8_t)-budget->budget.config.low_priority;
   uint8_t priority = low;

@@ -9,16 +9,16 @@
  *
  * Priorities. TIDE_SCHEDULING_FIFO: by settings.priority, larger is more urgent, and among equals by least_level; only
  * the order counts. TIDE_SCHEDULING_INHERIT: below all of those, by least_level. Up to TIDE_SOFTWARE_INTERRUPTS - 1
- * lanes, and ten priorities, of which a budget takes two (TIDE_ERROR_FULL). Other schedulings, two lanes of the same
- * least_level (useless on one processor) and TIDE_SINGLE_CONTEXT: TIDE_ERROR_UNSUPPORTED.
+ * lanes, and ten priorities, of which a budget takes two (TIDE_ERROR_FULL). Other scheduling policies, two lanes of the
+ * same least_level (useless on one processor) and TIDE_SINGLE_CONTEXT: TIDE_ERROR_UNSUPPORTED.
  *
  * TIDE_SCHEDULING_SPORADIC: a budget (tide/budget.h), enforced by the wake-up timer. A lane that exhausts it continues
  * at low_priority from the next instruction, even within a callback, and rises when it is replenished: ARMv7-M allows
  * changing the priority of an active interrupt. But with one stack, lanes that the callback has preempted cannot
  * continue before it returns. If one of them is more urgent than low_priority, the callback continues at that one's
  * priority, and its further time is charged to the lane's next portions. So in the long run the lane gets only its
- * budget, and yields at most one callback late. A lane that rises while a less urgent callback runs on top of it waits
- * for the end of that callback, which meanwhile has its priority. Time of
+ * budget, and yields late by at most one callback. A lane that rises while a less urgent callback runs on top of it on
+ * the stack waits for the end of that callback, which meanwhile has the lane's priority. Time of
  * interrupts is charged to the lane that they interrupt; an activation begins when the lane gets the processor.
  *
  * A callback must not wait for a less urgent lane. Any other wait (a reliable publish into full pools) also blocks all

@@ -2,7 +2,7 @@
 /* A UART with DMA, modelled on the MPS2 boards, none of which has one: the CMSDK UART holds one byte and ignores the
  * baud rate. A timer moves one byte in each byte time of the line and, a byte time after the last one, reports the end
  * of the transmission; the receive interrupt puts bytes into the ring, and a second timer reports silence of two byte
- * times. These interrupts model hardware: they cost instructions that a DMA would not.
+ * times. These interrupts model hardware, so they cost instructions that a DMA would not.
  *
  * One-shots, armed anew from the absolute time of the next byte: with QEMU 7.2's `sleep=off` periodic timers run at
  * half their rate. */

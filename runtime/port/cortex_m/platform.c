@@ -8,7 +8,7 @@
 #include "chip.h"
 #include "tide/port.h"
 
-/* A longer sleep wakes up in between, which also sees every wrap of the counter. */
+/* Longer sleeps wake up in between, so that every wrap of the counter is noticed. */
 #define SLEEP_MAXIMUM_NS (INT64_C(1) << 30)
 
 static struct { uint32_t last, wraps; } counter;
@@ -128,8 +128,8 @@ void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void)) {
 static int64_t earlier(int64_t left_ns, int64_t right_ns) { return left_ns < right_ns ? left_ns : right_ns; }
 
 /* Testing event and clock and going to sleep must be atomic, or an interrupt in between would be missed: with
- * PRIMASK set an interrupt is not taken but still ends WFI. These few instructions, and nothing else in the port, delay
- * the application's urgent interrupts too. */
+ * PRIMASK set an interrupt is not taken but still ends WFI. Only these few instructions of the port also delay the
+ * application's urgent interrupts. */
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   for (;;) {
     __asm volatile("cpsid i" ::: "memory");

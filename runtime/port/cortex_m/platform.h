@@ -8,7 +8,7 @@
 
 #include "tide/platform.h"
 
-/* What tide_port_platform returns, for constant configurations. */
+/* The result of tide_port_platform, for constant configurations. */
 extern const tide_platform_t tide_cortex_m_platform;
 
 /* Called by the start-up code before any other call of the runtime. */
@@ -22,7 +22,7 @@ void tide_cortex_m_pend(uint32_t number);
  * time; null: no handler. From any context. */
 void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void));
 
-/* The clock in ticks of the chip (chip.h), from any context; its low half is enough for short differences. */
+/* The clock in ticks of the chip (chip.h), from any context; the low half suffices for short differences. */
 uint64_t tide_cortex_m_clock(void);
 static inline uint32_t tide_cortex_m_ticks(void) { return (uint32_t)tide_cortex_m_clock(); }
 

@@ -16,11 +16,11 @@ static inline uint32_t tide_software_number(size_t index) { return TIDE_SOFTWARE
 /* From now on handler(index) runs when it is pended, with that priority of the hardware. */
 void tide_software_start(size_t index, uint32_t priority, void (*handler)(size_t index));
 void tide_software_stop(size_t index);
-/* Pend it at this time, which replaces an earlier setting. TIDE_FOREVER: never. From any context. */
+/* Pend it at this time; replaces the previous setting. TIDE_FOREVER: never. From any context. */
 void tide_software_wake_at(size_t index, int64_t time_ns);
 
-/* Call `look` with the present time, in the critical section, at the time that it last returned and possibly at other
- * times. Null: none. tide_software_look_by sets an earlier time. */
+/* `look` is called with the present time, in the critical section, at the time that it last returned and possibly at
+ * other times. Null: none. tide_software_look_by sets an earlier time. */
 void tide_software_look(int64_t (*look)(int64_t time_ns));
 void tide_software_look_by(int64_t time_ns);
 

@@ -2,9 +2,9 @@
 /* The STM32F405 for the port without an operating system, from the reference manual RM0090 and the data sheet: the few
  * registers that are used here, 168 MHz, TIM2 as the clock, SysTick as the wake-up.
  *
- * QEMU's netduinoplus2 runs the same image. It has neither RCC (which reads 0, as no chip's does: an oscillator is on
- * after a reset) nor DMA, and its TIM2 counts at 1 GHz instead of 84 MHz; tide_stm32_start sets the prescaler
- * accordingly.
+ * QEMU's netduinoplus2 runs the same image. QEMU has neither RCC (it reads 0, which reveals the emulator, since on a
+ * chip an oscillator is on after a reset) nor DMA, and its TIM2 counts at 1 GHz instead of 84 MHz; tide_stm32_start
+ * sets the prescaler accordingly.
  */
 #ifndef TIDE_STM32F405_H
 #define TIDE_STM32F405_H
@@ -50,8 +50,9 @@
 #define TIDE_CHIP_TICK_NS 250 /* tick of TIM2, which wraps after 17.9 minutes */
 #define STM32_APB2_HZ 84000000u
 
-/* Numbers that software pends: those of OTG_HS, the camera, the cryptographic processor, the random numbers and the
- * floating point unit. A program that needs these interrupts defines another first number, of eight free ones. */
+/* Interrupt numbers pended by software: those of OTG_HS, the camera, the cryptographic processor, the random number
+ * generator and the floating-point unit. A program that needs these interrupts defines another first number, of eight
+ * free ones. */
 #ifndef TIDE_SOFTWARE_INTERRUPT_FIRST
 #define TIDE_SOFTWARE_INTERRUPT_FIRST 74u
 #define TIDE_SOFTWARE_INTERRUPTS 8u
@@ -59,8 +60,8 @@
 
 /* Clocks, TIM2 and pins; called by the start-up code (port/stm32/stm32f405.c) before anything else. */
 void tide_stm32_start(void);
-/* The crystal (TIDE_STM32_HSE_MHZ) does not oscillate, or there is none: the internal oscillator runs, which is up to 1
- * % off and unsuitable for measurements. */
+/* True if the crystal (TIDE_STM32_HSE_MHZ) does not oscillate, or there is none: then the internal oscillator runs,
+ * which is up to 1 % off and unsuitable for measurements. */
 extern bool tide_stm32_without_crystal;
 
 static inline void tide_chip_init(void) { STM32_SYSTICK_PRIORITY = TIDE_INTERRUPT_PRIORITY; }
@@ -69,7 +70,7 @@ static inline uint32_t tide_chip_ticks(void) { return STM32_TIM2_CNT; }
 
 /* SysTick at an eighth of the core's clock: 21 ticks a microsecond, 0.8 s at most. If LOAD is set to 0, it stops at the
  * end of its present period, when it loads that value: after a tick or, in an emulator in real time, when the
- * emulator's thread runs again. This is not worth waiting for, as the interrupt also stops it. */
+ * emulator's thread runs again. This is not worth waiting for, because the interrupt stops it, too. */
 static inline void tide_chip_arm(uint32_t left_ns) {
   uint32_t ticks = left_ns / 1000u * 21u + left_ns % 1000u * 21u / 1000u + 2u;
   if (ticks > STM32_SYSTICK_MAXIMUM) ticks = STM32_SYSTICK_MAXIMUM;

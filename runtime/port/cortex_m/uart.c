@@ -85,7 +85,8 @@ void tide_uart_received(void) {
 
 int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address) {
   static const tide_link_t link = {.start = start, .heartbeat_floor_ns = TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
-  if (address->kind == TIDE_LINK_CUSTOM) return TIDE_ERROR_UNSUPPORTED; /* any other kind means the board's only line */
+  if (address->kind == TIDE_LINK_CUSTOM)
+    return TIDE_ERROR_UNSUPPORTED; /* any other value means the board's only line */
   if (uart.session != NULL) return TIDE_ERROR_EXISTS;
   const uint32_t baud = address->baud != 0u ? address->baud : 115200u;
   uart.taken = 0u;

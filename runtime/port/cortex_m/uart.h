@@ -21,8 +21,8 @@
 typedef struct tide_uart_driver {
   /* Start circular reception into the ring, at `baud`, 8N1. From a thread. Returns 0, or a negative code. */
   int (*open)(uint32_t baud, uint8_t *ring, size_t ring_bytes);
-  /* Stop both directions; no call of tide_uart_* follows, and none is still running: with several processors, wait for
-   * a handler on another one. From a thread. */
+  /* Stop both directions. After it returns no call of tide_uart_* follows or is still running: with several processors,
+   * wait for a handler on another one. From a thread. */
   void (*close)(void);
   /* Start to send; returns at once. The bytes stay until tide_uart_transmit_complete. From a thread or an interrupt of
    * the runtime's priority, never while another transmission is under way. On a chip with a data cache: clean the
@@ -35,9 +35,8 @@ typedef struct tide_uart_driver {
 
 typedef struct tide_uart_board {
   const tide_uart_driver_t *driver;
-  uint8_t *piece; /* buffer for a piece of the frame being sent. Encoding a piece takes place in the daemon's critical
-                     section, and between two pieces the line is idle for an interrupt. 32 to 64 bytes are a good
-                     choice */
+  uint8_t *piece; /* buffer for a piece of the frame being sent, 32 to 64 bytes. A piece is encoded in the daemon's
+                     critical section, and between two pieces the line is idle for one interrupt */
   size_t piece_bytes;
   uint8_t *ring; /* half of it must hold the bytes that arrive between two calls of tide_uart_received */
   size_t ring_bytes;
@@ -56,9 +55,9 @@ extern const tide_uart_driver_t tide_stm32_driver; /* port/stm32/stm32_uart.h */
 void tide_uart_transmit_complete(void); /* the last stop bit was sent, not only the last byte of the DMA */
 void tide_uart_received(void);          /* the line is idle after some bytes, or the ring is half full or full */
 
-/* The link itself, of one session; runtime/port/rtos/link.c calls these, and so does the port without a system. As
- * tide_port_open_link and its like. With LINK_TASK=1 link.c provides tide_uart_wake_task, which uart.c calls when there
- * is work, from any task or interrupt, even in a critical section. */
+/* The link of one session, called by runtime/port/rtos/link.c and by the port without a system. Like
+ * tide_port_open_link and its companions. With LINK_TASK=1 link.c provides tide_uart_wake_task, which uart.c calls when
+ * there is work, from any task or interrupt, even in a critical section. */
 int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address);
 void tide_uart_close_link(tide_session_t *session);
 int tide_uart_link_counters(tide_session_t *session, tide_link_counters_t *counters);

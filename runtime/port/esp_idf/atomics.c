@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RISC-V can only exchange words. For a byte, compilers before GCC 13 call a function that their library may lack; this
- * one uses a word exchange. Weak: a library's own function takes precedence. Chips without atomic instructions
+ * definition uses a word exchange. Weak: a library's own function takes precedence. Chips without atomic instructions
  * (C2, C3) get all such functions from ESP-IDF. */
 #include <stdbool.h>
 #include <stdint.h>

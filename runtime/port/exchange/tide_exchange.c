@@ -33,7 +33,7 @@
 #include "tide/pools.h"
 
 #define NAME "board_exchange"
-#define STEP_MS 5 /* period of the timers; the plan says which of their expiries publish */
+#define STEP_MS 5 /* period of the timers; `tide exchange` decides which of their expiries publish */
 #define REPORT_MS 200
 #define DIGITS 6
 #define LETTERS_MAXIMUM 60
@@ -104,7 +104,7 @@ static void bind(text_message_t *text) {
   text->message.data.capacity = sizeof text->bytes;
 }
 
-/* ---- messages: a number, towards the agent also the next expected number, and letters derived from the first ----
+/* ---- messages: a number, to the agent also the next expected number, then letters computed from the number ----
  */
 
 static size_t put_number(char *bytes, uint32_t number) {

@@ -16,7 +16,7 @@ extern "C" {
 #define TIDE_EXCHANGE_CHAINS 3
 
 typedef struct tide_exchange_board {
-  /* Choose the link of a session that is about to be opened: a serial device, an address, a custom transport. Null: the
+  /* Set the link of a session that is about to be opened: a serial device, an address, a custom transport. Null: the
    * port's default. */
   rcl_ret_t (*choose_link)(rmw_init_options_t *options);
   /* Priorities of the lanes, least urgent first, in the system's numbers. All 0: one lane for all. */

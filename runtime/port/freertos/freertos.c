@@ -64,8 +64,8 @@ int64_t tide_kernel_now_ns(void *context) {
   return tide_freertos_clock_ns();
 }
 #else
-/* In the critical section, so that a wrap of the tick counter is counted once and in order. Exact even if a tick is no
- * whole number of nanoseconds. */
+/* In the critical section, so that a wrap of the tick counter is counted once and in order. Exact even if a tick is not
+ * a whole number of nanoseconds. */
 int64_t tide_kernel_now_ns(void *context) {
   static TickType_t last;
   static uint64_t rounds; /* wraps of the tick counter, in ticks */

@@ -8,8 +8,8 @@
  *
  * The runtime is called from tasks, so after vTaskStartScheduler: before it, a critical section leaves interrupts
  * masked. A lane with TIDE_SCHEDULING_INHERIT has the priority of the task that spins; only lanes with a priority of
- * their own (FIFO, ROUND_ROBIN, SPORADIC) preempt each other. Lanes and the link are tasks of the kernel's heap while
- * they run; their memory is back in the heap when the call that ends them returns. */
+ * their own (FIFO, ROUND_ROBIN, SPORADIC) preempt each other. Lanes and the link are tasks with memory from the
+ * kernel's heap, which is freed when the call that ends them returns. */
 #ifndef TIDE_FREERTOS_H
 #define TIDE_FREERTOS_H
 
@@ -27,14 +27,14 @@ extern "C" {
 #endif
 
 /* Index of the task notification used by waits, reserved for the runtime. The kernel's stream and message buffers also
- * use number 0: a task that waits for both needs another index here. */
+ * use index 0, so a task that waits for both needs another index here. */
 #ifndef TIDE_FREERTOS_NOTIFICATION
 #define TIDE_FREERTOS_NOTIFICATION 0
 #endif
 
 /* 1: the program defines int64_t tide_freertos_clock_ns(void), monotonic, from any task or interrupt, finer than the
- * tick. 0: time is counted in ticks and must be read once in a wrap of the tick counter (49 days at 1 kHz and 32 bits),
- * which a session does every second. Tickless idle needs 1: the tick count lags when an interrupt ends it. */
+ * tick. 0: time is counted in ticks and must be read at least once per wrap of the tick counter (49 days at 1 kHz and
+ * 32 bits); a session reads it every second. Tickless idle needs 1: the tick count lags when an interrupt ends it. */
 #ifndef TIDE_FREERTOS_CLOCK
 #define TIDE_FREERTOS_CLOCK 0
 #endif
@@ -53,8 +53,8 @@ int64_t tide_freertos_clock_ns(void);
 #endif
 #if TIDE_FREERTOS_ALARM
 void tide_freertos_set_alarm(int64_t time_ns);
-/* From the interrupt of the alarm, or a task in its place. Early and spurious calls are harmless. Cost: linear
- * in the tasks that it wakes. */
+/* Called from the alarm's interrupt, or by a task in its place. Early and spurious calls are harmless. Cost: linear in
+ * the tasks that it wakes. */
 void tide_freertos_alarm(void);
 #endif
 

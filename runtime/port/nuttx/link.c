@@ -44,7 +44,8 @@ static void leave(uintptr_t state) { platform()->critical_exit(platform()->conte
 static void set(tide_event_t *event) { platform()->event_set(platform()->context, event); }
 static int64_t now_ns(void) { return platform()->now_ns(platform()->context); }
 
-/* In the daemon's critical section: encoding the frame is linear in its length, and short for a link quantum. */
+/* Called in the daemon's critical section: encoding is linear in the frame's length, and short for frames within the
+   link's quantum. */
 static int start(void *context, const tide_frame_parts_t *parts) {
   (void)context;
   const int status = tide_serial_output_load(&line.output, parts);

@@ -154,7 +154,7 @@ void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority) {
 /* ---- budgets ---- */
 
 #define TICK_NS ((int64_t)CONFIG_USEC_PER_TICK * 1000)
-#define UNCOUNTED ULONG_MAX /* the frequency of a counter that was not started */
+#define UNCOUNTED ULONG_MAX /* frequency of a counter that was not started */
 
 static spinlock_t lock;
 static struct wdog_s watchdog;
@@ -221,7 +221,7 @@ static void on_alarm(wdparm_t argument) {
   tide_kernel_wake_keeper();
 }
 
-/* The watchdog fires at the first tick after its delay: up to one tick early; the next one is then right.
+/* The watchdog may fire up to one tick early; the next one is then right.
  */
 void tide_kernel_look_at_masked(int64_t time_ns) {
   const int64_t left_ns = time_ns - platform->now_ns(platform->context);
@@ -232,9 +232,9 @@ void tide_kernel_look_at_masked(int64_t time_ns) {
   }
 }
 
-/* Setting a priority makes the kernel drop inherited priority, and a thread demoted later inherits none. So no lane is
- * demoted inside a section of the runtime, where others would wait for it: the setting thread first takes both locks of
- * the platform. Priority that the lane has inherited from a more urgent waiting thread stays. */
+/* Setting a priority makes the kernel drop inherited priority, and a thread that is demoted inherits none. So no lane
+ * is demoted inside a section of the runtime, where others would wait for it: the thread that sets priorities first
+ * takes both locks of the platform. Priority that the lane has inherited from a more urgent waiting thread is kept. */
 void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority) {
   struct sched_param parameters;
   memset(&parameters, 0, sizeof parameters);

@@ -60,7 +60,7 @@ static void rest(tide_busy_poll_t *poll, int64_t now_ns, int64_t rest_ns) {
   poll->rest_ns = now_ns + rest_ns;
 }
 
-/* Other threads need the processor, and will need it again. */
+/* Another thread took the processor: suspends polling, each time for longer. */
 static void rest_longer(tide_busy_poll_t *poll, int64_t now_ns) {
   const bool again = poll->taken_rest_ns > 0 && now_ns - poll->taken_ns < 2 * BUSY_POLL_REST_MAXIMUM_NS;
   poll->taken_rest_ns = again ? smaller(2 * poll->taken_rest_ns, BUSY_POLL_REST_MAXIMUM_NS) : BUSY_POLL_REST_NS;

@@ -9,9 +9,9 @@
  *                                   last such wait
  *
  * So a thread whose events are a millisecond or more apart sleeps at once. A wait never polls longer than the limit,
- * and not at all if its thread may use only one processor. On a busy machine the other side may need the very processor
- * that is polling. So when the time falls to 0 without a success, or another thread took the processor meanwhile,
- * polling is suspended for BUSY_POLL_REST_NS (busy_poll.c). This pause doubles each time the processor is taken, up to
+ * and not at all if its thread may use only one processor. On a busy machine the other side may need the processor that
+ * is polling. So when the time falls to 0 without a success, or another thread took the processor meanwhile, polling is
+ * suspended for BUSY_POLL_REST_NS (busy_poll.c). This pause doubles each time the processor is taken, up to
  * BUSY_POLL_REST_MAXIMUM_NS, because the system delays threads that used up their share. If the processor is not taken
  * for twice that maximum, the pause starts again at BUSY_POLL_REST_NS. A polling thread with a real-time policy blocks
  * all others on its processor, so it polls for at most a quarter of the time.
@@ -30,25 +30,25 @@ extern "C" {
 typedef struct tide_busy_poll {
   int64_t limit_ns;                      /* limit of one wait; 0: never poll */
   int64_t window_ns;                     /* polling time of the next wait: 0 to limit_ns */
-  int64_t start_ns, until_ns, looked_ns; /* of this wait: its start, when to sleep, the last poll */
+  int64_t start_ns, until_ns, looked_ns; /* of this wait: start, time to sleep, last poll */
   int64_t rest_ns;                       /* no growth before this time */
-  int64_t taken_ns, taken_rest_ns;       /* when the processor was taken last, and the rest after that */
+  int64_t taken_ns, taken_rest_ns;       /* when the processor was last taken, and the pause after that */
   int64_t credit_ns, credited_ns;        /* of a real-time thread: polling time left; when this was computed */
   bool real_time;                        /* the thread of this wait has a real-time policy */
   int confidence;                        /* grows with each successful poll */
   uint64_t hits, misses, polled_ns;      /* waits that ended while polling, and others; time spent polling */
 } tide_busy_poll_t;
 
-/* limit_ns 0: never poll. Determines here whether the calling thread may use more than one processor. */
+/* limit_ns 0: never poll. Also determines whether the calling thread may use more than one processor. */
 void tide_busy_poll_init(tide_busy_poll_t *poll, int64_t limit_ns);
 /* A wait starts now. */
 void tide_busy_poll_start(tide_busy_poll_t *poll, int64_t now_ns);
 /* True: poll (again). False: sleep. */
 bool tide_busy_poll_goes_on(tide_busy_poll_t *poll, int64_t now_ns);
-/* Polling has ended, because the event occurred or it is time to sleep. Calls from start to this must not interleave
- * with another wait's; otherwise waits of several threads may overlap. */
+/* Polling has ended, because the event occurred or it is time to sleep. Calls from start to this one must not
+ * interleave with another wait's; the rest of the waits may overlap. */
 void tide_busy_poll_looked(tide_busy_poll_t *poll, int64_t now_ns, bool found);
-/* A wait has ended, after polling or sleeping; waited_ns: its duration. found: the event occurred; otherwise the
+/* A wait has ended, after polling or sleeping. waited_ns: its duration. found: the event occurred; otherwise the
  * deadline passed. */
 void tide_busy_poll_end(tide_busy_poll_t *poll, int64_t waited_ns, int64_t now_ns, bool found);
 

@@ -6,8 +6,8 @@
  * does not wait for a thread to wake. The link's thread does everything else. The daemon's critical section, in which
  * frames start, guards the descriptor and the outgoing frame as well.
  *
- * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. If it were woken, it
- * would run after each one, as it has the top priority, and no two would be sent together. The thread handles missing
+ * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. Otherwise it would
+ * run after each one, because it has the top priority, and no two would be sent together. The thread handles missing
  * acknowledgments, datagrams that the system does not take now, and in a flood messages that wait for others. While the
  * thread is running, submitted messages join its batch.
  *
@@ -57,7 +57,7 @@
 #define SECOND_NS INT64_C(1000000000)
 #define REOPEN_NS INT64_C(200000000)
 #define AWAKE INT64_MIN /* the thread is awake and checks requests before it sleeps */
-/* Messages sent in a row before the thread looks at what arrived. */
+/* Messages sent in a row before the thread checks for received data. */
 #define MESSAGES_A_TURN 32
 /* Size of the leaky bucket: a flood starts when it is full and ends when it is empty. */
 #define FLOOD_MESSAGES 64
@@ -93,7 +93,7 @@ typedef struct kind {
   int (*push)(link_t *link);
   /* For datagrams, instead of load and push: the message joins the link's batch. */
   int (*append)(link_t *link, const tide_frame_parts_t *frame);
-  /* Whether the bytes that the system took have left the machine. Null: always. */
+  /* Whether the bytes that the system accepted have left the machine. Null: always. */
   bool (*is_drained)(link_t *link);
   /* Called when data may be readable. 0: there was none; negative: the link is down. */
   int (*receive)(link_t *link);
@@ -119,10 +119,10 @@ struct link {
   tide_posix_link_times_t times; /* copied when the link was created */
 
   /* Who receives. */
-  _Atomic uintptr_t user;            /* the thread that published or waited last */
-  _Atomic int64_t shared_until_ns;   /* until then other threads publish or wait, too; TIDE_FOREVER: there are lanes */
-  atomic_bool attending;             /* the user waits and receives */
-  int64_t relieved_ns;               /* the attending caller's: when it last took over what the timer was set for */
+  _Atomic uintptr_t user;          /* the thread that published or waited last */
+  _Atomic int64_t shared_until_ns; /* until then other threads publish or wait, too; TIDE_FOREVER: there are lanes */
+  atomic_bool attending;           /* the user waits and receives */
+  int64_t relieved_ns; /* the attending caller's: when it last took over the work for which the timer was set */
   _Atomic int64_t attended_until_ns; /* the thread does not listen before this time */
 
   /* In the critical section. */
@@ -231,8 +231,8 @@ static void ask(link_t *link, int64_t time_ns) {
 
 /* ---- sending: from the daemon's start to the report of its end ---- */
 
-/* After a change of the output. The thread sees a submitter's message before it sleeps, or the submitter wakes it, as
- * its request follows. */
+/* Called after a change of the output. The thread sees a submitter's message before it sleeps, or the submitter's
+ * request, which follows, wakes it. */
 static void note_output_locked(link_t *link) {
   const bool waits = link->batch.count > 0u || link->gather_until_ns != TIDE_FOREVER;
   atomic_store_explicit(&link->under_way, link->busy || waits, memory_order_release);
@@ -294,7 +294,7 @@ static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame, int64
   return true;
 }
 
-/* The most frequent case: a submitter's message, and nothing to send it with. False: the batch does it. */
+/* The most frequent case: a submitter's message, and no other to send it with. False: it was added to the batch. */
 static bool send_alone_locked(link_t *link, const tide_frame_parts_t *frame) {
   struct iovec parts[3] = {{(void *)frame->head, frame->head_bytes},
                            {(void *)frame->body, frame->body_bytes},
@@ -363,7 +363,7 @@ static int64_t complete_ns_locked(const link_t *link);
  * The session determines the time of the latter; it is polled at the earliest possible one. */
 static int64_t due_ns_locked(const link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
   const bool waits = link->kind->append != NULL || link->output.written < link->output.length;
-  if (link->busy && waits) return 0; /* it waits for the descriptor, and so does the thread */
+  if (link->busy && waits) return 0; /* the output waits for the descriptor, and so does the thread */
   const int64_t due_ns = earlier(complete_ns_locked(link), link->gather_until_ns);
   if (!frame->awaited) return due_ns;
   const int64_t set_ns = link->session->daemon.transmitter.config.heartbeat_delay_ns;
@@ -639,7 +639,7 @@ static int receive_udp(link_t *link) {
 static const kind_t udp_kind = {
     .open = open_udp, .append = append_udp, .receive = receive_udp, .survives_errors = true};
 
-/* On TCP a message follows its length in two octets, low first. */
+/* On TCP each message is preceded by its length in two octets, low first. */
 static int open_tcp(link_t *link) { return connect_address(&link->address, SOCK_STREAM); }
 
 static int load_tcp(link_t *link, const tide_frame_parts_t *frame) {
@@ -675,8 +675,8 @@ static const kind_t tcp_kind = {.open = open_tcp, .load = load_tcp, .push = push
 
 /* ---- callers that attend the link ----
  *
- * A caller receives its answer itself if it sees it first. It polls for a while before it sleeps, if that is useful
- * (busy_poll.h). */
+ * A waiting caller receives its answer itself if it notices it first. It polls for a while before it sleeps, if that is
+ * useful (busy_poll.h). */
 
 /* Holds a link so that it is not freed; NULL: there is no such link (any more). */
 static link_t *hold(const void *wanted) {
@@ -695,8 +695,8 @@ static void let_go(link_t *link) {
   (void)pthread_mutex_unlock(&links_mutex);
 }
 
-/* Does what is due. A caller that attends also knows what the requests so far were for, as an acknowledgment that
- * arrived need not be requested any more, unless a batch waits for its time. */
+/* Does due work. A caller that attends the link also replaces the requests so far by the next deadline, because an
+ * acknowledgment that arrived need not be requested any more, unless a batch waits for its time. */
 static void serve(link_t *link, bool has_flushed) {
   int64_t asked_ns = atomic_load(&link->asked_ns);
   const int64_t next_ns = tide_session_poll_received(link->session);
@@ -751,8 +751,8 @@ static bool sleep_on(link_t *link, tide_event_t *event, int64_t deadline_ns) {
   return platform->event_wait(platform->context, event, earlier(deadline_ns, clock_ns() + THREAD_RECEIVES_NS)) == 1;
 }
 
-/* From now on the caller does the work for which the thread would be woken. The timer is not stopped each time, as this
- * costs two system calls: if waits are frequent the timer is stopped before it expires, anyway. */
+/* From now on the caller does the work for which the thread would be woken. The timer is not stopped each time, because
+ * this costs two system calls; if waits are frequent it is stopped before it expires. */
 static bool begin_attending(link_t *link, int64_t now_ns) {
   if (!is_only_user(link, now_ns) || atomic_exchange(&link->attending, true)) return false;
   attended_by_this_thread = link;
@@ -800,7 +800,7 @@ static int wait_by_link(void *context, tide_event_t *event, int64_t deadline_ns,
   if (link != NULL) {
     if (kind == TIDE_WAIT_NOT) {
       const int64_t now_ns = clock_ns();
-      /* If no acknowledgment has come yet, the publisher is as fast as the agent, and the thread works beside it. */
+      /* If no acknowledgment has come yet, the publisher is as fast as the agent, and the thread works in parallel. */
       if (is_only_user(link, now_ns) && receive_instead(link) <= 0) share_until(link, now_ns + PRESSED_NS);
     } else if (kind != TIDE_WAIT_LANE) {
       set = wait_and_receive(link, event, deadline_ns, kind == TIDE_WAIT_ANSWER);

@@ -113,7 +113,7 @@ static unsigned make_trains(tide_datagram_output_t *output, struct mmsghdr *head
   return number;
 }
 
-/* How many trains the system took; negative: none, and errno says why. */
+/* Number of trains that the system accepted; negative: none, and errno has the reason. */
 static int send_trains(tide_datagram_output_t *output, train_t *trains) {
   struct mmsghdr headers[TIDE_DATAGRAMS_A_BATCH];
   const unsigned number = make_trains(output, headers, trains);

@@ -4,12 +4,12 @@
  *
  * Out: messages are copied into a batch and sent with one sendmmsg. Adjacent messages of equal length to the same
  * address are sent as one train that the kernel splits as late as possible (UDP_SEGMENT, Linux 4.18); without support
- * for trains they are sent one by one. A receiver sees datagrams in any case.
+ * for trains they are sent one by one. A receiver gets datagrams in either case.
  * In: one recvmmsg, and trains received whole (UDP_GRO, Linux 5.0) are split here.
  *
- * The quantum: a message that is more urgent than everything in a batch waits for the rest of that batch: at most
- * TIDE_DATAGRAMS_A_BATCH messages, and at most TIDE_DATAGRAM_BATCH_BYTES and the one message that exceeded this limit.
- *
+ * Blocking term: a message that is more urgent than everything in a batch waits for the rest of that batch, which is at
+ * most TIDE_DATAGRAMS_A_BATCH messages, and at most TIDE_DATAGRAM_BATCH_BYTES plus the message that exceeded this
+ * limit. *
  * Not thread-safe: the owner serialises. Nothing allocates. */
 #ifndef TIDE_PORT_POSIX_LINK_DATAGRAMS_H
 #define TIDE_PORT_POSIX_LINK_DATAGRAMS_H
@@ -87,7 +87,7 @@ typedef void (*tide_on_datagram_t)(void *context, const uint8_t *bytes, size_t l
 
 /* At least one buffer. Enables whole trains in the kernel. */
 void tide_datagram_input_init(tide_datagram_input_t *input, int descriptor, uint8_t *storage, size_t storage_bytes);
-/* One system call; every datagram is passed on in order of arrival. True: there may be more. */
+/* One system call; passes on every datagram in order of arrival. True: there may be more. */
 bool tide_datagram_input_take(tide_datagram_input_t *input, tide_on_datagram_t on_datagram, void *context);
 
 #ifdef __cplusplus

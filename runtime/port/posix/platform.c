@@ -35,7 +35,7 @@
 #define WAKE_UP_LEAD_LIMIT_NS INT64_C(50000)
 #define PIECE_NS INT64_C(1000000)
 
-enum { EVENT_CLEAR, EVENT_SET, EVENT_AWAITED, EVENT_POLLED /* and the number of the waker */ };
+enum { EVENT_CLEAR, EVENT_SET, EVENT_AWAITED, EVENT_POLLED /* and the index of its waker */ };
 
 static int64_t read_clock(clockid_t clock) {
   struct timespec time;
@@ -136,7 +136,7 @@ static bool is_inside(void) {
 
 #define PREPARES_ITSELF 0
 
-/* A mutex does not reveal its owner. */
+/* A mutex cannot tell its owner. */
 static bool is_inside(void) { return false; }
 
 static pthread_mutex_t critical_mutex;
@@ -308,8 +308,8 @@ static void event_set(void *context, tide_event_t *event) {
   (void)pthread_mutex_unlock(&event_mutex);
 }
 
-/* Releases the mutex while it sleeps, on its own semaphore instead of a condition variable: NuttX does not forget timed
- * waits that have ended, and wakes as many threads, thousands of times for nothing, at the next change. True: woken at
+/* Releases the mutex while it sleeps, on its own semaphore instead of a condition variable: NuttX keeps counting timed
+ * waits that have ended, and at the next change wakes as many threads, thousands of times in vain. True: woken at
  * wake_up_ns. */
 static bool event_sleep(tide_event_t *event, int64_t deadline_ns, int64_t wake_up_ns) {
   sem_t woken;
@@ -353,7 +353,7 @@ int tide_posix_event_wait_or_readable(tide_event_t *event, int descriptor, int64
 
 #endif
 
-/* Without the descriptor: it may be readable now and then. */
+/* The descriptor is not watched: it is assumed readable now and then. */
 static int wait_in_pieces(tide_event_t *event, int64_t deadline_ns) {
   const int64_t piece_ns = now_ns(NULL) + PIECE_NS;
   if (event_wait(NULL, event, deadline_ns < piece_ns ? deadline_ns : piece_ns) == 1) return 1;

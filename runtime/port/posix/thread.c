@@ -40,7 +40,7 @@ static bool is_valid_deadline(const tide_posix_scheduling_t *scheduling) {
          scheduling->deadline_ns >= scheduling->runtime_ns && scheduling->period_ns >= scheduling->deadline_ns;
 }
 
-/* EPERM: a missing right, or a pinned thread. EBUSY: deadline threads use all available bandwidth. */
+/* EPERM: missing permission, or a pinned thread. EBUSY: deadline threads use all available bandwidth. */
 static int set_attributes(int thread, const tide_posix_scheduling_t *scheduling) {
   const kernel_attributes_t attributes = {.size = sizeof attributes,
                                           .policy = (uint32_t)scheduling->policy,

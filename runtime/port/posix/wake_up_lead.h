@@ -5,8 +5,8 @@
  *
  * The lead is the least lateness of the last WAKE_UP_WINDOW to twice as many wake-ups, and 0 before the first window
  * has ended. An early wake-up costs polling for the rest. This is rare and not repeated: it happens only if a wake-up
- * is less late than all before, which shortens the lead at once. The lead is at most half of a pause. A sleeping thread
- * that is the most urgent of its processor blocks others for at most the lead.
+ * is less late than all before, which shortens the lead at once. The lead is at most half of a pause. If the thread is
+ * the most urgent of its processor, it blocks others for at most the lead.
  *
  * Not thread-safe: one for each thread. Nothing allocates. Cost: some ten instructions and a reading of the clock. */
 #ifndef TIDE_PORT_POSIX_WAKE_UP_LEAD_H

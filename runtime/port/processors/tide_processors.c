@@ -11,7 +11,7 @@
 #include "tide/status.h"
 
 #define LANES 4u
-#define GROUPED 3u /* the first callbacks: a mutually exclusive group, in two bands */
+#define GROUPED 3u /* the first callbacks form a mutually exclusive group in two bands */
 #define PASSING 5u /* plus two that are in no group */
 #define CALLBACKS 8u
 #define TOKENS 4u
@@ -127,7 +127,7 @@ static void add_one_in_interrupt(void) {
   add_one();
 }
 
-/* Two threads that wake each other most of the time, so that all processors switch threads. */
+/* Two threads that mostly wake each other, so that all processors switch threads. */
 static void make_noise(void *argument) {
   tide_event_t *own = &balls[(uintptr_t)argument], *other = &balls[1u - (uintptr_t)argument];
   for (unsigned count = 1; __atomic_load_n(&noisy, __ATOMIC_ACQUIRE); count++) {
@@ -153,7 +153,7 @@ static void try_sections(void) {
   tell("sections of threads and interrupts", guarded, 2u * board->runs + from_interrupts);
 }
 
-/* Every second pass waits with a deadline, so that a set and the end of a wait meet. */
+/* Every second pass waits with a deadline, so that a set and the end of a wait coincide. */
 static void pass(void *argument) {
   const uintptr_t self = (uintptr_t)argument;
   for (uint32_t count = 0; count < board->runs; count++) {

@@ -84,7 +84,7 @@ static void account_masked(lane_budget_t *lane) {
     tide_budget_preempt(&lane->budget, 0, now_ns);
     return;
   }
-  if (!TIDE_KERNEL_SWITCHES) { /* switches are not reported: its time is assumed to be at the end */
+  if (!TIDE_KERNEL_SWITCHES) { /* without reports of switches its time is assumed to be at the end */
     lane->idle_looks = 0u;
     tide_budget_run(&lane->budget, now_ns - consumed_ns);
   }
@@ -92,8 +92,8 @@ static void account_masked(lane_budget_t *lane) {
 }
 
 /* Earliest time at which the budget can be exhausted or replenished. If the alarm cannot be set when the lane gets the
- * processor, it is assumed to run all the time; but the grain is the minimum, so that a remaining microsecond does not
- * cause a check each tick, doubled for a lane that does not get the processor. */
+ * processor, the lane is assumed to run all the time. The grain is the minimum, so that a remaining microsecond does
+ * not cause a check each tick; it is doubled for a lane that does not get the processor. */
 #define GRAIN_NS INT64_C(50000)
 #define GRAIN_DOUBLINGS 2u
 static int64_t next_look_ns(const lane_budget_t *lane) {

@@ -6,13 +6,13 @@
 #include "rtos.h"
 #include "tide/link_custom.h"
 
-#ifndef TIDE_LINK_UART /* 0: a program that has no UART driver */
+#ifndef TIDE_LINK_UART /* 0: the program has no UART driver */
 #define TIDE_LINK_UART 1
 #endif
 #if TIDE_LINK_UART
 #include "uart.h"
 #endif
-#ifndef TIDE_LINK_SYSTEM /* 1: the board has transports of its own (tide_rtos_transport) */
+#ifndef TIDE_LINK_SYSTEM /* 1: the board has its own transports (tide_rtos_transport) */
 #define TIDE_LINK_SYSTEM 0
 #endif
 

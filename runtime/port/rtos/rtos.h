@@ -5,8 +5,8 @@
  *   lanes.c      a task for each lane, locks, budgets   all three
  *   link.c       a task that polls the session          FreeRTOS, Zephyr; NuttX has two threads on a device
  *
- * A kernel has a folder beside this one with its adaptor (freertos.c, zephyr.c, nuttx.c), which defines the functions
- * below, and a header tide_kernel.h, which defines:
+ * Each kernel has a folder next to this one with its adaptor (freertos.c, zephyr.c, nuttx.c), which defines the
+ * functions below, and a header tide_kernel.h, which defines:
  *
  *   TIDE_KERNEL_LANES             maximum number of lanes of one executor
  *   TIDE_KERNEL_ONE_SET           1: stacks are static, so lanes of one executor at a time
@@ -40,8 +40,8 @@ extern "C" {
 
 /* ---- platform.c needs ---- */
 
-/* As the members of tide_platform_t; from tasks and interrupts. Sections nest; a task that was woken within one gets
- * the processor when the outermost ends. */
+/* Like the members of tide_platform_t; from tasks and interrupts. Sections nest; a task that was woken within one gets
+ * the processor when the outermost one ends. */
 int64_t tide_kernel_now_ns(void *context);
 uintptr_t tide_kernel_enter(void *context);
 void tide_kernel_exit(void *context, uintptr_t state);
@@ -64,7 +64,7 @@ typedef struct tide_rtos_task {
   tide_kernel_task_t kernel;
 } tide_rtos_task_t;
 
-/* Slots of other tasks; a lane's slot is its index. */
+/* Task slots besides those of lanes; a lane's slot is its index. */
 enum { TIDE_RTOS_LINK = TIDE_KERNEL_LANES, TIDE_RTOS_KEEPER };
 
 /* A task that calls run(argument) once. Its priority is a separate argument, as it may differ from the settings.
@@ -76,11 +76,11 @@ void *tide_kernel_self(void); /* the running task */
 int tide_kernel_priority(void);
 void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority); /* null: the running task */
 
-/* Budgets. Time that a task has used since the stamp, which then stands for now; if the kernel reports switches: time
- * of any task since the stamp. */
+/* Budgets. Time that a task has used since the stamp, which is then set to now; if the kernel reports switches: time of
+ * any task since the stamp. */
 int64_t tide_kernel_consumed_ns(tide_kernel_stamp_t *stamp, void *task);
 #ifndef tide_kernel_prepare_budgets
-int tide_kernel_prepare_budgets(void); /* before the first lane with a budget; an error: the kernel cannot */
+int tide_kernel_prepare_budgets(void); /* before the first lane with a budget; an error: not supported */
 #endif
 /* In the section of tide_kernel_mask (by default that of the platform): wake the keeper at that time, replacing the
  * previous time. TIDE_FOREVER: never. The default uses the alarm and an event of platform.c. */
@@ -99,8 +99,8 @@ int tide_rtos_wait(tide_event_t *event, int64_t deadline_ns, void *waiter);
 /* From the interrupt of the alarm, or a task in its place. Early and spurious calls are harmless. Cost: linear in the
  * tasks that it wakes. */
 void tide_rtos_alarm(void);
-/* Called by the kernel when it switches to this task; null: to a task that is no lane. Masks by itself. O(lanes with a
- * budget). */
+/* Called by the kernel when it switches to this task; null: to a task that is not a lane. Masks by itself. O(lanes with
+ * a budget). */
 void tide_rtos_switched(const void *task);
 
 /* ---- a board provides, with TIDE_LINK_SYSTEM=1 ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* With DMA the ring is circular, and its state is just a position: ring bytes less the stream's remaining count.
+/* With DMA the ring is circular, and its only state is a position: ring bytes less the stream's remaining count.
  * Interrupts at idle, half and full ensure that it is read at least once in half a ring. Without DMA each byte is
  * passed on as it arrives. */
 #include "stm32_uart.h"
@@ -57,8 +57,8 @@ static bool has_cache(void) { return !TIDE_STM32_F4 && tide_stm32_line.has_cache
 static volatile uint32_t *received_of(tide_stm32_uart_t *uart) { return &uart->data; }
 static volatile uint32_t *transmit_of(tide_stm32_uart_t *uart) { return &uart->data; }
 
-/* Call it after reading the status. A byte that the DMA has not fetched yet would be lost, and its frame be
- * repaired. */
+/* Call it after reading the status. A byte that the DMA has not fetched yet would be lost; the stream repairs the
+ * frame. */
 static void clear_status(tide_stm32_uart_t *uart, uint32_t flags) {
   if ((flags & (UART_ERRORS | UART_IDLE)) != 0u) (void)uart->data;
   if ((flags & UART_COMPLETE) != 0u) uart->status = ~UART_COMPLETE;
@@ -86,8 +86,8 @@ static void open_without_streams(tide_stm32_uart_t *uart) {
   uart->control1 = UART_ENABLE_BITS | UART_RECEIVE_INTERRUPT;
 }
 
-/* The handler also writes the first byte. On a chip its interrupt comes by itself; QEMU 7.2, which has no interrupts
- * for room and for the end, needs the pend. */
+/* The handler also writes the first byte. On a chip the interrupt comes by itself. QEMU 7.2 has no interrupts for an
+ * empty register and for the end, so it is pended. */
 static void start_without_streams(const uint8_t *bytes, size_t count) {
   sender.bytes = bytes;
   sender.left = count;
@@ -143,7 +143,7 @@ static void start_receiving(void) {
   channel->stream->peripheral = address_of(received_of(tide_stm32_line.uart));
   channel->stream->memory = address_of(receiver.ring);
   channel->stream->count = (uint32_t)receiver.ring_bytes;
-  channel->stream->fifo = 0u; /* direct mode: a byte is in memory as soon as it is counted */
+  channel->stream->fifo = 0u; /* direct mode: a byte is in memory when it is counted */
   channel->stream->control = channel->request | DMA_CIRCULAR | DMA_MEMORY_STEPS | DMA_HALF_INTERRUPT |
                              DMA_FULL_INTERRUPT | DMA_ERROR_INTERRUPT;
   channel->stream->control |= DMA_ENABLE;
@@ -198,7 +198,7 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
   channel->stream->memory = address_of(bytes);
   channel->stream->count = (uint32_t)count;
   channel->stream->fifo = 0u;
-  clear_status(uart, UART_COMPLETE); /* otherwise the end of the last piece would count for this one */
+  clear_status(uart, UART_COMPLETE); /* otherwise the end of the previous piece would count for this one */
   uart->control1 |= UART_COMPLETE_INTERRUPT;
   channel->stream->control = channel->request | DMA_TO_PERIPHERAL | DMA_MEMORY_STEPS;
   channel->stream->control |= DMA_ENABLE;

@@ -71,7 +71,7 @@ typedef struct tide_stm32_channel {
 typedef struct tide_stm32_line {
   tide_stm32_uart_t *uart;
   uint32_t clock_hz;                      /* of the UART's kernel */
-  tide_stm32_channel_t receive, transmit; /* F4: null streams: by interrupts */
+  tide_stm32_channel_t receive, transmit; /* F4 only: null streams mean interrupts instead of DMA */
   bool has_cache;                         /* the core has a data cache and it is on: Cortex-M7 */
   uint32_t interrupt;                     /* the UART's number; used without streams */
 } tide_stm32_line_t;
@@ -81,8 +81,8 @@ extern const tide_stm32_line_t tide_stm32_line; /* the board's */
 typedef struct tide_stm32_counters {
   uint32_t overruns;    /* a handler was late by half a ring or more: bytes may be lost, and with them frames */
   uint32_t uart_errors; /* overrun, noise or framing errors on the line */
-  uint32_t dma_errors;  /* the receiving stream was disabled by an access to unreachable memory: an error of the board's
-                           set-up */
+  uint32_t dma_errors;  /* the receiving stream was disabled because it cannot reach the ring's memory: an error in the
+                           board's set-up */
 } tide_stm32_counters_t;
 extern tide_stm32_counters_t tide_stm32_counters;
 

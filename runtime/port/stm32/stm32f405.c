@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An STM32F405 without vendor code: vector table, clocks, pins, and USART1 as the agent's line (PA9, PA10; QEMU's first
- * serial line). USART2 (PA2) prints at 115,200 Bd; a printing caller waits for it. A source of the program, not of a
+ * serial line). USART2 (PA2) prints at 115,200 Bd, and the caller waits for it. A source of the program, not of a
  * library, linked with stm32f405.ld.
  *
  * Definitions: TIDE_STM32_HSE_MHZ, the crystal, whole MHz, 0: none (8); TIDE_STM32_DMA=1, the line by DMA2 (streams 2
@@ -194,7 +194,7 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16u + STM
 #endif
 };
 
-/* ---- the vendor's registers, where the program has them ---- */
+/* ---- comparison with the vendor's header, if the program has it ---- */
 
 #if TIDE_STM32_VENDOR
 #include <stm32f405xx.h>

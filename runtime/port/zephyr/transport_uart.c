@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A UART by its interrupts, or USB CDC ACM, which has the same interface. Received bytes go into a ring; an event wakes
- * the link's thread, so that no wait spins or ends spuriously. The interrupt may come on another processor
- * than the thread's, so both touch the rings and the transmitter's interrupt within the critical section alone. */
+ * the link's thread, so that no wait spins or ends spuriously. The interrupt may come on another processor than the
+ * thread's, so both access the rings and the transmitter's interrupt only within the critical section. */
 #include <microros_transports.h>
 #include <zephyr/device.h>
 #include <zephyr/drivers/uart.h>

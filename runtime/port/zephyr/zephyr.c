@@ -51,7 +51,7 @@ uintptr_t tide_kernel_enter(void *context) {
   return state;
 }
 
-/* A thread woken while interrupts are locked gets the processor at the next scheduling point, and unlocking is none. */
+/* A thread woken while interrupts are locked gets the processor at the next scheduling point; unlocking is not one. */
 void tide_kernel_exit(void *context, uintptr_t state) {
   ARG_UNUSED(context);
   const bool reschedule = --section.depth == 0u && section.woke;

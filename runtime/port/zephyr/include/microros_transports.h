@@ -28,7 +28,7 @@ typedef struct zephyr_transport_params {
 } zephyr_transport_params_t;
 #endif
 
-extern zephyr_transport_params_t default_params; /* from Kconfig and the chosen node tide,uart */
+extern zephyr_transport_params_t default_params; /* set from Kconfig and the chosen devicetree node tide,uart */
 
 bool zephyr_transport_open(struct uxrCustomTransport *transport);
 bool zephyr_transport_close(struct uxrCustomTransport *transport);

@@ -38,7 +38,7 @@
 #define TIDE_KERNEL_PRIORITY_BUDGET TIDE_KERNEL_PRIORITY_MOST
 
 typedef k_tid_t tide_kernel_task_t;
-typedef int64_t tide_kernel_stamp_t; /* thread time charged to the budget so far */
+typedef int64_t tide_kernel_stamp_t; /* thread time already charged to the budget */
 #define tide_kernel_prepare_budgets() TIDE_OK
 
 #endif
