@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strings whose memory comes from the default allocator (rcutils_set_default_allocator). A string in the caller's own
- * memory works too as long as the text fits its capacity (without a NUL if it fills it exactly): only memory of the
+ * memory works too, as long as the text fits its capacity (without a NUL if it fills it exactly). Only memory of the
  * default allocator can grow. If the string cannot grow it stays unchanged. If the allocator fails, the result is an
  * empty string {NULL, 0, 0}. Not from a callback with a deadline: the cost is the allocator's. */
 #ifndef MICRO_ROS_UTILITIES__STRING_UTILITIES_H_
@@ -18,7 +18,7 @@ extern "C" {
 rosidl_runtime_c__String micro_ros_string_utilities_init(const char *data);
 /* An empty string with room for size characters. */
 rosidl_runtime_c__String micro_ros_string_utilities_init_with_size(size_t size);
-/* The string with new text, in its own memory when that suffices, else in new memory (the old one is released). */
+/* The string with new text, in its own memory if that suffices, else in new memory (the old memory is released). */
 rosidl_runtime_c__String micro_ros_string_utilities_set(rosidl_runtime_c__String str, const char *data);
 /* The text ends with a NUL unless it fills the caller's memory. */
 const char *micro_ros_string_utilities_get_c_str(rosidl_runtime_c__String str);

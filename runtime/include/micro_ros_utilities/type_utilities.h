@@ -23,8 +23,8 @@ typedef struct micro_ros_utilities_memory_rule_t {
   size_t size;
 } micro_ros_utilities_memory_rule_t;
 
-/* A capacity of zero selects that of micro_ros_utilities_memory_conf_default. Bounded members without a rule get their
- * bound. allocator null: the default allocator (rcutils_set_default_allocator). */
+/* A capacity of zero selects that of micro_ros_utilities_memory_conf_default. Bounded members without a rule get the
+ * capacity of their bound. allocator null: the default allocator (rcutils_set_default_allocator). */
 typedef struct micro_ros_utilities_memory_conf_t {
   size_t max_string_capacity;              /* characters with the NUL */
   size_t max_ros2_type_sequence_capacity;  /* elements of sequences of messages */
@@ -40,7 +40,7 @@ extern const micro_ros_utilities_memory_conf_t micro_ros_utilities_memory_conf_d
 /* Name, members and types in one line, in memory of the default allocator; release it with
  * micro_ros_string_utilities_destroy. Empty when the allocator fails. */
 rosidl_runtime_c__String micro_ros_utilities_type_info(const rosidl_message_type_support_t *type_support);
-/* Total bytes that create_message_memory takes from the allocator, without the structure itself. */
+/* Total bytes that create_message_memory allocates, without the structure itself. */
 size_t micro_ros_utilities_get_dynamic_size(const rosidl_message_type_support_t *type_support,
                                             const micro_ros_utilities_memory_conf_t conf);
 /* Bytes that the buffer of create_static_message_memory must have, whatever its alignment. */

@@ -23,8 +23,8 @@ typedef struct rcl_client_options_s {
 
 rcl_client_t rcl_get_zero_initialized_client(void);
 rcl_client_options_t rcl_client_get_default_options(void);
-/* Takes one of TIDE_CLIENTS entries (tide/pools.h) and one object on the agent. Causes: TIDE_ERROR_CAPACITY_CLIENTS,
- * _NAMES, TIDE_ERROR_NAME, TIDE_ERROR_UNSUPPORTED (a runtime without services). */
+/* Takes one of the TIDE_CLIENTS entries (tide/pools.h) and one object on the agent. Causes:
+ * TIDE_ERROR_CAPACITY_CLIENTS, _NAMES, TIDE_ERROR_NAME, TIDE_ERROR_UNSUPPORTED (a runtime without services). */
 rcl_ret_t rcl_client_init(rcl_client_t *client, const rcl_node_t *node,
                           const rosidl_service_type_support_t *type_support, const char *service_name,
                           const rcl_client_options_t *options);
@@ -34,10 +34,11 @@ rcl_ret_t rcl_client_fini(rcl_client_t *client, rcl_node_t *node);
  * that stops waiting calls tide_rclc_client_forget. When TIDE_CLIENT_REQUESTS are unanswered, a new request replaces
  * the oldest. The agent keeps a request for some seconds until a server appears. From any thread. When
  * the pool is full it waits up to the time set by rmw_uros_set_client_session_timeout, by default not at all.
- * RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free node), _TOO_LARGE, _DISCONNECTED (best effort). */
+ * RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free buffer in the pool), _TOO_LARGE, _DISCONNECTED
+ * (best effort). */
 rcl_ret_t rcl_send_request(const rcl_client_t *client, const void *ros_request, int64_t *sequence_number);
 /* Take the oldest reply. RCL_RET_CLIENT_TAKE_FAILED: there is none; RCL_RET_ERROR: it does not fit the message (it is
- * dropped and counted). Only sequence_number of the header is set. Only for a client that is in no executor. */
+ * dropped and counted). Only sequence_number of the header is set. Only for a client that is not in an executor. */
 rcl_ret_t rcl_take_response(const rcl_client_t *client, rmw_request_id_t *request_header, void *ros_response);
 rcl_ret_t rcl_take_response_with_info(const rcl_client_t *client, rmw_service_info_t *request_header,
                                       void *ros_response);

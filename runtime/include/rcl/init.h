@@ -13,7 +13,7 @@ extern "C" {
 rcl_ret_t rcl_init(int argc, char const *const *argv, const rcl_init_options_t *options, rcl_context_t *context);
 /* Waits until published messages are acknowledged, at most the timeout of destroying objects (1 s, see
  * rmw_uros_set_context_entity_destroy_session_timeout), then closes the session. Objects that the program has not
- * finished become invalid, and their memory is free. Spins of other threads return after the running callback. */
+ * finalised become invalid, and their memory is free. Spins of other threads return after the running callback. */
 rcl_ret_t rcl_shutdown(rcl_context_t *context);
 
 #ifdef __cplusplus

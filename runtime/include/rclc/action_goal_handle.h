@@ -23,7 +23,7 @@ typedef struct rclc_action_goal_handle_t {
   };
   rcl_action_goal_state_t status;
   bool goal_accepted;
-  bool goal_cancelled; /* server: the program accepted its cancellation; client: the server did */
+  bool goal_cancelled; /* the cancellation was accepted: by the program (server), by the server (client) */
   unique_identifier_msgs__msg__UUID goal_id;
   void *ros_goal_request; /* PACKAGE__action__NAME_SendGoal_Request */
 } rclc_action_goal_handle_t;

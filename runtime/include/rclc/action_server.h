@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-/* From rclc_action_send_result: no client has requested the result yet, and there is no memory to keep it. */
+/* Returned by rclc_action_send_result: no client has requested the result yet, and there is no memory to keep it. */
 #define RCLC_RET_ACTION_WAIT_RESULT_REQUEST 2104
 
 /* RCL_RET_ACTION_GOAL_ACCEPTED; anything else refuses the goal. */
 typedef rcl_ret_t (*rclc_action_server_handle_goal_callback_t)(rclc_action_goal_handle_t *goal_handle, void *context);
-/* Whether the goal is to be cancelled. The program then ends it by GOAL_STATE_CANCELED. */
+/* Returns whether the goal will be cancelled. The program then ends it by GOAL_STATE_CANCELED. */
 typedef bool (*rclc_action_server_handle_cancel_callback_t)(rclc_action_goal_handle_t *goal_handle, void *context);
 
 struct tide_action;

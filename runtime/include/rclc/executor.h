@@ -49,8 +49,8 @@ rcl_ret_t rclc_executor_add_subscription_with_context(rclc_executor_t *executor,
 rcl_ret_t rclc_executor_add_timer(rclc_executor_t *executor, rcl_timer_t *timer);
 rcl_ret_t rclc_executor_add_guard_condition(rclc_executor_t *executor, rcl_guard_condition_t *gc,
                                             rclc_gc_callback_t callback);
-/* The callback fills in response_msg, which is sent when it returns; if no node is free, it is sent as soon as there is
- * one, before the next request is taken. To answer later: tide_rclc_service_defer. */
+/* The callback fills in response_msg, which is sent when it returns; if no pool buffer is free then, it is sent as soon
+ * as one is, before the next request is taken. To answer later: tide_rclc_service_defer. */
 rcl_ret_t rclc_executor_add_service(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
                                     void *response_msg, rclc_service_callback_t callback);
 rcl_ret_t rclc_executor_add_service_with_request_id(rclc_executor_t *executor, rcl_service_t *service,
@@ -64,7 +64,7 @@ rcl_ret_t rclc_executor_add_client(rclc_executor_t *executor, rcl_client_t *clie
 rcl_ret_t rclc_executor_add_client_with_request_id(rclc_executor_t *executor, rcl_client_t *client, void *response_msg,
                                                    rclc_client_callback_with_request_id_t callback);
 /* handles_number: concurrent goals. ros_goal_request: array of as many requests, ros_goal_request_size apart; a request
- * is free again when its goal's handle is. A null cancel_callback refuses cancellations. Takes one handle of the
+ * can be reused when its goal's handle is free. A null cancel_callback refuses cancellations. Takes one handle of the
  * executor. */
 rcl_ret_t rclc_executor_add_action_server(rclc_executor_t *executor, rclc_action_server_t *action_server,
                                           size_t handles_number, void *ros_goal_request, size_t ros_goal_request_size,
@@ -84,13 +84,13 @@ rcl_ret_t rclc_executor_remove_client(rclc_executor_t *executor, const rcl_clien
 rcl_ret_t rclc_executor_remove_guard_condition(rclc_executor_t *executor, const rcl_guard_condition_t *gc);
 
 /* Waits at most timeout_ns for a ready callback, then runs the ready ones, at most as many as there are handles, and
- * returns RCL_RET_OK (on a time-out too, as programs expect of the stock library). RCL_RET_ERROR: a
- * message was dropped that does not fit the memory of the program's message; the other callbacks have run. Of the calls
- * below only that of a single period returns it, too. */
+ * returns RCL_RET_OK (also at the timeout, like the stock library). RCL_RET_ERROR: a message was dropped because it
+ * does not fit the memory of the program's message; the other callbacks have run. Of the calls below only
+ * rclc_executor_spin_one_period returns it, too. */
 rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns);
 /* Returns when tide_executor_stop(tide_rclc_executor_core(executor)) was called. */
 rcl_ret_t rclc_executor_spin(rclc_executor_t *executor);
-/* One spin_some a period, on the monotonic clock; periods missed are skipped. */
+/* One spin_some per period, on the monotonic clock; missed periods are skipped. */
 rcl_ret_t rclc_executor_spin_period(rclc_executor_t *executor, const uint64_t period);
 rcl_ret_t rclc_executor_spin_one_period(rclc_executor_t *executor, const uint64_t period);
 
@@ -100,7 +100,7 @@ rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_tri
  * sent at once. RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME: a round takes the messages of all subscriptions before its
  * first callback, and what its callbacks send to the agent (messages, requests, responses) is sent when the last one
  * has ended, most urgent first; messages that arrive meanwhile belong to the next round. Outgoing messages wait in the
- * pool of nodes: a full pool refuses. Local messages (tide/rclc_local.h) are delivered at once. RCL_RET_UNSUPPORTED:
+ * pool; if it is full they are refused. Local messages (tide/rclc_local.h) are delivered at once. RCL_RET_UNSUPPORTED:
  * with several lanes or readyset; RCL_RET_ERROR from within a round. */
 typedef enum { RCLC_SEMANTICS_RCLCPP_EXECUTOR, RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME } rclc_executor_semantics_t;
 rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_semantics_t semantics);

@@ -73,11 +73,11 @@ typedef struct {
 } rclc_executor_sched_parameter_t;
 
 /* Discards subscriptions that were added to the executor but not started. Call it before the first add, and before
- * finishing an executor that was never started. */
+ * finalising an executor that was never started. */
 void rclc_executor_real_time_scheduling_init(rclc_executor_t *executor);
 
 /* Call it before the start, with nothing else added to the executor. All arguments are copied except the message, which
- * belongs to the callback. A larger sched_priority also means a larger level, and so a stream of its own on the wire.
+ * belongs to the callback. A larger sched_priority also means a higher level, and thus a separate stream on the wire.
  * Causes (tide_rclc_last_status): TIDE_ERROR_ARGUMENT, TIDE_ERROR_EXISTS, TIDE_ERROR_UNSUPPORTED (another policy or
  * ALWAYS), TIDE_ERROR_CAPACITY_HANDLES (RCLC_SCHED_SUBSCRIPTIONS). */
 rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_subscription_t *subscription, void *msg,
@@ -96,8 +96,8 @@ rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl
                                                   const rclc_executor_sched_parameter_t *sparam);
 
 /* Starts the lanes and returns when tide_executor_stop of the executor's core has ended them, or with the error that
- * kept them from running: see tide_rclc_executor_set_lanes and rclc_executor_spin. Needs TIDE_EXECUTOR_LANES >= the
- * number of subscriptions. */
+ * prevented them from running: see tide_rclc_executor_set_lanes and rclc_executor_spin. Needs TIDE_EXECUTOR_LANES >=
+ * the number of subscriptions. */
 rcl_ret_t rclc_executor_start_multi_threading_for_nuttx(rclc_executor_t *executor);
 
 /* The paper's spelling. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lifecycle node: a node with states that a lifecycle manager of ROS 2 changes. The callback of a transition runs in
- * the service's callback and returns RCL_RET_OK, or anything else to go back to the state before.
+ * the service's callback and returns RCL_RET_OK, or anything else to return to the previous state.
  *
  * Memory: the program's structures, and TIDE_LIFECYCLE_NODES of tide/pools.h: five services and a publisher each. Each
  * served service takes one handle of its executor. */

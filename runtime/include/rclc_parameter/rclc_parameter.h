@@ -37,7 +37,7 @@ typedef enum rclc_parameter_type_t {
 } rclc_parameter_type_t;
 
 /* Returns whether a change is accepted. Called before a value changes (old and new), and before a client creates a
- * parameter (old is null) or deletes one (new is null). Both are valid during the call only; of the value only type and
+ * parameter (old is null) or deletes one (new is null). Both are valid only during the call; of a value only type and
  * the member of that type are set. Parameters cannot be changed from it. */
 typedef bool (*rclc_parameter_callback_t)(const Parameter *old_param, const Parameter *new_param, void *context);
 
@@ -103,14 +103,14 @@ rcl_ret_t rclc_add_parameter_description(rclc_parameter_server_t *parameter_serv
 /* Clients cannot change or delete it. */
 rcl_ret_t rclc_set_parameter_read_only(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                        bool read_only);
-/* Clients may only set values from from_value in whole steps, and to_value. Step 0: any value in the range. */
+/* Clients may only set from_value plus whole steps, and to_value. Step 0: any value in the range. */
 rcl_ret_t rclc_add_parameter_constraint_integer(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                                 int64_t from_value, int64_t to_value, uint64_t step);
 rcl_ret_t rclc_add_parameter_constraint_double(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                                double from_value, double to_value, double step);
 
-/* For programs of the first edition, whose callback gets only the new value and cannot refuse, and which read integers
- * into an int. */
+/* For programs written for the first version of the interface, whose callback gets only the new value and cannot
+ * refuse, and which read integers into an int. */
 typedef void (*tide_parameter_callback_of_first_edition_t)(Parameter *parameter);
 rcl_ret_t tide_parameter_add_server_of_first_edition(rclc_executor_t *executor,
                                                      rclc_parameter_server_t *parameter_server,

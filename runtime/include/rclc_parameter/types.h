@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of rcl_interfaces that the interface of parameters names. A program that generated rcl_interfaces
- * (`tide generate`) uses the generated ones, any other program the same structures from here; the runtime needs
- * neither. */
+/* The messages of rcl_interfaces used by the parameter interface: the generated ones in a program that generated
+ * rcl_interfaces (`tide generate`), else the same structures from here. The runtime needs neither. */
 #ifndef RCLC_PARAMETER__TYPES_H_
 #define RCLC_PARAMETER__TYPES_H_
 

@@ -17,7 +17,7 @@ typedef enum rmw_qos_reliability_policy_e {
   RMW_QOS_POLICY_RELIABILITY_RELIABLE,
   RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT,
   RMW_QOS_POLICY_RELIABILITY_UNKNOWN,
-  RMW_QOS_POLICY_RELIABILITY_BEST_AVAILABLE /* treated as reliable: the agent knows no peers when it creates an
+  RMW_QOS_POLICY_RELIABILITY_BEST_AVAILABLE /* treated as reliable, because the agent knows no peers when it creates an
                                                object */
 } rmw_qos_reliability_policy_t;
 

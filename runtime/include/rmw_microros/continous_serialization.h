@@ -18,7 +18,7 @@ typedef void (*rmw_uros_continous_serialization)(ucdrBuffer *ucdr);
  * both: the message alone again. If the message ends in an empty sequence, the sequence's count is the last four octets
  * before ucdr->iterator: write the true count there.
  *
- * A sample that fits one node of the pool is published as usual. A longer one is sent while serialization_cb writes,
+ * A sample that fits one pool buffer (node) is published as usual. A longer one is sent while serialization_cb writes,
  * needs a reliable publisher, and makes rcl_publish wait until the agent has acknowledged all of it. After the
  * publisher's session timeout without progress (rmw_uros_set_publisher_session_timeout), or if fewer octets were
  * written than announced, rcl_publish returns RCL_RET_ERROR, nothing is delivered and the session starts anew

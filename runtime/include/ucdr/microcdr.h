@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes CDR into a buffer that may be replaced when it is full, as micro-CDR does; used by callbacks of continuous
+/* Writes CDR into a buffer that may be replaced when it is full, like micro-CDR; for callbacks of continuous
  * serialisation (rmw_microros/continous_serialization.h). Primitives are aligned to their size from the
  * start of the message, across buffers. After an error every call returns false. */
 #ifndef UCDR_MICROCDR_H_
