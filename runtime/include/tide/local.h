@@ -21,10 +21,10 @@
  * drops the oldest and counts it. The callback never runs more often than there are messages.
  *
  * Memory: the caller provides a pool of blocks of one size for all messages. A topic reserves the most that it can
- * need: its loans, and for each subscription its depth and one message that is being read. So a flooded topic leaves
- * all others their share, and a publisher that holds no more than its loans is never refused. A callback of a reentrant
- * group that overlaps itself reads several messages at once, so its subscription needs that much more depth. Nothing is
- * allocated.
+ * need: its loans, and for each subscription its depth and one message that is being read. So a flood on one topic
+ * takes nothing from others, and a publisher that holds no more than its loans is never refused. A callback of a
+ * reentrant group that overlaps itself reads several messages at once, so its subscription needs that much more depth.
+ * Nothing is allocated.
  *
  * Re-entrancy: borrow, publish, give_back, take and release from any lane, thread or interrupt; subscribe and
  * unsubscribe from threads, also while others publish. Cost: O(1), and O(log n) for each subscription of a published
@@ -103,7 +103,7 @@ int tide_local_subscribe(tide_local_topic_t *topic, tide_local_subscription_t *s
 /* End a subscription. Its queued messages are released; one that is being read stays valid until it is released.
  * TIDE_ERROR_NOT_FOUND: it is not subscribed. */
 int tide_local_unsubscribe(tide_local_subscription_t *subscription);
-/* End a topic and its reservation. TIDE_ERROR_STATE: it has subscriptions, or a message is still in use. */
+/* End a topic and release its reservation. TIDE_ERROR_STATE: it has subscriptions, or a message is still in use. */
 int tide_local_topic_fini(tide_local_topic_t *topic);
 
 /* Borrow a message to fill in, aligned to 8, contents undefined. TIDE_ERROR_FULL: all messages of the topic are in use;

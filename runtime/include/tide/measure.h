@@ -16,8 +16,8 @@
  * A run counts the time of the callback itself and the decoding of its message. A thread's processor clock (POSIX)
  * excludes preemption. A cycle counter includes it, so the runs of other measured callbacks within a
  * run are subtracted. That is exact when callbacks preempt each other like nested calls, as lanes with different
- * priorities on one processor do. Interrupts that run no measured callback are counted. With several processors, or
- * lanes that take turns, use a thread clock.
+ * priorities on one processor do. Interrupts that run no measured callback are included. With several processors, or
+ * with time slicing, use a thread clock.
  *
  * Cost of a run: two readings of the clock and two critical sections of a dozen instructions; one comparison for a
  * callback without a measurement; nothing in a lean runtime (tide/options.h). Memory: 40 bytes per callback, the

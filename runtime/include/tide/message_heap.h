@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of strings and sequences from the default allocator of programs: rcutils_set_default_allocator sets it, and
  * the initial one is malloc if the runtime was built with TIDE_HEAP. Each block allocated here is recorded in an entry
- * of five words, so that it is distinguished from the caller's memory; entries are reused. The runtime itself never
+ * of five words, which distinguishes it from the caller's memory; entries are reused. The runtime itself never
  * allocates. Any thread may allocate and release; on cores without a compare-and-swap instruction (Cortex-M0, RISC-V
  * without A) only one thread may. Do not call these from a callback with a deadline: the cost is the allocator's plus a
  * search of the entries of nearby blocks, or of all entries for a block that crosses 4 KiB. Entries also come from the
- * allocator and are never returned, so its memory may not be reset as a whole. */
+ * allocator and are never returned, so the allocator's memory must not be reset as a whole. */
 #ifndef TIDE_MESSAGE_HEAP_H
 #define TIDE_MESSAGE_HEAP_H
 
@@ -39,7 +39,7 @@ bool tide_message_is_in_allocated(const void *pointer);
  * member empty. Returns false, without change, when the caller's memory is too small or the allocator has none left.
  * Elements are basic values here. */
 bool tide_message_reserve(void *member, size_t count, size_t element_bytes);
-/* Set a string's size: its text is kept up to that size and padded with zeroes. False, without change, as above. */
+/* Set a string's size: the text is truncated or padded with zeroes. False, without change, as above. */
 bool tide_message_resize(void *string, size_t size, size_t unit_bytes);
 /* As tide_message_reserve, for any sequence; memory allocated for its elements is released with them. */
 bool tide_message_reserve_elements(const tide_field_t *field, void *sequence, size_t count);

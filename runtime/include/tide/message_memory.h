@@ -2,8 +2,8 @@
 /* Support for generated messages: conversion of strings and sequences to and from CDR, and operations on any message by
  * its table of fields. A message's strings and sequences use memory that the caller provides (`tide generate` declares
  * it: PACKAGE__msg__NAME__Storage and PACKAGE__msg__NAME__bind, or micro_ros_utilities at run time), or that of the
- * default allocator. Neither the runtime itself nor reading a message from the wire allocates. Re-entrant; cost
- * proportional to the bytes moved. */
+ * default allocator. Neither the runtime itself nor decoding a message allocates. Re-entrant; cost proportional to the
+ * bytes moved. */
 #ifndef TIDE_MESSAGE_MEMORY_H
 #define TIDE_MESSAGE_MEMORY_H
 

@@ -17,8 +17,8 @@
  * them back); time limits of messages, time synchronisation, removal of objects and readers, the batch and readyset
  * policies, triggers, KEEP_LAST of best-effort publishers, custom links, measurement and traces, counters, checks of
  * configurations, answers to an agent that asks what this client is. Functions that need them return
- * TIDE_ERROR_UNSUPPORTED. The port's platform is the only one and is called by name: the platform of a configuration
- * may be null, and links never close while they start a frame.
+ * TIDE_ERROR_UNSUPPORTED. There is only the port's platform, called by name, so the platform of a configuration may be
+ * null. Links never close while they start a frame.
  *
  * Bare also leaves out critical sections: interrupts only set events, and received bytes are handled when the executor
  * chooses its next callback. The price: while a callback runs, no frame starts and acknowledgments wait. Needs a port
@@ -54,9 +54,8 @@
 #endif
 #endif
 
-/* Receive slots reserved for each reader, and repeats requested only for frames that will find a slot. Without: all
- * readers share the slots, and the least urgent frame is evicted, whichever reader it belongs to. For programs with one
- * reader. */
+/* Receive slots reserved for each reader, and repeats requested only for frames that will find a slot. Without it all
+ * readers share the slots, and the least urgent frame of any reader is evicted. For programs with one reader. */
 #ifndef TIDE_RESERVATIONS
 #if TIDE_LEAN
 #define TIDE_RESERVATIONS 0
@@ -91,9 +90,9 @@
 #define TIDE_SOCKETS TIDE_DESKTOP
 #endif
 
-/* A heap: the default allocator of programs (rcutils_get_default_allocator) is malloc's, as on a desktop, Arduino and
- * ESP-IDF. Without, as on other boards unless they are built with 1, that allocator refuses with TIDE_ERROR_NO_HEAP.
- * The runtime itself allocates nothing either way. */
+/* A heap: the default allocator of programs (rcutils_get_default_allocator) is malloc, the default on a desktop,
+ * Arduino and ESP-IDF. Without a heap that allocator refuses with TIDE_ERROR_NO_HEAP. The runtime itself allocates
+ * nothing either way. */
 #ifndef TIDE_HEAP
 #if TIDE_DESKTOP || defined(ARDUINO) || defined(ESP_PLATFORM)
 #define TIDE_HEAP 1
@@ -117,8 +116,8 @@
 #endif
 #endif
 
-/* Lanes of one band that need not wake each other (patience_ns of an executor). For operating systems with processes,
- * where waking a thread is expensive. */
+/* Lanes of one band that need not wake each other (patience_ns of an executor). For operating systems on which waking a
+ * thread is expensive. */
 #if defined(__linux__) || defined(__APPLE__)
 #define TIDE_PATIENCE 1
 #else

@@ -25,9 +25,9 @@ typedef struct tide_goal {
       rmw_request_id_t request_id; /* of the goal request */
       rmw_request_id_t askers[TIDE_ACTION_ASKERS];
       uint8_t asker_count;
-      bool response_due; /* a response to the goal request is due */
+      bool response_due; /* a response to the goal request must be sent */
       bool canceling;    /* to be named in the response to a cancel request */
-      bool ending;       /* a thread is giving its result */
+      bool ending;       /* a thread is sending its result */
     } server;
     struct {
       int64_t goal_number, result_number, cancel_number; /* of unanswered requests; 0: none */
@@ -35,7 +35,7 @@ typedef struct tide_goal {
       bool ask_due;                                      /* a result request is due */
       bool send_due;                                     /* the goal request must be sent again: the server does not
                                                             know the goal */
-      bool refused;          /* refused, but in doubt: the result was requested to find out */
+      bool refused;          /* refused, but possibly running: the result was requested to find out */
       bool unknown;          /* the server does not know the goal; one more request is due */
       bool repeated;         /* the goal request was sent again */
       uint8_t session;       /* id of the session in which the goal was sent first */

@@ -84,7 +84,7 @@ typedef struct tide_subscription_handle {
   tide_reach_t reach;
 } tide_subscription_handle_t;
 
-/* What services and clients have in common: a replier or requester, its received messages, its callback. */
+/* Common part of services and clients: a replier or requester, its received messages, its callback. */
 typedef struct tide_service_end {
   struct tide_support *support; /* null: free */
   const struct tide_service_type *type;
@@ -102,8 +102,9 @@ typedef struct tide_service_handle {
   void *response;                 /* the program's response, sent when its callback returns */
   rmw_request_id_t request_id;    /* id of the request being served, or of the one whose response waits */
   bool deferred;                  /* the program sends the response itself */
-  bool response_waits;            /* the response is waiting for a free node */
-  void (*refuse)(void *response); /* of the runtime's own services: makes a response that fits no node say no */
+  bool response_waits;            /* the response waits for a free node */
+  void (*refuse)(void *response); /* of the runtime's own services: turns a response that is too large for the pool into
+                                     a refusal */
   uint32_t responses_lost;
 } tide_service_handle_t;
 

@@ -97,8 +97,8 @@
 #ifndef TIDE_EXECUTORS
 #define TIDE_EXECUTORS 1
 #endif
-/* Lanes of one executor at most: see tide_rclc_executor_set_lanes. Each further lane costs every executor about 150
- * bytes and two pointers for each handle. */
+/* Largest number of lanes of one executor: see tide_rclc_executor_set_lanes. Each further lane costs every executor
+ * about 150 bytes and two pointers for each handle. */
 #ifndef TIDE_EXECUTOR_LANES
 #define TIDE_EXECUTOR_LANES 1
 #endif
@@ -118,10 +118,10 @@
 #ifndef TIDE_NAME_BYTES
 #define TIDE_NAME_BYTES 64
 #endif
-/* Samples a subscription keeps at most. Those of a larger QoS depth wait in slots, while they delay no other reader and
- * in the lean profile not at all. With KEEP_LAST the oldest sample is dropped for a new one once it has waited for
- * 20 ms. With KEEP_ALL and reliable none is dropped: the agent waits, and so do all messages on the stream of that
- * level. */
+/* Largest number of samples that a subscription queues. With a larger QoS depth further samples wait in receive slots
+ * as long as they delay no other reader (not in the lean profile). With KEEP_LAST the oldest sample is dropped for a
+ * new one once it has waited for 20 ms. With KEEP_ALL and reliable none is dropped: the agent waits, and so do all
+ * messages on the stream of that level. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
 #endif
@@ -160,7 +160,7 @@
 #define TIDE_MTU_BYTES 512
 #endif
 /* Slots for received messages that wait for their callback, including one for the arriving frame. Each subscription,
- * service and client reserves as many as its depth, so no other reader's backlog can take them; the sum of all depths
+ * service and client reserves as many as its depth, which no other reader's backlog can take; the sum of all depths
  * plus two suffices for all. With fewer slots all readers get the same number; with fewer slots than readers none is
  * reserved. In the subscription's tide_reader_t, account.reserved is the number granted and account.dropped counts
  * dropped frames. */

@@ -35,7 +35,7 @@ typedef struct tide_link_address {
   /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, in the same numbers as a lane's (SCHED_FIFO on
    * POSIX). The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment or
    * the start of a frame. TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. If the system
-   * refuses the priority, the thread also inherits, and the link's counters report it. POSIX needs CAP_SYS_NICE or an
+   * refuses the priority, the thread also inherits, and the link's counters report it. POSIX: needs CAP_SYS_NICE or an
    * rtprio limit (ulimit -r). */
   int thread_priority;
   /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such callers
@@ -68,7 +68,7 @@ const tide_measure_clock_t *tide_port_measure_clock(void);
  * thread.
  */
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address);
-/* Close the link and drop the frames that have not left. Not from the link's context. */
+/* Close the link and drop frames that have not been sent. Not from the link's context. */
 void tide_port_close_link(tide_session_t *session);
 
 /* Let the link's context call tide_session_poll now, before the time that poll last returned. From any thread or
@@ -81,7 +81,7 @@ void tide_port_wake_link(tide_session_t *session);
 #define TIDE_HOST_BYTES 16
 int tide_port_discover_agent(uint16_t group_port, int timeout_ms, char *host, uint16_t *port);
 
-/* TIDE_SINGLE_CONTEXT: handle the events that interrupts have only recorded. Call it before each tide_session_poll. */
+/* TIDE_SINGLE_CONTEXT: handle events that interrupts have only recorded. Call it before each tide_session_poll. */
 void tide_port_serve_link(tide_session_t *session);
 
 /* Returns what a waiting caller must run when the session's link has no context of its own (bare metal): a step of

@@ -37,10 +37,10 @@ extern "C" {
 
 typedef enum tide_send {
   TIDE_SEND_ASYNCHRONOUS, /* default: publish copies into the daemon's pool and returns */
-  TIDE_SEND_STOCK, /* as the stock library: best effort returns at once, reliable waits for all acknowledgments, at most
-                      rmw_uros_set_publisher_session_timeout, and meanwhile stores received frames */
-  TIDE_SEND_STOCK_BLOCKING /* as the stock library on a UART whose driver waits for its DMA: best effort waits until the
-                              frame has left the wire, too */
+  TIDE_SEND_STOCK, /* like the stock library: best effort returns at once, reliable waits for all acknowledgments, at
+                      most rmw_uros_set_publisher_session_timeout, and meanwhile stores received frames */
+  TIDE_SEND_STOCK_BLOCKING /* like the stock library on a UART whose driver waits for its DMA: best effort waits until
+                              the frame has left the wire, too */
 } tide_send_t;
 
 /* Call it before handles are added; default TIDE_POLICY_TIDE. The others are baselines: TIDE_POLICY_BATCH behaves like
@@ -100,9 +100,9 @@ rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
  * and its answer on the wire for every message. At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns);
 /* Whether small reliable samples share a frame while they wait for the agent's acknowledgments (pack in
- * tide_transmitter_config_t): off by default; useful for programs that send more than sixteen small samples a round
- * trip. Samples then reach ROS 2 in bursts, of which a reader with a small depth may miss some. Not for serial lines,
- * where more urgent frames would wait for longer ones. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0.
+ * tide_transmitter_config_t): off by default; useful for programs that send more than sixteen small samples per round
+ * trip. Samples then reach ROS 2 in bursts, and a reader with a small depth may miss some. Not for serial lines, where
+ * more urgent frames would wait for longer ones. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0.
  * At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_packing(rclc_support_t *support, bool pack);
 /* Whether all less urgent levels are held back while a reliable message of this level waits for its acknowledgment, as
@@ -126,7 +126,8 @@ rcl_ret_t tide_rclc_timer_set_priority(rcl_timer_t *timer, tide_priority_t prior
 rcl_ret_t tide_rclc_subscription_set_priority(rcl_subscription_t *subscription, tide_priority_t priority);
 rcl_ret_t tide_rclc_publisher_set_priority(rcl_publisher_t *publisher, tide_priority_t priority);
 
-/* How long rcl_publish may wait for a free node in the pool. Default: 1,000 ms reliable, 0 (not at all) best effort.
+/* How long rcl_publish may wait for a free buffer (node) of the pool. Default: 1,000 ms reliable, 0 (not at all) best
+ * effort.
  */
 rcl_ret_t tide_rclc_publisher_set_wait_ms(rcl_publisher_t *publisher, int32_t wait_ms);
 
@@ -134,8 +135,8 @@ rcl_ret_t tide_rclc_publisher_set_wait_ms(rcl_publisher_t *publisher, int32_t wa
 rcl_ret_t tide_rclc_chain_add_timer(tide_chain_t *chain, rcl_timer_t *timer);
 rcl_ret_t tide_rclc_chain_add_publisher(tide_chain_t *chain, rcl_publisher_t *publisher);
 rcl_ret_t tide_rclc_chain_add_subscription(tide_chain_t *chain, rcl_subscription_t *subscription);
-/* The first of a chain that begins with an event: an interrupt triggers it. Triggers before the callback has begun are
- * one; a program whose events come in bursts counts them, and triggers again while there are more. */
+/* The first of a chain that begins with an event: an interrupt triggers it. Several triggers before the callback begins
+ * count as one; a program whose events come in bursts counts them, and triggers again while there are more. */
 rcl_ret_t tide_rclc_chain_add_guard_condition(tide_chain_t *chain, rcl_guard_condition_t *guard);
 
 rcl_ret_t tide_rclc_timer_set_overrun(rcl_timer_t *timer, tide_overrun_t overrun);

@@ -11,13 +11,13 @@
  * refused goals is refused again. In a new session a client requests the
  * results of its accepted goals again, and also those of goals without an answer. If the server knows the goal it sends
  * the result, and the goal counts as accepted. If the server answers that it does not know the goal, the client sends
- * the goal request again, once in each session, provided that the program's memory of it is unchanged and at most 8 s
- * have passed; otherwise the client requests the result once more a second later, and after the same answer the goal
- * counts as refused. A refusal that arrives in a later session than the one of the goal request may come from a server
- * that already runs the goal and accepts no id twice. So the client first requests the result: a result, or feedback,
- * shows that the goal was accepted. Servers of rclc never report an unknown goal: there the program needs its own
- * timeout and then calls tide_rclc_action_client_forget. A result that ROS 2 sent before DDS had discovered the new
- * agent is lost, too: call tide_rclc_action_client_ask_again.
+ * the goal request again, once in each session, provided that the request in the program's memory is unchanged and at
+ * most 8 s have passed. Otherwise the client requests the result once more a second later, and after the same answer
+ * the goal counts as refused. A refusal that arrives in a later session than the one of the goal request may come from
+ * a server that already runs the goal and accepts no id twice. So the client first requests the result: a result, or
+ * feedback, shows that the goal was accepted. Servers of rclc never report an unknown goal, so with them the program
+ * needs its own timeout and then calls tide_rclc_action_client_forget. A result that ROS 2 sent before DDS had
+ * discovered the new agent is lost, too: call tide_rclc_action_client_ask_again.
  */
 #ifndef TIDE_RCLC_ACTION_H
 #define TIDE_RCLC_ACTION_H
@@ -31,8 +31,8 @@
 extern "C" {
 #endif
 
-/* How long a result is kept; default 10 s, negative: until its memory is needed. Outdated entries leave the list of
- * states at its next change. */
+/* How long a result is kept; default 10 s, negative: until its memory is needed. Outdated goals leave the status
+ * message at its next change. */
 rcl_ret_t tide_rclc_action_server_set_result_timeout(rclc_action_server_t *action_server, int64_t timeout_ns);
 /* Requests the result of an accepted goal once more; the program gets at most one reply. From any
  * thread. TIDE_ERROR_STATE: the goal is not accepted yet. */

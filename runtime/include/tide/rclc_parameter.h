@@ -21,7 +21,7 @@ extern "C" {
 
 /* Functions of the program that store values. load: returns false if none is stored; value.type is the expected type,
  * and a value of another type counts as none. save: called after a change by client or program, in the context of the
- * change; a null value: the parameter was deleted. It should record the change and return, as the client waits for
+ * change; a null value: the parameter was deleted. It should record the change and return, because the client waits for
  * it. */
 typedef struct tide_parameter_store {
   bool (*load)(void *context, const char *name, ParameterValue *value);
@@ -39,8 +39,8 @@ rcl_ret_t tide_rclc_parameter_server_set_priority(rclc_parameter_server_t *param
 
 typedef struct tide_parameter_counters {
   uint32_t requests;      /* of the six services */
-  uint32_t requests_lost; /* malformed, or more at a time than the services keep */
-  uint32_t answers_lost;  /* larger than any node (then one without values is sent), or no session */
+  uint32_t requests_lost; /* malformed, or beyond the number that the services keep */
+  uint32_t answers_lost;  /* too large for the pool (then one without values is sent), or no session */
   uint32_t events_lost;
 } tide_parameter_counters_t;
 /* From any thread at any time. */

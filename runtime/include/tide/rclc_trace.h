@@ -46,7 +46,7 @@ typedef struct tide_trace_settings {
   uint32_t period_ms;           /* period of the timer, 1 or more. Less than half a message of records waits for up to a
                                    second */
   uint32_t most_messages;       /* a period; 1 or more */
-  bool chains_only;             /* omit records of level 0, which belong to no chain, including the trace's own */
+  bool chains_only;             /* omit records of level 0, which belong to no chain; the trace's own are among them */
 } tide_trace_settings_t;
 
 /* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a
