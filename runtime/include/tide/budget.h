@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processor budgets: a sporadic server as a state machine (SCHED_SPORADIC of POSIX.1; Sprunt, Sha, Lehoczky, CMU/SEI-
- * 89-TR-011). A lane with a budget runs at its priority while it has budget, and at its low priority when it has none.
- * There it uses only the time that no other thread wants (work-conserving). Used budget is replenished one period after
- * the activation in which it was used.
+ * 89-TR-011). A lane with a budget runs at its priority while it has budget, and at its low priority otherwise. There
+ * it uses only time that no other thread needs (work-conserving). Used budget is replenished one period after the
+ * activation in which it was used.
  *
  * Events and time go in; the priority to run at and the time of the next check come out. Nothing here reads a clock,
  * sets a priority or allocates. `tide/budget_posix.h` does that for threads, sim/engine/machine.h for simulated ones,
@@ -20,19 +20,19 @@
  *   - In any window that begins when the lane is blocked or has no budget: at most B*ceil(L/T), preempted or not. That
  *     is what the response-time analysis of less urgent lanes assumes of a periodic task (B, T).
  *   - In any window at all: at most B*(ceil(L/T) + 1). Budget that stays unused for longer than one period because of
- *     more urgent work is not made up for (`forgiven` counts this).
+ * more urgent work is lost (`forgiven` counts this).
  *   - An overrun, when the owner checked too late, is deducted from the next portion, so overruns do not add up.
  *
  * TIDE_BUDGET_POSIX: to the letter of POSIX.1-2017, 2.8.4. It has known defects (Stanovich, Baker, Wang, Gonzalez
- * Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010), and is here for comparison. It
- * keeps one activation time for all budget used since then, even for parts that were replenished later, so more than
- * the budget is replenished early. An overrun is not deducted, but replenished as budget.
+ * Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010), and is here for comparison. It has
+ * one activation time for all budget used since then, even for parts that were replenished later, so too much budget is
+ * replenished early. An overrun is not deducted, but replenished as budget.
  *
  * With both rules, a lane with maximum_replenishments outstanding has its low priority until the first of them is due,
  * even if budget is left. One replenishment is needed for each activation within one period that ends with budget left.
  *
- * Cost: O(maximum_replenishments) at worst, O(1) for a lane that uses its budget in one go. Memory: the structure and
- * 16 bytes a replenishment, the caller's, which must stay until the last call. Not thread-safe: the owner locks. */
+ * Cost: O(maximum_replenishments) at worst, O(1) for a lane that uses its budget without a break. Memory: the caller's
+ * structure and 16 bytes per replenishment, which must stay until the last call. Not thread-safe: the owner locks. */
 #ifndef TIDE_BUDGET_H
 #define TIDE_BUDGET_H
 
@@ -106,7 +106,7 @@ void tide_budget_ready(tide_budget_t *budget, int64_t now_ns);
 /* It was given the processor. An owner that cannot observe context switches calls ready and run in succession: the
  * deadline is then the earliest time at which the budget can be used up. */
 void tide_budget_run(tide_budget_t *budget, int64_t now_ns);
-/* It may still run: call this at the deadline or any other time, also with consumed_ns 0 when only time has passed. */
+/* Time has passed: call this at the deadline or any other time, also with consumed_ns 0. */
 void tide_budget_account(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
 /* It lost the processor to another thread. */
 void tide_budget_preempt(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);

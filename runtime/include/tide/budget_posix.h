@@ -15,7 +15,7 @@
  * Accuracy. Priorities rise at replenishments and fall when the budget is used up. Each change is late by the
  * supervisor's wake-up latency (some 10 us, more in virtual machines). When less than 50 us of budget are left, the
  * resolution is 50 us. The supervisor checks a lane that waits for the processor at least every 1 ms. An overrun is
- * taken from the next replenishment, so the lane's share over many periods is its budget to the nanosecond.
+ * deducted from the next replenishment, so over many periods the lane gets its budget to the nanosecond.
  *
  * A thread that sleeps without calling tide_posix_budget_block counts as waiting for the processor. After a sleep
  * longer than a period it may then use up to twice its budget in one period. Lanes of an executor call it.
@@ -67,12 +67,12 @@ typedef struct tide_posix_budgets {
 
 /* Start the supervisor with SCHED_FIFO at this priority, on this processor (TIDE_POSIX_ANY_CPU: any). The structure
  * must be zeroed before. TIDE_ERROR_ARGUMENT; TIDE_ERROR_STATE: it is already running; TIDE_ERROR_NOT_PERMITTED: no
- * real-time scheduling for this user. There is no budget without real-time scheduling: a nice value limits nothing. */
+ * real-time scheduling for this user. Budgets need real-time scheduling, because a nice value limits nothing. */
 int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cpu);
 /* Detaches all lanes and ends the supervisor. */
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
 
-/* Put a thread under its budget, as ready: its own (pthread_self()) or another that does not end before detach.
+/* Give a thread a budget, as ready: the calling one (pthread_self()) or another one that does not end before detach.
  * config.priority: above low_priority, below the supervisor's. config.low_priority: a real-time priority, or 0 for
  * SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no such thread; TIDE_ERROR_EXISTS: already attached;
  * TIDE_ERROR_STATE: no supervisor; TIDE_ERROR_NOT_PERMITTED. */

@@ -2,8 +2,8 @@
 /* CDR (XCDR version 1, plain) as DDS-XRCE and ROS 2 use it: primitives aligned to their size (at most 8) from the
  * origin of the stream, strings with a length that counts the NUL, sequences with a 32-bit count.
  *
- * A cursor carries a sticky error: after the first failure every further call does nothing, so a long run of calls
- * is checked once at its end. No allocation, re-entrant, cost proportional to the bytes moved. */
+ * A cursor's error is sticky: after the first failure further calls do nothing, so a sequence of calls needs only one
+ * check at its end. No allocation, re-entrant, cost proportional to the bytes moved. */
 #ifndef TIDE_CDR_H
 #define TIDE_CDR_H
 
@@ -68,8 +68,9 @@ void tide_cdr_get_bytes(tide_cdr_t *cdr, void *bytes, size_t count);
 void tide_cdr_get_array(tide_cdr_t *cdr, void *elements, size_t count, size_t element_bytes);
 /* count bools; a value above 1 is TIDE_ERROR_MALFORMED. */
 void tide_cdr_get_bools(tide_cdr_t *cdr, bool *elements, size_t count);
-/* The characters stay in the buffer: *length without the NUL. Null after an error. An absent NUL or a length beyond
- * the buffer is TIDE_ERROR_MALFORMED. Length 0 (no NUL counted) is read as an empty string, as peers send it. */
+/* Returns a view of the characters in the buffer; *length excludes the NUL. Null after an error. An absent NUL or a
+ * length beyond the buffer is TIDE_ERROR_MALFORMED. Length 0 (no NUL counted) is read as an empty string, as peers send
+ * it. */
 const char *tide_cdr_get_string(tide_cdr_t *cdr, size_t *length);
 /* Copies the characters of a wstring and returns their number, 0 after an error. More than capacity is
  * TIDE_ERROR_CAPACITY_MESSAGE, a character beyond 16 bits TIDE_ERROR_MALFORMED. */

@@ -10,8 +10,8 @@
  *
  * An instance begins at the timer's nominal expiry, or when the first callback becomes ready, and ends when the last
  * callback has run. Instances do not overlap: one that has not ended when the next begins is missing, and a later end
- * counts for the next instance. So a chain whose instances are all late by more than a period shows missing instances.
- * First and last callback run on this machine; those between them may run elsewhere.
+ * counts for the next instance. So a chain whose instances are all late by more than a period is reported as missing
+ * one. The first and the last callback run on this machine; those in between may run elsewhere.
  *
  * Late and missing instances are reported in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with
  * tide_rclc_diagnostics, as a warning on /diagnostics.
@@ -61,7 +61,7 @@ typedef struct tide_watch_counters {
  * chain. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
 int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_callback_t *first,
                      tide_callback_t *last);
-/* Call it in the last callback's lane; from elsewhere a 32-bit machine may read longest_ns torn. */
+/* Call it in the last callback's lane; from elsewhere a 32-bit machine may read a half-written longest_ns. */
 tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *watch);
 /* Name and counters of the watched chain that ends with the executor's callback of this index, from 0; from any thread.
  * Returns 1 if there is one, 0 if none ends with it. TIDE_ERROR_NOT_FOUND: no callback has this index. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Communication Daemon: owner of one link. It joins transmitter and receiver to a link and a platform, makes their
- * calls safe between threads and interrupts, and keeps the wire busy.
+/* The Communication Daemon: owner of one link. It connects transmitter and receiver to a link and a platform, makes
+ * their calls safe between threads and interrupts, and keeps the wire busy.
  *
  * Contexts. Submit: from any thread or interrupt. on_transmit_complete, on_bytes, on_message and poll: from the link's
  * context (an interrupt on a microcontroller, the link's thread on POSIX). Process and release: from the executor, by
@@ -10,7 +10,7 @@
  * frame ready or the wire free, and the start of the most urgent frame. So outside of it the wire is never idle while a
  * frame could be sent, and an urgent frame is delayed by no more than the rest of the frame on the wire and one start.
  * Rejected: calling start outside of the section. A less urgent thread that is preempted inside start would keep the
- * wire, and all frames, until it runs again. Giving the wire to another thread meanwhile would need a second buffer,
+ * wire, and all frames, until it runs again. Letting another thread use the wire meanwhile would need a second buffer,
  * and in every link a start that can be aborted.
  *
  * Critical sections are short and bounded. They contain no copy, no checksum and no on_submessage, and one start of
@@ -50,8 +50,8 @@ struct tide_daemon;
 #define TIDE_LINK_SENT 1
 
 typedef enum tide_wait {
-  TIDE_WAIT_NOT,    /* receive what has arrived, and return */
-  TIDE_WAIT_ANSWER, /* an answer is imminent, so that polling may pay */
+  TIDE_WAIT_NOT,    /* receive available data, and return */
+  TIDE_WAIT_ANSWER, /* an answer is imminent, so polling may be worthwhile */
   TIDE_WAIT_WORK,   /* an executor on the program's thread waits for any work */
   TIDE_WAIT_LANE    /* a lane with its own thread, which the link and other lanes may preempt */
 } tide_wait_t;
@@ -120,8 +120,8 @@ void tide_daemon_owner_on_done(tide_daemon_t *daemon, tide_node_t *node, tide_no
 
 int tide_daemon_init(tide_daemon_t *daemon, const tide_daemon_config_t *config);
 
-/* Attach a link that is up: frames go out from now on. A link that delivers bytes receives serial frames for `address`.
- * Call it from the link's context. */
+/* Attach a link that is up: frames are sent from now on. A link that delivers bytes receives serial frames for
+ * `address`. Call it from the link's context. */
 int tide_daemon_attach_link(tide_daemon_t *daemon, const tide_link_t *link, uint8_t address);
 /* Detach a link that is down: the frame on the wire is sent again later. The link must have released the frame (DMA
  * stopped) and must not report it any more. Call it from the link's context. */
@@ -170,7 +170,7 @@ int64_t tide_daemon_poll(tide_daemon_t *daemon);
 int32_t tide_daemon_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_oldest(tide_daemon_t *daemon);
-/* As above for one lane's share of the frames: see tide_receiver_most_urgent_of. */
+/* Like above, for one lane's share of the frames: see tide_receiver_most_urgent_of. */
 int32_t tide_daemon_most_urgent_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 int tide_daemon_process_most_urgent_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 int tide_daemon_process_oldest_of(tide_daemon_t *daemon, const tide_frame_share_t *share);

@@ -16,7 +16,7 @@
  * effect. The set is refreshed at polling points only, that is when a lane finds no callback in it that may run. Then
  * all frames are processed, and every ready callback enters the set once, however often it was notified. A callback
  * that becomes ready afterwards waits for the next polling point; timers are the exception and are added as they
- * expire. A polling point looks at all callbacks within one critical section, as a wait set does: O(n).
+ * expire. A polling point inspects all callbacks within one critical section, like a wait set: O(n).
  *
  * Lanes. A lane runs one callback after the other: a lane is a thread, a task, or the only loop of a bare-metal
  * program. Callbacks of one lane never overlap. The lanes of an executor are grouped into bands by the levels that they
@@ -87,7 +87,7 @@ typedef struct tide_callback {
                                                                      program's function */
   void *context;
   const void *handle;              /* the program's object; the `one` trigger compares with it */
-  struct tide_group *group;        /* null: it may overlap all but itself */
+  struct tide_group *group;        /* null: it may overlap all callbacks except itself */
   tide_measurement_t *measurement; /* null, or the record of its execution times (tide/measure.h); set by the program
                                       while it does not run */
   struct tide_watched_chain *begins, *ends; /* the watched chain that it begins or ends, or null (tide/chain_watch.h) */
@@ -115,8 +115,8 @@ static inline bool tide_callback_is_ready(const tide_callback_t *callback) {
          __atomic_load_n(&callback->arrived, __ATOMIC_RELAXED) != 0u;
 }
 
-/* Number of runs of a late timer after it missed expiries: one for all of them, or one for each. Either way a timer
- * never runs before its expiry, and expiries stay on the grid that first expiry and period define. */
+/* How often a late timer runs after missed expiries: once for all of them, or once for each. Either way a timer never
+ * runs before its expiry, and expiries stay on the grid that first expiry and period define. */
 typedef enum tide_overrun {
   TIDE_OVERRUN_SKIP,    /* one run, later expiries are skipped and the grid is kept (as in rcl) */
   TIDE_OVERRUN_CATCH_UP /* one run for each, back to back */
@@ -138,7 +138,7 @@ typedef struct tide_timer {
  * urgency without occupying a lane, and other callbacks run meanwhile. Reentrant: callbacks of the group may overlap,
  * and each may overlap itself when it becomes ready again while it runs.
  *
- * Keep a group within one band if you can. In a group across bands an urgent callback waits until the running, less
+ * Keep a group within one band if possible. In a group across bands an urgent callback waits until the running, less
  * urgent one has ended, and with it for everything that preempts that one. The most urgent ready callback goes next
  * even while its own lane is busy. With one lane callbacks never overlap, so groups have no effect.
  *
@@ -147,7 +147,7 @@ typedef enum tide_group_kind { TIDE_GROUP_EXCLUSIVE, TIDE_GROUP_REENTRANT } tide
 
 typedef struct tide_group {
   tide_group_kind_t kind;
-  tide_queue_t waiting;           /* the other ready callbacks, behind the offered or running one */
+  tide_queue_t waiting;           /* the other ready callbacks, after the offered or running one */
   tide_callback_t *offered;       /* the most urgent ready one, in the ready_list of its band */
   struct tide_lane *taken_by;     /* the lane that runs one of its callbacks */
   struct tide_executor *executor; /* the executor of its callbacks */
@@ -262,7 +262,7 @@ typedef struct tide_executor_counters {
    * counts as one update, as wait_for_work of rclcpp does. Readyset updates at polling points. Tide updates at each
    * choice, as in section V-C of the paper on multi-threaded executors, unless no update is needed: without a source a
    * notified callback is in the set at once, so a lane takes the head of the set while no timer is due. A round of
-   * several callbacks counts one. */
+   * several callbacks counts as one. */
   uint64_t set_updates;
 } tide_executor_counters_t;
 
@@ -338,7 +338,7 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
  * No effect when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
 /* The same from a callback, in the thread of the lane that runs it. With the tide policy a band's only lane is not
- * woken for callbacks that its own callback makes ready, since it checks before it sleeps. For several lanes see
+ * woken for callbacks that its own callback makes ready, because it checks before it sleeps. For several lanes see
  * patience_ns. */
 void tide_executor_notify_from(tide_callback_t *callback, size_t lane);
 /* Wake only the lanes to which received frames belong. */

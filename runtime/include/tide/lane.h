@@ -33,7 +33,7 @@ typedef struct tide_lane_settings {
   int priority;                               /* FIFO and round robin, in the system's numbers: 1..99 on Linux */
   int64_t runtime_ns, deadline_ns, period_ns; /* deadline and sporadic scheduling; deadline_ns 0: the period */
   int low_priority;                /* sporadic: without budget; below priority. POSIX, Zephyr: 0 means NORMAL */
-  uint16_t maximum_replenishments; /* sporadic: most outstanding replenishments; 0: 16 */
+  uint16_t maximum_replenishments; /* sporadic: largest number of outstanding replenishments; 0: 16 */
   uint16_t processor;              /* TIDE_ON_PROCESSOR(number); 0: any. Not with deadline scheduling */
   size_t stack_bytes;              /* 0: the system's default */
   /* Applies when the system refuses the scheduling to this user. False: no lane runs, and the error is

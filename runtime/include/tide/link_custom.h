@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A link over four functions of the program, as in micro-ROS's custom transports, so that a radio, a CAN tunnel or a
- * vendor's driver can serve as a link. It has no context of its own: the waiting caller runs it, so it works without
- * threads and without interrupts. All of them are called only from tide_custom_link_open, run and close, so they need
- * not be safe against each other. */
+ * vendor's driver can serve as a link. It has no context of its own: a waiting caller runs it, so it needs neither
+ * threads nor interrupts. All of them are called only from tide_custom_link_open, run and close, so they need not be
+ * safe against each other. */
 #ifndef TIDE_LINK_CUSTOM_H
 #define TIDE_LINK_CUSTOM_H
 
@@ -25,12 +25,13 @@ typedef struct tide_custom_transport {
    */
   size_t (*read)(void *context, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *error);
   /* Ends the waiting read, or the next one. Callable from any thread or interrupt, also in a critical section. False,
-   * or a null function: a read cannot be ended and waits for a slice. The result must not change from open to close. */
+   * or a null function: a read cannot be ended and waits for at most a slice. The result must not change from open to
+   * close. */
   bool (*wake)(void *context);
 } tide_custom_transport_t;
 
 typedef struct tide_custom_counters {
-  uint32_t messages_sent, messages_lost; /* lost: the transport did not take them */
+  uint32_t messages_sent, messages_lost; /* lost because the transport did not accept them */
   uint32_t bytes_received;
 } tide_custom_counters_t;
 
@@ -62,8 +63,8 @@ void tide_custom_link_close(tide_custom_link_t *link);
  * effect if a read cannot be ended: it ends by itself after a slice. */
 void tide_custom_link_wake(tide_custom_link_t *link);
 
-/* Send submitted messages, receive, and poll the session. Returns at the deadline (up to a millisecond before
- * it, as the transport's clock is no finer), or earlier when something was sent or received, or it was woken. With a
+/* Send submitted messages, receive, and poll the session. Returns at the deadline (or up to a millisecond before it,
+ * the resolution of the transport's clock), or earlier when something was sent or received, or it was woken. With a
  * deadline in the past it does not wait; call it so after publishing if no other context does. From one context at a
  * time; a nested call does nothing. Has the signature of tide_pump_t.run. */
 void tide_custom_link_run(void *link, int64_t deadline_ns);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one priority queue of the runtime: a binary heap of pointers to intrusive entries. timer_list (next expiry),
  * ready_list (priority), execution_buffer (priority), pending_buffer (timestamp) and the queued received frames all use
- * this heap. The key is a 64-bit number; the smallest key is the head; equal keys leave in FIFO order (as long as fewer
- * than 2^31 pushes lie between two of them). Push, pop and remove cost O(log n), head O(1); to change a key, remove and
- * push. Not thread-safe: the owner locks. Memory: one pointer for each entry, in the owner's memory, and the entry
- * itself (16 bytes) inside the queued object. */
+ * this heap. The key is a 64-bit number; the smallest key is the head; entries with equal keys leave in FIFO order (as
+ * long as fewer than 2^31 pushes lie between them). Push, pop and remove cost O(log n), head O(1); to change a key,
+ * remove and push. Not thread-safe: the owner locks. Memory: one pointer for each entry, in the owner's memory, and the
+ * entry itself (16 bytes) inside the queued object. */
 #ifndef TIDE_QUEUE_H
 #define TIDE_QUEUE_H
 
@@ -37,7 +37,7 @@ int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key)
 static inline tide_queue_entry_t *tide_queue_head(const tide_queue_t *queue) {
   return queue->count == 0u ? (tide_queue_entry_t *)0 : queue->entries[0];
 }
-/* The key behind the head's; INT64_MAX when there is none. O(1). */
+/* The next key after the head's; INT64_MAX when there is none. O(1). */
 static inline int64_t tide_queue_second_key(const tide_queue_t *queue) {
   int64_t key = INT64_MAX;
   for (size_t index = 1u; index < queue->count && index <= 2u; index++) {

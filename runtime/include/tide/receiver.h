@@ -3,8 +3,8 @@
  *
  * Reception. A link writes each arriving message into a free frame slot and commits it. Commit reads the header only
  * (about 20 bytes: length, kind, target object), so a link may call it from an interrupt: it is the reception handler
- * of the paper. Commit handles messages without a stream at once: acknowledgments, heartbeats, statuses. STATUS and
- * INFO of a stream are also handled at once when they are next in order, so they need no slot and do not wait behind
+ * of the paper. Commit handles messages without a stream at once: acknowledgments, HEARTBEATs, statuses. STATUS and
+ * INFO of a stream are also handled at once if they are next in order, so they need no slot and do not wait behind
  * data. All other frames of streams are only queued by priority; they are then called noted.
  *
  * Delivery. The executor asks for the most urgent noted frame. Only then is its payload verified and handed on, in
@@ -19,16 +19,16 @@
  * and acknowledged while they wait. These outlive the session, and are lost only to newer ones of their history or to
  * a reader below its reservation.
  *
- * Fragments. FRAGMENTs grow into a message in the smallest free tide_reassembly that is large enough. When all of
- * those are in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message
- * larger than every tide_reassembly is skipped to its end and counted, so its stream goes on. One tide_reassembly is
- * kept for each account that has received a message in fragments: no account takes a second one unless each other
- * account still finds its first. So a reader that does not read, or a sender that stops in mid-message, delays nobody
- * else. This holds if each stream carries the messages of one account and there is a tide_reassembly for each account.
- * Messages without a reader take none.
+ * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. When all of those are
+ * in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message larger than
+ * every tide_reassembly is skipped to its end and counted, so its stream continues. One tide_reassembly is kept for
+ * each account that has received a message in fragments: no account takes a second one unless each other account still
+ * finds its first. So a reader that does not read, or a sender that stops in the middle of a message, delays no other
+ * reader. This holds if each stream carries the messages of one account and there is a tide_reassembly for each
+ * account. Messages without a reader take none.
  *
  * Slots belong to readers. Each reader has an account (tide_account_t) with slots reserved for it; all accounts share
- * the rest. Frames without a reader belong to an account of their own, with one slot. A frame beyond its account's
+ * the rest. Frames without a reader belong to a separate account with one slot. A frame beyond its account's
  * reservation gets a slot only while all reservations stay covered. Otherwise a waiting frame of the same account is
  * evicted, so no account takes slots that another one needs. Of best-effort frames the oldest is evicted (keep last).
  * Of a reliable stream the frame farthest ahead is evicted, and the peer sends it again. So only best-effort frames
@@ -70,7 +70,7 @@ typedef struct tide_account {
   uint16_t reserved;         /* slots granted */
   uint16_t used;             /* slots that hold its frames, noted or not yet released */
   uint8_t stream;            /* stream of its last frame */
-  bool full;                 /* its reader accepts nothing now, so its frames wait */
+  bool full;                 /* its reader accepts no frames now, so they wait */
   uint8_t keep;              /* set by its owner: number of frames that wait at most; older ones are evicted; 0: all
                               * wait */
   uint32_t dropped;          /* frames that were evicted (best effort) or replaced by newer ones (keep) */
@@ -214,7 +214,7 @@ void tide_receiver_reset(tide_receiver_t *receiver);
  * that case all get the same number, perhaps none; account->reserved holds it. When its frames arrive, waiting frames
  * of accounts beyond their reservation are evicted. O(accounts * slots). */
 void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *account, uint16_t wanted);
-/* End the reservation. Its frames have no reader from now on. */
+/* End the reservation. The account's frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
 /* Whether the account's oldest sample shall be dropped: its queued samples (the given number) and the messages that
  * wait in slots exceed its history depth, and the oldest is no part of a burst (is_old) or slots are short. If slots
@@ -235,7 +235,7 @@ int32_t tide_receiver_most_urgent(const tide_receiver_t *receiver);
 /* Verify and deliver the most urgent noted frame. Frames of its stream that waited for it can be processed next.
  * Returns the number of submessages delivered; 0 when there was no frame, or it was bad, early or a duplicate. */
 int tide_receiver_process_most_urgent(tide_receiver_t *receiver);
-/* As above, for the frame that arrived first: the batch executor's FIFO. */
+/* Like above, for the frame that arrived first: the batch executor's FIFO. */
 int tide_receiver_process_oldest(tide_receiver_t *receiver);
 /* As tide_receiver_most_urgent, among the frames of one share. O(noted frames) when the most urgent of all is not in
  * it. */

@@ -3,13 +3,13 @@
  * detects when the agent is gone or was restarted. Then it reconnects by itself, creates everything again, and resends
  * the messages that were not acknowledged.
  *
- * It has no thread of its own and no blocking call: tide_session_poll drives it, called from the link's context (POSIX)
- * or from the executor (bare metal). tide_session_wait_* help programs that set up step by step.
+ * It has no thread of its own and does not block: tide_session_poll drives it, called from the link's context (POSIX)
+ * or from the executor (bare metal). Only tide_session_wait_* block, for programs that set up step by step.
  *
  * Contexts. write_*: from any thread. poll: from any; one caller does the work and the others return at once. open,
  * close, add_*, remove_*, set_* and wait_*: from threads. peek and take_done: from the lane that runs the reader's
- * callback. Received frames are handed on by tide_daemon_process_*: by the lanes of executors, any number at a time,
- * or by a tide_session_wait_* while no executor runs.
+ * callback. Received frames are delivered by tide_daemon_process_*: by the lanes of executors, any number at a time, or
+ * by a tide_session_wait_* while no executor runs.
  *
  * Order in a new session: first every object, then the readers, then the samples that were kept, then new samples.
  * Kept samples wait in the session, not in the streams, so they get their sequence numbers after the creations. */
@@ -110,8 +110,8 @@ typedef struct tide_session_config {
                                 effort the requests are repeated until answered, READ_DATA twice */
   uint8_t create_flags;      /* TIDE_XRCE_FLAG_REUSE, _REPLACE; 0: both flags; TIDE_SESSION_CREATE_PLAIN: no flag */
   uint8_t creations_at_once; /* unanswered CREATEs at a time; default 4; 1 on a best-effort stream */
-  int64_t connect_period_ns; /* between CREATE_CLIENTs without an answer; default 1 s. The first three follow after a
-                                fifth of it each; after a refusal it is five times as long */
+  int64_t connect_period_ns; /* between unanswered CREATE_CLIENTs; default 1 s. The first three follow after a fifth of
+                                it each; after a refusal it is five times as long */
   int64_t request_period_ns; /* between repeats of a request without an answer; default 1 s */
   int64_t silence_limit_ns;  /* after this time without a message the session sends a GET_INFO; default 1 s. It
                                 reconnects after eight unanswered ones (at intervals of half this time), or when the
@@ -126,7 +126,7 @@ typedef struct tide_session_config {
 typedef struct tide_session_counters {
   uint32_t connects, reconnects, objects_created, requests_repeated, pings, statuses_unexpected, samples_unwanted;
   uint32_t samples_malformed; /* DATA of an unknown format or cut short */
-  uint32_t samples_too_large; /* dropped by an agent of tide that reported it, as no message can carry them */
+  uint32_t samples_too_large; /* dropped by tide's agent, which reported it, because no message can carry them */
   uint32_t held_maximum;      /* largest number of samples kept while there was no session */
   uint32_t polls;             /* calls of poll; reveals a busy-waiting caller */
 } tide_session_counters_t;
@@ -142,7 +142,7 @@ typedef struct tide_time_sync {
 #define TIDE_SESSION_TIME_SAMPLES (TIDE_LEAN ? 1u : 8u)
 
 typedef struct tide_session {
-  /* Members that are used most come first, where the shortest instructions can address them. */
+  /* The most frequently used members come first, where the shortest instructions can address them. */
   tide_session_state_t state;
   uint8_t id;   /* id of the session, or of the requested one */
   bool id_used; /* the agent has accepted it */
@@ -174,11 +174,11 @@ typedef struct tide_session {
   int64_t request_at_ns; /* the next CREATE_CLIENT or DELETE of the client */
   int64_t ping_sent_ns;
   int64_t ping_round_trip_ns; /* round trip of the last answered ping; -1 before */
-  uint32_t ping_answers;      /* number of answers; needed because a new ping resets the round trip */
+  uint32_t ping_answers;      /* number of answered pings; needed because a new ping resets the round trip */
   tide_xrce_status_agent_t agent_answer;
   tide_reader_t *readers[TIDE_SESSION_READER_BUCKETS]; /* by object number */
   uint16_t object_numbers[9];                          /* last number given, by kind */
-  tide_event_t changed;                                /* set at every change of state, status, ping or time sync */
+  tide_event_t changed; /* set when state, a status, a ping or the time synchronisation changes */
   tide_session_counters_t counters;
   tide_time_sync_t time_sync;
   int64_t time_sync_sent_ns;
@@ -198,8 +198,8 @@ void tide_session_open(tide_session_t *session);
  * tide_session_wait_state(IDLE). */
 void tide_session_close(tide_session_t *session);
 
-/* Do what is due: retries, pings, creation of objects, and tide_daemon_poll. Returns when to call it again; also call
- * it after every reception. One caller does the work. A second caller, perhaps an interrupt that preempts the first,
+/* Do due work: retries, pings, creation of objects, and tide_daemon_poll. Returns when to call it again; also call it
+ * after every reception. One caller does the work. A second caller, perhaps an interrupt that preempts the first,
  * returns at once and is notified by on_work when the first is done. */
 int64_t tide_session_poll(tide_session_t *session);
 /* As tide_session_poll, after a reception. It takes a quarter of the instructions while the session has nothing to do
@@ -225,8 +225,8 @@ void tide_session_set_reader_owner(tide_session_t *session, tide_reader_t *reade
 int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *reader, tide_priority_t priority);
 
 /* True when the reader of the share's most urgent frame has room for it, or when the frame must replace an older sample
- * (keep_last) because the history is full or frames of other readers wait behind it. A burst loses nothing: samples
- * that arrived less than TIDE_BURST_NS ago are kept, and later ones wait in their slots. From any context. */
+ * (keep_last) because the history is full or frames of other readers wait behind it. No sample of a burst is lost:
+ * samples that arrived less than TIDE_BURST_NS ago are kept, and later ones wait in their slots. From any context. */
 bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share);
 /* Number of samples in the reader's queue. */
 size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader);
@@ -241,7 +241,7 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 #define TIDE_SAMPLE_IDENTITY_BYTES 24u
 #define TIDE_REPLY_HEADER_BYTES 4u
 
-/* What a sample takes of its node beside the payload: the submessage header and two ids. */
+/* Bytes of a node used besides the sample's payload: the submessage header and two ids. */
 #define TIDE_WRITE_HEADER_BYTES 8u
 
 /* Publish. Begin reserves a node, writes the WRITE_DATA header, and leaves the writer at the payload. End submits it.
@@ -262,9 +262,9 @@ typedef struct tide_write {
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes);
 /* As write_begin of a best-effort sample with history KEEP_LAST, where keep_last is its depth: older samples of the
- * object that wait for the link are evicted and counted as tide_transmitter_keep_last says, and, where no node is free,
- * one of whoever has most (tide_transmitter_acquire_last). So a line that cannot carry everything carries the newest.
- * The lean profile ignores keep_last. */
+ * object that wait for the link are evicted and counted as described at tide_transmitter_keep_last and, if no node is
+ * free, a sample of the writer with the most (tide_transmitter_acquire_last). So a line that cannot carry all samples
+ * carries the newest. The lean profile ignores keep_last. */
 int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, uint16_t keep_last,
                                   tide_priority_t priority, uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);

@@ -24,7 +24,7 @@ typedef enum tide_status {
   TIDE_ERROR_EXISTS = -12,         /* already there */
   TIDE_ERROR_LINK = -13,           /* the link could not be opened or was cut */
   TIDE_ERROR_EXPIRED = -14,        /* dropped because it was not delivered in time */
-  TIDE_ERROR_UNSUPPORTED = -15,    /* a part of the interface that this build omits */
+  TIDE_ERROR_UNSUPPORTED = -15,    /* this build lacks this part of the interface */
   TIDE_ERROR_CAPACITY_NODES = -16, /* the following name the limit of the program that was reached */
   TIDE_ERROR_CAPACITY_PUBLISHERS = -17,
   TIDE_ERROR_CAPACITY_SUBSCRIPTIONS = -18,

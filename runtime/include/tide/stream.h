@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sequence numbers (RFC 1982 arithmetic on 16 bits) and the receiving half of an XRCE stream: which message to
  * deliver, hold or drop, and what to acknowledge. It stores no messages: the caller holds early ones.
- * The sending half lives in tide/transmitter.h, because there the messages are the history. */
+ * The sending half is in tide/transmitter.h, where the messages themselves are the history. */
 #ifndef TIDE_STREAM_H
 #define TIDE_STREAM_H
 
@@ -18,9 +18,9 @@ static inline int16_t tide_sequence_distance(uint16_t a, uint16_t b) { return (i
 #define TIDE_STREAM_WINDOW_MAXIMUM 16 /* an ACKNACK can flag this many */
 
 typedef enum tide_stream_verdict {
-  TIDE_STREAM_DELIVER,   /* next in order: hand it on, then call tide_input_stream_advance */
+  TIDE_STREAM_DELIVER,   /* next in order: deliver it, then call tide_input_stream_advance */
   TIDE_STREAM_HOLD,      /* early, within the window: keep it until the gap is filled */
-  TIDE_STREAM_DUPLICATE, /* seen before: drop (acknowledge again) */
+  TIDE_STREAM_DUPLICATE, /* received before: drop it (acknowledge again) */
   TIDE_STREAM_OUTSIDE    /* beyond the window: drop */
 } tide_stream_verdict_t;
 
@@ -28,7 +28,7 @@ typedef struct tide_input_stream {
   uint8_t id;          /* 0: unused element */
   uint8_t window;      /* messages that may be held, 1..16 */
   bool acknowledge;    /* an ACKNACK is due */
-  bool withheld;       /* set by the receiver: a missing message for which it had no room and requested no repeat */
+  bool withheld;       /* set by the receiver: a message is missing for which it had no room and requested no repeat */
   uint16_t asked_from; /* set by the receiver; bit n of asked: a repeat of asked_from + n was requested */
   uint16_t asked;
   uint16_t next;           /* first message not yet delivered */
@@ -50,7 +50,7 @@ bool tide_input_stream_advance(tide_input_stream_t *stream);
 /* Report that a held message was dropped (overflow): it counts as missing again. */
 void tide_input_stream_forget(tide_input_stream_t *stream, uint16_t sequence);
 /* A HEARTBEAT arrived: sets acknowledge. Messages that the sender no longer has (next < first) and that are not held
- * are given up: next moves on, at most to the first message that is held; returns how many. When bit 0 of held is set
+ * are given up: next advances, at most to the first message that is held; returns how many. When bit 0 of held is set
  * afterwards, deliver that message (next), advance, and so on. Best effort: no effect. */
 uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first, uint16_t last);
 /* Content of the ACKNACK: first unacknowledged is next, and bit n of the result says that next + n is missing. Covers

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of what happened, when, to which instance of which chain: fixed size, in lock-free rings.
+/* Trace records of fixed size in lock-free rings: event, time, chain and instance.
  *
  * A ring has one producer and one consumer. Each lane has one (tide_lane_t.trace), each daemon (tide_daemon_t.trace,
  * whose critical section serialises all callers into one producer) and each budget (tide_budget_t.trace). A full ring
- * drops the new record and counts it; nothing is overwritten. The program drains the rings, in a thread or a loop
- * less urgent than all chains, into a sink of its own: a file, a socket, a topic of the least urgent level.
+ * drops the new record and counts it; nothing is overwritten. The program drains the rings, in a thread or a loop less
+ * urgent than all chains, into its own sink: a file, a socket, a topic of the least urgent level.
  * docs/internals/trace.md has the format.
  *
  * The runtime makes records only when it is built with TIDE_TRACE=1 (CMake: -DTIDE_TRACE=ON, the default on Linux), and
- * only for objects that have a ring. Otherwise the pointers do not exist and no code of it is in the image.
+ * only for objects that have a ring. Otherwise the pointers do not exist and the image contains no tracing code.
  *
  * Cost: a record at most 40 instructions (lab/bench/trace_bench.c), without a lock or another reading of the clock.
  * Memory: 16 bytes a record, 32 bytes a ring on a 32-bit board (40 on a 64-bit one), 4 bytes a level for the instances;

@@ -10,30 +10,30 @@
  *                      limit: the earliest limit first; those without a limit, oldest first
  *
  * The caller acquires a node, writes one submessage (with its 4-byte header) into it and submits it. That takes a
- * bounded time, O(log n) in nodes, and never waits for the wire. The link asks for the next frame whenever it is idle.
+ * bounded time, O(log n) in nodes, and never waits for the wire. The link requests the next frame whenever it is idle.
  * A message longer than the link quantum leaves in FRAGMENTs, and a more urgent frame may pass between two of them.
  * Each level has its own stream, so an urgent message never waits behind a gap of a less urgent one.
  *
- * Choice. The most urgent of these goes next: control submessages, ACKNACKs, HEARTBEATs, the head of execution_buffer.
- * At the same level they go in this order. The level of a node is that of its stream. Within a level the position in
- * the chain decides, except that a reliable stream is first come, first served. A stream whose window is full takes its
- * nodes out of execution_buffer until an acknowledgment opens it, so it delays no other stream.
+ * Choice. The most urgent of these is sent next: control submessages, ACKNACKs, HEARTBEATs, the head of
+ * execution_buffer; at equal level in this order. The level of a node is that of its stream. Within a level the
+ * position in the chain decides, except that a reliable stream is first come, first served. A stream whose window is
+ * full takes its nodes out of execution_buffer until an acknowledgment opens it, so it delays no other stream.
  *
  * ACKNACKs travel alone, never as a further submessage of a data frame. Within a data frame an acknowledgment would
  * share the order and the losses of that stream, and would count only after the last byte of the data (10 ms for 100 B
- * at 115,200 baud instead of 1.7). It would save 8 bytes of 20. In the three-chain system with both ways reliable 4 %
- * of them leave directly before data (14 of 333 in 100 periods), so it would save 0.1 % of the line.
+ * at 115,200 baud instead of 1.7). It would save 8 bytes of 20. In the three-chain system, reliable both ways, 4 % of
+ * them leave directly before data (14 of 333 in 100 periods), so it would save 0.1 % of the line.
  *
  * Nodes and levels. One node of each class is kept for each level that has used that class. No level takes a second
- * node unless each other level can still get its first, and no level evicts another level's only node. So a level that
- * floods, or whose peer does not acknowledge, refuses only its own messages. This holds if there is a node for each
- * level that uses the class, and one for the requests of the session. Levels that are 32 apart count as one. A program
- * with one level uses all nodes.
+ * node unless each other level can still get its first, and no level evicts another level's only node. So if a level
+ * floods, or its peer does not acknowledge, only messages of this level are refused. This holds if there is a node for
+ * each level that uses the class, and one for the requests of the session. Levels that are 32 apart count as one. A
+ * program with one level uses all nodes.
  *
  * Nodes and writers. A writer (publisher, client, service) has starved if it found no free node of a class while it
  * held none. From then on one node is reserved for it, if there are more than the levels need. So a publisher that
- * floods its level causes at most one refused message of another writer. For a writer that never starved nothing is
- * reserved. Beyond 32 writers, several share one account.
+ * floods its level causes at most one refused message of each other writer. Beyond 32 writers, several share one
+ * account.
  *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), and O(nodes) if
  * it evicts a waiting message. On boards acquire is O(nodes) when nodes run short, and O(nodes^2) if it evicts. Expiry
@@ -56,7 +56,7 @@
 extern "C" {
 #endif
 
-/* Accounts of nodes without a writer. */
+/* Account numbers of nodes without a writer. */
 #define TIDE_NODE_NO_WRITER 32u
 #define TIDE_NODE_OWN 33u /* no writer and no level: acquired by tide_transmitter_acquire_own */
 
@@ -134,11 +134,12 @@ typedef struct tide_output_stream {
 
 typedef struct tide_transmitter_counters {
   uint32_t submitted, refused_full, refused_large, evicted, expired;
-  uint32_t refused_kept; /* the part of refused_full where a node was free, but reserved for another level or writer */
+  uint32_t
+      refused_kept; /* the part of refused_full in which a node was free but reserved for another level or writer */
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
   uint32_t acknowledged; /* nodes; a packed message shares another message's node */
   uint32_t packed;       /* messages packed into an earlier one's frame */
-  uint32_t nack_ignored; /* ACKNACKs out of range, and flags for messages that are already being sent again */
+  uint32_t nack_ignored; /* ACKNACKs out of range, and flags for messages that are being sent again already */
   uint32_t nodes_in_use_maximum;
 } tide_transmitter_counters_t;
 
@@ -218,14 +219,14 @@ void tide_transmitter_set_session(tide_transmitter_t *transmitter, uint8_t sessi
  * a time limit (expires_ns) to avoid that. */
 int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                              tide_node_t **node);
-/* As acquire, on account of a writer. writer: id of its object; 0: none. */
+/* Like acquire, for a writer. writer: id of its object; 0: none. */
 int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                  uint16_t writer, tide_node_t **node);
 /* As acquire_for, for a sample of a best-effort writer with history KEEP_LAST. If no node is free, its oldest sample
  * that waits in execution_buffer is evicted and counted, those behind it move up, and the new one takes the last one's
  * turn. If none of its samples waits, the oldest one of the writer of this level with the most waiting samples is
- * evicted; each writer keeps one. TIDE_ERROR_FULL: nobody has two of this length. O(nodes * own waiting samples). The
- * lean profile evicts none. */
+ * evicted; each writer keeps one. TIDE_ERROR_FULL: no writer has two of this length. O(nodes * own waiting samples).
+ * The lean profile evicts none. */
 int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer, tide_node_t **node);
 /* The same, before such a sample is submitted: while `depth` others of its writer wait, the oldest is evicted, unless
@@ -268,22 +269,22 @@ bool tide_transmitter_give_up_long(tide_transmitter_t *transmitter, tide_long_me
  * with TIDE_NODE_PACKED. False: nothing was done; submit it. O(streams) and linear in its bytes. */
 bool tide_transmitter_pack(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream);
 
-/* Submit a short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0). It goes
- * before everything else of its priority. The queue has TIDE_CONTROL_PLACES elements (TIDE_ERROR_FULL). session 0xFF:
- * the session that is set when it leaves; any other is written as given (CREATE_CLIENT). It is not padded and survives
- * a reset. */
+/* Submit a short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0). It is
+ * sent before everything else of its priority. The queue has TIDE_CONTROL_PLACES elements (TIDE_ERROR_FULL). session
+ * 0xFF: the session that is set when it leaves; any other is written as given (CREATE_CLIENT). It is not padded and
+ * survives a reset. */
 int tide_transmitter_submit_control(tide_transmitter_t *transmitter, const uint8_t *submessage, size_t length,
                                     uint8_t session, tide_priority_t priority);
 /* Request an ACKNACK for an input stream. It replaces an earlier request for the stream that was not sent yet. */
 int tide_transmitter_request_acknack(tide_transmitter_t *transmitter, uint8_t stream, uint16_t first, uint16_t missing);
 
-/* Whether a frame may go once the wire is free, other than a HEARTBEAT that is due by now. */
+/* Whether a frame other than a due HEARTBEAT may be sent once the wire is free. */
 bool tide_transmitter_has_next(const tide_transmitter_t *transmitter);
-/* Returns 1 and the next frame, or 0 when none may go now (or the last one was not yet reported as sent). */
+/* Returns 1 and the next frame, or 0 when none may be sent now (or the last one was not yet reported as sent). */
 int tide_transmitter_next(tide_transmitter_t *transmitter, int64_t now_ns, tide_frame_parts_t *frame);
 /* Report that the last byte of the frame given by tide_transmitter_next has left. */
 void tide_transmitter_sent(tide_transmitter_t *transmitter, int64_t now_ns);
-/* Report that the frame did not leave (the link was cut). It is sent again when its turn comes. */
+/* Report that the frame was not sent (the link was cut). It is sent again when its turn comes. */
 void tide_transmitter_cancel(tide_transmitter_t *transmitter);
 
 /* Apply an ACKNACK of the peer. Frees acknowledged messages and queues only the flagged ones again. A flag is
@@ -294,7 +295,7 @@ int tide_transmitter_on_acknack(tide_transmitter_t *transmitter, const tide_xrce
 
 /* The earliest time at which tide_transmitter_poll may have something to do. */
 int64_t tide_transmitter_deadline(const tide_transmitter_t *transmitter);
-/* Handle the heartbeats and expiries that are due; returns the time of the next one, or TIDE_FOREVER. */
+/* Handle due HEARTBEATs and expiries; returns the time of the next one, or TIDE_FOREVER. */
 int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
 
 /* Start all streams at 0 again. keep: unacknowledged reliable nodes are renumbered and sent again in the new session,
@@ -311,7 +312,7 @@ tide_node_t *tide_transmitter_take_back(tide_transmitter_t *transmitter);
  * TIDE_RELIABLE_STREAMS=0. */
 int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *transmitter, int64_t delay_ns);
 int tide_transmitter_hold_level(tide_transmitter_t *transmitter, uint8_t level, bool hold);
-/* Hold back (or release) all frames of streams; control submessages still go. */
+/* Hold back (or release) all frames of streams; control submessages are still sent. */
 void tide_transmitter_pause_streams(tide_transmitter_t *transmitter, bool paused);
 
 /* Messages of a reliable stream (fragments) that were sent and are not acknowledged. */
@@ -332,7 +333,7 @@ struct tide_transmitter {
   uint8_t session;
   uint8_t current_kind;
   uint8_t current_control;
-  uint8_t current_outcome; /* outcome of a current_node that ended while it was on the wire */
+  uint8_t current_outcome; /* outcome of current_node if it ended while it was on the wire */
   uint8_t delay_shift;     /* number of doublings of the heartbeat delay, while round trips cannot be measured (Karn) */
   uint16_t current_sequence;
   uint16_t current_fragment;

@@ -88,7 +88,7 @@ enum { TIDE_XRCE_BY_REFERENCE = 1, TIDE_XRCE_BY_XML = 2, TIDE_XRCE_BY_BINARY = 3
 
 static inline bool tide_xrce_is_error(uint8_t status) { return status >= TIDE_XRCE_STATUS_ERR_DDS; }
 
-/* No session has this id. In a filter it means any session; in a message to send it means the sender's own. */
+/* No session has this id. In a filter it means any session; in an outgoing message it means the sender's own. */
 #define TIDE_XRCE_SESSION_ANY 0xFFu
 /* True if the headers of a session with this id carry the client's key. */
 static inline bool tide_xrce_session_has_key(uint8_t session) { return session < TIDE_XRCE_SESSION_NONE_WITHOUT_KEY; }
@@ -215,14 +215,14 @@ typedef struct tide_xrce_locator {
 #define TIDE_XRCE_DISCOVERY_QUESTION_BYTES 16u
 #define TIDE_XRCE_DISCOVERY_ANSWER_BYTES 44u
 
-/* Write the question into room for TIDE_XRCE_DISCOVERY_QUESTION_BYTES. Returns its size in bytes. */
+/* Write the query into room for TIDE_XRCE_DISCOVERY_QUESTION_BYTES. Returns its size in bytes. */
 size_t tide_xrce_put_discovery_question(uint8_t *bytes);
-/* True when a message is a discovery question; writes the request that the answer repeats. */
+/* True when a message is a discovery query; writes the request that the answer repeats. */
 bool tide_xrce_get_discovery_question(const uint8_t *bytes, size_t length, tide_xrce_request_t *request);
 /* Write an answer with one address into room for TIDE_XRCE_DISCOVERY_ANSWER_BYTES. Returns its size in bytes. */
 size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *info, tide_xrce_locator_t locator);
 /* The first IPv4 address with a port in an answer of version 1; addresses of other kinds are skipped.
- * TIDE_ERROR_MALFORMED: not such an answer. TIDE_ERROR_NOT_FOUND: no such address in it. */
+ * TIDE_ERROR_MALFORMED: not such an answer. TIDE_ERROR_NOT_FOUND: it has no such address. */
 int tide_xrce_get_discovery_answer(const uint8_t *bytes, size_t length, tide_xrce_locator_t *locator);
 
 typedef struct tide_xrce_time {
