@@ -33,7 +33,7 @@
 #include "tide/pools.h"
 
 #define NAME "board_exchange"
-#define STEP_MS 5 /* period of the timers; `tide exchange` decides which of their expiries publish */
+#define STEP_MS 5 /* period of the timers; `tide soak` decides which of their expiries publish */
 #define REPORT_MS 200
 #define DIGITS 6
 #define LETTERS_MAXIMUM 60

@@ -31,10 +31,11 @@ _LEFT = (_PAGE, _FIGURES, "agent*.log")
 _FRAME_BYTES, _USE_OF_LINE, _BITS = 100, 0.7, 10  # a message with its framing and its acknowledgment
 ALL_GOOD = "nothing lost, changed, out of order or beyond its bound"
 COUNTED = "nothing lost, changed or out of order"
-NOTES = """A message each way each {period} ms on each chain. Down and up again: from a message down to the first one up
-that knows of it, a period of waiting included. What was under way while the agent or the cable was away, and 5 s later,
-does not count. The bounds suppose estimated times of the board and {agent} ms each way for this computer: one that is
-exceeded tells that something supposed did not hold, which may be the computer's load.
+NOTES = """On each chain a message each way every {period} ms. "Down and up again" is the time from a message down to
+the first one up that reflects it, including the wait for the next period. Messages that were under way while the
+agent or the cable was away, or up to 5 s later, do not count. The bounds assume estimated times of the board, and
+{agent} ms each way for this computer. If one is exceeded, an assumption did not hold, possibly because of the
+computer's load.
 """
 
 
