@@ -82,7 +82,9 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
     # No response can be shorter than the executions and the frames of the chain itself; batch waits for three frames.
     assert tide["chains"][0]["min_ns"] > 33_000_000
     assert tide["chains"][0]["p50_ns"] < batch["chains"][0]["p50_ns"]
-    frames = [json.loads(line) for line in (tmp_path / "tide/client_frames.jsonl").read_text(encoding="utf-8").splitlines()]
+    frames = [
+        json.loads(line) for line in (tmp_path / "tide/client_frames.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     data_frames = [frame for frame in frames if frame["direction"] == "a-to-b" and frame["bytes"] >= 119]
     assert len(data_frames) >= 9 * 3
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
