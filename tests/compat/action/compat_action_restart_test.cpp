@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goals of a client whose agent ends, losing messages in transfer. The server of ROS 2 is a model with a checker:
-// each goal is executed at most once, its request is answered once, and an accepted goal has one result.
+// Goals of a client whose agent ends, losing messages in transfer; sim_actions_test draws such losses at random. The
+// server of ROS 2 is a model with a checker: each goal is executed at most once, its request is answered once, and an
+// accepted goal has one result.
 #include <map>
-#include <random>
-#include <set>
 
 #include "actions.h"
 
@@ -65,17 +64,15 @@ class Restarts : public Actions {
   }
   void decide(const agent::test::Written &request) {
     const GoalId id = id_at(request.payload, 0);
-    const bool repeated = known.contains(id) && !forgetful;
-    const bool accepted = repeated ? !strict : !refused.contains(id) && !refuses();
+    const bool repeated = known.contains(id), accepted = !repeated || !strict;
     if (accepted && !repeated) known[id].executed++;
-    if (!accepted && !repeated) refused.insert(id);
     Octets bytes(12);
     bytes[0] = accepted;
     reply("send_goal", bytes, request.number);
   }
   void tell(const agent::test::Written &request) {
     const auto place = known.find(id_at(request.payload, 0));
-    if (place == known.end() || forgetful) {
+    if (place == known.end()) {
       reply_result(kUnknown, request.number);
     } else if (place->second.ended) {
       reply_result(kSucceeded, request.number);
@@ -166,11 +163,9 @@ class Restarts : public Actions {
   GoalFeedback feedback{};
   GoalResult result{};
   std::map<GoalId, Known> known;
-  std::set<GoalId> refused;  // a server repeats its answer to a repeated request
   std::map<GoalId, Heard> heard;
-  std::function<bool()> refuses = [] { return false; };
   size_t goals_seen = 0, questions_seen = 0;
-  bool requests_die = false, answers_die = false, forgetful = false;
+  bool requests_die = false, answers_die = false;
   bool strict = false;  // refuses a repeated id, like servers of rclcpp and rclpy
 };
 
@@ -239,46 +234,6 @@ TEST_F(Restarts, AnUnknownGoalIsAskedForOnceMoreBeforeItCountsAsRefused) {
   ASSERT_TRUE(eventually([&] { return turn(), end_goals(), all_settled(); }));
   EXPECT_EQ(violations(), std::vector<std::string>{});
   EXPECT_EQ(asked("send_goal").size(), 1u);
-}
-
-// Tests the checker: a server that forgets its goals runs a goal twice, and the checker reports it.
-TEST_F(Restarts, TheCheckerSeesAGoalThatRunsTwice) {
-  forgetful = answers_die = true;
-  ASSERT_TRUE(send(0));
-  ASSERT_TRUE(eventually([&] { return turn(), known.size() == 1; }));
-  answers_die = false;
-  restart_agent();
-  ASSERT_TRUE(eventually([&] { return turn(), known.begin()->second.executed == 2; }));
-  EXPECT_FALSE(violations().empty());
-}
-
-TEST_F(Restarts, NoGoalIsLostOrDoubledWheneverTheAgentDies) {
-  const auto seed = static_cast<unsigned>(World::current().random.next());
-  // Every step draws the same numbers, regardless of arrivals; the server's refusals are drawn separately.
-  std::mt19937 random(seed), refusing(seed + 1);
-  const auto one_of = [&](unsigned count) { return random() % count == 0; };
-  refuses = [&] { return refusing() % 4 == 0; };
-  strict = refusing() % 2 == 0;
-  size_t sent = 0;
-  for (int step = 0; step < 300; step++) {
-    const bool sends = one_of(4), changes = one_of(30), swaps_requests = one_of(12), swaps_answers = one_of(12);
-    const bool ends = one_of(20), dies = one_of(8);
-    const size_t place = random() % requests.size();
-    if (sends && sent < requests.size() && send(sent)) sent++;
-    if (changes) requests[place].goal.target = 0;
-    if (swaps_requests) requests_die = !requests_die;
-    if (swaps_answers) answers_die = !answers_die;
-    turn();
-    if (ends) end_goals();
-    // All losses are due to the agent's end.
-    if ((requests_die || answers_die) && dies) {
-      requests_die = answers_die = false;
-      restart_agent();
-    }
-  }
-  settle();
-  EXPECT_EQ(violations(), std::vector<std::string>{}) << sent << " goals";
-  EXPECT_GE(sent, 3u);
 }
 
 }  // namespace tide::compat::test::action_restart_test
