@@ -48,7 +48,6 @@ constexpr const char *kUsage =
     "                    ns and its octets in hexadecimal; the exit status is the image's\n"
     "  --echo TOPIC      topic to publish each of these samples on, too\n"
     "  --samples N       number of samples to end after; default: only when the program ends\n"
-    "  --board-trace FILE  what the image records, when it is built with TIDE_TRACE\n"
     "  --trace FILE      file for the events, one a line with its time\n"
     "  --seed N          random seed of system and faults, as in a campaign\n"
     "  --show            print the plan of --seed instead of running it\n"
@@ -343,8 +342,7 @@ int listen(const Plan &plan, const Board &board, const Arguments &arguments) {
 }
 
 int run_plan(const Plan &plan, const Arguments &arguments) {
-  const Board board{arguments.value("--board"), arguments.value("--machine", "mps2-an500"),
-                    arguments.value("--board-trace"), false};
+  const Board board{arguments.value("--board"), arguments.value("--machine", "mps2-an500"), false};
   if (arguments.has("--listen")) return listen(plan, board, arguments);
   if (arguments.has("--show")) {
     std::fputs(write_plan(plan).c_str(), stdout);
@@ -491,8 +489,8 @@ struct Mode {
   std::string (*failure)(uint64_t);  // failure of a seed of its campaign, or empty
 };
 constexpr Mode kModes[] = {
-    {"", "--seed --seeds --show --serve --trace --systems --board --machine --listen --echo --samples --board-trace",
-     run_boards, fail_board},
+    {"", "--seed --seeds --show --serve --trace --systems --board --machine --listen --echo --samples", run_boards,
+     fail_board},
     {"host", "--seed --seeds --show --trace", run_host, fail_host},
     {"overload", "--seed --seeds --show", run_overload, fail_overload},
 #ifdef TIDE_SIM_ACTIONS

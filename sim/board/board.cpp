@@ -32,7 +32,7 @@ namespace {
 // get 32 ns, as in runs in which the emulator has to keep up with an agent.
 constexpr int kInstructionShift = 4, kProgramInstructionShift = 5;
 
-enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget, kFlow, kTrace };
+enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget };
 
 struct Header {
   uint32_t kind, bytes;
@@ -176,10 +176,6 @@ class BoardRun {
         instances_(chain_count(), std::vector<Instance>(plan.periods)),
         emulator_(board,
                   (std::ofstream(meeting_.folder() / "plan") << board_plan(), meeting_.open(), meeting_.folder())) {
-    if (!board.trace.empty()) {
-      trace_.open(board.trace, std::ios::binary);
-      if (!trace_) throw std::invalid_argument(board.trace + " cannot be written");
-    }
     down_.deliver = [this](const Line::Bytes &frame) { arrived_.push_back(frame); };
     tide_framing_reader_init(&reader_, TIDE_SERIAL_ADDRESS_AGENT);
     tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
@@ -221,10 +217,6 @@ class BoardRun {
         case kBudget:
           std::memcpy(&budget, bytes.data(), std::min(bytes.size(), sizeof budget));
           budgets_.push_back({budget.level, budget.exhaustions, budget.used, budget.low, budget.overrun});
-          break;
-        case kTrace:
-          if (!trace_.is_open()) break;
-          trace_.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
           break;
         case kEnd:
           std::memcpy(&ending, bytes.data(), std::min(bytes.size(), sizeof ending));
@@ -268,11 +260,11 @@ class BoardRun {
   std::string board_plan() const {
     std::ostringstream out;
     const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
-    out << "lockstep 1 marks 1 instruction_ns " << (1 << kInstructionShift) << " baud " << plan_.baud << " periods "
-        << plan_.periods << " lanes " << lanes << " executor " << text_of(plan_.policy) << " send "
-        << text_of(plan_.send) << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits "
-        << plan_.batch_waits_for_new_data << " budget_ns " << plan_.budget << " budget_period_ns "
-        << plan_.budget_period << " chains " << chain_count() << '\n';
+    out << "instruction_ns " << (1 << kInstructionShift) << " baud " << plan_.baud << " periods " << plan_.periods
+        << " lanes " << lanes << " executor " << text_of(plan_.policy) << " send " << text_of(plan_.send)
+        << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits " << plan_.batch_waits_for_new_data
+        << " budget_ns " << plan_.budget << " budget_period_ns " << plan_.budget_period << " chains " << chain_count()
+        << '\n';
     for (size_t chain = 0; chain < chain_count(); chain++) {
       const ChainPlan &each = plan_.chains[chain];
       out << each.name << ' ' << each.level << ' ' << each.period << ' ' << each.sample << ' ' << each.act << ' '
@@ -420,12 +412,7 @@ class BoardRun {
   std::vector<LaneBudget> budgets_;
   Meeting meeting_;
   Emulator emulator_;
-  std::ofstream trace_;
 };
-
-// ---- the line ----
-
-// ---- the board ----
 
 void require_image(const Board &board) {
   if (!std::filesystem::exists(board.image))
@@ -453,7 +440,7 @@ Result run_board(const Plan &plan, const Board &board) {
 ProgramResult run_program(const Plan &plan, const Board &board, const std::string &topic, const std::string &echo,
                           size_t samples) {
   require_image(board);
-  return BoardRun(plan, {board.image, board.machine, "", true}).run_program(topic, echo, samples);
+  return BoardRun(plan, {board.image, board.machine, true}).run_program(topic, echo, samples);
 }
 
 }  // namespace tide::sim

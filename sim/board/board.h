@@ -22,7 +22,6 @@ namespace tide::sim {
 struct Board {
   std::string image;        // ELF
   std::string machine;      // of QEMU
-  std::string trace;        // file for the records of an image built with TIDE_TRACE; empty: none
   bool is_program = false;  // run_program sets it
 };
 

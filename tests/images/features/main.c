@@ -12,9 +12,10 @@
 #define FEATURE_GRAPH 8
 #define FEATURE_DIAGNOSTICS 9
 #define FEATURE_WATCH 10
+#define FEATURE_TRACE 11
 
 #define TIDE_NODES 1
-#define TIDE_PUBLISHERS (1 + (FEATURE == FEATURE_DIAGNOSTICS))
+#define TIDE_PUBLISHERS (1 + (FEATURE == FEATURE_DIAGNOSTICS || FEATURE == FEATURE_TRACE))
 #define TIDE_SUBSCRIPTIONS (FEATURE == FEATURE_SUBSCRIPTION)
 #define TIDE_SERVICES (FEATURE == FEATURE_SERVICE)
 #define TIDE_CLIENTS (FEATURE == FEATURE_CLIENT)
@@ -41,6 +42,7 @@
 #include "tide/chain_watch.h"
 #include "tide/pools.h"
 #include "tide/rclc_diagnostics.h"
+#include "tide/rclc_trace.h"
 #include "tide/status.h"
 
 static rclc_support_t support;
@@ -171,6 +173,19 @@ static bool add_feature(void) {
   tide_callback_t *callback = tide_rclc_timer_callback(&timer);
   return tide_chain_init(&chain, "said", 1, RCL_MS_TO_NS(50), RCL_MS_TO_NS(50)) == TIDE_OK &&
          tide_chain_watch(&watch, &chain, callback, callback) == TIDE_OK;
+}
+#elif FEATURE == FEATURE_TRACE
+static bool add_feature(void) {
+  static tide_trace_ring_t rings[2];
+  static tide_trace_record_t records[2][64];
+  static const tide_trace_settings_t settings = {.rings = rings,
+                                                 .ring_count = 2,
+                                                 .records = records[0],
+                                                 .records_a_ring = 64,
+                                                 .period_ms = 50,
+                                                 .most_messages = 2,
+                                                 .chains_only = true};
+  return tide_rclc_trace_init(&node, &support, &executor, &settings) == RCL_RET_OK;
 }
 #else
 static bool add_feature(void) { return true; }

@@ -2,8 +2,6 @@
 /* The UART of this program: that of the chip (on the MPS2 boards with a modelled DMA) with an agent at the other end;
  * in lock-step a DMA without instructions for its bytes. Sent bytes are passed to the world at once, and a timer marks
  * the end of sending; a second timer is set for the world's next event, after which received bytes are in the ring. */
-#include "line.h"
-
 #include "board.h"
 #include "chip.h"
 #include "platform.h"
@@ -14,7 +12,7 @@
 enum { SENT, EVENT }; /* alarms */
 
 static struct {
-  bool chosen, lockstep;
+  bool lockstep;
   uint32_t baud;
   uint8_t *ring;
   size_t ring_bytes, position;
@@ -54,7 +52,7 @@ void board_alarm_interrupt(void) {
 }
 
 static int open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
-  if (!line.chosen) line_choose(world_open() != NULL);
+  line.lockstep = world_open() != NULL;
   if (!line.lockstep) {
     return TIDE_CHIP_UART.open(baud, ring, ring_bytes);
   }
@@ -85,11 +83,6 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
 }
 
 static size_t receive_position(void) { return line.lockstep ? line.position : TIDE_CHIP_UART.receive_position(); }
-
-void line_choose(bool lockstep) {
-  line.chosen = true;
-  line.lockstep = lockstep;
-}
 
 static const tide_uart_driver_t driver = {open, close, start_transmit, receive_position};
 /* Small pieces, as creating one is the longest critical section. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/three_chains on a Cortex-M: for each chain a timer samples and publishes, a ROS 2 node answers, and a
- * subscription acts on the answer; with the tide executor, the batch executor, or a preemptive lane for each level, by
- * the plan. `tide run --on qemu` and `tide lab reproduce pods-... --on qemu` start it.
+/* examples/three_chains on a Cortex-M in the simulated world: for each chain a timer samples and publishes, a ROS 2
+ * node answers, and a subscription acts on the answer; with the tide executor, the batch executor, or a preemptive lane
+ * for each level, by the plan. `tide run --on qemu` and `tide lab reproduce pods-... --on qemu` start it.
  *
  * Executions are counted instructions, so they take the same processor time regardless of preemption. */
 #include <rcl/rcl.h>
@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "board.h"
-#include "board_trace.h"
 #include "chip.h"
 #include "lanes.h"
-#include "line.h"
 #include "measure.h"
 #include "payload.h"
 #include "plan.h"
@@ -26,10 +24,10 @@
 
 #define TIDE_PUBLISHERS PLAN_CHAINS
 #define TIDE_SUBSCRIPTIONS PLAN_CHAINS
-#define TIDE_TIMERS (PLAN_CHAINS + TIDE_TRACE)
+#define TIDE_TIMERS PLAN_CHAINS
 #define TIDE_NODES 1
 #define TIDE_GUARD_CONDITIONS 0
-#define TIDE_EXECUTOR_LANES (7 + TIDE_TRACE)
+#define TIDE_EXECUTOR_LANES 7
 #define TIDE_STREAMS (PLAN_CHAINS + 1)
 #define TIDE_SLOTS (2 * PLAN_CHAINS)
 #define TIDE_SMALL_NODES (3 * PLAN_CHAINS)
@@ -112,7 +110,7 @@ static void wait_for_answer(uint32_t retransmissions_before) {
 
 static void publish(chain_t *chain, uint32_t index) {
   const uint32_t retransmissions = session()->daemon.transmitter.counters.retransmissions;
-  payload_mark(&chain->request, plan.marks, (uint32_t)(chain - chains), index);
+  payload_mark(&chain->request, (uint32_t)(chain - chains), index);
   if (rcl_publish(&chain->publisher, &chain->request, NULL) != RCL_RET_OK) {
     count(&ending.publish_failures);
   } else if (plan.send == PLAN_SEND_ANSWERED && chain->plan->reliable) {
@@ -131,7 +129,6 @@ static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
   const uint32_t index = (uint32_t)(since_ns / chain->plan->period_ns);
   if (index >= plan.periods + GRACE_PERIODS) stop();
   if (index >= plan.periods) return;
-  board_trace_instance(tide_rclc_timer_callback(timer)->priority, number, index);
   measure_burn(chain->plan->sample_ns);
   publish(chain, index);
   const world_execution_t execution = {number, index, start_ns, now_ns()};
@@ -143,11 +140,10 @@ static void on_act(const void *message, void *context) {
   const chain_t *chain = context;
   const uint32_t number = (uint32_t)(chain - chains);
   uint32_t index;
-  if (!payload_find(message, plan.marks, number, &index) || index >= plan.periods) {
+  if (!payload_find(message, number, &index) || index >= plan.periods) {
     count(&ending.strangers);
     return;
   }
-  board_trace_instance(tide_rclc_subscription_callback(&chain->subscription)->priority, number, index);
   measure_burn(chain->plan->act_ns);
   const world_execution_t execution = {number, index, start_ns, now_ns()};
   world_tell(WORLD_ACTED, execution.end_ns, &execution, sizeof execution);
@@ -159,7 +155,7 @@ static void on_act(const void *message, void *context) {
 
 static void create_chain(chain_t *chain, const plan_chain_t *description) {
   chain->plan = description;
-  payload_prepare(&chain->request, plan.marks, description->payload_bytes);
+  payload_prepare(&chain->request, description->payload_bytes);
   const rmw_qos_profile_t *reliable = &rmw_qos_profile_default, *best_effort = &rmw_qos_profile_sensor_data;
   require(rclc_publisher_init(&chain->publisher, &node, &payload_type, description->topic,
                               description->reliable ? reliable : best_effort),
@@ -193,7 +189,7 @@ static tide_lane_settings_t lane_of(unsigned level, size_t place) {
 static void choose_lanes(void) {
   tide_lane_settings_t lanes[TIDE_EXECUTOR_LANES];
   size_t lane_count = 0;
-  if (!plan.lanes || TIDE_TRACE) lanes[lane_count++] = lane_of(0, 0);
+  if (!plan.lanes) lanes[lane_count++] = lane_of(0, 0);
   for (unsigned level = 1; plan.lanes && level <= TIDE_LEVEL_MAXIMUM; level++) {
     if (!is_used(level)) continue;
     if (lane_count == TIDE_EXECUTOR_LANES) board_exit(13);
@@ -204,11 +200,6 @@ static void choose_lanes(void) {
 }
 
 static void register_handles(void) {
-#if TIDE_TRACE
-  static rcl_timer_t drains;
-  require(board_trace_create_timer(&drains, &support), 26);
-  require(rclc_executor_add_timer(&executor, &drains), 27);
-#endif
   for (uint32_t index = 0; index < plan.count; index++)
     require(rclc_executor_add_timer(&executor, &chains[index].timer), 15);
   for (uint32_t index = 0; index < plan.count; index++) {
@@ -277,14 +268,13 @@ static void set_up(void) {
   require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), 5);
   require(rclc_node_init_default(&node, "three_chains", "", &support), 6);
   for (uint32_t index = 0; index < plan.count; index++) create_chain(&chains[index], &plan.chains[index]);
-  require(rclc_executor_init(&executor, &support.context, 2u * plan.count + TIDE_TRACE, &allocator), 7);
+  require(rclc_executor_init(&executor, &support.context, 2u * plan.count, &allocator), 7);
   require(tide_rclc_executor_set_policy(&executor, plan.batch ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE), 8);
   if (has_lanes()) choose_lanes();
   register_handles();
   if (!plan.batch) name_chains(); /* the baseline ignores priorities */
   measure_executions();
   choose_manners();
-  board_trace_attach(&support, &executor);
 }
 
 static void release_timers(void) {
@@ -331,7 +321,6 @@ int main(void) {
   if (text == NULL || !plan_read(text, &plan)) return 2;
   if (plan.batch && plan.budget_ns > 0) return 25; /* it has no lane for the budget */
   if (plan.instruction_ns > 0u) measure_set_instruction_ns(plan.instruction_ns);
-  line_choose(plan.lockstep);
   set_up();
   (void)world_ask(WORLD_READY, now_ns(), NULL, 0);
   (void)tide_cortex_m_masked_maximum();
@@ -343,7 +332,6 @@ int main(void) {
   }
   ending.masked_maximum = measure_instructions((int64_t)tide_cortex_m_masked_maximum() * TIDE_CHIP_TICK_NS);
   ending.stack_bytes = measure_stack_used();
-  board_trace_drain();
   tell_results();
   return 0;
 }

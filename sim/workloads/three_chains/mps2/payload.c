@@ -5,8 +5,6 @@
 
 #include "tide/message.h"
 
-#define LENGTH_BYTES 4u
-#define DIGITS 5u
 #define MARK_BYTES 6u
 
 static void encode(tide_cdr_t *cdr, const void *message) {
@@ -41,36 +39,18 @@ static uint32_t get(const uint8_t *place, unsigned octets) {
   return value;
 }
 
-void payload_prepare(payload_t *payload, bool marks, uint32_t bytes) {
+void payload_prepare(payload_t *payload, uint32_t bytes) {
   memset(payload->bytes, '.', bytes);
   payload->count = bytes;
-  if (marks) return;
-  put(payload->bytes, bytes - LENGTH_BYTES, LENGTH_BYTES);
-  payload->bytes[bytes - 1u] = '\0';
 }
 
-void payload_mark(payload_t *payload, bool marks, uint32_t chain, uint32_t number) {
-  if (marks) {
-    put(payload->bytes, chain, 2);
-    put(payload->bytes + 2, number, 4);
-    return;
-  }
-  for (uint32_t digit = DIGITS; digit-- > 0u; number /= 10u)
-    payload->bytes[LENGTH_BYTES + digit] = (uint8_t)('0' + number % 10u);
+void payload_mark(payload_t *payload, uint32_t chain, uint32_t number) {
+  put(payload->bytes, chain, 2);
+  put(payload->bytes + 2, number, 4);
 }
 
-bool payload_find(const payload_t *payload, bool marks, uint32_t chain, uint32_t *number) {
-  *number = 0;
-  if (marks) {
-    if (payload->count < MARK_BYTES || get(payload->bytes, 2) != chain) return false;
-    *number = get(payload->bytes + 2, 4);
-    return true;
-  }
-  if (payload->count < LENGTH_BYTES + DIGITS) return false;
-  for (uint32_t digit = 0; digit < DIGITS; digit++) {
-    const uint8_t character = payload->bytes[LENGTH_BYTES + digit];
-    if (character < '0' || character > '9') return false;
-    *number = *number * 10u + (character - (uint32_t)'0');
-  }
+bool payload_find(const payload_t *payload, uint32_t chain, uint32_t *number) {
+  if (payload->count < MARK_BYTES || get(payload->bytes, 2) != chain) return false;
+  *number = get(payload->bytes + 2, 4);
   return true;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample whose bytes the program generates itself: the frame has exactly the size in the plan. It is a
- * std_msgs/String of dots that begins with five digits of a number, or, with marks, begins with chain and number in
- * binary. */
+/* A sample whose bytes the program generates itself: the frame has exactly the size in the plan. It begins with chain
+ * and number in binary. */
 #ifndef TIDE_FIRMWARE_PAYLOAD_H
 #define TIDE_FIRMWARE_PAYLOAD_H
 
@@ -19,9 +18,9 @@ typedef struct payload {
 extern const rosidl_message_type_support_t payload_type;
 
 /* The constant parts of samples. */
-void payload_prepare(payload_t *payload, bool marks, uint32_t bytes);
-void payload_mark(payload_t *payload, bool marks, uint32_t chain, uint32_t number);
+void payload_prepare(payload_t *payload, uint32_t bytes);
+void payload_mark(payload_t *payload, uint32_t chain, uint32_t number);
 /* False: not a payload of this chain. */
-bool payload_find(const payload_t *payload, bool marks, uint32_t chain, uint32_t *number);
+bool payload_find(const payload_t *payload, uint32_t chain, uint32_t *number);
 
 #endif

@@ -64,11 +64,7 @@ static bool read_setting(const char **text, const char *name, plan_t *plan) {
   }
   if (strcmp(name, "send") == 0) return word(text, value, sizeof value) && read_send(value, &plan->send);
   const int64_t given = number(text);
-  if (strcmp(name, "lockstep") == 0)
-    plan->lockstep = given == 1;
-  else if (strcmp(name, "marks") == 0)
-    plan->marks = given == 1;
-  else if (strcmp(name, "lanes") == 0)
+  if (strcmp(name, "lanes") == 0)
     plan->lanes = given == 1;
   else if (strcmp(name, "batch_waits") == 0)
     plan->batch_waits = given == 1;

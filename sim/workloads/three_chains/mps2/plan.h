@@ -34,9 +34,6 @@ typedef enum plan_send {
 } plan_send_t;
 
 typedef struct plan {
-  bool lockstep; /* the simulated world at the other end of the line, instead of an agent */
-  bool marks;    /* payloads begin with chain and index in binary; otherwise they are a std_msgs/String that begins with
-                    five digits of the index */
   bool batch, lanes, batch_waits;
   plan_send_t send;
   uint32_t baud, periods, instruction_ns;

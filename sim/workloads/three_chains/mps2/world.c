@@ -49,6 +49,7 @@ static void find_folder(void) {
 }
 
 const char *world_open(void) {
+  if (up > 0) return text;
   find_folder();
   const int plan = open_file("plan", OPEN_READ);
   if (plan < 0) return NULL;

@@ -18,8 +18,7 @@ typedef enum world_kind {
   WORLD_ACTED,        /* world_execution_t */
   WORLD_END,          /* world_ending_t */
   WORLD_TIMES,        /* a line of tide_measurement_line, for each callback, before the end */
-  WORLD_BUDGET,       /* world_budget_t, for each lane with a budget, before the end */
-  WORLD_TRACE = 11    /* a block of a trace (tide/trace.h) */
+  WORLD_BUDGET        /* world_budget_t, for each lane with a budget, before the end */
 } world_kind_t;
 
 typedef struct world_answer {
@@ -42,7 +41,7 @@ typedef struct world_budget {
   uint64_t exhaustions, used_ns, low_ns, overrun_ns; /* as in tide_budget_counters_t */
 } world_budget_t;
 
-/* The plan's text, or null. */
+/* The plan's text; null without a world: then the board has its own UART. May be called again. */
 const char *world_open(void);
 void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);
 world_answer_t world_ask(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);
