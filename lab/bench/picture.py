@@ -1,15 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of the README: latency of the most urgent chain with one to five chains, from the stored sweep.
 
-.venv/bin/python lab/bench/picture.py      writes docs/three_chains.svg"""
+.venv/bin/python lab/bench/picture.py                writes docs/three_chains.svg
+.venv/bin/python lab/bench/picture.py --measure      measures the sweep anew before it (five minutes)"""
 
 from __future__ import annotations
 
 import json
+import sys
+import tempfile
+from pathlib import Path
 
 import matplotlib as mpl
 
 from tide.programs.binaries import ROOT
+from tide.programs.child import may_use_fifo
+from tide.programs.domain import ros_domain
+from tide.run.machine import describe
+from tide.run.plan import Variant
+from tide.run.results import run_once
+from tide.run.robot import Settings
+from tide.system.load import load
+from tide.system.variants import with_chain_count
 from tide_lab.style import PLOT_STYLE
 
 mpl.use("svg")
@@ -20,7 +32,28 @@ PICTURE = ROOT / "docs/three_chains.svg"
 _LINES = {"batch, stock": ("as rclc does it (batch)", "#b5583b", "s"), "tide": ("tide", "#22639b", "o")}
 
 
+_VARIANTS = Variant("batch", "stock"), Variant("tide", "asynchronous")
+
+
+def measure(periods: int = 12) -> None:
+    system, rows = load(ROOT / "examples/three_chains/system.toml"), []
+    for count in range(1, 6):
+        for variant in _VARIANTS:
+            with tempfile.TemporaryDirectory() as folder:
+                settings = Settings(periods, 1, 0.0, ros_domain(None))
+                one = variant.of(with_chain_count(system, count))
+                urgent = run_once(one, settings, ROOT, Path(folder), lambda _: None).run.chains[0]
+            median_ms = None if urgent.p50_ns is None else urgent.p50_ns / 1e6
+            row = {"system": variant.label, "x": {"chains": count}, "metric": "p50_ms", "published": None}
+            rows.append(row | {"measured": median_ms, "samples": urgent.samples})
+    told = {"schema": 1, "case": "run-chains", "on": "native", "command": "lab/bench/picture.py --measure"}
+    told |= {"machine": describe(may_use_fifo()).model_dump(), "rows": rows}
+    SWEEP.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> None:
+    if "--measure" in sys.argv[1:]:
+        measure()
     rows = json.loads(SWEEP.read_text(encoding="utf-8"))["rows"]
     style = {**PLOT_STYLE, "svg.hashsalt": "tide", "svg.fonttype": "none", "font.family": "sans-serif"}
     with mpl.rc_context(style):

@@ -235,14 +235,3 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path, played: Callable[[
     assert run.returncode == 130 and "every part has been stopped" in errors, errors
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-
-
-def test_a_sweep_has_a_median_for_each_number_of_chains(tmp_path: Path) -> None:
-    words = ("--executor", "tide", "--sweep-chains", "4-4", "--reliability", "best_effort", "--periods", "2")
-    done = run_file(EXAMPLE, tmp_path, *words)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (row,) = json.loads((tmp_path / "sweep.json").read_text(encoding="utf-8"))["rows"]
-    assert (row["system"], row["x"], row["samples"]) == ("tide", {"chains": 4}, 2) and row["measured"] > 33
-    plan = (tmp_path / "tide_4/client_plan.txt").read_text(encoding="utf-8").splitlines()
-    (chain,) = (line for line in plan if line.startswith("chain battery_2 "))
-    assert chain.split()[2] == "1" and chain.endswith(" 5 best_effort")

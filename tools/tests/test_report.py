@@ -26,16 +26,14 @@ from tide.report.results import (
     PartResult,
     Period,
     Results,
-    Row,
     Run,
     Span,
-    Sweep,
     nearest_rank,
     running,
     summarise,
     write,
 )
-from tide.report.table import conclusion, results_table, rows, sweep_table
+from tide.report.table import conclusion, results_table, rows
 from tide.system.load import load
 from tide.system.variants import with_chain_count, with_reliability
 from tide.terminal.style import empty_table, print_whole
@@ -255,24 +253,6 @@ def test_charts_of_nothing_do_not_fail(tmp_path: Path) -> None:
     for drawn in (charts.latency_chart(empty, []), charts.timeline_chart([]), charts.observed_chart([], "x")):
         ElementTree.fromstring(drawn.svg(alone=True))
     write_page(empty, [], [], tmp_path / "report.html")
-
-
-def test_sweep_table() -> None:
-    points = [("tide", 1, 35.0), ("batch, stock", 1, 36.0), ("tide", 2, 36.0), ("batch, stock", 2, None)]
-    sweep = Sweep(
-        case="run-chains",
-        on="native",
-        seed=1,
-        command="tide run",
-        machine=MACHINE,
-        rows=[
-            Row(system=system, x={"chains": x}, metric="p50_ms", published=None, measured=y, samples=3)
-            for system, x, y in points
-        ],
-    )
-    console = Console(width=100, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
-    console.print(sweep_table(sweep))
-    assert "36.0" in console.export_text()
 
 
 def test_report_command(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_an_execution_that_is_too_long_disturbs_its_instance_alone() -> None:
     assert told.run.chains[0].undisturbed[-1].samples == PERIODS - 1
     assert told.is_disturbed and undisturbed_table(told).row_count == 2
     assert any("above its bound" in one for one in told.run.verdicts[0].reasons)
-    assert "nothing was seen to disturb" not in " ".join(sentences(system, told))
+    assert "nothing was seen to disturb" not in " ".join(sentences(told))
 
 
 @pytest.mark.parametrize("late_ms", [6, 30])
@@ -147,9 +147,7 @@ def test_what_nothing_explains_is_told(late_ms: int) -> None:
     told = outcome(system, recorded)
     assert told.run.chains[0].undisturbed[-1].samples == (PERIODS if late_ms < 20 else PERIODS - 1)
     assert told.run.chains[0].undisturbed[-1].is_above and not told.run.chains[1].undisturbed[-1].is_above
-    assert "work was longer than its bound in an instance that nothing was seen to disturb" in " ".join(
-        sentences(system, told)
-    )
+    assert "work was longer than its bound in an instance that nothing was seen to disturb" in " ".join(sentences(told))
 
 
 def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:

@@ -70,7 +70,7 @@ def test_they_stand_beside_their_bounds_and_one_above_is_told() -> None:
     assert held.run.paths[0].max_ns == (100 + 400 + 1) * MS
     late = outcome(system, recorded(system, 90, 200))
     assert {"the reaction of way", "the age of way"} <= set(late.longer)
-    assert any("the age of way was longer than its bound" in line for line in sentences(system, late))
+    assert any("the age of way was longer than its bound" in line for line in sentences(late))
 
 
 def test_a_lost_instance_makes_a_reaction_longer_and_no_other_one_is_invented() -> None:

@@ -198,7 +198,7 @@ def test_executors_are_compared_only_where_both_are_played(tmp_path: Path) -> No
     assert is_comparison(parse(text)) and not is_comparison(load(file))
     status, told = tide("run", file, "--executor", "tide", "--out", tmp_path / "out")
     assert status == 2 and "is a program of yours; executors are compared where both are played" in told
-    status, told = tide("run", EXAMPLES[0], "--sweep-chains", "1-2", "--out", tmp_path / "out")
+    status, told = tide("run", EXAMPLES[0], "--executor", "both", "--out", tmp_path / "out")
     assert status == 2 and "a comparison of executors needs one board and one host" in told
 
 

@@ -284,20 +284,6 @@ class Row(_Entry):
     samples: int
 
 
-class Sweep(_Entry):
-    schema_: Literal[1] = 1
-    case: str
-    on: Literal["native", "sim", "qemu"]
-    seed: int
-    command: str
-    machine: Machine
-    rows: list[Row]
-
-    def to_json(self) -> str:
-        data = self.model_dump()
-        return json.dumps({"schema": data.pop("schema_"), **data}, indent=1)
-
-
 def nearest_rank(ordered: Sequence[int], percent: int) -> int:
     """The smallest sample that at least `percent` of all samples do not exceed."""
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
@@ -335,7 +321,7 @@ def summarise(
     )
 
 
-def write(results: Results | Sweep, path: Path) -> None:
+def write(results: Results, path: Path) -> None:
     path.write_text(results.to_json() + "\n", encoding="utf-8")
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tide.analysis.observed import Observation
 from tide.analysis.premises import GROUPS, Group, group_of, short
-from tide.report.results import LABELS, NAMES, ChainResult, Results, Run, Sweep
+from tide.report.results import LABELS, NAMES, ChainResult, Results, Run
 from tide.report.verdict import State
 from tide.terminal.style import empty_table, print_wrapped
 
@@ -95,20 +95,6 @@ def results_table(results: Results) -> Table:
             shown[8:11] = [cell if cell == "0" else f"[bold]{cell}[/bold]" for cell in row[8:11]]
         table.add_row(*shown)
         last = row[0]
-    return table
-
-
-def sweep_table(sweep: Sweep) -> Table:
-    systems = list(dict.fromkeys(row.system for row in sweep.rows))
-    quantity = next(iter(sweep.rows[0].x)) if sweep.rows else "x"
-    table = empty_table("most urgent chain, p50 in ms")
-    table.add_column(quantity, justify="right")
-    for system in systems:
-        table.add_column(system, justify="right")
-    for value in sorted({row.x[quantity] for row in sweep.rows}):
-        found = {row.system: row.measured for row in sweep.rows if row.x[quantity] == value}
-        shown = [found.get(system) for system in systems]
-        table.add_row(f"{value:g}", *("-" if number is None else f"{number:.1f}" for number in shown))
     return table
 
 

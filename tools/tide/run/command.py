@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -20,36 +20,27 @@ from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError, may_use_fifo
 from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.programs.simulator import SimulationError
-from tide.report.verdict import MET, NO_ANSWER
+from tide.report.verdict import NO_ANSWER
 from tide.run.machine import describe
 from tide.run.plan import Variant, is_comparison, is_given, require_comparison, unplayable, with_stand_ins
 from tide.run.robot import START_LIMIT_S, Settings
 from tide.system.load import SystemFileError, load, problem_lines, require_played
 from tide.system.servers import cores_line, on_one_core
-from tide.system.variants import PlanError, with_chain_count, with_reliability
+from tide.system.variants import PlanError
 from tide.terminal.style import print_whole, print_wrapped
 
 if TYPE_CHECKING:
     from tide.report.references import Reference
     from tide.report.results import Machine, Period, Results
+    from tide.report.results import Run as RunResult
     from tide.run.results import Outcome
     from tide.system.model import System
 
 app = typer.Typer()
 console = Console(emoji=False)
 _LEFT_BY_A_RUN = (
-    *("results.json", "sweep.json", "report.html"),
-    *("latency.svg", "timeline.svg"),
-    *(
-        "tide",
-        "tide_[0-9]*",
-        "tide-preemptive",
-        "tide-preemptive_[0-9]*",
-        "batch_stock*",
-        "batch_blocking*",
-        "live",
-        "parts",
-    ),
+    *("results.json", "report.html", "latency.svg", "timeline.svg", "parts"),
+    *("tide", "tide-preemptive", "batch_stock", "batch_blocking", "batch_asynchronous"),
 )
 
 
@@ -71,11 +62,6 @@ class SendChoice(str, Enum):
     blocking = "blocking"
     asynchronous = "asynchronous"
     both = "both"
-
-
-class ReliabilityChoice(str, Enum):
-    reliable = "reliable"
-    best_effort = "best_effort"
 
 
 class ExecutionChoice(str, Enum):
@@ -104,21 +90,9 @@ def run(
     periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 36,
     seed: Annotated[int, typer.Option(min=0, help="Random seed for the faults on the line.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<system>.")] = None,
-    chains: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=16, help="Number of chains to run; copies of the last are added below it. Default: the file's."
-        ),
-    ] = None,
-    reliability: Annotated[
-        ReliabilityChoice | None, typer.Option(help="Reliability of all chains. Default: the file's.")
-    ] = None,
     line_loss: Annotated[
         float, typer.Option(min=0, max=0.9, help="Probability that a frame is lost, from 0 to 0.9.")
     ] = 0.0,
-    sweep_chains: Annotated[
-        str | None, typer.Option(metavar="FIRST-LAST", help="Repeat for each number of chains; print the medians.")
-    ] = None,
     require_guarantee: Annotated[
         bool,
         typer.Option("--require-guarantee", help="End with 5 unless every chain is guaranteed and met: for a CI."),
@@ -160,9 +134,9 @@ def run(
     bound, and the result for every premise of the bounds.
 
     A description with one board on a serial line, with chains of std_msgs/String to a node and back, is run once for
-    each executor, as a comparison. That also writes latency.svg (with bounds and deadlines) and timeline.svg.
+    each executor, as a comparison.
 
-    Writes results.json, report.html and the log of every part.
+    Writes results.json, report.html, latency.svg, timeline.svg (of one board) and the log of every part.
 
     Exit status: 0 every observed chain met its deadline; 1 a chain missed it; 2 no answer, because the input is wrong
     or a part failed; 3 a chain exceeded its bound without an observed disturbance; 4 the deadlines were met, but a
@@ -177,9 +151,7 @@ def run(
 
       tide run examples/systems/four_legs.toml --execution wait
 
-      tide run examples/three_chains/system.toml --executor batch --send both --reliability best_effort
-
-      tide run examples/three_chains/system.toml --sweep-chains 1-5 --periods 20
+      tide run examples/three_chains/system.toml --executor batch --send both
 
       tide run examples/three_chains/system.toml --on qemu
     """
@@ -194,34 +166,21 @@ def run(
     )
     folder = out or Path("results") / system.name
     try:
-        if reliability is not None:
-            system = with_reliability(system, reliability.value)
-        if chains is not None:
-            system = with_chain_count(system, chains)
-        compared = (executor, send, chains, sweep_chains) != (None,) * 4 or on is PlaceChoice.qemu
-        if compared or (is_comparison(system) and not waits):
+        compared = (executor, send) != (None, None) or on is PlaceChoice.qemu or (is_comparison(system) and not waits)
+        variants: list[Variant] = []
+        if compared:
             if waits:
                 raise PlanError("--execution wait is for a description as it is, not for comparisons of executors")
             require_comparison(system)
-            system, compared = system.with_chains(tuple(system.by_urgency())), True
-        counts = _range(sweep_chains) if sweep_chains is not None else None
-        every = ExecutorChoice.both if counts is not None else ExecutorChoice.every
-        chosen = every if executor in (None, ExecutorChoice.every) else executor
-        variants = _variants(chosen, send or SendChoice.stock)
+            system = system.with_chains(tuple(system.by_urgency()))
+            variants = _variants(executor or ExecutorChoice.every, send or SendChoice.stock)
         notes = [f"{name} is not installed here: another type of the same size is played" for name in stand_ins]
         for line in filter(None, [cores_line(described), *notes]):
             print_wrapped(console, line, rest="  ")
-        run = _Run(system, settings, file.resolve().parent)
-        status = MET
+        run = _Run(system, variants, settings, file.resolve().parent)
         with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:
-            if not compared:
-                status = run.described(place).exit_status(require_guarantee)
-            elif on is PlaceChoice.qemu:
-                status = run.on_qemu(variants, place).exit_status(require_guarantee)
-            elif counts is not None:
-                run.sweep(variants, place, counts)
-            else:
-                status = run.compared(variants, place).exit_status(require_guarantee)
+            results = run.on_qemu(place) if on is PlaceChoice.qemu else run.native(place)
+            status = results.exit_status(require_guarantee)
         console.print(f"\n{folder}/: {_files(folder)}, and the logs of every part", highlight=False, soft_wrap=True)
         raise typer.Exit(status)
     except PlanError as error:
@@ -236,102 +195,68 @@ def run(
 
 
 class _Run:
-    """A description that is run once, or once for each executor. folder: that of the description."""
+    """A description that is run once, or once for each executor (variants). folder: that of the description."""
 
-    def __init__(self, system: System, settings: Settings, folder: Path) -> None:
-        self.system, self.settings, self.folder = system, settings, folder
+    def __init__(self, system: System, variants: list[Variant], settings: Settings, folder: Path) -> None:
+        self.system, self.variants, self.settings, self.folder = system, variants, settings, folder
 
-    # ---- once, as described ----
+    def native(self, place: Path) -> Results:
+        from tide.report.references import references
+        from tide.run.results import heading, print_details, sentences, shared_lines
 
-    def described(self, place: Path) -> Results:
-        from tide.report.page import write_page
-        from tide.report.results import write
-        from tide.report.table import print_answer, print_weaknesses, verdict_table
-        from tide.run.results import print_details, sentences, shared_lines
-
-        machine = self._begin(self.system, "")
-        for line in shared_lines(self.system, self.settings.waits):
-            print_wrapped(console, line, rest="  ")
-        outcome = self._once(self.system, place / "parts", "")
-        results = self._results(machine, [outcome], ", ".join(link.name for link in self.system.links))
-        write(results, place / "results.json")
-        write_page(results, [], [], place / "report.html")
-        print_answer(console, results)
-        print_whole(console, verdict_table(results))
-        print_weaknesses(console, results, {outcome.run.label: sentences(self.system, outcome)})
-        if self.settings.details:
-            print_details(self.system, outcome, console)
-        return results
-
-    def _begin(self, system: System, more: str) -> Machine:
-        """Prints what is run, and how the machine is shared."""
-        from tide.run.results import heading
-
-        console.print(f"{heading(system, self.settings)}{more}", highlight=False, soft_wrap=True)
+        each = f", for each of {len(self.variants)} executors" if len(self.variants) > 1 else ""
+        console.print(f"{heading(self.system, self.settings)}{each}", highlight=False, soft_wrap=True)
         if not may_use_fifo():
             advice = "no right to real-time priorities: latencies will scatter; run as root or raise ulimit -r"
             print_wrapped(console, advice)
         machine = describe(may_use_fifo())
         if machine.load_average > machine.cores:
             console.print(f"this machine is busy (load average {machine.load_average:g}): latencies will scatter")
-        return machine
+        for line in shared_lines(self.system, self.settings.waits):
+            print_wrapped(console, line, rest="  ")
+        outcomes = [self._once(one, place) for one in self.variants] or [self._once(None, place)]
+        results = self._results("native", machine, [outcome.run for outcome in outcomes])
+        known = references(self.system, results) if self.variants else []
+        more = {outcome.run.label: sentences(outcome) for outcome in outcomes}
+        self._print(results, more, known)
+        if self.settings.details:
+            for outcome in outcomes:
+                print_details(outcome, console, several=len(outcomes) > 1)
+        _write(results, known, [outcome.period for outcome in outcomes if outcome.period is not None], place)
+        return results
 
-    def _once(self, system: System, place: Path, title: str) -> Outcome:
+    def _once(self, variant: Variant | None, place: Path) -> Outcome:
         from tide.run.results import run_once
 
+        title = variant.label if variant is not None and len(self.variants) > 1 else ""
         with _progress(title) as report:
-            return run_once(system, self.settings, self.folder, place, report)
+            if variant is None:
+                return run_once(self.system, self.settings, self.folder, place / "parts", report)
+            own = place / variant.folder
+            outcome = run_once(variant.of(self.system), self.settings, self.folder, own, report)
+        run = outcome.run.model_copy(update={"executor": variant.executor, "send": variant.send})
+        return replace(outcome, run=run, period=outcome.period and replace(outcome.period, label=variant.label))
 
-    def _results(self, machine: Machine, outcomes: list[Outcome], link: str) -> Results:
+    def _results(self, on: Literal["native", "qemu"], machine: Machine, runs: list[RunResult]) -> Results:
         from tide.report.results import Results
+        from tide.run.judge import described_label
 
         return Results(
             system=self.system.name,
-            on="native",
+            on=on,
             seed=self.settings.seed,
-            command=_command_line(),
+            command="tide " + shlex.join(sys.argv[1:]),
             line_loss=self.settings.line_loss,
-            link=link,
+            link=", ".join(link.name for link in self.system.links),
             machine=machine,
-            runs=[outcome.run for outcome in outcomes],
+            runs=runs,
+            judged=described_label(self.system) if self.variants else "",
         )
 
-    # ---- once for each executor ----
-
-    def _variant(self, variant: Variant, system: System, place: Path, title: str) -> Outcome:
-        outcome = self._once(variant.of(system), place, title)
-        run = outcome.run.model_copy(update={"executor": variant.executor, "send": variant.send})
-        period = outcome.period and replace(outcome.period, label=variant.label)
-        return replace(outcome, run=run, period=period)
-
-    def compared(self, variants: list[Variant], place: Path) -> Results:
-        from tide.report.references import references
-        from tide.run.judge import described_label
-        from tide.run.plan import serial_link
-        from tide.run.results import sentences
-
-        machine = self._begin(self.system, f", for each of {len(variants)} executors" if len(variants) > 1 else "")
-        outcomes = [
-            self._variant(one, self.system, place / one.folder, one.label if len(variants) > 1 else "")
-            for one in variants
-        ]
-        results = self._results(machine, outcomes, f"{serial_link(self.system).rate} baud")
-        results = results.model_copy(update={"judged": described_label(self.system)})
-        more = {
-            outcome.run.label: sentences(variant.of(self.system), outcome)
-            for variant, outcome in zip(variants, outcomes, strict=True)
-        }
-        known = references(self.system, results)
-        self._print_compared(results, known, more)
-        periods = [outcome.period for outcome in outcomes if outcome.period is not None]
-        _write_compared(results, known, periods, place)
-        return results
-
-    def _print_compared(self, results: Results, known: list[Reference], more: dict[str, list[str]]) -> None:
+    def _print(self, results: Results, more: dict[str, list[str]], known: list[Reference]) -> None:
         from tide.report.table import (
             conclusion,
             print_answer,
-            print_answers,
             print_weaknesses,
             results_table,
             urgent_parts_table,
@@ -351,73 +276,38 @@ class _Run:
         print_whole(console, results_table(results))
         if any(run.chains and run.chains[0].parts for run in results.runs):
             print_whole(console, urgent_parts_table(results.runs))
-        for run in (run for run in results.runs if run.answers):
-            print_answers(console, run, len(results.runs) > 1)
-
-    def sweep(self, variants: list[Variant], place: Path, counts: range) -> None:
-        from tide.report.results import Row, Sweep, write
-        from tide.report.table import sweep_table
-
-        rows = []
-        machine = describe(may_use_fifo())
-        for count in counts:
-            system = with_chain_count(self.system, count)
-            for variant in variants:
-                title = f"{count} chains, {variant.label}"
-                run = self._variant(variant, system, place / f"{variant.folder}_{count}", title).run
-                urgent = run.chains[0]
-                median_ms = None if urgent.p50_ns is None else urgent.p50_ns / 1e6
-                row = {"system": run.label, "x": {"chains": count}, "metric": "p50_ms", "published": None}
-                rows.append(Row.model_validate(row | {"measured": median_ms, "samples": urgent.samples}))
-        seed, command = self.settings.seed, _command_line()
-        sweep = Sweep(case="run-chains", on="native", seed=seed, command=command, machine=machine, rows=rows)
-        write(sweep, place / "sweep.json")
-        console.print()
-        print_whole(console, sweep_table(sweep))
 
     # ---- the Cortex-M7 binary ----
 
-    def on_qemu(self, variants: list[Variant], place: Path) -> Results:
+    def on_qemu(self, place: Path) -> Results:
         from tide.analysis.bounds import AnalysisError
         from tide.analysis.lower import NoBoundError
         from tide.analysis.observed import ObservationError
         from tide.programs.simulator import Simulator
-        from tide.report.results import Results
-        from tide.run.judge import described_label, with_bounds
-        from tide.run.plan import serial_link
+        from tide.run.judge import with_bounds
         from tide.run.qemu import board_budget, run_virtual
 
         system, settings = self.system, self.settings
-        board_budget(system, [variant.executor for variant in variants])  # refused before anything runs
+        board_budget(system, [variant.executor for variant in self.variants])  # refused before anything runs
         if settings.line_loss > 0:
             raise RunError("--line-loss needs --on native")
         with Simulator() as simulator, console.status("the Cortex-M7 binary in exact virtual time"):
-            runs = [run_virtual(simulator, system, one, settings, place / one.folder) for one in variants]
-        results = Results(
-            system=system.name,
-            on="qemu",
-            seed=settings.seed,
-            command=_command_line(),
-            link=f"{serial_link(system).rate} baud",
-            machine=describe(may_use_fifo()),
-            runs=runs,
-            judged=described_label(system),
-        )
+            runs = [run_virtual(simulator, system, one, settings, place / one.folder) for one in self.variants]
+        results = self._results("qemu", describe(may_use_fifo()), runs)
         try:
             results, _ = with_bounds(system, results)
         except (ObservationError, NoBoundError, AnalysisError) as error:
             console.print(f"no bounds to compare with: {error}", highlight=False, soft_wrap=True)
-        self._print_compared(results, [], {})
-        masked, stack = (
-            max(int(run.counters[name]) for run in runs) for name in ("masked_instructions", "stack_bytes")
-        )
+        self._print(results, {}, [])
+        most = ("masked_instructions", "stack_bytes")
+        masked, stack = (max(int(run.counters[name]) for run in runs) for name in most)
         line = f"longest critical section {masked} instructions, deepest stack {stack} bytes"
         console.print(line, highlight=False, soft_wrap=True)
-        _write_compared(results, [], [], place)
+        _write(results, [], [], place)
         return results
 
 
-def _write_compared(results: Results, known: list[Reference], periods: list[Period], place: Path) -> None:
+def _write(results: Results, known: list[Reference], periods: list[Period], place: Path) -> None:
     from tide.report.charts import latency_chart, timeline_chart
     from tide.report.page import write_page
     from tide.report.results import write
@@ -456,18 +346,3 @@ def _variants(executor: ExecutorChoice, send: SendChoice) -> list[Variant]:
         ExecutorChoice.both: batch + tide,
         ExecutorChoice.every: batch + tide + preemptive,
     }[executor]
-
-
-def _range(text: str) -> range:
-    first, _, last = text.partition("-")
-    try:
-        numbers = range(int(first), int(last or first) + 1)
-    except ValueError:
-        numbers = range(0)
-    if not numbers or numbers[0] < 1 or numbers[-1] > 16:
-        raise PlanError(f"--sweep-chains does not take '{text}'; write it as 1-5, at most 16")
-    return numbers
-
-
-def _command_line() -> str:
-    return "tide " + shlex.join(sys.argv[1:])

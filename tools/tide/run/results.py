@@ -58,6 +58,7 @@ TIMES = "execution_times.txt"
 class Outcome:
     """run: as in results.json. no_bounds: why the run has no bounds."""
 
+    system: System
     run: Run
     seen: list[Seen]
     bounds: Bounds | None
@@ -213,7 +214,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
     period = None
     if len(system.boards()) == 1 and median is not None and p50_ns is not None:  # several would share a track
         period = evidence.period_of(traced, urgent, median, p50_ns)
-    return Outcome(bounded(system, run, bounds), seen, bounds, why, period, recorded.notes)
+    return Outcome(system, bounded(system, run, bounds), seen, bounds, why, period, recorded.notes)
 
 
 # ---- for people ----
@@ -286,7 +287,7 @@ def legs_table(outcome: Outcome) -> Table:
     return table
 
 
-def sentences(system: System, outcome: Outcome) -> list[str]:
+def sentences(outcome: Outcome) -> list[str]:
     """Limits of the answer that the reasons of its verdicts do not contain, a line each."""
     lines = []
     undescribed = outcome.run.evidence["undescribed"]
@@ -305,10 +306,10 @@ def sentences(system: System, outcome: Outcome) -> list[str]:
     return [re.sub(r"\s+", " ", line) for line in lines] + outcome.notes
 
 
-def details(system: System, outcome: Outcome) -> list[str]:
+def details(outcome: Outcome) -> list[str]:
     """How chains with programs of the user were observed, a line each."""
     lines = []
-    given = [one.name for one in used_executors(system) if is_given(one)]
+    given = [one.name for one in used_executors(outcome.system) if is_given(one)]
     if given:
         lines.append(f"programs of yours: {', '.join(given)}; their callbacks are seen by their topics only")
     for one in outcome.seen:
@@ -390,7 +391,7 @@ def shared_lines(system: System, waits: bool) -> list[str]:
     return lines
 
 
-def print_details(system: System, outcome: Outcome, console: Console) -> None:
+def print_details(outcome: Outcome, console: Console, several: bool) -> None:
     if any(one.sections for one in outcome.seen):
         print_whole(console, sections_table(outcome))
     if outcome.run.paths:
@@ -399,7 +400,7 @@ def print_details(system: System, outcome: Outcome, console: Console) -> None:
         print_whole(console, undisturbed_table(outcome))
     if any(one.legs for one in outcome.seen):
         print_whole(console, legs_table(outcome))
-    for line in (*details(system, outcome), *budget_lines(system, [outcome.run])):
+    for line in details(outcome):
         print_wrapped(console, line, rest="  ")
     if outcome.run.answers:
-        print_answers(console, outcome.run)
+        print_answers(console, outcome.run, several)
