@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from board import run_alone
 
 pytestmark = pytest.mark.full
 STOCK_AT_100_TIMERS = 55_603
+ROOT = Path(__file__).parents[2]
+PAGE, SIZES = "docs/guide/chains.md", "tools/tide/footprint/sizes.json"
 
 
 def test_a_dispatch_is_cheap_and_logarithmic() -> None:
@@ -23,5 +27,11 @@ def test_a_dispatch_is_cheap_and_logarithmic() -> None:
     assert len(found) == 7, output
     assert found["tide", 100] <= STOCK_AT_100_TIMERS / 10, output
     assert 0 < found["watched", 10] - found["tide", 10] <= 40, output
+    page, sizes = ((ROOT / name).read_text(encoding="utf-8") for name in (PAGE, SIZES))
+    told = re.search(r"takes (\d+) instructions on a Cortex-M7 \((\d+) instead of (\d+) for a timer", page)
+    assert told is not None and found["watched", 10] - found["tide", 10] == int(told[1]) == int(told[2]) - int(told[3])
+    assert found["tide", 10] == pytest.approx(int(told[3]), rel=0.03), "the page has other figures"
+    watch = json.loads(sizes)["cortex-m7"]["one feature more"]["watch"]
+    assert f"{watch['flash']} B of flash and {watch['ram']} B of RAM" in page, "the page has other figures"
     steps = found["tide", 100] - found["tide", 10], found["tide", 1000] - found["tide", 100]
     assert max(steps) <= 400, output
