@@ -5,8 +5,6 @@ virtual time. Clock, wake-ups, priorities, lanes and budgets by the registers of
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ import pytest
 from board import ROOT, SIMULATOR, image, run_program
 
 from tide.run.board_image import machine
-from tide_test_support import judged
 
 MASKED_LIMIT_INSTRUCTIONS = 6000
 IMAGE = image("cortex-m4f", "three_chains")
@@ -51,22 +48,6 @@ def test_chains_are_as_late_as_in_the_simulator(executor: str) -> None:
         for figure in ("p50_ns", "max_ns"):
             print(f"{executor}: {found['name']}: {figure} {found[figure]} on the board, {wanted[figure]} simulated")
             assert abs(found[figure] - wanted[figure]) * 1000 <= wanted[figure] * SIMULATED_PERMILLE
-
-
-@pytest.mark.full
-def test_run_of_the_example(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tide.main", "run", str(ROOT / "examples/three_chains/system.toml")]
-    command += ["--on", "qemu", "--periods", "3", "--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    results = judged(done, tmp_path)
-    assert results["on"] == "qemu"
-    median = {run["executor"]: run["chains"][0]["p50_ns"] for run in results["runs"]}
-    assert median["tide-preemptive"] < median["tide"] < median["batch"] / 1.9, median
-    for run in results["runs"][1:]:
-        assert all(chain["max_ns"] <= chain["bound_ns"] for chain in run["chains"]), run["chains"]
-        found = {(one["id"], one["verdict"]) for one in run["answers"]}
-        # The description's limits are those of a PC; here interrupts count as execution.
-        assert {("execution", "broken"), ("over_in_time", "held"), ("agent", "not observable here")} <= found, found
 
 
 @pytest.mark.parametrize("chains", [1, 3])

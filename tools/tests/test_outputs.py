@@ -23,7 +23,6 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = "examples/three_chains/system.toml"
 FOLDERS = (
     f"run {EXAMPLE} --out",
-    f"run {EXAMPLE} --on qemu --out",
     "simulate examples/published/pods/pods-reliable.plan --out",
     "generate std_msgs --out",
 )

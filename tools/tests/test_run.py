@@ -23,9 +23,8 @@ from tide.programs.child import Child, Children, RunError, Scheduling
 from tide.programs.patience import Patience
 from tide.run.evidence import frame_of
 from tide.run.plan import Variant, instances_of, plan_of, run_chains, serial_link, write_board_plan
-from tide.run.qemu import board_budget, board_plan
 from tide.run.results import outcome_of
-from tide.run.robot import Recorded, Settings, client_options, kept_off
+from tide.run.robot import Recorded, client_options, kept_off
 from tide.system.check import check
 from tide.system.load import load, parse
 from tide.system.model import System
@@ -81,28 +80,6 @@ def test_the_client_is_told_what_the_description_says() -> None:
     every = with_heartbeat_delay(with_hold(SYSTEM, True), Decimal(0))
     assert [chain.hold for chain in every.chains] == [True] * 3
     assert serial_link(every).heartbeat_delay_ns == 0
-
-
-def test_the_board_in_qemu_is_told_what_the_description_says() -> None:
-    text = TEXT.replace('name = "steer"', 'name = "steer"\nhold = true').replace('where = "mcu"', BUDGET)
-    system = parse(text.replace("baud = 115_200", "baud = 115_200\nheartbeat_delay_ms = 1.5"))
-    plan = board_plan(system, Variant("tide", "asynchronous"), Settings(3, 1, 0.0, 0))
-    for line in ("heartbeat_delay_us = 1500", "budget_us = 5000", "budget_period_us = 100000"):
-        assert line in plan.splitlines()
-    assert [" hold=true" in line for line in plan.splitlines() if line.startswith("chain")] == [False, True, False]
-
-
-def test_budgets_that_the_board_in_qemu_cannot_keep_are_refused() -> None:
-    assert board_budget(SYSTEM, ["tide"]) is None
-    system = parse(TEXT.replace('where = "mcu"', BUDGET))
-    assert board_budget(system, ["tide"]) == (5_000_000, 100_000_000)
-    with pytest.raises(PlanError, match="batch executor of the board has no lane"):
-        board_budget(system, ["batch", "tide"])
-    with pytest.raises(PlanError, match="6 lanes with budgets are too many for the board; use at most 5"):
-        board_budget(with_chain_count(system, 6), ["tide-preemptive"])
-    on_host = parse(TEXT.replace('where = "host"', BUDGET.replace("mcu", "host")))
-    with pytest.raises(PlanError, match="simulated host of --on qemu has no budgets"):
-        board_budget(on_host, ["tide"])
 
 
 def test_a_budget_has_no_bound_beside_a_microcontroller() -> None:

@@ -159,7 +159,9 @@ def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:
     run = outcome(system, recorded).run
     assert run.refuted == ["work"]
     load = Answer(id="loads", text="", verdict="broken", counter="flash took 7 ms of 5 ms at most", chains=["work"])
-    assert run.model_copy(update={"answers": [*run.answers, load]}).refuted == []
+    for name in ("loads", "line_on_time"):
+        told = load.model_copy(update={"id": name})
+        assert run.model_copy(update={"answers": [*run.answers, told]}).refuted == []
     held = load.model_copy(update={"verdict": "held"})
     assert run.model_copy(update={"answers": [*run.answers, held]}).refuted == ["work"]
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -19,7 +19,6 @@ from tide.outputs import results_folder
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.child import RunError, may_use_fifo
 from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
-from tide.programs.simulator import SimulationError
 from tide.report.verdict import NO_ANSWER
 from tide.run.machine import describe
 from tide.run.plan import Variant, is_comparison, is_given, require_comparison, unplayable, with_stand_ins
@@ -50,11 +49,6 @@ class ExecutorChoice(str, Enum):
     batch = "batch"
     both = "both"
     every = "all"
-
-
-class PlaceChoice(str, Enum):
-    native = "native"
-    qemu = "qemu"
 
 
 class SendChoice(str, Enum):
@@ -119,13 +113,6 @@ def run(
             "of a host had a processor of its own. Boards with lanes or loads, and executors with a budget, compute."
         ),
     ] = ExecutionChoice.compute,
-    on: Annotated[
-        PlaceChoice,
-        typer.Option(
-            help="Place where the client runs: native, on this machine; qemu, the Cortex-M7 binary in exact virtual "
-            "time, with a simulated host."
-        ),
-    ] = PlaceChoice.native,
 ) -> None:
     """Run a system on real parts and measure every chain.
 
@@ -152,8 +139,6 @@ def run(
       tide run examples/systems/four_legs.toml --execution wait
 
       tide run examples/three_chains/system.toml --executor batch --send both
-
-      tide run examples/three_chains/system.toml --on qemu
     """
     described = load(file)
     require_played(file, described, [one.name for one in described.executors if is_given(one)])
@@ -166,7 +151,7 @@ def run(
     )
     folder = out or Path("results") / system.name
     try:
-        compared = (executor, send) != (None, None) or on is PlaceChoice.qemu or (is_comparison(system) and not waits)
+        compared = (executor, send) != (None, None) or (is_comparison(system) and not waits)
         variants: list[Variant] = []
         if compared:
             if waits:
@@ -179,14 +164,14 @@ def run(
             print_wrapped(console, line, rest="  ")
         run = _Run(system, variants, settings, file.resolve().parent)
         with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:
-            results = run.on_qemu(place) if on is PlaceChoice.qemu else run.native(place)
+            results = run.run(place)
             status = results.exit_status(require_guarantee)
         console.print(f"\n{folder}/: {_files(folder)}, and the logs of every part", highlight=False, soft_wrap=True)
         raise typer.Exit(status)
     except PlanError as error:
         typer.echo(f"{file}: {error}", err=True)
         raise typer.Exit(NO_ANSWER) from None
-    except (RunError, MissingBinaryError, SimulationError) as error:
+    except (RunError, MissingBinaryError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(NO_ANSWER) from None
     except KeyboardInterrupt:
@@ -200,7 +185,7 @@ class _Run:
     def __init__(self, system: System, variants: list[Variant], settings: Settings, folder: Path) -> None:
         self.system, self.variants, self.settings, self.folder = system, variants, settings, folder
 
-    def native(self, place: Path) -> Results:
+    def run(self, place: Path) -> Results:
         from tide.report.references import references
         from tide.run.results import heading, print_details, sentences, shared_lines
 
@@ -215,7 +200,7 @@ class _Run:
         for line in shared_lines(self.system, self.settings.waits):
             print_wrapped(console, line, rest="  ")
         outcomes = [self._once(one, place) for one in self.variants] or [self._once(None, place)]
-        results = self._results("native", machine, [outcome.run for outcome in outcomes])
+        results = self._results(machine, [outcome.run for outcome in outcomes])
         known = references(self.system, results) if self.variants else []
         more = {outcome.run.label: sentences(outcome) for outcome in outcomes}
         self._print(results, more, known)
@@ -237,13 +222,13 @@ class _Run:
         run = outcome.run.model_copy(update={"executor": variant.executor, "send": variant.send})
         return replace(outcome, run=run, period=outcome.period and replace(outcome.period, label=variant.label))
 
-    def _results(self, on: Literal["native", "qemu"], machine: Machine, runs: list[RunResult]) -> Results:
+    def _results(self, machine: Machine, runs: list[RunResult]) -> Results:
         from tide.report.results import Results
         from tide.run.judge import described_label
 
         return Results(
             system=self.system.name,
-            on=on,
+            on="native",
             seed=self.settings.seed,
             command="tide " + shlex.join(sys.argv[1:]),
             line_loss=self.settings.line_loss,
@@ -276,35 +261,6 @@ class _Run:
         print_whole(console, results_table(results))
         if any(run.chains and run.chains[0].parts for run in results.runs):
             print_whole(console, urgent_parts_table(results.runs))
-
-    # ---- the Cortex-M7 binary ----
-
-    def on_qemu(self, place: Path) -> Results:
-        from tide.analysis.bounds import AnalysisError
-        from tide.analysis.lower import NoBoundError
-        from tide.analysis.observed import ObservationError
-        from tide.programs.simulator import Simulator
-        from tide.run.judge import with_bounds
-        from tide.run.qemu import board_budget, run_virtual
-
-        system, settings = self.system, self.settings
-        board_budget(system, [variant.executor for variant in self.variants])  # refused before anything runs
-        if settings.line_loss > 0:
-            raise RunError("--line-loss needs --on native")
-        with Simulator() as simulator, console.status("the Cortex-M7 binary in exact virtual time"):
-            runs = [run_virtual(simulator, system, one, settings, place / one.folder) for one in self.variants]
-        results = self._results("qemu", describe(may_use_fifo()), runs)
-        try:
-            results, _ = with_bounds(system, results)
-        except (ObservationError, NoBoundError, AnalysisError) as error:
-            console.print(f"no bounds to compare with: {error}", highlight=False, soft_wrap=True)
-        self._print(results, {}, [])
-        most = ("masked_instructions", "stack_bytes")
-        masked, stack = (max(int(run.counters[name]) for run in runs) for name in most)
-        line = f"longest critical section {masked} instructions, deepest stack {stack} bytes"
-        console.print(line, highlight=False, soft_wrap=True)
-        _write(results, [], [], place)
-        return results
 
 
 def _write(results: Results, known: list[Reference], periods: list[Period], place: Path) -> None:
