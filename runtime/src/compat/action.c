@@ -473,15 +473,48 @@ tide_action_result_t *tide_action_result_of(const tide_goal_t *goal) {
 
 /* ---- replies to requests ---- */
 
-#define UNKNOWN_BYTES 256u
+/* A message of zeroes: empty texts and sequences. */
+static void put_zeroes(tide_cdr_t *cdr, const tide_message_type_t *type) {
+  static const uint64_t zero = 0;
+  for (size_t i = 0; i < type->field_count; i++) {
+    const tide_field_t *field = &type->fields[i];
+    const uint32_t count = field->shape == TIDE_SHAPE_ARRAY ? field->bound : 1u;
+    for (uint32_t n = 0; n < count; n++) {
+      if (field->shape == TIDE_SHAPE_SEQUENCE || field->kind == TIDE_FIELD_WSTRING) {
+        tide_cdr_put_u32(cdr, 0);
+      } else if (field->kind == TIDE_FIELD_STRING) {
+        tide_cdr_put_string(cdr, "", 0);
+      } else if (field->kind == TIDE_FIELD_MESSAGE) {
+        put_zeroes(cdr, field->type);
+      } else {
+        tide_cdr_put_array(cdr, &zero, 1, tide_field_element_bytes(field));
+      }
+    }
+  }
+}
 
-/* A result of zeroes with status "unknown"; nothing if the result is large. */
-static int send_unknown(tide_action_t *action, const rmw_request_id_t *asker) {
-  uint64_t nothing[UNKNOWN_BYTES / 8] = {0};
-  action->counters.unknown++;
-  const tide_service_handle_t *service = action->services[PART_RESULT].impl;
-  if (service->end.type->response->structure_bytes > sizeof nothing) return TIDE_ERROR_TOO_LARGE;
-  return tide_compat_send_response(action->services[PART_RESULT].impl, asker, nothing);
+/* A result of zeroes with this status, its first member. */
+static int send_empty(const tide_action_t *action, const rmw_request_id_t *asker, rcl_action_goal_state_t state) {
+  tide_service_handle_t *service = action->services[PART_RESULT].impl;
+  const tide_message_type_t *type = service->end.type->response;
+  tide_cdr_t measured;
+  tide_cdr_measure(&measured);
+  put_zeroes(&measured, type);
+  tide_write_t write;
+  const int status = tide_compat_begin_response(service, asker, &write, measured.position);
+  if (status != TIDE_OK) return status;
+  uint8_t *first = write.cdr.bytes + write.cdr.position;
+  put_zeroes(&write.cdr, type);
+  *first = (uint8_t)state;
+  return tide_compat_write_end(service->end.support, &write);
+}
+
+/* Of a goal without a kept result: it could not be sent or kept, or the goal is unknown. */
+static int send_without_result(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id) {
+  const tide_goal_t *goal = tide_action_find_goal(action, goal_id);
+  const int status = send_empty(action, asker, goal == NULL ? GOAL_STATE_UNKNOWN : tide_action_state(goal));
+  if (goal == NULL && status != TIDE_ERROR_FULL) action->counters.unknown++;
+  return status;
 }
 
 int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id) {
@@ -489,11 +522,12 @@ int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, 
   tide_action_result_t *result = tide_action_find_result(action, goal_id);
   if (result != NULL) result->sending = true; /* so that it is not evicted */
   tide_compat_leave(critical);
-  if (result == NULL) return send_unknown(action, asker);
+  if (result == NULL) return send_without_result(action, asker, goal_id);
   tide_service_handle_t *service = action->services[PART_RESULT].impl;
   tide_write_t write;
-  int status = tide_compat_begin_response(service, asker, &write, result->bytes);
-  if (status == TIDE_OK) {
+  int status = result->bytes == 0 ? send_empty(action, asker, result->status)
+                                  : tide_compat_begin_response(service, asker, &write, result->bytes);
+  if (status == TIDE_OK && result->bytes > 0) {
     tide_cdr_put_bytes(&write.cdr, tide_action_result_bytes(result), result->bytes);
     status = tide_compat_write_end(service->end.support, &write);
   }

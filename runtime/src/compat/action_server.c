@@ -468,19 +468,27 @@ static void end(tide_goal_t *goal, tide_action_result_t *result, rcl_action_goal
   tide_action_wake(action);
 }
 
-static int keep(tide_goal_t *goal, tide_action_result_t *result, const tide_message_type_t *type,
-                rcl_action_goal_state_t status, const void *response) {
+static const tide_message_type_t *response_type(const tide_action_t *action) {
+  return action->services[PART_RESULT].impl->end.type->response;
+}
+
+static void keep(tide_goal_t *goal, tide_action_result_t *result, rcl_action_goal_state_t status,
+                 const void *response) {
   tide_cdr_t cdr;
   tide_cdr_writer(&cdr, tide_action_result_bytes(result), tide_pools.actions->result_capacity);
-  type->encode(&cdr, response);
-  if (cdr.status != TIDE_OK) {
-    tide_action_drop_result(result);
-    return cdr.status;
-  }
+  response_type(goal->action)->encode(&cdr, response);
   result->bytes = (uint32_t)cdr.position;
   result->status = status;
   end(goal, result, status);
-  return TIDE_OK;
+}
+
+/* The goal has ended, but no message can hold its result, or its content is beyond its bounds: whoever requests it gets
+ * an empty one that says "aborted". */
+static int abort_without_result(tide_goal_t *goal) {
+  tide_action_result_t *result = tide_action_keep(goal, 0);
+  if (result != NULL) result->status = GOAL_STATE_ABORTED;
+  end(goal, result, GOAL_STATE_ABORTED);
+  return TIDE_ERROR_TOO_LARGE;
 }
 
 static bool take_asker(tide_goal_t *goal, rmw_request_id_t *asker) {
@@ -513,13 +521,21 @@ static rcl_ret_t send_now(tide_goal_t *goal, rcl_action_goal_state_t status, voi
   return RCL_RET_OK;
 }
 
-static rcl_ret_t finish(tide_goal_t *goal, rcl_action_goal_state_t status, void *response) {
-  tide_action_t *action = goal->action;
-  const tide_message_type_t *type = action->services[PART_RESULT].impl->end.type->response;
-  tide_action_result_t *result = tide_action_keep(goal, tide_message_size(type, response));
-  if (result != NULL) return tide_compat_result(keep(goal, result, type, status, response));
+/* bytes: length of the response, 0 if its content is beyond its bounds. */
+static bool fits_node(size_t bytes) {
+  const uint32_t capacity = tide_pools.classes[tide_pools.class_count - 1u].node_bytes;
+  const size_t most = capacity < UINT16_MAX ? capacity : UINT16_MAX;
+  return bytes > 0 && bytes + TIDE_WRITE_HEADER_BYTES + TIDE_SAMPLE_IDENTITY_BYTES <= most;
+}
+
+static rcl_ret_t finish(tide_goal_t *goal, rcl_action_goal_state_t status, void *response, size_t bytes) {
+  tide_action_result_t *result = tide_action_keep(goal, bytes);
+  if (result != NULL) {
+    keep(goal, result, status, response);
+    return RCL_RET_OK;
+  }
   if (goal->server.asker_count > 0) return send_now(goal, status, response);
-  action->counters.results_waited++;
+  goal->action->counters.results_waited++;
   return RCLC_RET_ACTION_WAIT_RESULT_REQUEST;
 }
 
@@ -533,7 +549,9 @@ rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_ac
   if (result == RCL_RET_INVALID_ARGUMENT) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   if (result != RCL_RET_OK) return result;
   memcpy(ros_response, &status, sizeof status); /* its first member */
-  result = finish(goal, status, ros_response);
+  const size_t bytes = tide_message_size(response_type(goal->action), ros_response);
+  if (!fits_node(bytes)) return tide_compat_result(abort_without_result(goal));
+  result = finish(goal, status, ros_response, bytes);
   if (result == RCL_RET_OK) return result;
   const uintptr_t critical = tide_compat_enter();
   goal->server.ending = false; /* the goal continues */

@@ -55,12 +55,10 @@ inline GoalId id_at(const Octets &bytes, size_t place) {
 class Actions : public Services {
  protected:
   Actions() : Services(2) {}
-  size_t count_of(const std::string &part) { return server.replies("/count/_action/" + part).size(); }
-  Octets reply(const std::string &part, size_t place) {
-    return server.replies("/count/_action/" + part).at(place).payload;
-  }
+  size_t count_of(const std::string &part) { return server.replies(name + part).size(); }
+  Octets reply(const std::string &part, size_t place) { return server.replies(name + part).at(place).payload; }
   bool ask_part(const std::string &part, const Octets &request, uint8_t asker = 1) {
-    return eventually([&] { return server.ask("/count/_action/" + part, request, identity_of(asker, asked_++)); });
+    return eventually([&] { return server.ask(name + part, request, identity_of(asker, asked_++)); });
   }
   // And its answer.
   Octets call(const std::string &part, const Octets &request) {
@@ -72,6 +70,7 @@ class Actions : public Services {
   void spin_for_a_while() {
     for (int round = 0; round < 20; round++) EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
   }
+  std::string name = "/count/_action/";
 
  private:
   uint32_t asked_ = 1;

@@ -5,6 +5,8 @@
 #include <random>
 #include <set>
 
+#include <test_msgs/action/fibonacci.h>
+
 #include "actions.h"
 
 namespace tide::compat::test::action_server_test {
@@ -140,6 +142,34 @@ TEST_F(ActionServer, AResultIsKeptForThoseWhoAskLaterAndAgain) {
   for (int again = 0; again < 3; again++) EXPECT_EQ(ask_result(1), std::make_pair(int{GOAL_STATE_ABORTED}, 3));
   EXPECT_EQ(ask_result(9), std::make_pair(int{GOAL_STATE_UNKNOWN}, 0));
   EXPECT_EQ(counters().unknown, 1u);
+}
+
+// A result that no node can hold. The goal's client hears at once, whoever asks later, and after the handle was reused.
+TEST_F(ActionServer, AResultThatCannotBeSentEndsTheGoalAsAborted) {
+  using Request = test_msgs__action__Fibonacci_SendGoal_Request;
+  rclc_action_server_t fibonacci{};
+  Request goals[1]{};
+  ASSERT_OK(rclc_action_server_init_default(&fibonacci, &node, &support,
+                                            ROSIDL_GET_ACTION_TYPE_SUPPORT(test_msgs, Fibonacci), "fibonacci"));
+  static_assert(sizeof(Request) == sizeof(GoalRequest), "on_goal reads it");
+  ASSERT_OK(
+      rclc_executor_add_action_server(&executor, &fibonacci, 1, goals, sizeof goals[0], on_goal, on_cancel, this));
+  name = "/fibonacci/_action/";
+  ASSERT_TRUE(send_goal(1, 5));
+  ASSERT_TRUE(ask_part("get_result", bytes_of(goal_id(1), {})));
+  spin_for_a_while();
+  std::vector<int32_t> numbers(300);
+  test_msgs__action__Fibonacci_GetResult_Response result{};
+  result.result.sequence = {numbers.data(), numbers.size(), numbers.size()};
+  EXPECT_REFUSED(rclc_action_send_result(running[0], GOAL_STATE_SUCCEEDED, &result), RCL_RET_ERROR,
+                 TIDE_ERROR_TOO_LARGE);
+  ASSERT_TRUE(spin_until([&] { return count_of("get_result") == 1; }));
+  EXPECT_EQ(result_in(reply("get_result", 0)), std::make_pair(int{GOAL_STATE_ABORTED}, 0)) << "an empty sequence";
+  ASSERT_TRUE(send_goal(2, 1));
+  EXPECT_EQ(running[1], running[0]) << "the place is free";
+  EXPECT_EQ(ask_result(1), std::make_pair(int{GOAL_STATE_ABORTED}, 0));
+  EXPECT_EQ(ask_result(9), std::make_pair(int{GOAL_STATE_UNKNOWN}, 0));
+  ASSERT_OK(rclc_action_server_fini(&fibonacci, &node));
 }
 
 TEST_F(ActionServer, AResultIsForgottenWhenItsTimeIsOver) {
