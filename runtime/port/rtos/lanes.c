@@ -84,8 +84,11 @@ static void account_masked(lane_budget_t *lane) {
     tide_budget_preempt(&lane->budget, 0, now_ns);
     return;
   }
-  if (!TIDE_KERNEL_SWITCHES) { /* without reports of switches its time is assumed to be at the end */
+  if (!TIDE_KERNEL_SWITCHES) {
+    /* Without reports of switches its time is assumed to be at the end. Before that others ran, unless it is all the
+     * time: budget that it did not use meanwhile is not made up for. */
     lane->idle_looks = 0u;
+    tide_budget_preempt(&lane->budget, 0, lane->budget.now_ns);
     tide_budget_run(&lane->budget, now_ns - consumed_ns);
   }
   tide_budget_account(&lane->budget, consumed_ns, now_ns);

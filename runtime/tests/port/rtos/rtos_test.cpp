@@ -517,6 +517,25 @@ TEST_F(RtosBudgets, ASecondExecutorWithBudgetsIsRefused) {
 }
 #endif
 
+TEST_F(RtosBudgets, ALaneThatGetsALittleInEachIntervalDoesNotMakeUpForIt) {
+  std::array<tide_lane_t, 2> lanes{lane_with(HIGH, 5 * MS, 20 * MS), lane_of(TIDE_SCHEDULING_FIFO, OTHER)};
+  const int64_t begin_ns = machine.now_ns, alone_ns = begin_ns + 300 * MS;
+  int64_t high_ns = 0;
+  ASSERT_EQ(run(lanes,
+                [&](size_t index) {
+                  for (; index == 1 && machine.now_ns < alone_ns; sleep_until(machine.now_ns + STEP)) {
+                    machine.work(9 * STEP);
+                  }
+                  while (index == 0 && machine.now_ns < alone_ns + 60 * MS) {
+                    const bool counts = machine.now_ns >= alone_ns && priority() == HIGH;
+                    machine.work(STEP);
+                    high_ns += counts ? STEP : 0;
+                  }
+                }),
+            TIDE_OK);
+  EXPECT_LE(high_ns, 4 * 5 * MS + SLACK_NS) << "in three periods";
+}
+
 // A lane uses in any window at most one budget more than there are periods in it, and is never lowered before it used a
 // whole budget within a period, unless more replenishments were outstanding than there is room for, which is counted.
 TEST_F(RtosBudgets, WhateverElseRunsALaneHasItsBudgetAndNoMore) {
