@@ -176,8 +176,10 @@ typedef struct tide_source {
 } tide_source_t;
 
 /* Decides whether the round runs. callbacks: all of them in order of registration; see tide_callback_is_ready. The
- * thread that spins calls it without a lock, when a callback is ready and its readiness may have changed, and when a
- * round times out. While it returns false the executor sleeps; no message is taken and none is lost. */
+ * thread that spins calls it when a callback is ready and its readiness may have changed, and when a round times out:
+ * `all` and `one` with the callbacks locked, a trigger of the program without a lock. If other threads remove callbacks
+ * meanwhile, that one uses tide_executor_each in place of `callbacks`. While it returns false the executor sleeps; no
+ * message is taken and none is lost. */
 typedef bool (*tide_trigger_t)(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_any(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_all(tide_callback_t *const *callbacks, size_t count, void *object);
@@ -319,6 +321,10 @@ int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer);
 int tide_executor_remove(tide_executor_t *executor, tide_callback_t *callback);
 /* As above, but refused while a lane runs it (TIDE_ERROR_STATE). */
 int tide_executor_remove_idle(tide_executor_t *executor, tide_callback_t *callback);
+/* Calls visit for each callback, in order of registration, with the callbacks locked: keep it short, and call nothing
+ * of the executor in it. O(callbacks). */
+void tide_executor_each(tide_executor_t *executor, void (*visit)(tide_callback_t *callback, void *context),
+                        void *context);
 /* True while a lane runs it. O(lanes). */
 bool tide_executor_is_running(tide_executor_t *executor, const tide_callback_t *callback);
 /* Set a callback's priority and move it to that priority's band. A run that has begun stays on its lane. O(log n). */

@@ -544,14 +544,17 @@ bool rclc_executor_trigger_always(rclc_executor_handle_t *handles, unsigned int 
   return true;
 }
 
+static void look(tide_callback_t *callback, void *context) {
+  (void)context;
+  ((rclc_executor_handle_t *)callback->context)->data_available = tide_callback_is_ready(callback);
+}
+
 /* The program's function gets the handles of the executor, wherever its structure is now; the runtime's callbacks say
  * which are ready. */
 static bool ask_program(tide_callback_t *const *callbacks, size_t count, void *object) {
+  (void)callbacks, (void)count; /* another thread may finish an object meanwhile */
   tide_executor_handle_t *executor = object;
-  for (size_t i = 0; i < count; i++) {
-    rclc_executor_handle_t *handle = callbacks[i]->context;
-    handle->data_available = tide_callback_is_ready(callbacks[i]);
-  }
+  tide_executor_each(&executor->core, look, NULL);
   return executor->trigger(tide_pools.handles + executor->first, (unsigned int)executor->count,
                            executor->trigger_object);
 }

@@ -891,7 +891,11 @@ static view_t collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_
 
 static bool triggers(tide_executor_t *executor, const view_t *view) {
   if (TIDE_LEAN || executor->trigger == tide_trigger_any) return view->ready_count > 0u;
+  /* another thread may remove a callback meanwhile; the program's own trigger must not run under the lock */
+  const bool is_short = executor->trigger == tide_trigger_all || executor->trigger == tide_trigger_one;
+  const uintptr_t locked = is_short ? lock_lists(executor) : 0u;
   const bool triggered = executor->trigger(executor->config.callbacks, executor->count, executor->trigger_object);
+  if (is_short) unlock_lists(executor, locked);
   if (!triggered) count(executor, &executor->counters.trigger_false);
   return triggered;
 }
@@ -1676,6 +1680,13 @@ bool tide_executor_is_running(tide_executor_t *executor, const tide_callback_t *
   }
   unlock_lists(executor, locked);
   return running;
+}
+
+void tide_executor_each(tide_executor_t *executor, void (*visit)(tide_callback_t *callback, void *context),
+                        void *context) {
+  const uintptr_t locked = lock_lists(executor);
+  for (size_t index = 0; index < executor->count; index++) visit(executor->config.callbacks[index], context);
+  unlock_lists(executor, locked);
 }
 
 /* Locked. */
