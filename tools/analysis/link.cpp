@@ -315,6 +315,10 @@ struct Stage {
   bool is_at(const Stage &other) const { return kind == other.kind && host == other.host; }
 };
 
+// Given for a window that begins when nothing waits at a stage that goes before the chain there, or on its level: when
+// the instance of interest arrives in it.
+using Arrival = std::optional<time_ns>;
+
 // Demand of one instance of a chain as counted for another chain.
 struct Seen {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0;
@@ -868,12 +872,43 @@ class LinkModel {
     return std::min(behind_ns, latest_ns(chain));
   }
 
-  // Work that another chain executes or sends there in a window of this one. busy: the window begins when nothing more
-  // urgent than its least urgent work waits there, so all work done in it has also arrived in it.
-  Linear within(size_t other, size_t chain, const Stage &at, time_ns load_ns, time_ns window_ns, bool busy) const {
+  // Work that another chain executes or sends there in a window of this one. In a busy window all of it has also
+  // arrived in the window.
+  Linear within(size_t other, size_t chain, const Stage &at, time_ns load_ns, time_ns window_ns,
+                Arrival arrival) const {
     if (!may_meet(other, chain) && system_.protocol.losses == 0) return constant(load_ns);
     const Linear executed = share(load_ns, period(other), std::max(until_ns(other, at), load_ns), window_ns);
-    return busy ? lesser(executed, arrived(other, at, window_ns), window_ns) : executed;
+    return arrival ? lesser(executed, arrived_before(other, chain, at, window_ns, *arrival), window_ns) : executed;
+  }
+
+  // The same by arrivals alone. What leaves in order goes first only if it has arrived no later than this chain's.
+  Linear arrived_before(size_t other, size_t chain, const Stage &at, time_ns window_ns, time_ns arrival_ns) const {
+    if (arrival_ns < window_ns && leaves_in_order(other, chain, at))
+      return constant(arrived(other, at, arrival_ns + 1).value);
+    return arrived(other, at, window_ns);
+  }
+
+  // True if the other chain's messages go before this one's in that direction only if they were submitted before: on
+  // one level the earlier submission decides, except that later callbacks of a chain on the client go first, and first
+  // ones go last (tide/priority.h).
+  bool leaves_in_order(size_t other, size_t chain, const Stage &at) const {
+    if (is_batch() || !shares_level(other, chain)) return false;
+    if (at.kind == Stage::Kind::down) return true;
+    const LinkCallback &first = system_.chains[other].callbacks.front();
+    return at.kind == Stage::Kind::up && first.place == kOnClient && first.payload_bytes > 0 &&
+           asked_[other].up.messages == 1;
+  }
+
+  // The next moment after the given one, from the begin of a busy window on, at which a message may arrive that goes
+  // before this chain's only if it arrives first.
+  time_ns next_arrival_ns(size_t chain, const Stage &at, time_ns after_ns) const {
+    time_ns next_ns = kNeverNs;
+    for (const size_t other : here_) {
+      if (!leaves_in_order(other, chain, at)) continue;
+      const Linear before = arrived(other, at, after_ns + 1);
+      if (before.value > 0 && before.value < kNeverNs) next_ns = std::min(next_ns, before.until_ns);
+    }
+    return next_ns;
   }
 
   // Work that arrives at that processor or direction in a window from any nominal expiry on; kNeverNs: unknown, as work
@@ -1396,7 +1431,8 @@ class LinkModel {
     return scale(signs_of_life(window_ns), frame_ns);
   }
 
-  Linear uplink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts, bool busy = false) const {
+  Linear uplink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts,
+                         Arrival arrival = {}) const {
     const Load &self = loads_[chain];
     const time_ns control_ns = answer_ns_ + gap_ns_;
     Linear sum;
@@ -1418,10 +1454,10 @@ class LinkModel {
                                                      // of them
         frames = share(goes_on_[other] ? 0 : load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
       } else if (!may_meet(other, chain) || several_[other]) {
-        frames = within(other, chain, kUp, part.up_ns, window_ns, busy);
+        frames = within(other, chain, kUp, part.up_ns, window_ns, arrival);
       } else {
         frames = share(part.up_ns, period(other), std::max(span, part.up_ns), window_ns);
-        if (busy) frames = lesser(frames, arrived(other, kUp, window_ns), window_ns);
+        if (arrival) frames = lesser(frames, arrived_before(other, chain, kUp, window_ns, *arrival), window_ns);
       }
       const Linear control = share(part.up_control * control_ns, period(other), span, window_ns);
       parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
@@ -1429,7 +1465,7 @@ class LinkModel {
       sum = sum + frames + control;
     }
     // A window of one stage begins later than the release.
-    const bool by_span = several_[chain] || busy;
+    const bool by_span = several_[chain] || arrival;
     if (by_span || self.answers_first || add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain)) {
       const time_ns own_ns = self.up.control * control_ns;
       const Linear control = by_span ? share(own_ns, period(chain), span_ns(chain), window_ns) : constant(own_ns);
@@ -1462,13 +1498,13 @@ class LinkModel {
   }
 
   Linear downlink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts,
-                           bool busy = false) const {
+                           Arrival arrival = {}) const {
     const Load &self = loads_[chain];
     // Its own acknowledgments may precede its answer, and so may those of the preceding instance.
     const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
     const time_ns own_ns = self.down.control * answer_ns_;
-    Linear sum = several_[chain] || busy ? share(own_ns, period(chain), span_ns(chain), window_ns)
-                                         : constant(own_ns * (late_answer ? 2 : 1));
+    Linear sum = several_[chain] || arrival ? share(own_ns, period(chain), span_ns(chain), window_ns)
+                                            : constant(own_ns * (late_answer ? 2 : 1));
     parts.control_ns = add(parts.control_ns, sum.value);
     time_ns blocking_ns = 0;
     for (const size_t other : here_) {
@@ -1482,7 +1518,7 @@ class LinkModel {
       const Linear control = share(part.down_control * answer_ns_, period(other), span_ns(other), window_ns);
       parts.control_ns = add(parts.control_ns, control.value);
       sum = sum + control;
-      const Linear frames = within(other, chain, kDown, part.down_ns, window_ns, busy);
+      const Linear frames = within(other, chain, kDown, part.down_ns, window_ns, arrival);
       parts.line_interference_ns[other] = add(parts.line_interference_ns[other], frames.value);
       sum = sum + frames;
     }
@@ -1500,14 +1536,14 @@ class LinkModel {
 
   // ---- bounds: demand in a window, and the least window that holds it ----
 
-  Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts, bool busy = false) const {
+  Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts, Arrival arrival = {}) const {
     Linear sum;
     parts.client_interference_ns.assign(size(), 0);
     if (loads_[chain].visits == 0) return sum;  // it never waits on the client
     for (const size_t other : here_) {
       if (!goes_first(other, chain)) continue;
       const time_ns load_ns = seen(other, chain).client_ns;
-      const Linear executed = within(other, chain, kClient, load_ns, window_ns, busy);
+      const Linear executed = within(other, chain, kClient, load_ns, window_ns, arrival);
       parts.client_interference_ns[other] = executed.value;
       const time_ns punctual_ns = share(load_ns, period(other), load_ns, window_ns).value;
       if (!one_release(other, chain)) parts.lateness_ns = add(parts.lateness_ns, executed.value - punctual_ns);
@@ -1553,7 +1589,7 @@ class LinkModel {
       if ((other == chain && !several_[chain]) || loads_[other].hosts_ns[place] == 0) continue;
       for (const auto &[group, load_ns] : seen_on_host(other, chain, place)) {
         const Stage at{Stage::Kind::host, place};
-        const time_ns executed_ns = within(other, chain, at, load_ns, window_ns, false).value;
+        const time_ns executed_ns = within(other, chain, at, load_ns, window_ns, {}).value;
         if (group.empty() && latest_ns(other) > period(other)) {
           rest_ns = add(rest_ns, executed_ns);
         } else if (group.empty()) {
@@ -1581,13 +1617,13 @@ class LinkModel {
     return {add(excluded_ns, busy_ns), 0, window_ns};
   }
 
-  Linear host_at(size_t chain, size_t place, time_ns window_ns, bool busy = false) const {
+  Linear host_at(size_t chain, size_t place, time_ns window_ns, Arrival arrival = {}) const {
     if (system_.hosts[place].lanes > 1) return lanes_wait(chain, place, window_ns);
     Linear sum;
     for (size_t other = 0; other < size(); other++) {
       if (other == chain || loads_[other].hosts_ns[place] == 0) continue;
       for (const auto &[group, load_ns] : seen_on_host(other, chain, place))
-        sum = sum + within(other, chain, {Stage::Kind::host, place}, load_ns, window_ns, busy);
+        sum = sum + within(other, chain, {Stage::Kind::host, place}, load_ns, window_ns, arrival);
     }
     return sum;
   }
@@ -1823,7 +1859,7 @@ class LinkModel {
     for (const size_t other : here_) {
       if (!goes_first(other, chain)) continue;
       const Load &load = loads_[other];
-      const Linear all = within(other, chain, kClient, seen(other, chain).client_ns, window_ns, false);
+      const Linear all = within(other, chain, kClient, seen(other, chain).client_ns, window_ns, {});
       const Linear count = stair(window_ns, responses_[other], period(other));
       once.sum = once.sum + (load.pair ? lesser(all, scale(count, load.visit_ns), window_ns) : all);
       if (!load.pair) continue;
@@ -1916,8 +1952,9 @@ class LinkModel {
     return lesser(executed, came, window_ns);
   }
 
-  // Demand of this many instances at one stage, from a moment at which nothing more urgent waits there.
-  Demand demand_at(size_t chain, const Stage &stage, time_ns window_ns, int64_t instances) const {
+  // Demand of this many instances at one stage, from a moment at which nothing more urgent waits there. The last of
+  // them arrives at the given time.
+  Demand demand_at(size_t chain, const Stage &stage, time_ns window_ns, int64_t instances, time_ns arrival_ns) const {
     using Kind = Stage::Kind;
     Demand result;
     LinkParts &parts = result.parts;
@@ -1936,7 +1973,7 @@ class LinkModel {
         parts.client_blocking_ns = client_blocking(chain);
         parts.lock_blocking_ns = lock_blocking(chain);
         parts.interrupts_ns = interrupt.value;
-        sum = sum + client_interference(chain, window_ns, parts, true) + interrupt;
+        sum = sum + client_interference(chain, window_ns, parts, arrival_ns) + interrupt;
         sum = sum + constant(parts.client_blocking_ns + parts.lock_blocking_ns);
         break;
       }
@@ -1946,12 +1983,12 @@ class LinkModel {
         parts.line_ns = stage.own_ns;
         parts.interrupts_ns = masked.value;
         sum = sum + masked +
-              (stage.kind == Kind::up ? uplink_by_level(chain, 1, window_ns, parts, true)
-                                      : downlink_by_level(chain, 1, window_ns, parts, true));
+              (stage.kind == Kind::up ? uplink_by_level(chain, 1, window_ns, parts, arrival_ns)
+                                      : downlink_by_level(chain, 1, window_ns, parts, arrival_ns));
         break;
       }
       case Kind::host: {
-        const Linear waits = host_at(chain, stage.host, window_ns, true);
+        const Linear waits = host_at(chain, stage.host, window_ns, arrival_ns);
         parts.host_ns = stage.own_ns;
         parts.host_wait_ns = waits.value;
         sum = sum + waits;
@@ -1971,15 +2008,20 @@ class LinkModel {
       if (parts != nullptr) parts->host_ns += stage.own_ns;
       return stage.own_ns;
     }
-    time_ns longest_ns = 0, window_ns = 1, unused_ns = 0;
+    time_ns longest_ns = 0, from_ns = 1, unused_ns = 0;
     for (int64_t instances = 1; instances <= kMostInstances; instances++) {
-      const auto ask = [&](time_ns in_ns) { return demand_at(chain, stage, in_ns, instances).cases; };
-      window_ns = least_window(ask, window_ns, kLongestWaitNs, unused_ns);
-      if (window_ns == kNeverNs) return kNeverNs;
       const time_ns earlier_ns = multiply(instances - 1, period(chain));
-      if (window_ns - earlier_ns > longest_ns) {
-        longest_ns = window_ns - earlier_ns;
-        if (parts != nullptr) *parts = demand_at(chain, stage, window_ns, instances).parts;
+      time_ns window_ns = from_ns;
+      // The last instance arrives now or later, as long as the stage is busy.
+      for (time_ns arrival_ns = earlier_ns; arrival_ns == earlier_ns || arrival_ns < window_ns;
+           arrival_ns = next_arrival_ns(chain, stage, arrival_ns)) {
+        const auto ask = [&](time_ns in_ns) { return demand_at(chain, stage, in_ns, instances, arrival_ns).cases; };
+        window_ns = least_window(ask, window_ns, kLongestWaitNs, unused_ns);
+        if (window_ns == kNeverNs) return kNeverNs;
+        if (arrival_ns == earlier_ns) from_ns = window_ns;
+        if (window_ns - arrival_ns <= longest_ns) continue;
+        longest_ns = window_ns - arrival_ns;
+        if (parts != nullptr) *parts = demand_at(chain, stage, window_ns, instances, arrival_ns).parts;
       }
       // The next instance meets none of these at the stage.
       if (add(late_ns, window_ns) <= add(earlier_ns, period(chain)) + stage.early_ns) return longest_ns;
@@ -2043,7 +2085,7 @@ class LinkModel {
   // From the release until the timer's callback has ended.
   time_ns timer_ns(size_t chain) const {
     time_ns unused_ns = 0;
-    const auto ask = [&](time_ns in_ns) { return demand_at(chain, stages_[chain].front(), in_ns, 1).cases; };
+    const auto ask = [&](time_ns in_ns) { return demand_at(chain, stages_[chain].front(), in_ns, 1, 0).cases; };
     return least_window(ask, 1, kLongestWaitNs, unused_ns);
   }
 

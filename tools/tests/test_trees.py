@@ -325,6 +325,23 @@ def test_a_board_with_several_cores_is_played_on_one(tmp_path: Path) -> None:
     assert [[one.name for one in chain.callbacks] for chain in plan] == [["b0", "b2"], ["b0"]]
 
 
+def test_messages_of_one_level_leave_in_the_order_of_submission() -> None:
+    """Three frames of one run take 136 ms, and the next run's 62 ms come after 100: none of the first waits for it."""
+    published = [topic("a", 600), topic("b", 300, every=5), topic("c", 400, every=10)]
+    tick = ("m", 1, {"name": "tick", "publishes": published})
+    more = {"branches_from": "own.tick"}
+    text = d.described(
+        *(d.board("m", submit_ms=0.5), d.host("h"), d.host("g")),
+        d.line("l", baud=100_000, escaped_bytes=0, agent_ms=1, return_ms=0, mtu_bytes=1000),
+        d.chain("own", 9, tick, ("h", 1, {"topic": "a"}), deadline_ms=200),
+        d.chain("b", 7, ("g", 1, {"topic": "b"}), period_ms=500, **more),
+        d.chain("c", 6, ("g", 1, {"topic": "c"}), period_ms=1000, **more),
+    )
+    outcome = simulate_description(parse(text), None, 6, 1, True)
+    assert not outcome.is_broken
+    assert all(136 * MS < one.worst_ns <= (one.bound_ns or 0) < 155 * MS for one in outcome.seen)
+
+
 def test_a_run_plays_each_topic_as_often_as_it_is_published(tmp_path: Path) -> None:
     """A chain that branches from the message has those instances of the timer that publish it."""
     seldom = [topic("b", 30, every=3), topic("c", 30, distance_ms=250)]
