@@ -454,6 +454,8 @@ class LinkModel {
       shares_.push_back(!ordered_keys(system.chains[chain]).empty());
       is_plain_.push_back(!is_foreign(chain) && !shares_[chain]);
     }
+    has_trees_ = std::find(shares_.begin(), shares_.end(), true) != shares_.end();
+    too_much_.resize(size());
     find_shared();
     on_host_.resize(size());
     for (size_t chain = 0; chain < size(); chain++) {
@@ -2220,6 +2222,7 @@ class LinkModel {
     Shares shares;
     shares.hosts.assign(system_.hosts.size() + 1, 0);  // the last entry is unused
     const Load &self = asked_[chain];
+    const Cut nothing;
     for (const ClientLoad &load : system_.client.loads) {
       const auto period_ns = static_cast<double>(load.period_ns);
       shares.client += static_cast<double>(load.execution_ns) / period_ns;
@@ -2230,7 +2233,7 @@ class LinkModel {
     for (size_t other = 0; other < size(); other++) {
       if (other != chain && !goes_first(other, chain)) continue;
       const Load &load = asked_[other];
-      const Cut cut = other == chain ? Cut() : cut_for(other, chain);
+      const Cut &cut = other == chain ? nothing : cut_for(other, chain);
       const auto period_ns = static_cast<double>(period(other));
       if (self.up.messages > 0 || is_batch()) {
         shares.up += static_cast<double>(load.up.total_ns - cut.up_ns) / period_ns;
@@ -2260,12 +2263,20 @@ class LinkModel {
   // The most urgent chain, this one or one that goes before it, at which the load exceeds the capacity.
   std::optional<size_t> overloaded(size_t chain) const {
     for (const size_t other : order_) {
-      if (other != chain && !goes_first(other, chain)) continue;
-      const Shares shares = asked(other);
-      const double host = *std::max_element(shares.hosts.begin(), shares.hosts.end());
-      if (std::max({shares.up, shares.down, shares.client, host}) >= 1) return other;
+      if ((other == chain || goes_first(other, chain)) && asks_too_much(other)) return other;
     }
     return std::nullopt;
+  }
+
+  // What a chain asks for changes only where paths of one timer meet.
+  bool asks_too_much(size_t chain) const {
+    std::optional<bool> &known = too_much_[chain];
+    if (!known || has_trees_) {
+      const Shares shares = asked(chain);
+      const double host = *std::max_element(shares.hosts.begin(), shares.hosts.end());
+      known = std::max({shares.up, shares.down, shares.client, host}) >= 1;
+    }
+    return *known;
   }
 
   void blame(size_t chain, LinkResult &result) const {
@@ -2539,7 +2550,9 @@ class LinkModel {
   std::vector<std::vector<Stage>> stages_;
   std::vector<std::vector<ByGroup>> on_host_;  // by chain and executor of the host
   mutable ByGroup seen_on_host_;
-  std::vector<bool> shares_;                         // a part of it is in other chains, too
+  std::vector<bool> shares_;  // a part of it is in other chains, too
+  bool has_trees_ = false;    // of any chain
+  mutable std::vector<std::optional<bool>> too_much_;
   std::vector<bool> is_plain_;                       // no part of it is counted elsewhere, and it is bounded here
   std::vector<int64_t> roots_of_;                    // number of the first callback
   std::vector<bool> goes_on_;                        // there is a chain of which this one is a prefix
