@@ -47,8 +47,15 @@ def test_a_join_waits_for_the_slowest_input(left_ms: float, right_ms: float) -> 
     assert worst["depth"] < worst["behind"] <= bounds["behind"]
 
 
+def test_what_chains_of_a_node_share_counts_once() -> None:
+    """All callbacks of one expiry on one lane: 1 + 6 + 6 + 3 + 1 ms."""
+    bounds = all_ns(parse(described(6, 6, period_ms=20, lanes=1)))
+    assert bounds["depth"] == bounds["behind"] == 17_000_000
+
+
 def test_no_bound_where_an_instance_may_meet_the_next() -> None:
-    depth = bounded(described(6, 6, period_ms=20, lanes=1)).chain("depth")
+    text = described(6, 6, period_ms=20, lanes=1) + d.chain("other", 9, ("e", 10), period_ms=100)
+    depth = bounded(text).chain("depth")
     assert depth.bound_ns is None and depth.reason is not None
     assert "longer than its period" in depth.reason or "asks for" in depth.reason
 

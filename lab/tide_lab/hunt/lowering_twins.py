@@ -298,6 +298,14 @@ def _no_others(document: Document) -> None:
     document["chains"] = [chain for chain in document["chains"] if "response_ns" not in chain]
 
 
+def _light_beginnings(document: Document) -> None:
+    """What chains of nodes share counts nowhere."""
+    for chain in document["chains"] if "protocol" in document else ():
+        for callback in chain["callbacks"]:
+            if callback.get("shared", 0) > 0:
+                callback |= {"execution_ns": 0, "least_ns": 0}
+
+
 def _punctual_sections(chain: Document) -> None:
     """Chains from another board are released like timers."""
     if chain["callbacks"][0]["name"].startswith("!"):
@@ -619,6 +627,7 @@ def twins() -> list[Twin]:
             "check-boards-fast",
             _asked(_chains(_punctual_sections)),
         ),
+        Twin("callbacks of one timer for nothing", "check-branches", _asked(_light_beginnings)),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
     ]
 

@@ -930,13 +930,7 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
         if policy == "priority" and not own_priorities(system) and (findings := too_many_levels(system)):
             raise NoBoundError(findings)
-        if not any(chain.joins for chain in system.chains):
-            return _bounds_where_instances_meet(system, policy)
-        bounds = _bounds_where_instances_meet(without_joins(system), policy)
-        chains = latest(system, bounds.chains)
-        assumptions = (*bounds.assumptions, _JOINING)
-        met = all(chain.met for chain in chains)
-        return replace(bounds, met=met, chains=_by_urgency(chains), assumptions=assumptions)
+        return _bounds_on_hosts(system, policy)
     asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
     apart = _apart_from_boards(system)
     if has_bursts(system):
@@ -948,6 +942,45 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
     if has_trees(system):
         return _bounds_of_ways(system, asked, losses)
     return _bounds_over_lines(system, asked, losses)
+
+
+def _bounds_on_hosts(system: System, policy: HostPolicy) -> Bounds:
+    if not any(chain.branches_from for chain in system.chains):
+        return _bounds_where_instances_meet(system, policy)
+    bounds = _bounds_where_instances_meet(without_joins(system), policy)
+    chains = latest(system, bounds.chains)
+    if policy != "rclcpp" and not any(one.budget_ms for one in system.executors):
+        chains = _lower_bounds(chains, _bounds_that_share(system))
+    joining = (_JOINING,) if any(chain.joins for chain in system.chains) else ()
+    met = all(chain.met for chain in chains)
+    return replace(bounds, met=met, chains=_by_urgency(chains), assumptions=(*bounds.assumptions, *joining))
+
+
+def _bounds_that_share(system: System) -> dict[str, ChainBound]:
+    """Bounds of nodes by the analysis of boards, in which executors of the host take callbacks in any order and what
+    chains of one timer share counts once. Empty where that analysis has none."""
+    try:
+        ways = ways_of(system)
+        found = bound_boards(ways.system, None, 0, ask_link, ways.joined)
+    except (NoBoundError, AnalysisError):
+        return {}
+    bounds = latest_ways(system, ways, [_board_bound(chain, found) for chain in ways.system.chains])
+    return {one.name: _of_nodes(one) for one in bounds}
+
+
+def _of_nodes(bound: ChainBound) -> ChainBound:
+    def parts() -> list[Share]:
+        return [("nodes" if one[0] == "host" else one[0], *one[1:]) for one in bound.find_parts()]
+
+    return replace(bound, find_parts=parts, find_sections=tuple)
+
+
+def _lower_bounds(chains: Sequence[ChainBound], others: Mapping[str, ChainBound]) -> list[ChainBound]:
+    def lower(one: ChainBound) -> ChainBound:
+        pair = (one, others.get(one.name, one))
+        return min(pair, key=lambda each: _NEVER_NS if each.bound_ns is None else each.bound_ns)
+
+    return [lower(one) for one in chains]
 
 
 def _apart_from_boards(system: System) -> list[str]:

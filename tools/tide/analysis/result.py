@@ -46,6 +46,7 @@ LABELS = {
     "execution": "its own callbacks",
     "line": "its own frames on the line",
     "host": "agent, DDS and host",
+    "nodes": "its own callbacks and the messages between them",
     "away": "its way over other boards",
     "client_interference": "callbacks of",
     "line_interference": "frames of",
