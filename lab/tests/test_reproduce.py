@@ -456,7 +456,7 @@ def test_native_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "results.json").exists()
     stop_at[0] = 100
     other = tide(*words, "--samples", 7)
-    assert other.exit_code == 2 and "belongs to a campaign of other settings" in other.output
+    assert other.exit_code == 2 and "belongs to a campaign with other settings" in other.output
     assert tide(*words).exit_code == 0
     assert ran == [(system, x) for x in (1, 5) for system in ("batch", "tide", "tide-preemptive", "limit")]
     assert len(json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["rows"]) == 8

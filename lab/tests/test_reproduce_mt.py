@@ -151,7 +151,7 @@ def test_an_interrupted_run_goes_on_with_what_is_left(tmp_path: Path, monkeypatc
     assert interrupted.exit_code == 130 and "goes on with the next executor" in interrupted.output
     assert len((tmp_path / "checkpoint.jsonl").read_text().splitlines()) == 3
     other = CliRunner().invoke(app, [*words, "--seed", "9"])
-    assert other.exit_code == 2 and "campaign of other settings" in other.output
+    assert other.exit_code == 2 and "campaign with other settings" in other.output
     ran.clear()
     monkeypatch.setattr(mt, "run_configuration", lambda *all: ran.append(all[1]) or run_configuration(*all))
     assert CliRunner().invoke(app, words).exit_code in (0, 1)

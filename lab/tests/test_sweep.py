@@ -146,7 +146,7 @@ def test_a_folder_of_another_sweep_is_not_mixed(tmp_path: Path) -> None:
     assert run(CASE, *SMALL, "--out", tmp_path)[0] == 0
     status, output = run(CASE, *SMALL, "--seed", "2", "--out", tmp_path)
     assert status == 2
-    assert "belongs to a campaign of other settings" in output
+    assert "belongs to a campaign with other settings" in output
     assert run(CASE, *SMALL, "--seed", "2", "--out", tmp_path, "--restart")[0] == 0
 
 

@@ -166,11 +166,11 @@ def test_its_time_is_over_by_itself_and_others_are_left_out(tmp_path: Path) -> N
         other = node.publisher(String, "/mine/tide_trace", quality(False, 10))
         done = subprocess.run(words(out, "--seconds", "4"), env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "/mine/tide_trace has type std_msgs/msg/String, which is no trace; it is left out" in done.stdout
+        assert "/mine/tide_trace has type std_msgs/msg/String, which is not a trace; it is left out" in done.stdout
         assert other is not None
     assert [one.node for one in read_record(out).boards] == ["/arm"]
     again = subprocess.run(words(out, "--seconds", "1"), env=environment(), capture_output=True, text=True)
-    assert again.returncode == 2 and "holds a recording already" in again.stderr
+    assert again.returncode == 2 and "already contains a recording" in again.stderr
     assert len(again.stderr.splitlines()) == 1
 
 

@@ -385,7 +385,7 @@ def refused(file: Path, out: Path, *options: str) -> str:
         ({"board": 'image = "none.elf"', "link": SERIAL}, "board 'counting': there is no image 'none.elf'"),
         ({"board": 'attach = "/dev/none"', "link": SERIAL}, "board 'counting': there is no device '/dev/none'"),
         ({"board": 'image = "none.elf"'}, "board 'counting' is an image on a network"),
-        ({"board": 'attach = "9999"'}, f"is to be found at '9999', link 'line' has port {EXAMPLES_PORT}"),
+        ({"board": 'attach = "9999"'}, f"expects its agent at '9999', but link 'line' has port {EXAMPLES_PORT}"),
         ({"host": 'image = "none.elf"'}, "executor 'doubling' is on the host, which has no image"),
         ({"host": command("true") + '\nattach = "x"'}, "executor 'doubling' has command and attach"),
         ({"type": "NoSuchType"}, "type 'std_msgs/msg/NoSuchType' is not known here"),

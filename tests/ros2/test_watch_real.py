@@ -132,7 +132,7 @@ def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp
     watch = Watch(children, described(tmp_path, deadline=20_000))  # long enough for any busy machine
     first = watch.until(lambda view: True, "a first view")
     assert (first["version"], first["event"], first["state"], first["system"]) == (2, "view", "waiting", "watched")
-    assert chain(first)["state"] == "waiting" and "nothing of 'watched' is there yet" in first["notes"][0]
+    assert chain(first)["state"] == "waiting" and "nothing of 'watched' is visible yet" in first["notes"][0]
 
     with host(DOMAIN) as node:
         robot = Robot(children, tmp_path)
@@ -235,10 +235,10 @@ def test_what_cannot_be_measured_is_said(children: Children, tmp_path: Path) -> 
 
         def publish(view: dict[str, Any]) -> bool:
             up.publish(String(data="words"))
-            return "not told apart" in chain(view)["why"]
+            return "look alike" in chain(view)["why"]
 
         several = watch.until(publish, "two publishers")
-        assert re.fullmatch(r"/answered has \d publishers, which are not told apart: no latency", chain(several)["why"])
+        assert re.fullmatch(r"/answered has \d publishers, which look alike: no latency", chain(several)["why"])
 
 
 def test_a_type_that_this_python_does_not_know(

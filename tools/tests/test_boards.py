@@ -256,8 +256,8 @@ def test_what_has_no_bound_is_named_with_its_place(parts: tuple[str, ...], path:
         ((board("base", link="usb"), *TWO[1:]), "there is no link 'usb'; use one of: uart_base, uart_arm"),
         ((board("base", policy="fifo"), *TWO[1:]), "'policy' is 'fifo'"),
         ((*TWO, chain("a", 1, ("base", 1), ("nav", 1), link="uart_arm")), "touches no board on link 'uart_arm'"),
-        ((*TWO, chain("a", 1, ("base", 120))), "the callbacks on board 'base' ask for 120 %"),
-        ((*TWO, chain("a", 1, ("nav", 1), ("arm", 1), payload=10_000)), "'uart_arm' is asked for 109 %"),
+        ((*TWO, chain("a", 1, ("base", 120))), "the callbacks on board 'base' need 120 %"),
+        ((*TWO, chain("a", 1, ("nav", 1), ("arm", 1), payload=10_000)), "'uart_arm' has to carry 109 %"),
     ],
 )
 def test_what_does_not_hang_together_is_one_line(parts: tuple[str, ...], what: str) -> None:
@@ -349,9 +349,9 @@ def test_a_load_that_takes_the_line_has_bounds_with_publishes_that_do_not_wait()
     ("text", "line_of", "what"),
     [
         (loaded(load_of(5, 5)), "loads", "takes as long as its period of 5 ms"),
-        (loaded(load_of(0.99, 1)), "executors", "callbacks and loads on the microcontroller ask for 103 %"),
+        (loaded(load_of(0.99, 1)), "executors", "callbacks and loads on the microcontroller need 103 %"),
         (loaded(load_of(1, 10), load_of(2, 10)), "loads", "two loads named"),
-        (loaded(load_of(1, 10)).replace('where = "mcu"', 'where = "host"'), "loads", "of executor 'm' on the host"),
+        (loaded(load_of(1, 10)).replace('where = "mcu"', 'where = "host"'), "loads", "on executor 'm' of the host"),
     ],
 )
 def test_loads_that_cannot_be_are_named(text: str, line_of: str, what: str) -> None:
@@ -372,7 +372,7 @@ def test_usb_has_a_measured_rate_and_polls() -> None:
     with pytest.raises(SystemFileError, match="of its 1000 bytes/s to the host"):
         found(ends[0], ends[1], chain("c", 2, ("m", 1), ("h", 1), payload=400, period_ms=300),
               entry("links", name="l", kind="usb_cdc", bytes_per_s=1000, **fields))  # fmt: skip
-    with pytest.raises(SystemFileError, match=r"'udp' or 'tcp'; .* no CAN FD"):
+    with pytest.raises(SystemFileError, match=r"'udp' or 'tcp'; .* not support CAN FD"):
         found(*ends, entry("links", name="l", kind="can_fd"))
 
 

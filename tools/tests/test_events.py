@@ -40,7 +40,7 @@ def changed(*pairs: tuple[str, str]) -> System:
     [
         ('kind = "timer"', 'kind = "timer"\npriority = 3', "priority"),
         ("burst = 3", "burst = 3\njitter_ms = 1", "begins with an event, which has no jitter_ms"),
-        ("period_ms = 40", "period_ms = 40\nburst = 2", "has bursts of 2, and it begins with no event"),
+        ("period_ms = 40", "period_ms = 40\nburst = 2", "has bursts of 2, but does not begin with an event"),
         ('name = "fuse"\nkind = "subscription"', 'name = "fuse"\nkind = "event"', "an event in the middle"),
         ("burst = 3", "burst = 17", "burst"),
         ("[[links]]", '[[paths]]\nname = "p"\nchains = ["estop", "imu"]\n\n[[links]]', "begins with an event"),

@@ -176,7 +176,7 @@ def test_clock_records_are_no_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["{record}", "--to", "csv"], "nothing of a chain was recorded"),
+        (["{record}", "--to", "csv"], "no part of a chain was recorded"),
         (["{file}", "--to", "csv", "--agent-trace", "{file}"], "--agent-trace is for a folder of tide trace record"),
     ],
 )

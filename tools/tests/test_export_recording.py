@@ -156,7 +156,7 @@ def test_csv_has_a_line_for_each_step(recorded: Path, tmp_path: Path) -> None:
     ("text", "what"),
     [
         (None, "cannot be read"),
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ("[]", "has no recording of instances"),
         ('{"recording": []}', "has no recording of instances"),
         ('{"recording": [{"chain": "a"}]}', "is a recording of another version"),

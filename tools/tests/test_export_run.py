@@ -294,7 +294,7 @@ def test_what_a_trace_lacks_is_told_and_the_rest_is_kept(tmp_path: Path) -> None
     assert [one.what for one in steps] == ["read", "lost message", "think", "move"]
     assert problems == [
         f"{folder / AGENT_TRACE}: cannot be read: No such file or directory; its contents are left out",
-        f"{folder / 'client.trace'}: 4 frames to board 'client' did not arrive whole, or found no free slot",
+        f"{folder / 'client.trace'}: 4 frames to board 'client' arrived damaged, or found no free slot",
     ]
 
 

@@ -91,7 +91,7 @@ def test_what_is_missing_is_told() -> None:
     assert trace.problems() == [
         "2 blocks are missing",
         "blocks of version 9 are left out; this reader knows 1",
-        "7 records were dropped at full rings; give the rings more room",
+        "7 records were dropped at full rings; make the rings larger",
     ]
 
 
@@ -147,7 +147,7 @@ def test_a_description_names_the_chains(tmp_path: Path) -> None:
     assert result.splitlines()[1:] == [f'{chain.name},4,1,9,"place 1, lane 2",callback 0,1']
 
 
-@pytest.mark.parametrize(("octets", "what"), [(b"TDTR", "has no whole record"), (b"TDTRTDTR" * 40, "has no whole")])
+@pytest.mark.parametrize(("octets", "what"), [(b"TDTR", "no complete trace record"), (b"TDTRTDTR" * 40, "no complete")])
 def test_a_trace_without_a_whole_record_is_one_line(octets: bytes, what: str, tmp_path: Path) -> None:
     file = tmp_path / "board.trace"
     file.write_bytes(octets)

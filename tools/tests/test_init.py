@@ -37,7 +37,7 @@ def test_a_start_is_checked_and_simulated(
     file = tmp_path / "robot.toml"
     status, output = run("new", "system", file, *words)
     assert status == 0 and output.startswith(
-        f"{file}: its times are placeholders, on which tide check guarantees nothing"
+        f"{file}: its times are placeholders, for which tide check guarantees nothing"
     )
     system = load(file)
     assert len(system.boards()) == boards and {link.kind for link in system.links} == ({kind} if kind else set())
@@ -50,7 +50,7 @@ def test_a_start_is_checked_and_simulated(
     status, output = run("optimise", file, "--dry-run", "--tries", "20")
     assert "guaranteed" not in output and "with the placeholders of tide new system" in output, output
     status, output = run("new", "system", file, *words)
-    assert status == 2 and "is there already" in output
+    assert status == 2 and "exists already" in output
     assert run("new", "system", file, *words, "--force")[0] == 0
 
 
@@ -58,7 +58,7 @@ def test_a_start_is_checked_and_simulated(
     ("words", "what"),
     [
         ((), "give --board NAME for each board, or --no-board"),
-        (("--board", "Base"), "'Base' is no name"),
+        (("--board", "Base"), "'Base' is not valid"),
         (("--board", "base", "--board", "base"), "there are two executors named 'base'"),
         (("--board", "nodes"), "there are two executors named 'nodes'"),
     ],

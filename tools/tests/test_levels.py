@@ -114,7 +114,7 @@ def test_a_board_has_126_levels_and_a_description_more() -> None:
     assert set(levels(whole, "m1").values()) == set(range(1, 127))
     assert levels_of_boards(whole) == {name: levels(whole, name) for name in ("m0", "m1")}
     (line,) = refusal(crowd(127, 1))
-    assert "executor 'm0' has chains of 127 priorities, and there are 126 levels; put chains on another one" in line
+    assert "executor 'm0' has chains of 127 priorities, and there are 126 levels; move chains to another one" in line
 
 
 def test_whoever_executes_takes_the_same_levels(tmp_path: Path) -> None:

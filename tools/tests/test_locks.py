@@ -98,7 +98,7 @@ def test_a_reentrant_callback_waits_for_itself_and_an_exclusive_group_for_nobody
     [
         (_lock(("a.run", 1), ("x.run", 1)), "there is no chain 'x'"),
         (_lock(("a.run", 1), ("b.stop", 1)), "chain 'b' has no callback 'stop' of its own"),
-        (_lock(("a.run", 1), ("a.run", 2)), "'a.run' is twice in lock 'map', and takes it once a run"),
+        (_lock(("a.run", 1), ("a.run", 2)), "'a.run' is listed twice in lock 'map', but takes it once per run"),
         (_lock(("a.run", 11), ("b.run", 2)), "'a.run' holds locks for 11 ms and runs for 10 ms"),
         (_lock(("a.run", 1), ("m.run", 2)), "which share no memory"),
         (_lock(("m.run", 1), ("n.run", 2)), "which share no memory"),

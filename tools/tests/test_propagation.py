@@ -44,7 +44,7 @@ def test_what_is_played_takes_it_and_stays_below(tmp_path: Path) -> None:
     [
         ({"first_ms": 1}, "'a' is started by no callback of another executor"),
         ({"propagation_ms": 1, "second": "front"}, "'b' is started by no callback of another executor"),
-        ({"propagation_ms": 20}, "under way as long as the period of chain 'c'"),
+        ({"propagation_ms": 20}, "takes at least the period of chain 'c'"),
         ({"propagation_ms": -1}, "propagation_ms"),
     ],
 )

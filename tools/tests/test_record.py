@@ -63,7 +63,7 @@ def test_what_is_lost_late_twice_or_damaged_is_told_and_nothing_else_suffers(tmp
         found = numbers(kept)
         damaged = not any(broken.ring == one.ring and broken.number == one.number for one in blocks_of(kept))
         text = "\n".join(lines)
-        assert f"{broken.size} bytes were no whole blocks" in text, f"TIDE_SEED={seed}: {text}"
+        assert f"{broken.size} bytes were not whole blocks" in text, f"TIDE_SEED={seed}: {text}"
         assert all(len(set(one)) == len(one) for one in found.values()), f"TIDE_SEED={seed}: something is twice"
         missing = sum(max(one) - min(one) + 1 - len(one) for one in found.values())
         told = f"{missing} blocks are missing" in text if missing else "are missing" not in text
@@ -125,7 +125,7 @@ def test_a_recording_is_not_written_over_and_none_leaves_nothing(tmp_path: Path)
     Recorder(tmp_path, "a description").close()
     assert list(tmp_path.iterdir()) == []
     recorded(tmp_path, Board(random.Random(SEED)).messages(1))
-    with pytest.raises(UsageError, match="holds a recording already"):
+    with pytest.raises(UsageError, match="already contains a recording"):
         Recorder(tmp_path)
 
 

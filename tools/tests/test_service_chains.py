@@ -76,27 +76,27 @@ SET_BOOL = "std_srvs/srv/SetBool"
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (('"service"', '"subscription"'), "'serve' of chain 'c' is a subscription, which nobody asks for a reply"),
+        (('"service"', '"subscription"'), "'serve' of chain 'c' is a subscription, which receives no requests"),
         (
             ('kind = "service", executor = "h", execution_ms = 2,\n     replies', 'kind = "client", executor = "h", '
              "execution_ms = 2,\n     replies"),
-            "which nobody asks for a reply",
+            "which receives no requests",
         ),
-        (('"client"', '"subscription"'), "the reply of service 'serve' of chain 'c' is taken by no client"),
+        (('"client"', '"subscription"'), "the reply of service 'serve' of chain 'c' is not taken by a client"),
         (
             (f',\n     requests = {{ service = "c/set", type = "{SET_BOOL}", payload_bytes = 1 }}', ""),
-            "service 'serve' of chain 'c' is requested by no callback before it",
+            "service 'serve' of chain 'c' is not requested by the callback before it",
         ),
         (
             (f',\n     replies = {{ service = "c/set", type = "{SET_BOOL}", payload_bytes = 20 }}', ""),
-            "service 'serve' of chain 'c' replies nothing",
+            "service 'serve' of chain 'c' sends no reply",
         ),
-        (('replies = { service = "c/set"', 'replies = { service = "d/set"'), "serves service 'd/set', and 'ask'"),
+        (('replies = { service = "c/set"', 'replies = { service = "d/set"'), "serves service 'd/set', but 'ask'"),
         (
             (f'type = "{SET_BOOL}", payload_bytes = 20', 'type = "std_srvs/srv/Trigger", payload_bytes = 20'),
-            "serves type 'std_srvs/srv/Trigger', and 'ask' asks for 'std_srvs/srv/SetBool'",
+            "serves type 'std_srvs/srv/Trigger', but 'ask' requests 'std_srvs/srv/SetBool'",
         ),
-        (('"client", executor = "m"', '"client", executor = "h"'), "the reply comes to who has requested, on 'm'"),
+        (('"client", executor = "m"', '"client", executor = "h"'), "where the request was sent, on 'm'"),
         (('"reliable"', '"best_effort"'), "chain 'c' has a service and is best effort"),
         (
             (f'type = "{SET_BOOL}", payload_bytes = 20', f'type = "{SET_BOOL}"'),
@@ -110,7 +110,7 @@ SET_BOOL = "std_srvs/srv/SetBool"
         (
             ('executor = "m", execution_ms = 1 }', 'executor = "m", execution_ms = 1, publishes = { topic = "t", '
              'payload_bytes = 8 }, requests = { service = "b", type = "std_srvs/srv/Trigger" } }'),
-            "publishes and requests, and sends one thing at its end",
+            "publishes and requests, but a callback sends only one of them",
         ),
         (('kind = "timer"', 'kind = "service"'), "begins with the service 'ask', so nothing starts it"),
         (('"c/set"', '"c set"'), "write letters, digits and _ in parts joined by /"),
@@ -126,7 +126,7 @@ def test_what_a_service_may_not_be_is_told(change: tuple[str, str], told: str) -
 
 def test_a_request_without_a_server() -> None:
     head, _, tail = GOOD.partition('  { name = "serve"')
-    told = "'ask' of chain 'c' requests service 'c/set', and the callback behind it is no server"
+    told = "'ask' of chain 'c' requests service 'c/set', and the callback after it is not a server"
     assert told in "\n".join(refusal(head + tail[tail.index('  { name = "go_on"') :]))
 
 
@@ -291,7 +291,7 @@ def test_a_watch_sees_services_of_boards_by_what_their_agent_tells() -> None:
     (points,) = points_of(parse(GOOD), 10_000)
     assert not points.points and not points.unseen and points.services == ("/c/set",)
     _, nodes = points_of(parse(described(service("d", "mhm"), service("c", "hgh", priority=1))), 10_000)
-    assert nodes.unseen == ("service /c/set cannot be seen from beside it",) and not nodes.services
+    assert nodes.unseen == ("service /c/set cannot be observed from outside",) and not nodes.services
 
 
 def told(client: str, *values: tuple[str, int, int, int]) -> dict[str, str]:

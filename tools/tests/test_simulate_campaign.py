@@ -30,6 +30,6 @@ def test_a_campaign_of_other_seeds_is_not_mixed_in(tmp_path: Path) -> None:
     part.write_text('{"settings": {"program": "tide-sim", "first": 5, "seeds": 640}}\n', encoding="utf-8")
     result = CliRunner().invoke(app, ["simulate", "--seeds", "640", "--out", str(tmp_path)])
     assert result.exit_code == 2
-    assert "belongs to a campaign of other settings" in result.output
+    assert "belongs to a campaign with other settings" in result.output
     words = ["simulate", "--seeds", "64", "--out", str(tmp_path), "--restart"]
     assert CliRunner().invoke(app, words).exit_code == 0

@@ -185,9 +185,9 @@ def test_a_chain_begins_when_it_says() -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (("--seeds", "4"), "a description goes with --runs, --first, --search, --out and --json"),
-        (("periods=4",), "a description goes with --runs"),
-        (("--trace", "x.txt"), "a description goes with --runs"),
+        (("--seeds", "4"), "with a description only --runs, --first, --search, --out and --json are possible"),
+        (("periods=4",), "with a description only --runs"),
+        (("--trace", "x.txt"), "with a description only --runs"),
     ],
 )
 def test_words_of_a_plan_do_not_go_with_a_description(words: tuple[str, ...], what: str) -> None:

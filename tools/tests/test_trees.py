@@ -246,7 +246,7 @@ def test_what_not_each_run_publishes_asks_for_its_part_of_the_line(seldom: dict[
         bound_ms(several([topic("a", 20), topic("b", 600, every=20)], other), "other"), abs=0.01
     )
     each = several([topic("a", 500), topic("b", 600)], listens("a", 8, "a"), listens("b", 7, "b", "g"))
-    assert "asked for 110 % of its 100000 baud to the host" in refusal(each)[0]
+    assert "has to carry 110 % of its 100000 baud to the host" in refusal(each)[0]
 
 
 @pytest.mark.parametrize(

@@ -494,7 +494,7 @@ def test_plain_lines_tell_a_chain_when_it_changes() -> None:
         view(row("a", verdict="not met", misses=2, reasons=["2 late"]), row("b"), notes=("a note",)), before
     )
     assert len(changed) == 3 and changed[1].startswith("  a: not met (2 late); /a to /b") and changed[2] == "  a note"
-    why = "/b has 2 publishers, which are not told apart: no latency"
+    why = "/b has 2 publishers, which look alike: no latency"
     untold = screen.plain_lines(
         view(row("a", verdict="", why=why, last_ns=None), row("b")), view(row("a", verdict=""), row("b"))
     )

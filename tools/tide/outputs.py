@@ -192,7 +192,7 @@ def _lock(folder: Path, stack: contextlib.ExitStack) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise OutputError(
-            f"{folder}: another command is writing there; wait for its end, or choose another --out"
+            f"{folder}: another command is writing there; wait until it ends, or choose another --out"
         ) from None
     except OSError:
         return
@@ -287,7 +287,7 @@ def _told(path: Path, about: Callable[[OSError], bool] | None = None) -> Iterato
 def _line(path: Path, error: OSError) -> str:
     cause = (error.strerror or str(error)).lower()
     if error.errno == errno.ENOENT and not path.parent.exists():
-        return f"{path}: cannot be written: there is no folder '{path.parent}'; make it, or choose another place"
+        return f"{path}: cannot be written: there is no folder '{path.parent}'; create it, or choose another place"
     remedy = _REMEDIES.get(error.errno or 0, "choose another place")
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         blocking = next((one for one in (path, *path.parents) if one.exists() and not one.is_dir()), path)

@@ -122,7 +122,7 @@ def run_study(study: Study, folder: Path, restart: bool = False, brief: bool = F
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.echo("interrupted; the same command goes on where it was", err=True)
+        typer.echo("interrupted; the same command continues", err=True)
         raise typer.Exit(130) from None
 
 

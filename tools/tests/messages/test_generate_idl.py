@@ -163,7 +163,7 @@ def test_what_cannot_be_read_is_told_in_one_line(text: str, told: str, tmp_path:
 def test_the_package_in_the_file_is_that_of_its_folder(tmp_path: Path) -> None:
     write(tmp_path, "Grade.idl", "module other_msgs { module msg { struct Grade { long one; }; }; };")
     library = Library([tmp_path])
-    with pytest.raises(GenerateError, match="defines other_msgs/msg/Grade; by its folder it has to be robot_msgs"):
+    with pytest.raises(GenerateError, match="defines other_msgs/msg/Grade; in this folder it must be robot_msgs"):
         library.closure(library.expand("robot_msgs"))
 
 

@@ -79,7 +79,7 @@ def read_results(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ObservationError(f"{file}: cannot be read: {error.strerror}; give what tide run wrote") from None
     except ValueError:
-        raise ObservationError(f"{file}: is no JSON; give the results.json that tide run wrote") from None
+        raise ObservationError(f"{file}: is not JSON; give the results.json that tide run wrote") from None
     if not isinstance(data, dict) or data.get("schema") != 1 or not isinstance(data.get("runs"), list):
         raise ObservationError(f"{file}: is no results.json of this version; run tide run again")
     return data

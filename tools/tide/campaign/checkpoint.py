@@ -45,7 +45,7 @@ class Checkpoint(Generic[Block]):
                 break
         if entries and entries[0].get("settings") != settings:
             raise OtherCampaignError(
-                f"{self._path} belongs to a campaign of other settings; use another --out, or --restart to drop it"
+                f"{self._path} belongs to a campaign with other settings; use another --out, or --restart to discard it"
             )
         for entry in entries[1:]:
             self.done[self._block(*entry["block"])] = entry["told"]

@@ -62,7 +62,7 @@ def python() -> Finding:
     version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
     if (3, 10) <= sys.version_info[:2] <= (3, 14):
         return Finding("command", "Python", "good", version)
-    return Finding("command", "Python", "missing", version, "use Python 3.10 to 3.14: ROS 2's wheels have no other")
+    return Finding("command", "Python", "missing", version, "use Python 3.10 to 3.14: ROS 2's wheels support no other")
 
 
 def analysis() -> Finding:
@@ -107,7 +107,7 @@ def network() -> Finding:
     except OSError as error:
         advice = "ip link set lo multicast on; ip route add 239.0.0.0/8 dev lo"
         return Finding("run", "multicast for DDS", "weak", error.strerror or "refused", advice)
-    return Finding("run", "multicast for DDS", "good", "may be joined on loopback")
+    return Finding("run", "multicast for DDS", "good", "can be joined on loopback")
 
 
 def serial_lines() -> Iterator[Finding]:
@@ -116,7 +116,7 @@ def serial_lines() -> Iterator[Finding]:
         yield Finding("run", "serial lines", "good", "no board is plugged in")
     for line in lines:
         if os.access(line, os.R_OK | os.W_OK):
-            yield Finding("run", str(line), "good", "may be read and written")
+            yield Finding("run", str(line), "good", "can be read and written")
         else:
             yield Finding(
                 "run", str(line), "missing", "no rights", 'sudo usermod -aG dialout "$USER", and log in again'
@@ -141,7 +141,7 @@ def processors() -> Finding:
     found = f"{seen['count']} in {_WATCH_S:g} s, {seen['longest_ns'] / 1e6:.1f} ms at most"
     if seen["longest_ns"] < _PAUSE_NS:
         return Finding("run", what, "good", found)
-    advice = "measure on a machine that nobody shares; tide run tells which instances were not disturbed"
+    advice = "measure on a machine that is not shared; tide run reports which instances were undisturbed"
     return Finding("run", what, "weak", found, advice)
 
 
@@ -149,9 +149,7 @@ def clock() -> Finding:
     place = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     source = place.read_text().strip() if place.exists() else "unknown"
     if source in {"acpi_pm", "hpet", "jiffies"}:
-        return Finding(
-            "run", "clock", "weak", f"{source}: each look at it costs a microsecond or more", "boot with tsc"
-        )
+        return Finding("run", "clock", "weak", f"{source}: reading it takes a microsecond or more", "boot with tsc")
     return Finding("run", "clock", "good", source)
 
 
@@ -196,7 +194,7 @@ def reachable(host: str, port: int) -> Finding:
     except OSError as error:
         refused = isinstance(error, ConnectionRefusedError)
         found = "nobody listens" if refused else "no answer in a second"
-        advice = f"tide agent --udp {port}" if refused else f"look at the address, and for a firewall on UDP {port}"
+        advice = f"tide agent --udp {port}" if refused else f"check the address, and firewalls on UDP {port}"
         return Finding("run", what, "missing", found, advice)
     if len(answer) > 4 and answer[4] == _INFO:
         return Finding("run", what, "good", "answers")

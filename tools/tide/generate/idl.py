@@ -21,7 +21,7 @@ _RANGES = {"octet": (0, 255), "char": (-128, 127)} | {
     for sign in ("", "u")
     for bits in (8, 16, 32, 64)
 }
-_UNFIT = "more than ROS 2 takes; write one interface, of basic types, strings, other interfaces, and arrays of these"
+_UNFIT = "more than ROS 2 supports; write one interface, of basic types, strings, other interfaces, and arrays of these"
 _ELEMENTS = ((idl.Message, "msg"), (idl.Service, "srv"), (idl.Action, "action"))
 
 
@@ -45,7 +45,7 @@ def idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
     if len(wanted) != 1:
         there = ", ".join(str(name) for name, _ in found) or "none"
         raise GenerateError(
-            f"has to define one interface '{file.stem}' in 'module PACKAGE {{ module msg {{'; it has {there}", file
+            f"must define one interface '{file.stem}' in 'module PACKAGE {{ module msg {{'; it has {there}", file
         )
     name, interface = wanted[0]
     return name, tuple(_message(name.kind, one, file) for one in _messages(interface))
@@ -83,7 +83,7 @@ def _constant(constant: Any, file: Path) -> Constant:
 
 
 def _unsupported(name: str, kind: str, file: Path) -> GenerateError:
-    return GenerateError(f"'{name}' is a {kind}, which has no place here; take a type that .msg files have, too", file)
+    return GenerateError(f"'{name}' is a {kind}, which is not supported; use a type that .msg files have, too", file)
 
 
 def _field(member: Any, file: Path) -> Field:

@@ -105,7 +105,7 @@ class Library:
             wanted_id = TypeId(parts[0], parts[1] if len(parts) == 3 else "msg", parts[-1])
             self.file(wanted_id)
             return [wanted_id]
-        raise GenerateError(f"'{wanted}' is no package, interface, folder or .msg file; give one such as std_msgs")
+        raise GenerateError(f"'{wanted}' is not a package, interface, folder or .msg file; give one such as std_msgs")
 
     def folder(self, package: str) -> Path:
         """Folder of a package: the one that holds msg/, srv/ and action/."""
@@ -261,7 +261,7 @@ def _idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
 def _read_idl(wanted: TypeId, file: Path, text: str) -> Interface:
     name, messages = _idl_interface(text, file)
     if name != wanted:
-        raise GenerateError(f"defines {name}; by its folder it has to be {wanted}", file)
+        raise GenerateError(f"defines {name}; in this folder it must be {wanted}", file)
     for message in messages:
         _refuse_keywords(message, file, text)
     return _interface(wanted, file, messages, text)

@@ -65,7 +65,7 @@ def _checked(name: str, value: Any) -> int:
 
 def _rule_name(name: str) -> str:
     if not re.fullmatch(r"\w+/(msg|srv|action)/\w+\.\w+(\.string)?", name):
-        raise GenerateError(f"capacity '{name}': name it PACKAGE/msg/NAME.MEMBER, as sensor_msgs/msg/Image.data")
+        raise GenerateError(f"capacity '{name}': name it PACKAGE/msg/NAME.MEMBER, like sensor_msgs/msg/Image.data")
     return name
 
 

@@ -43,7 +43,7 @@ def firmware(
         raise UsageError(f"--board {board}: there are {', '.join(BOARDS)}")
     require_name(name)
     make_project(inside, name, BOARDS[board])
-    typer.echo(f"{inside / name}: {BOARDS[board].text}; begin with: make -C {inside / name} test")
+    typer.echo(f"{inside / name}: {BOARDS[board].text}; start with: make -C {inside / name} test")
 
 
 class LinkChoice(str, Enum):
@@ -77,7 +77,7 @@ def system(
       tide new system rover.toml --board rover --link udp
     """
     if file.exists() and not force:
-        raise UsageError(f"{file}: is there already; give another name, or --force")
+        raise UsageError(f"{file}: exists already; give another name, or --force")
     boards = tuple(board or ())
     if not boards and not no_board:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -91,12 +91,12 @@ def system(
     wanted = Wanted(name or (folder if _NAME.fullmatch(folder) else "robot"), boards, link.value, baud, host)
     for one in (wanted.name, *boards, host):
         if not _NAME.fullmatch(one):
-            raise UsageError(f"'{one}' is no name; write a lower-case letter, then letters, digits and _, 41 at most")
+            raise UsageError(f"'{one}' is not valid; write a lower-case letter, then letters, digits and _, at most 41")
     text = draft(wanted)
     try:
         parse(text, str(file))
     except SystemFileError as error:  # a duplicate name
         raise UsageError(error.lines[0].partition(": ")[2]) from None
     write_text(file, text)
-    typer.echo(f"{file}: its times are placeholders, on which tide check guarantees nothing; replace them by yours")
+    typer.echo(f"{file}: its times are placeholders, for which tide check guarantees nothing; replace them by yours")
     typer.echo(f"next: tide check {file}, tide simulate {file}")

@@ -29,7 +29,7 @@ class Wanted:
 def draft(wanted: Wanted) -> str:
     lines = [
         HINT,
-        "# All times are in milliseconds; replace each value by what you measured. What every key means:",
+        "# All times are in milliseconds; replace each value by a measured one. Meaning of every key:",
         "# tide show --as reference. Next: tide check, then tide simulate.",
         '# source says where the times of an entry come from: "placeholder" (invented, as all here), "estimated", or',
         "# what tide trace times writes. tide check counts them.",
@@ -52,7 +52,7 @@ def _executors(wanted: Wanted) -> Iterator[str]:
     for board in wanted.boards:
         yield from ("", "[[executors]]", f'name = "{board}"', 'where = "mcu" # a board: a client of the agent')
         yield f'link = "{_link_name(wanted, board)}"'
-        yield "lanes = 1 # 1: what has begun is not preempted; one for each priority of its chains: preemptive"
+        yield "lanes = 1 # 1: running callbacks are not preempted; one for each priority of its chains: preemptive"
         yield "submit_ms = 0.2 # CPU time to make one message"
         yield "process_ms = 0.2 # CPU time to process one received frame"
         yield _PLACEHOLDER
@@ -67,10 +67,10 @@ def _links(wanted: Wanted) -> Iterator[str]:
         if wanted.kind == "serial":
             yield f"baud = {wanted.baud}"
             yield "agent_ms = 2 # from the last byte to the ROS 2 node: worst case of adapter, agent and DDS"
-            yield "return_ms = 1 # from a node's publish until the frame can go"
+            yield "return_ms = 1 # from a node's publish until the frame can be sent"
         else:
             yield "port = 8888 # of the agent"
-            yield "agent_ms = 10 # from a board's send to the ROS 2 node: network, agent and DDS, the worst you accept"
+            yield "agent_ms = 10 # from a board's send to the ROS 2 node: network, agent, DDS; the longest accepted"
             yield "return_ms = 10 # from a node's publish to the board"
         yield _PLACEHOLDER
 

@@ -151,10 +151,10 @@ def require_name(name: str) -> None:
     """Checks that CMake, C and ROS 2 all accept the name."""
     if not _NAME.fullmatch(name) or name.endswith("_") or "__" in name:
         raise UsageError(
-            f"'{name}' names no project: lowercase letters, digits and single _, a letter first; for example my_robot"
+            f"'{name}' is no project name: use lowercase letters, digits and single _, a letter first, like my_robot"
         )
     if name in {"tide", "test", "all", "clean", "install"}:
-        raise UsageError(f"'{name}' means something else to CMake; choose another name")
+        raise UsageError(f"'{name}' has another meaning in CMake; choose another name")
 
 
 def make_project(folder: Path, name: str, board: Board) -> None:
@@ -163,7 +163,7 @@ def make_project(folder: Path, name: str, board: Board) -> None:
     if place.exists():
         raise UsageError(f"{place} exists; choose another name, or remove it")
     if not (ROOT / "runtime/include/tide").exists():
-        raise UsageError(f"{ROOT} has no runtime/; install tide's wheel, or use a whole clone")
+        raise UsageError(f"{ROOT} has no runtime/; install tide's wheel, or use a complete clone")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=folder) as beside:

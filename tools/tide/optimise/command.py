@@ -97,7 +97,7 @@ def optimise(
                 write_text(write, new)
                 console.print(f"written: {write}", highlight=False, markup=False, soft_wrap=True)
             elif write is not None:
-                typer.echo(f"not written: {write}, as no choice that was tried meets every deadline", err=True)
+                typer.echo(f"not written: {write}, because no choice that was tried meets every deadline", err=True)
             for path in found.bounds.paths:
                 if not path.met:
                     console.print(_missed(path), highlight=False, markup=False, soft_wrap=True)
@@ -153,7 +153,7 @@ def _report(system: System, before: Found, found: Found, every: list[Change], co
         )
     print_whole(console, table)
     if every and not found.score.feasible:
-        console.print("what came nearest, which is not written:", highlight=False)
+        console.print("the closest choice, which is not written:", highlight=False)
     for change in every:
         console.print(change.line, highlight=False, markup=False, soft_wrap=True)
     if not found.score.fits:
@@ -204,7 +204,7 @@ def _as_json(system: System, before: Found, found: Found, every: list[Change], n
 
 
 def _explain(system: System, found: Found, names: list[str], console: Console) -> None:
-    together = "cannot be met, even alone" if len(names) == 1 else "were not met together by any choice that was tried"
+    together = "not met even alone" if len(names) == 1 else "not met together by any choice that was tried"
     print_wrapped(console, f"{', '.join(names)}: {together}", rest="  ", style="bold")
     for name in names:
         chain = next(one for one in system.chains if one.name == name)
@@ -212,8 +212,8 @@ def _explain(system: System, found: Found, names: list[str], console: Console) -
         largest = max(bound.parts, key=lambda part: part.value_ns, default=None)
         part = f"; most of it: {label(largest)}, {milliseconds(largest.value_ns)} ms" if largest else ""
         alone = f"no bound: {bound.reason}" if bound.bound_ns is None else f"{milliseconds(bound.bound_ns)} ms{part}"
-        text = f"{name}, with a deadline of {milliseconds(chain.deadline_ns)} ms, has alone {alone}"
+        text = f"{name}, with a deadline of {milliseconds(chain.deadline_ns)} ms, has {alone} alone"
         print_wrapped(console, text, "  ", "    ")
     others = [chain.name for chain in found.bounds.chains if not chain.met and chain.name not in names]
     if others:
-        print_wrapped(console, f"not guaranteed beside them: {', '.join(others)}", rest="  ")
+        print_wrapped(console, f"not guaranteed together with them: {', '.join(others)}", rest="  ")

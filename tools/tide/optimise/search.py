@@ -472,7 +472,7 @@ def _reason(before: str, found: Found, without: Found) -> str:
         return f"with {before} path {missed[0].name} is above its limit, or has no bound"
     if not late:
         slack, less = (100 * one.score.margin for one in (found, without))
-        return f"with {before} the smallest slack is {less:.1f} % in place of {slack:.1f} %"
+        return f"with {before} the smallest slack is {less:.1f} % instead of {slack:.1f} %"
     worst = max(late, key=lambda chain: (chain.bound_ns is None, -(chain.slack_ns or 0)))
     others = f", and {len(late) - 1} more are late" if len(late) > 1 else ""
     if worst.bound_ns is None:

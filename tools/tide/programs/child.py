@@ -137,7 +137,7 @@ class Child:
             with contextlib.suppress(queue.Empty):
                 return self.lines.get(timeout=min(_LOOK_S, patience.limit_s))
             if patience.is_over():
-                raise RunError(f"{self.name} said nothing in time\n{self.tail()}") from None
+                raise RunError(f"{self.name} printed nothing in time\n{self.tail()}") from None
 
     def wait_line(self, accept: Callable[[str], bool], limit_s: float, what: str) -> str:
         """The first accepted line; earlier ones are skipped. The limit is that of a Patience."""

@@ -86,7 +86,7 @@ class Simulator:
             if not isinstance(data.get("runs"), list):
                 raise ValueError("no runs")
         except (ValueError, AttributeError):
-            raise SimulationError("tide-sim printed no results; is it of this source tree?", 1) from None
+            raise SimulationError("tide-sim printed no results; was it built from this source tree?", 1) from None
         return data
 
     def stop(self) -> None:

@@ -40,7 +40,7 @@ def report(
         typer.echo(f"{path}: cannot be read: {error.strerror}; give the file that tide run wrote", err=True)
         raise typer.Exit(2) from None
     except ValueError:
-        typer.echo(f"{path}: is not a results.json of this version; run tide run again", err=True)
+        typer.echo(f"{path}: is not a results.json of this version; repeat tide run", err=True)
         raise typer.Exit(2) from None
     console = Console(emoji=False)
     print_answer(console, results)

@@ -116,7 +116,7 @@ def simulate(
     """
     if plan is not None and is_description(plan):
         if any((seeds is not None, seed is not None, settings, systems, trace, host, overload, actions, restart)):
-            _refuse("a description goes with --runs, --first, --search, --out and --json")
+            _refuse("with a description only --runs, --first, --search, --out and --json are possible")
         _described(plan, runs, first, search, out, as_json)
         return
     chosen = [name for name, value in (("PLAN", plan), ("--seeds", seeds), ("--seed", seed)) if value is not None]
@@ -169,7 +169,7 @@ def simulate(
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         resumable = seeds is not None and out is not None
-        typer.echo("interrupted; the same command goes on where it was" if resumable else "interrupted", err=True)
+        typer.echo("interrupted; the same command continues" if resumable else "interrupted", err=True)
         raise typer.Exit(130) from None
     if broken:
         raise typer.Exit(1)

@@ -308,7 +308,7 @@ def print_outcome(outcome: Outcome, numbers: Origins, console: Console) -> None:
     if outcome.paths:
         print_whole(console, _paths_table(outcome))
     for line in outcome.full[:1]:
-        text = f"pools that bounds suppose do not suffice: {line}"
+        text = f"pools that the bounds assume do not suffice: {line}"
         console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
     for one in outcome.seen:
         if one.is_above:

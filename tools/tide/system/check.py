@@ -110,7 +110,7 @@ def _unknown_names(system: System) -> Iterator[Finding]:
             if not unknown and section.callback in takers:
                 yield Finding(
                     at,
-                    f"'{'.'.join(section.callback)}' is twice in lock '{lock.name}', and takes it once a run",
+                    f"'{'.'.join(section.callback)}' is listed twice in lock '{lock.name}', but takes it once per run",
                     "name it once, with its longest section",
                 )
             takers.add(section.callback)
@@ -153,7 +153,7 @@ def _event(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
         if chain.burst > 1:
             yield Finding(
                 (*path, "burst"),
-                f"chain '{chain.name}' has bursts of {chain.burst}, and it begins with no event",
+                f"chain '{chain.name}' has bursts of {chain.burst}, but does not begin with an event",
                 'remove burst, or begin with kind = "event"',
             )
         return
@@ -229,7 +229,7 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
             yield Finding(
                 (*path, "callbacks", position, "kind"),
                 f"callback '{callback.name}' of chain '{chain.name}' is {what} in the middle of the chain",
-                "make it a subscription, or start a chain of its own with it",
+                "make it a subscription, or start a separate chain with it",
             )
         first = False
         following = next(iter(chain.callbacks[position + 1 :]), None)
@@ -273,9 +273,9 @@ def _topics(system: System) -> Iterator[Finding]:
                     (*path, "topic"),
                     f"topic '{sent.topic}' is not published by each run of '{before.name}', and chain '{chain.name}' "
                     + ("goes on with it" if place else "joins others"),
-                    "end the chain before, and begin one of its own with it by branches_from"
+                    "end the chain before it, and begin a separate chain with it by branches_from"
                     if place
-                    else "begin a chain of its own with it by branches_from",
+                    else "begin a separate chain with it by branches_from",
                 )
             elif isinstance(sent, Publication) and sent.reliability not in (None, chain.reliability):
                 yield Finding(
@@ -370,7 +370,7 @@ def _join(
             'name the first of those that it waits for by branches_from = "chain.callback"',
         )
     elif _waits_for_itself(chain, chains, joins=True):
-        yield Finding(path, f"chain '{chain.name}' waits for itself", "leave out what comes behind it")
+        yield Finding(path, f"chain '{chain.name}' waits for itself", "remove the callbacks that come after it")
     elif not next(one for one in chains[name].callbacks if one.name == callback).publishes:
         yield Finding(
             path,
@@ -380,7 +380,7 @@ def _join(
     elif system.timer_of(chains[name]) is not system.timer_of(chain):
         yield Finding(
             path,
-            f"'{callback}' of chain '{name}' begins with another timer than what else chain '{chain.name}' waits for",
+            f"'{callback}' of chain '{name}' begins with another timer than the other inputs of chain '{chain.name}'",
             "let both branch from one timer, or use [[paths]] for data of different timers",
         )
 
@@ -449,7 +449,7 @@ def _priorities(system: System) -> Iterator[Finding]:
         if system.where(callback) == "host":
             yield Finding(
                 path,
-                f"'{callback.name}' has no priority of its own, and other callbacks have",
+                f"'{callback.name}' has no priority, but other callbacks have one",
                 "add priority = ..., or remove those of the others",
             )
 
@@ -473,7 +473,7 @@ def _propagation(system: System) -> Iterator[Finding]:
             elif callback.propagation_ns >= chain.period_ns:
                 yield Finding(
                     path,
-                    f"a message to '{callback.name}' is under way as long as the period of chain '{chain.name}'",
+                    f"a message to '{callback.name}' takes at least the period of chain '{chain.name}'",
                     "make it shorter than period_ms",
                 )
 
@@ -483,7 +483,7 @@ def _budgets(system: System) -> Iterator[Finding]:
         path: Path = ("executors", index, "budget_ms")
         if bool(executor.budget_ms) != bool(executor.budget_period_ms):
             yield Finding(
-                path, f"executor '{executor.name}' has half of a budget", "give budget_ms and budget_period_ms"
+                path, f"executor '{executor.name}' has only one of budget_ms and budget_period_ms", "give both"
             )
         elif executor.budget_ms > executor.budget_period_ms:
             yield Finding(
@@ -521,13 +521,13 @@ def _callback(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
     if len(sent) > 1:
         yield Finding(
             (*path, sent[1]),
-            f"'{callback.name}' of chain '{chain.name}' {sent[0]} and {sent[1]}, and sends one thing at its end",
-            "give the other one to a callback behind it, or to a chain of its own",
+            f"'{callback.name}' of chain '{chain.name}' {sent[0]} and {sent[1]}, but a callback sends only one of them",
+            "move the other one to a later callback, or to a separate chain",
         )
     elif callback.replies is not None and callback.kind != "service":
         yield Finding(
             (*path, "replies"),
-            f"'{callback.name}' of chain '{chain.name}' is a {callback.kind}, which nobody asks for a reply",
+            f"'{callback.name}' of chain '{chain.name}' is a {callback.kind}, which receives no requests",
             'write kind = "service", or publishes in place of replies',
         )
     elif callback.kind == "service":
@@ -536,14 +536,14 @@ def _callback(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
         yield Finding(
             (*path, "requests"),
             f"'{callback.name}' of chain '{chain.name}' requests service '{callback.requests.service}', and the "
-            "callback behind it is no server",
-            'put a callback of kind = "service" behind it, with replies = { service = "...", type = "..." }',
+            "callback after it is not a server",
+            'put a callback of kind = "service" after it, with replies = { service = "...", type = "..." }',
         )
     elif callback.kind == "client" and not _is(_at(chain, position - 1), "service"):
         yield Finding(
             (*path, "kind"),
-            f"client '{callback.name}' of chain '{chain.name}' stands behind no service whose reply it could take",
-            'put it behind a callback of kind = "service", or make it a subscription',
+            f"client '{callback.name}' of chain '{chain.name}' does not follow a service whose reply it could take",
+            'put it after a callback of kind = "service", or make it a subscription',
         )
 
 
@@ -557,15 +557,15 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
     if server.replies is None:
         yield Finding(
             path,
-            f"service '{server.name}' of chain '{chain.name}' replies nothing",
+            f"service '{server.name}' of chain '{chain.name}' sends no reply",
             'add replies = { service = "...", type = "..." }',
         )
         return
     if asker is None or asker.requests is None:
         yield Finding(
             path,
-            f"service '{server.name}' of chain '{chain.name}' is requested by no callback before it",
-            f'add requests = {{ service = "{server.replies.service}", type = "{server.replies.type}" }} to that',
+            f"service '{server.name}' of chain '{chain.name}' is not requested by the callback before it",
+            f'add requests = {{ service = "{server.replies.service}", type = "{server.replies.type}" }} to it',
         )
         return
     for key in ("service", "type"):
@@ -573,22 +573,22 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
         if asked.lstrip("/") != served.lstrip("/"):
             yield Finding(
                 (*path, "replies", key),
-                f"'{server.name}' of chain '{chain.name}' serves {key} '{served}', and '{asker.name}' asks for "
+                f"'{server.name}' of chain '{chain.name}' serves {key} '{served}', but '{asker.name}' requests "
                 f"'{asked}'",
                 "correct one of them",
             )
     if client is None or client.kind != "client":
         yield Finding(
             path,
-            f"the reply of service '{server.name}' of chain '{chain.name}' is taken by no client",
-            f'put a callback of kind = "client" behind it, on executor {asker.executor}; execution_ms = 0 if it does '
+            f"the reply of service '{server.name}' of chain '{chain.name}' is not taken by a client",
+            f'put a callback of kind = "client" after it, on executor {asker.executor}; execution_ms = 0 if it does '
             "nothing",
         )
     elif client.executor != asker.executor:
         yield Finding(
             (*path[:-1], position + 1, "executor"),
-            f"client '{client.name}' of chain '{chain.name}' is on executor '{client.executor}', and the reply comes "
-            f"to who has requested, on '{asker.executor}'",
+            f"client '{client.name}' of chain '{chain.name}' is on executor '{client.executor}', but the reply arrives "
+            f"where the request was sent, on '{asker.executor}'",
             f'write executor = "{asker.executor}"',
         )
 
@@ -607,7 +607,7 @@ def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Pat
             yield Finding(
                 here,
                 f"service '{name}' has servers on the executors '{first.executor}' and '{callback.executor}'",
-                "give each a name of its own",
+                "give each its own name",
             )
         elif of is chain:
             yield Finding(
@@ -667,8 +667,8 @@ def _boards(system: System) -> Iterator[Finding]:
         for place, load in enumerate(executor.loads):
             at: Path = ("executors", index, "loads", place)
             if executor.where == "host":
-                what = f"load '{load.name}' is of executor '{executor.name}' on the host, where cores are its own"
-                yield Finding(at, what, "remove it, and add its time to the execution_ms of what it delays")
+                what = f"load '{load.name}' is on executor '{executor.name}' of the host: loads are of boards"
+                yield Finding(at, what, "remove it, and add its time to the execution_ms of callbacks that it delays")
             elif load.name in names:
                 yield Finding((*at, "name"), f"there are two loads named '{load.name}'", "rename one of them")
             elif load.execution_ms >= load.period_ms:
@@ -679,7 +679,7 @@ def _boards(system: System) -> Iterator[Finding]:
             if executor.where == "host" and getattr(executor, key):
                 yield Finding(
                     ("executors", index, key),
-                    f"'{key}' of executor '{executor.name}' is of a board; on the host it is part of a callback",
+                    f"'{key}' of executor '{executor.name}' is for boards; on the host it is part of a callback",
                     "remove it, and add its time to execution_ms",
                 )
         if executor.where == "host" and executor.pools is not None:
@@ -705,12 +705,12 @@ def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
     """Executors of one board have the same link and policy."""
     first = next(one for one in system.executors if one.board == executor.board)
     if executor.where == "host":
-        yield Finding((*path, "board"), f"executor '{executor.name}' is on the host, which is no board", "remove it")
+        yield Finding((*path, "board"), f"executor '{executor.name}' is on the host, so it is not a board", "remove it")
     elif first is executor:
         return
     elif system.link_of_board(executor) is not system.link_of_board(first):
         what = f"'{first.name}' and '{executor.name}' are on board '{executor.board}' and name different links"
-        yield Finding((*path, "board"), what, "name the same link, or boards of their own")
+        yield Finding((*path, "board"), what, "name the same link, or different boards")
     elif (executor.policy, executor.lanes > 1) != (first.policy, first.lanes > 1):
         what = f"'{first.name}' and '{executor.name}' are on board '{executor.board}' and differ in policy or lanes"
         yield Finding((*path, "board"), what, "give both the same policy, and lanes to both or none")
@@ -802,7 +802,7 @@ def _paths(system: System) -> Iterator[Finding]:
             if system.timer_of(system.chain(name)).begins_with_event:
                 yield Finding(
                     ("paths", index, "chains"),
-                    f"path '{path.name}': chain '{name}' begins with an event, and takes no value at a rate",
+                    f"path '{path.name}': chain '{name}' begins with an event, so it does not sample a value",
                     "leave it out: its deadline counts from the event",
                 )
         for before, after in pairwise(system.chain(name) for name in path.chains):
@@ -849,7 +849,7 @@ def _misfit(board: Executor, link: Line | UdpLink | None, path: tuple[str | int,
     elif key == "attach" and isinstance(link, UdpLink) and board.attach != str(link.port):
         yield Finding(
             path,
-            f"board '{board.name}' is to be found at '{board.attach}', link '{link.name}' has port {link.port}",
+            f"board '{board.name}' expects its agent at '{board.attach}', but link '{link.name}' has port {link.port}",
             f'write attach = "{link.port}"',
         )
     elif key == "attach" and isinstance(link, Line) and not str(board.attach).startswith("/"):
@@ -870,13 +870,13 @@ def _executor_load(system: System) -> Iterator[Finding]:
             what = "callbacks and loads" if executor.loads else "callbacks"
             yield Finding(
                 ("executors", index),
-                f"the {what} on {which} ask for {_percent(load)} of its one core",
+                f"the {what} on {which} need {_percent(load)} of its one core",
                 "lengthen period_ms or shorten execution_ms",
             )
         if executor.where == "host" and load > executor.lanes:
             yield Finding(
                 ("executors", index),
-                f"executor '{executor.name}' is asked for {_percent(load)} of a core and has lanes = {executor.lanes}",
+                f"executor '{executor.name}' has to give {_percent(load)} of a core, but has lanes = {executor.lanes}",
                 "add lanes, lengthen period_ms or shorten execution_ms",
             )
 
@@ -920,7 +920,7 @@ def _link_load(system: System) -> Iterator[Finding]:
             if load > 1:
                 yield Finding(
                     ("links", index),
-                    f"link '{link.name}' is asked for {_percent(load)} of its {rate_of(link)} {direction}, payload "
+                    f"link '{link.name}' has to carry {_percent(load)} of its {rate_of(link)} {direction}, payload "
                     "alone",
                     "raise baud, shorten payload_bytes or lengthen periods",
                 )

@@ -142,7 +142,7 @@ def _levels(system: System, executor: str, chains: Sequence[Chain]) -> dict[str,
     return {name: numbers[priority] for name, priority in priorities.items()}
 
 
-_FEWER = "put chains on another one, or join some"
+_FEWER = "move chains to another one, or merge some"
 
 
 def _too_many(executor: str, count: int) -> str:
@@ -166,7 +166,7 @@ def check_levels(system: System) -> Iterator[Finding]:
                 ("chains", places[chain.name], "priority"),
                 f"chains '{first.name}' and '{chain.name}' both have priority {chain.priority} and meet on executor "
                 f"'{executor.name}'",
-                "give each of them its own, larger for the more urgent",
+                "give each its own priority, the larger one to the more urgent chain",
             )
         if executor.where == "mcu" and len(owners) > LEVEL_MAXIMUM:
             yield Finding(("executors", index), _too_many(executor.name, len(owners)), _FEWER)

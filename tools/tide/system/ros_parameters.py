@@ -19,7 +19,7 @@ def parameters_file(system: System, executor: str | None, command: str) -> str:
     Raises UsageError."""
     chosen = _executor(system, executor)
     lines = [
-        f"# {command} wrote this; have it written again when the description changes.",
+        f"# {command} wrote this; repeat it when the description changes.",
         "/**:",
         "  ros__parameters:",
     ]
@@ -32,7 +32,7 @@ def parameters_file(system: System, executor: str | None, command: str) -> str:
 def _executor(system: System, name: str | None) -> Executor:
     hosts = [one for one in system.executors if one.where == "host"]
     if not hosts:
-        raise UsageError('no executor has where = "host", and a board takes no parameters of ROS 2')
+        raise UsageError('no executor has where = "host", and a board takes no ROS 2 parameters')
     for one in hosts:
         if name in (None, one.name):
             return one

@@ -36,7 +36,7 @@ def with_sizes(system: System) -> tuple[System, list[Finding]]:
                 if problem:
                     path = ("chains", index, "callbacks", position, key)
                     what = f"{'the reply' if key == 'replies' else 'a request'} of service '{part.service}' {problem}"
-                    findings.append(Finding(path, what, "add payload_bytes = ..., the longest that occurs"))
+                    findings.append(Finding(path, what, "add payload_bytes = ..., the largest size that occurs"))
             callbacks.append(callback)
         chains.append(chain.model_copy(update={"callbacks": tuple(callbacks)}))
     return system.model_copy(update={"chains": tuple(chains)}), findings

@@ -43,7 +43,7 @@ def with_chain_count(system: System, count: int) -> System:
         return system.with_chains(tuple(chains[:count]))
     lift = max(0, extra + 1 - chains[-1].priority)
     if count > LEVEL_MAXIMUM:
-        raise PlanError(f"{count} chains are too many for a board, which tells {LEVEL_MAXIMUM} apart; use fewer")
+        raise PlanError(f"{count} chains are too many for a board, which supports {LEVEL_MAXIMUM}; use fewer")
     chains = [chain.model_copy(update={"priority": chain.priority + lift}) for chain in chains]
     last = chains[-1]
     for number in range(1, extra + 1):

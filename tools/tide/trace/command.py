@@ -271,7 +271,7 @@ def export(
         raise UsageError(f"--agent-trace is for a folder of tide trace record; {source} is none")
     if out is None and to in (Form.perfetto, Form.mcap):
         name, file = ("Perfetto", "trace.pftrace") if to is Form.perfetto else ("Foxglove", "trace.mcap")
-        raise UsageError(f"a trace for {name} is no text; give --out FILE, as {file}")
+        raise UsageError(f"a trace for {name} is binary; give --out FILE, for example {file}")
     steps = _steps(source, system, executor, agent_trace)
     if to is Form.svg:
         from tide.trace.picture import median_instance, to_svg

@@ -55,7 +55,7 @@ def read_trace(path: Path) -> Iterator[Event]:
 def _converted(folder: Path) -> Iterator[str]:
     program = shutil.which("babeltrace2")
     if program is None:
-        raise UsageError("babeltrace2 is not installed; install it, or give the text that it prints of the trace")
+        raise UsageError("babeltrace2 is not installed; install it, or give the text that it prints for the trace")
     with subprocess.Popen(
         [program, "--clock-seconds", str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
@@ -365,7 +365,7 @@ def _written(name: str, lanes: dict[str, int], chains: list[_Chain], notes: list
     requested = {one.next_service for chain in chains for one in chain.callbacks}
     lines = [
         "# SPDX-License-Identifier: Apache-2.0",
-        f"# Seen, not promised: execution_ms is the longest that was seen and {margin_percent} %.",
+        f"# Observed, not guaranteed: execution_ms is the longest observed time plus {margin_percent} %.",
         *(f"# {note}." for note in dict.fromkeys(notes)),
         "",
         "[system]",

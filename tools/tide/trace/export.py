@@ -25,7 +25,7 @@ def read_recording(path: Path) -> list[Step]:
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}; give the --out of tide simulate") from None
     except ValueError:
-        raise UsageError(f"{file}: is no JSON; give the --out of tide simulate") from None
+        raise UsageError(f"{file}: is not JSON; give the --out of tide simulate") from None
     recording = data.get("recording") if isinstance(data, dict) else None
     if not isinstance(recording, list) or not recording:
         raise UsageError(

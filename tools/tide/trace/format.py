@@ -77,7 +77,7 @@ class Trace:
         if self.other_version is not None:
             lines.append(f"blocks of version {self.other_version} are left out; this reader knows {VERSION}")
         if sum(self.dropped.values()):
-            lines.append(f"{sum(self.dropped.values())} records were dropped at full rings; give the rings more room")
+            lines.append(f"{sum(self.dropped.values())} records were dropped at full rings; make the rings larger")
         return lines
 
 
@@ -97,7 +97,7 @@ def read_trace(path: Path) -> Trace:
     trace = parse_trace(octets)
     if len(trace.records) == 0:
         why = f"; {'; '.join(trace.problems())}" if trace.problems() else ""
-        raise UsageError(f"{path}: has no whole record of a trace{why}")
+        raise UsageError(f"{path}: contains no complete trace record{why}")
     return trace
 
 

@@ -143,7 +143,7 @@ def read_recorded(folder: Path, system: System | None, agent_trace: Path | None)
         boards.append(Recorded(folder / one.file, one.name, one, names, begins))
     steps = sorted(numbered_alike((), steps_of_boards(boards, agents, lines)))
     if not steps:
-        raise UsageError(f"{folder}: nothing of a chain was recorded{''.join(f'; {line}' for line in lines)}")
+        raise UsageError(f"{folder}: no part of a chain was recorded{''.join(f'; {line}' for line in lines)}")
     return steps, lines
 
 
@@ -171,7 +171,7 @@ def steps_of_boards(boards: Sequence[Recorded], agents: Mapping[int, Agent], lin
             if clock is None:
                 lines.append(
                     f"{part.recorded.file}: its frames and those of the agent's trace contradict each other on one "
-                    "clock; the offset stays as it was recorded"
+                    "clock; the recorded offset is kept"
                 )
             part = replace(part, clock=clock or part.clock)
         found[part.recorded.name] += _part_steps(part, agent)
@@ -330,7 +330,7 @@ def _board_steps(file: Path, board: TracedBoard, agent: Agent, link: str, lines:
             if instance is not None:
                 lost.append((instance, time_ns))
     if missed:
-        lines.append(f"{file}: {missed} frames to board '{board.name}' did not arrive whole, or found no free slot")
+        lines.append(f"{file}: {missed} frames to board '{board.name}' arrived damaged, or found no free slot")
     runs = sorted(_runs(lanes, board), key=lambda one: one.start_ns)
     sent = [(instance, one) for one in frames.sent if (instance := _instance(one.instance, board)) is not None]
     for run in runs:

@@ -238,9 +238,9 @@ class _Board:
         if missing := sum(one.missing for one in every):
             lines.append(f"{self.node}: {missing} blocks are missing: messages were lost on the way")
         if damaged := sum(one.damaged_bytes for one in every):
-            lines.append(f"{self.node}: {damaged} bytes were no whole blocks and are left out")
+            lines.append(f"{self.node}: {damaged} bytes were not whole blocks and are left out")
         if others := sum(one.other_versions for one in every):
-            lines.append(f"{self.node}: {others} blocks are of a version that this tide does not know")
+            lines.append(f"{self.node}: {others} blocks have a version that this tide does not support")
         if any(one.wall_misfits for one in every):
             lines.append(
                 f"{self.node}: the agent's wall clock differs from this machine's; the arrival of messages is used"
@@ -254,7 +254,7 @@ class Recorder:
 
     def __init__(self, folder: Path, description: str | None = None) -> None:
         if is_record(folder):
-            raise UsageError(f"{folder / RECORD}: holds a recording already; choose another --out, or remove it")
+            raise UsageError(f"{folder / RECORD}: already contains a recording; choose another --out, or remove it")
         self.folder = folder
         self.boards: dict[str, _Board] = {}
         self._begun = time.monotonic_ns(), time.time_ns()
@@ -341,7 +341,7 @@ class TraceTopics:
             if not name.endswith(TOPIC) or name == TOPIC:
                 continue
             if TYPE not in types:
-                lines.append(f"{name} has type {types[0]}, which is no trace; it is left out")
+                lines.append(f"{name} has type {types[0]}, which is not a trace; it is left out")
                 continue
             if name not in self._subscriptions:
                 self._subscriptions[name] = self._node.create_subscription(

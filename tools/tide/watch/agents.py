@@ -263,12 +263,12 @@ class Replies:
     def why_not(self, told: list[ServiceTold]) -> str:
         """Reason why there is no report of this chain; empty: `told` belongs to it."""
         if self._askers > 1 or sum(one.serves != self._by_board for one in told) > 1:
-            return f"{self.service} is asked by several, which the agent does not tell apart"
+            return f"{self.service} is called by several, which the agent cannot distinguish"
         return ""
 
     def state(self, now_s: float, limit_s: float) -> tuple[str, str]:
         if self.told.replies == 0:
-            return "waiting", f"the agent tells of no reply of {self.service} yet"
+            return "waiting", f"the agent has reported no reply of {self.service} yet"
         since_s = now_s - self._grown_s
         return (
             ("silent", f"there was no reply of {self.service} for {since_s:.0f} s")

@@ -79,7 +79,7 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
                     services.append(service)
                     asked += [service] if where[callback.executor] == "mcu" else []
                 else:
-                    unseen.append(f"service {service} cannot be seen from beside it")
+                    unseen.append(f"service {service} cannot be observed from outside")
             if not isinstance(made, Publication):
                 continue
             topic = absolute(made.topic)

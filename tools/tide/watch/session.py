@@ -131,10 +131,10 @@ class _Watched:
     def no_latency(self, trusted: bool) -> str:
         """Reason why times of its topics do not show an instance; empty: they do."""
         if not self.points.has_way:
-            return f"only {self.points.points[0].words} can be seen: no latency"
+            return f"only {self.points.points[0].words} can be observed: no latency"
         several = next((one for one in self.topics if one.publishers > 1), None)
         if several is not None:
-            return f"{several.point.topic} has {several.publishers} publishers, which are not told apart: no latency"
+            return f"{several.point.topic} has {several.publishers} publishers, which look alike: no latency"
         clock = self.clock(trusted)
         return f"its topics are from {clock}: see --trust-clocks" if clock.endswith("machines") else ""
 
@@ -149,11 +149,11 @@ class _Watched:
 
     def state(self, now_s: float) -> tuple[str, str]:
         if not self.topics:
-            return "unseen", "; ".join(self.points.unseen) or "it publishes nothing that can be seen"
+            return "unseen", "; ".join(self.points.unseen) or "it publishes nothing that can be observed"
         refused = next((one for one in self.topics if one.state == "refused"), None)
         if refused is not None:
             return "refused", refused.refusal
-        for state, words in (("waiting", "nobody publishes {} yet"), ("gone", "nobody publishes {} any more")):
+        for state, words in (("waiting", "nothing publishes {} yet"), ("gone", "nothing publishes {} any more")):
             absent = next((one for one in self.topics if one.state == state), None)
             if absent is not None:
                 return state, words.format(absent.point.topic)
@@ -277,11 +277,11 @@ class Session:
     def _notes(self, agents: list[AgentTold], alive: bool) -> list[str]:
         notes = []
         if not alive:
-            notes.append(f"nothing of '{self.system.name}' is there yet in ROS domain {self.settings.domain}; waiting")
-        elif not agents and self.system.boards():
             notes.append(
-                "no agent tells of itself on /diagnostics; that of tide does, unless --diagnostics-period is 0"
+                f"nothing of '{self.system.name}' is visible yet in ROS domain {self.settings.domain}; waiting"
             )
+        elif not agents and self.system.boards():
+            notes.append("no agent reports on /diagnostics; tide's agent does, unless --diagnostics-period is 0")
         if self._bounds_note:
             notes.append(self._bounds_note)
         return notes
@@ -471,7 +471,7 @@ class Warnings:
         now_ns = time.time_ns()
         array.header.stamp.sec, array.header.stamp.nanosec = divmod(now_ns, 1_000_000_000)
         bad, unknown = (sum(level in which for level, _ in levels) for which in (("error", "warning"), ("stale",)))
-        words = [f"{bad} of {len(levels)} chains are not as they should"] if bad else []
+        words = [f"{bad} of {len(levels)} chains are not ok"] if bad else []
         words += [f"nothing was measured of {unknown} of {len(levels)} chains"] if unknown else []
         array.status.append(
             DiagnosticStatus(
