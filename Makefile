@@ -85,11 +85,11 @@ test-release: build-release #: (all) all C and C++ tests, optimised
 test-tsan: build-tsan #: (all) those with threads under ThreadSanitizer
 	@$(stage) $@ "C and C++ tests with threads under ThreadSanitizer" scripts/ctest.sh tsan
 
-test-full: build-release #: (all) all Python tests: ROS 2, packages
-	@$(stage) $@ "all Python tests" scripts/pytest.sh full 2
+test-full: build-release #: (all) Python tests that the gate leaves out: ROS 2, packages
+	@$(stage) $@ "Python tests that the gate leaves out" scripts/pytest.sh full 2
 
-test-firmware-full: build-release build-images #: (all) all images in QEMU, and their sizes
-	@$(stage) $@ "all images in QEMU, and their sizes" sh -c 'scripts/pytest.sh firmware-full 2 && .venv/bin/python scripts/sizes.py --check 2'
+test-firmware-full: build-release build-images #: (all) the other images in QEMU, and the sizes of all
+	@$(stage) $@ "the other images in QEMU, and the sizes of all" sh -c 'scripts/pytest.sh firmware-full 2 && .venv/bin/python scripts/sizes.py --check 2'
 
 test-analyzer: setup-all build-asan #: (all) clang-tidy with its analyzer over everything
 	@$(stage) $@ "clang-tidy with its analyzer" scripts/check.sh all

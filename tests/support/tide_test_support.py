@@ -101,6 +101,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: only in make test-all: it is long, or takes parts that the gate has not")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(("tests/ros2/", "tests/packages/")):
+            item.add_marker(pytest.mark.full)
+
+
 # ---- processor seconds ----
 
 _begun_s: dict[str, float] = {}
