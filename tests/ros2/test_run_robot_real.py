@@ -102,7 +102,8 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         if len(path := [one for one in chain.callbacks if system.where(one) == "mcu"])
         and path[0].executor != path[-1].executor  # otherwise it returns, and is only temporarily away from its board
     ]
-    assert len(run["evidence"]["sections"]) == sum(crossed)
+    until = [one for chain in run["chains"] for one in chain["undisturbed"] if one["until"]]
+    assert len(until) <= sum(crossed)
     assert_whole_ways(system, tmp_path / "parts", {one["name"]: one["samples"] for one in run["chains"]})
 
 

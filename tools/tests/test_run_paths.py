@@ -14,7 +14,7 @@ from tide.analysis.result import Bounds
 from tide.report.results import Machine, Results, write
 from tide.report.verdict import State
 from tide.run.plan import instances_of
-from tide.run.results import Outcome, outcome_of, paths_table, sentences
+from tide.run.results import Outcome, outcome_of, sentences
 from tide.run.robot import Recorded
 from tide.run.seen import paths_of
 from tide.system.load import parse
@@ -66,11 +66,11 @@ def test_they_stand_beside_their_bounds_and_one_above_is_told() -> None:
     (bound,) = bounds.paths
     held = outcome(system, recorded(system, 1, 1))
     assert [one.bound_ns for one in held.run.paths] == [bound.reaction_ns, bound.age_ns]
-    assert not held.longer and paths_table(held).row_count == 2
+    assert not held.run.refuted
     assert held.run.paths[0].max_ns == (100 + 400 + 1) * MS
     late = outcome(system, recorded(system, 90, 200))
-    assert {"the reaction of way", "the age of way"} <= set(late.longer)
-    assert any("the age of way was longer than its bound" in line for line in sentences(late))
+    assert {"reaction of way", "age of way"} <= set(late.run.refuted)
+    assert any("age of way was longer than its bound" in line for line in sentences(late))
 
 
 def test_a_lost_instance_makes_a_reaction_longer_and_no_other_one_is_invented() -> None:

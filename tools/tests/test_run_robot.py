@@ -22,6 +22,7 @@ from tide.run.plan import (
     COUNTED,
     WARM_UP_INSTANCES,
     Message,
+    counted_of,
     instances_of,
     is_comparison,
     plan_of,
@@ -30,7 +31,7 @@ from tide.run.plan import (
     with_stand_ins,
 )
 from tide.run.robot import Recorded, Robot
-from tide.run.seen import seen_of
+from tide.run.seen import sections_seen, seen_of
 from tide.system.load import SystemFileError, load, parse
 from tide.system.model import Callback, Publication, System
 
@@ -242,7 +243,7 @@ def test_instances_that_are_played_are_known_by_number(file: Path, source: rando
         assert not seen.part and not seen.unseen
         longest = sum(leg.most_ns for leg in seen.legs if not leg.what.endswith("execution"))
         assert not wanted[chain.name] or longest <= max(wanted[chain.name]) * len(system.path(chain))
-        for section in seen.sections:
+        for section in sections_seen(system, chain, recorded, counted_of(system, chain, 4)):
             assert section.samples >= len(seen.latencies_ns)
 
 

@@ -43,7 +43,7 @@ def write_page(results: Results, references: Sequence[Reference], periods: Seque
             for group in GROUPS
         ],
         verdicts=table.verdict_rows(results),
-        kinds={state.value: table.KINDS[state.colour] for state in State},
+        kinds={"": ""} | {state.value: table.KINDS[state.colour] for state in State},
         parts=[(run, charts.parts_chart(run).svg(), table.part_rows(run)) for run in divided],
         answered=[run for run in results.runs if run.answers],
         partly=[run for run in results.runs if any(one.undisturbed for one in run.chains)],

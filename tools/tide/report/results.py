@@ -211,7 +211,9 @@ class Run(_Entry):
                 for one in chain.undisturbed
                 if one.is_above
             ]
-        return found
+        wrong = [one for one in self.answers if one.verdict == "broken"]
+        whole = (one for one in self.paths if not any(each.concerns(name) for each in wrong for name in one.chains))
+        return [*found, *(one.name for one in whole if one.is_above)]
 
 
 # Premises that a run observes to be violated, but not when: any instance may be affected.

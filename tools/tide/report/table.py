@@ -47,13 +47,14 @@ def rows(results: Results) -> list[list[str]]:
 
 
 def verdict_rows(results: Results) -> list[list[str]]:
-    """For each chain and limited path: the observation next to its bound and its deadline, and the verdict. In order of
-    the chains, so that the executors are adjacent."""
+    """For each chain and path: the observation next to its bound and its deadline, and the verdict if it has one. In
+    order of the chains, so that the executors are adjacent."""
     found = []
-    for several in zip(*(run.judged for run in results.runs), strict=True):
+    every = ([*run.judged, *((one, None) for one in run.paths if one.deadline_ns is None)] for run in results.runs)
+    for several in zip(*every, strict=True):
         for run, (one, told) in zip(results.runs, several, strict=True):
             times = map(_three_places, (one.p50_ns, one.max_ns, one.bound_ns, one.deadline_ns))
-            found.append([one.name, run.label, str(one.samples), *times, told.state.value])
+            found.append([one.name, run.label, str(one.samples), *times, told.state.value if told else ""])
     return found
 
 
@@ -75,7 +76,8 @@ def verdict_table(results: Results) -> Table:
     for row in verdict_rows(results):
         if several and last and row[0] != last:
             table.add_section()
-        cells = [row[0] if row[0] != last else "", *row[1:-1], f"[{State(row[-1]).colour}]{row[-1]}[/]"]
+        state = f"[{State(row[-1]).colour}]{row[-1]}[/]" if row[-1] else ""
+        cells = [row[0] if row[0] != last else "", *row[1:-1], state]
         table.add_row(*(cells[place] for place in kept))
         last = row[0]
     return table

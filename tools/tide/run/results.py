@@ -16,7 +16,7 @@ from rich.table import Table
 
 from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
-from tide.analysis.observed import DESCRIBED, excluded
+from tide.analysis.observed import DESCRIBED
 from tide.analysis.result import Bounds, ChainBound
 from tide.errors import UsageError
 from tide.programs.binaries import MissingBinaryError
@@ -35,7 +35,6 @@ from tide.run.plan import (
 )
 from tide.run.robot import Recorded, Report, Robot, Settings
 from tide.run.seen import (
-    Section,
     Seen,
     instances_seen,
     paths_of,
@@ -66,31 +65,11 @@ class Outcome:
     period: Period | None = None  # a typical period, where the frames of the line show one
     notes: list[str] = field(default_factory=list)  # for people
 
-    def until_ns(self, section: Section) -> int | None:
-        """The bound of a chain until it leaves a board."""
-        bound = self.bounds.chain(section.chain) if self.bounds else None
-        return bound.sections[section.number][1] if bound else None
-
     @property
     def is_disturbed(self) -> bool:
-        return any(one.undisturbed and one.undisturbed[-1].samples < one.samples for one in self.run.chains)
-
-    @property
-    def excluded(self) -> str:
-        """Events of the run that the bounds do not cover. Empty: none."""
-        return excluded(self.run.model_dump(), 0)
-
-    @property
-    def longer(self) -> list[str]:
-        """Chains, and parts of chains, that were longer than their bounds."""
-        found = [one.name for one in self.run.chains if one.bound_ns is not None and (one.max_ns or 0) > one.bound_ns]
-        for one in self.seen:
-            for section in one.sections:
-                bound_ns = self.until_ns(section)
-                if bound_ns is not None and section.most_ns > bound_ns:
-                    found.append(f"{one.chain} until it leaves {section.place}")
-        found += [f"the {one.name}" for one in self.run.paths if one.is_above]
-        return found
+        """True if some instances were disturbed, or if bounds until a board is left are known."""
+        told = [one for one in self.run.chains if one.undisturbed]
+        return any(len(one.undisturbed) > 1 or one.undisturbed[-1].samples < one.samples for one in told)
 
 
 def run_once(system: System, settings: Settings, folder: Path, out: Path, report: Report) -> Outcome:
@@ -194,7 +173,6 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
         told["pauses"] = pauses_told(recorded.pauses, recorded.start_ns, until_ns)
     told |= {"undescribed": recorded.undescribed, "other_real_time": recorded.other_real_time}
     told["legs"] = [asdict(leg) for one in seen for leg in one.legs]
-    told["sections"] = [asdict(section) for one in seen for section in one.sections]
     told["topics"] = [asdict(rate) for one in seen for rate in one.rates]
     if recorded.lines:
         told["lines"] = evidence.of_lines(recorded.lines, recorded.start_ns, recorded.end_ns, traced)
@@ -228,23 +206,6 @@ def _ratio(value_ns: int | None, bound_ns: int | None) -> str:
     return f"{value_ns / bound_ns:.3f}" if value_ns is not None and bound_ns else ""
 
 
-def sections_table(outcome: Outcome) -> Table:
-    """Each chain until it leaves each of its boards, and as a whole."""
-    table = empty_table("observation beside bound in ms", gap=1)
-    for heading in ("chain", "until it leaves"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("seen", "median", "worst", "bound", "worst/bound"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for result, seen in zip(outcome.run.chains, outcome.seen, strict=True):
-        for section in seen.sections:
-            bound_ns = outcome.until_ns(section)
-            worst = (_ms(section.most_ns), _ms(bound_ns), _ratio(section.most_ns, bound_ns))
-            table.add_row(result.name, section.place, str(section.samples), "", *worst)
-        cells = (_ms(result.p50_ns), _ms(result.max_ns), _ms(result.bound_ns), _ratio(result.max_ns, result.bound_ns))
-        table.add_row(result.name, "", str(result.samples), *cells, end_section=True)
-    return table
-
-
 def undisturbed_table(outcome: Outcome) -> Table:
     """The instances that the bounds cover, where they are fewer than the observed ones."""
     table = empty_table("instances that nothing disturbed: observation beside bound in ms", gap=1)
@@ -260,18 +221,6 @@ def undisturbed_table(outcome: Outcome) -> Table:
             cells = (str(chain.samples), str(one.samples), _ms(one.max_ns), _ms(one.bound_ns))
             ends = by_board and one is chain.undisturbed[-1]
             table.add_row(*names, *cells, f"[red]{ratio}[/]" if one.is_above else ratio, end_section=ends)
-    return table
-
-
-def paths_table(outcome: Outcome) -> Table:
-    table = empty_table("paths: observation beside bound in ms", gap=1)
-    for heading in ("path", ""):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("seen", "worst", "bound", "worst/bound"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for one in outcome.run.paths:
-        worst = (_ms(one.max_ns), _ms(one.bound_ns), _ratio(one.max_ns, one.bound_ns))
-        table.add_row(one.path, one.what, str(one.samples), *worst, end_section=one.what == "age")
     return table
 
 
@@ -295,9 +244,6 @@ def sentences(outcome: Outcome) -> list[str]:
         lines.append(f"not described, and may run: {'; '.join(undescribed)}")
     if outcome.no_bounds:
         lines.append(f"no bounds to compare with: {outcome.no_bounds}")
-    why = f", which says nothing of it: {outcome.excluded}" if outcome.excluded else ""
-    known = set() if why else {one.name for one in outcome.run.chains}  # the verdicts of these mention it
-    lines += [f"{name} was longer than its bound{why}" for name in outcome.longer if name not in known]
     lines += [
         f"{name} was longer than its bound in an instance that nothing was seen to disturb: a bound is wrong, or a "
         "premise that nothing here observes"
@@ -392,10 +338,6 @@ def shared_lines(system: System, waits: bool) -> list[str]:
 
 
 def print_details(outcome: Outcome, console: Console, several: bool) -> None:
-    if any(one.sections for one in outcome.seen):
-        print_whole(console, sections_table(outcome))
-    if outcome.run.paths:
-        print_whole(console, paths_table(outcome))
     if outcome.is_disturbed:
         print_whole(console, undisturbed_table(outcome))
     if any(one.legs for one in outcome.seen):

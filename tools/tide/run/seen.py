@@ -80,7 +80,6 @@ class Seen:
     lost: int = 0
     skipped: int = 0
     legs: list[Leg] = field(default_factory=list)
-    sections: list[Section] = field(default_factory=list)
     rates: list[Rate] = field(default_factory=list)
 
 
@@ -120,7 +119,6 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
             seen.skipped += 1
         else:
             seen.lost += 1
-    seen.sections = sections_seen(system, chain, recorded, counted)
     return seen
 
 
