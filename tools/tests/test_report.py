@@ -261,7 +261,7 @@ def test_report_command(tmp_path: Path) -> None:
     assert status == 1 and "brake" in shown and "with tide" in shown
     (tmp_path / "results.json").write_text('{"schema": 2}', encoding="utf-8")
     status, refused = tide("report", tmp_path)
-    assert status == 2 and "run tide run again" in refused
+    assert status == 2 and "repeat tide run" in refused
     assert tide("report", tmp_path / "none.json")[0] == 2
 
 

@@ -85,17 +85,16 @@ def verdict_table(results: Results) -> Table:
 
 def results_table(results: Results) -> Table:
     table = empty_table(f"end-to-end latency in ms, {results.system}", gap=0)
-    for position, heading in enumerate(HEADINGS[:-1]):
-        table.add_column(heading, justify="left" if position < 2 else "right", no_wrap=True)
+    kept = [place for place in range(len(HEADINGS) - 1) if place != 1 or len(results.runs) > 1]
+    for place in kept:
+        table.add_column(HEADINGS[place], justify="left" if place < 2 else "right", no_wrap=True)
     last = ""
     for row in rows(results):
-        if last and row[0] != last:
+        if last and row[0] != last and len(results.runs) > 1:
             table.add_section()
-        missed = any(cell != "0" for cell in row[8:11])
         shown = [row[0] if row[0] != last else "", *row[1:-1]]
-        if missed:
-            shown[8:11] = [cell if cell == "0" else f"[bold]{cell}[/bold]" for cell in row[8:11]]
-        table.add_row(*shown)
+        shown[8:11] = [cell if cell == "0" else f"[bold]{cell}[/bold]" for cell in row[8:11]]
+        table.add_row(*(shown[place] for place in kept))
         last = row[0]
     return table
 
@@ -141,11 +140,10 @@ def _summary(run: Run) -> Summary:
     worst = min(states, key=list(State).index)
     of_it = [(name, one) for name, one in verdicts if one.state is worst]
     names = [f"{name} ({', '.join(one.reasons)})" if _tells_why(worst) else name for name, one in of_it]
-    all_of_them = len(of_it) == len(verdicts) > 1 and not _tells_why(worst) and len(verdicts) == len(run.chains)
+    every = "all chains" if len(verdicts) == len(run.chains) else "all chains and paths"
+    all_of_them = len(of_it) == len(verdicts) > 1 and not _tells_why(worst)
     better = ", ".join(f"{states.count(one)} {one.value}" for one in State if one is not worst and one in states)
-    text = f"{worst.value}: {'all chains' if all_of_them else _named(names)}" + (
-        f"; others: {better}" if better else ""
-    )
+    text = f"{worst.value}: {every if all_of_them else _named(names)}" + (f"; others: {better}" if better else "")
     return Summary(run.label, KINDS[worst.colour], text)
 
 
@@ -249,7 +247,7 @@ def urgent_parts_table(runs: Sequence[Run]) -> Table:
     table = empty_table(f"{told[0].chains[0].name}: most of each part in ms, and its share of the bound", gap=0)
     table.add_column("part", no_wrap=True)
     for run in told:
-        table.add_column(run.label, justify="right", no_wrap=True)
+        table.add_column(run.label if len(runs) > 1 else "most", justify="right", no_wrap=True)
         table.add_column("bound", justify="right", no_wrap=True)
     by_run = [{part.name: part for part in run.chains[0].parts} for run in told]
     for name in NAMES:
