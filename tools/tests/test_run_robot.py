@@ -164,6 +164,8 @@ def test_what_is_beyond_a_board_that_is_played_is_refused_with_its_line(tmp_path
     large = rover.replace('executor = "vision"\nexecution_ms = 20', 'executor = "mast"\nexecution_ms = 20')
     wide = rover.replace('kind = "udp"', 'kind = "udp"\nmtu_bytes = 9000')
     cut = rover.replace('kind = "udp"', 'kind = "udp"\nquantum_bytes = 99')
+    for name in (*EXAMPLES, *(ROOT / "examples/systems/robots").glob("*.toml")):
+        assert not list(unplayable(with_stand_ins(load(name))[0])), name
     for text, word, says in (
         (large, "run", "board 'mast' has 300000 bytes in a message; one that is played has at most"),
         (wide, "run", "9000 bytes of MTU on link 'wifi'"),

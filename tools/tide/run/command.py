@@ -126,9 +126,9 @@ def run(
     Writes results.json, report.html, latency.svg, timeline.svg (of one board) and the log of every part.
 
     Exit status: 0 every observed chain met its deadline, and every path its limit; 1 one did not; 2 no answer, because
-    the input is wrong or a part failed; 3 a chain exceeded its bound without an observed disturbance; 4 the deadlines were met, but a
-    premise of the guarantee did not hold; 5 a chain could not be observed, or --require-guarantee was given and a chain
-    is not guaranteed. In a comparison, the run of the described executor determines the exit status.
+    the input is wrong or a part failed; 3 one exceeded its bound without an observed disturbance; 4 the deadlines were
+    met, but a premise of the guarantee did not hold; 5 a chain could not be observed, or --require-guarantee was given
+    and a chain is not guaranteed. In a comparison, the run of the described executor determines the exit status.
 
     Examples:
 

@@ -427,10 +427,10 @@ def _too_large(system: System, board: Executor, path: Path) -> Iterator[Finding]
     counts += [(sum(one.count_sent for one in own), BOARD_SENDS, "messages"), (len(board.loads), BOARD_LOADS, "loads")]
     link = link_of(system, board)
     counts.append((link.mtu_bytes, BOARD_MTU_BYTES, f"bytes of MTU on link '{link.name}'"))
-    taken = [before for chain in chains for way in system.ways(chain) for before, _ in pairwise(way)]
-    counts.append(
-        (max((one.sent_bytes for one in (*own, *taken)), default=0), BOARD_PAYLOAD_BYTES, "bytes in a message")
-    )
+    pairs = [pair for chain in chains for way in system.ways(chain) for pair in pairwise(way)]
+    sent = [one.sends_to(after) or one.sends for one, after in pairs if board.name in (one.executor, after.executor)]
+    sizes = [one.payload_bytes or 0 for one in (*sent, *(each for one in own for each in one.publishes)) if one]
+    counts.append((max(sizes, default=0), BOARD_PAYLOAD_BYTES, "bytes in a message"))
     for count, most, what in counts:
         if count > most:
             said = f"board '{board.name}' has {count} {what}; one that is played has at most {most}"
