@@ -400,6 +400,35 @@ def test_no_place_is_judged_by_another(name: str) -> None:
     assert all(says in told[word] for word, says in expected.items()), told
 
 
+NETWORK = parse(
+    d.described(
+        d.board("m"),
+        d.host("h"),
+        d.entry("links", name="net", kind="udp", agent_ms=2, return_ms=2, heartbeat_delay_ms=20),
+        d.chain("c", 1, ("m", 1), ("h", 1), ("m", 1), reliability="reliable"),
+    )
+)
+QUIET = {"transmitter": {"heartbeats": 0, "retransmissions": 0}, "receiver": {"gaps": 0, "checksum_errors": 0}}
+
+
+@pytest.mark.parametrize(
+    ("missing", "counters", "losses", "client"),
+    [
+        (0, QUIET, HELD, HELD),
+        (1, QUIET, UNSEEN, HELD),
+        (0, QUIET | {"receiver": {"gaps": 1}}, BROKEN, HELD),
+        (0, QUIET | {"transmitter": {"heartbeats": 1}}, HELD, UNSEEN),
+    ],
+)
+def test_a_network_without_a_log_is_judged_by_counters_alone(
+    missing: int, counters: dict[str, Any], losses: str, client: str
+) -> None:
+    seen = {"in_time": {"share": 0.1, "chain": "c", "missing": missing}}
+    assert told_of(NETWORK, "losses", seen, counters).keys() == {losses}
+    assert told_of(NETWORK, "client_questions", seen, counters).keys() == {client}
+    assert told_of(NETWORK, "agent_questions", seen, counters).keys() == {UNSEEN}
+
+
 def test_what_is_the_users_is_not_judged_by_what_is_played() -> None:
     system = two_boards(command="./mine")
     assert told_of(system, "depth", {"in_time": {"share": 0.1, "chain": "grip", "missing": 0}}, {}).keys() == {UNSEEN}

@@ -333,10 +333,15 @@ class _Judge:
         damaged = self.count("receiver", "checksum_errors") + self.count("agent", "checksum_errors")
         again = self.count("transmitter", "retransmissions")
         lines = self.of_lines() or []
-        dropped = sum(int(one["dropped"]) for one in lines)
+        dropped = sum(int(one["dropped"]) for one in lines) + self.count("receiver", "gaps")
         text = f"{dropped} frames lost, {damaged} damaged, {again} sent again"
+        if limit == 0 and max(damaged, again, dropped):
+            return BROKEN, text, None
+        begun = self.seen.get("in_time", {"missing": 1})
+        if len(lines) < len(self.at) and (begun["missing"] or begun.get("unseen")):  # a network keeps no log
+            return UNSEEN, f"{text}; best-effort messages that the agent missed are not counted", None
         if limit == 0:
-            return (BROKEN if max(damaged, again, dropped) else HELD), text, None
+            return HELD, text, None
         if not lines or not all("lost_by_instance" in one for one in lines):
             return UNSEEN, f"{text}; of which instances is not known", None
         most = max(int(one["lost_by_instance"]) for one in lines)
@@ -346,8 +351,10 @@ class _Judge:
 
     def questions(self, side: str, values: dict[str, int]) -> Verdict:
         lines = self.of_lines()
-        if lines is None:
-            return UNSEEN, "the line kept no log", None
+        if not lines:
+            sent = self.count("transmitter", "heartbeats") if side == "client_questions" else None
+            quiet = self.counts_frames() and sent == 0
+            return (HELD, "no HEARTBEAT was sent", None) if quiet else (UNSEEN, "the line kept no log", None)
         asked = [one[side] for one in lines if one[side]["soonest_ns"] is not None]
         seen = {
             "count": sum(one["count"] for one in asked),
@@ -400,6 +407,8 @@ class _Judge:
     def line_on_time(self, _: dict[str, int]) -> Verdict:
         if len(self.lines()) < len(self.serial_boards()):
             return UNSEEN, "a line that is not emulated here keeps no times", None
+        if not self.serial_boards():
+            return HELD, "no serial line is there", None
         late_ns = self.line_late_ns()
         return _within(late_ns, _CLOCK_NS, f"{_milliseconds(late_ns)} late at most, {_milliseconds(_CLOCK_NS)} allowed")
 
