@@ -379,6 +379,12 @@ TEST_F(Connected, PingWithoutASession) {
   server.mute(false);
   EXPECT_EQ(rmw_uros_ping_agent_options(1000, 1, rmw_options), RMW_RET_OK);
   EXPECT_EQ(server.clients(), 0u);
+  rmw_init_options_t own = rmw_get_zero_initialized_init_options();
+  ASSERT_EQ(rmw_init_options_init(&own, allocator), RMW_RET_OK);
+  ASSERT_EQ(rmw_uros_options_set_udp_address("127.0.0.1", server.port().c_str(), &own), RMW_RET_OK);
+  EXPECT_EQ(rmw_uros_ping_agent_options(1000, 1, &own), RMW_RET_OK);
+  EXPECT_EQ(rmw_init_options_fini(&own), RMW_RET_OK);
+  EXPECT_EQ(rmw_init_options_init(nullptr, allocator), RMW_RET_INVALID_ARGUMENT);
   connect();
 }
 

@@ -2,6 +2,6 @@
 #ifndef RMW__RMW_H_
 #define RMW__RMW_H_
 
-#include "rmw/types.h"
+#include "rmw/init_options.h"
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef RMW_MICROROS__INIT_OPTIONS_H_
 #define RMW_MICROROS__INIT_OPTIONS_H_
 
-#include "rmw/types.h"
+#include "rmw/init_options.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -32,6 +32,29 @@ static rmw_init_options_t default_options(void) {
   return options;
 }
 
+rmw_init_options_t rmw_get_zero_initialized_init_options(void) {
+  rmw_init_options_t options;
+  memset(&options, 0, sizeof options);
+  return options;
+}
+
+rmw_ret_t rmw_init_options_copy(const rmw_init_options_t *src, rmw_init_options_t *dst) {
+  if (src == NULL || dst == NULL) return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RMW_RET_INVALID_ARGUMENT);
+  *dst = *src;
+  return RMW_RET_OK;
+}
+
+rmw_ret_t rmw_init_options_init(rmw_init_options_t *init_options, rcutils_allocator_t allocator) {
+  (void)allocator;
+  const rmw_init_options_t options = default_options();
+  return rmw_init_options_copy(&options, init_options);
+}
+
+rmw_ret_t rmw_init_options_fini(rmw_init_options_t *init_options) {
+  const rmw_init_options_t options = rmw_get_zero_initialized_init_options();
+  return rmw_init_options_copy(&options, init_options);
+}
+
 rcl_init_options_t rcl_get_zero_initialized_init_options(void) {
   rcl_init_options_t options;
   memset(&options, 0, sizeof options);
