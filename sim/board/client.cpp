@@ -648,11 +648,11 @@ void Client::begin(Callback &callback) {
   const Time start = engine.now();
   // The expiry identifies the instance, because a late callback may start in the next period.
   const bool is_event = plan.burst > 0;
-  // The preceding run answers an event that came between the choice of this callback and its begin.
-  if (is_event && callback.begun >= callback.events.size()) return;
   const Time since = callback.timer.callback.ready_ns - first_release_ - plan.phase;
   const auto index = is_event ? callback.begun++ : static_cast<uint32_t>(since / plan.period);
-  if (is_event && callback.begun < callback.events.size()) tide_executor_notify(&callback.timer.callback);
+  // An event that came between the choice of this callback and its begin has notified it already.
+  const bool is_next = is_event && callback.begun < callback.events.size();
+  if (is_next && !tide_callback_is_ready(&callback.timer.callback)) tide_executor_notify(&callback.timer.callback);
   if (plan.jitter > 0) release(callback, int64_t{index} + 1);
   const bool counted = since >= 0 && index < plan_.instances_of(plan.period);
   if (!counted || stopping_) return;

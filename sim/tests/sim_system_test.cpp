@@ -2,6 +2,7 @@
 // Whole systems in virtual time: repeatable, safe under faults, and fast; and plans are read correctly.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 
@@ -161,6 +162,24 @@ TEST(SimSystem, ReleasesAreLateByTheirJitter) {
   EXPECT_EQ(late.chains[0].latencies.size(), plan.periods);
   EXPECT_GT(late.chains[0].worst_response, punctual + 6 * kMillisecond);
   EXPECT_LE(late.chains[0].worst_response, punctual + 7 * kMillisecond);
+}
+
+// Events that come while the executor prepares the run for the event before: none is answered before it has come, and
+// none by a run of its own and one more.
+TEST(SimSystem, AnEventThatComesBetweenChoiceAndBeginHasOneRun) {
+  Plan plan;
+  set(plan, "dispatch_us", "600");
+  set(plan, "horizon_us", "40000");
+  set(plan, "callback", "name=a on=system level=1 period_us=1000 burst=1 execution_us=500");
+  set(plan, "path", "name=a callbacks=a");
+  for (plan.seed = 1; plan.seed <= 5; plan.seed++) {
+    const Result result = simulate(plan);
+    ASSERT_EQ(result.chains.size(), 1u);
+    const std::vector<Time> &latencies = result.chains[0].latencies;
+    ASSERT_GT(latencies.size(), 5u) << plan.seed;
+    EXPECT_EQ(result.chains[0].lost, 0u) << plan.seed;
+    EXPECT_GE(*std::min_element(latencies.begin(), latencies.end()), 1100 * kMicrosecond) << plan.seed;
+  }
 }
 
 TEST(SimPlan, WhatIsWrittenIsRead) {
