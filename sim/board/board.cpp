@@ -21,6 +21,7 @@
 
 #include "sim/board/losses.h"
 #include "sim/board/ros.h"
+#include "sim/mps2/world.h"
 #include "tide/link_serial.h"
 
 extern char **environ;
@@ -32,30 +33,10 @@ namespace {
 // get 32 ns, as in runs in which the emulator has to keep up with an agent.
 constexpr int kInstructionShift = 4, kProgramInstructionShift = 5;
 
-enum Kind : uint32_t { kTransmit = 1, kEvent, kReady, kBegin, kSampled, kActed, kEnd, kTimes, kBudget };
-
-struct Header {
-  uint32_t kind, bytes;
-  int64_t time;
-};
-struct Answer {
-  int64_t next;
-  uint32_t bytes, zero;
-};
-struct Execution {
-  uint32_t chain, index;
-  int64_t start, end;
-};
-struct BudgetTold {
-  uint32_t level, zero;
-  uint64_t exhaustions, used, low, overrun;
-};
-struct Ending {
-  uint32_t publish_failures, strangers, masked_maximum, stack_bytes;
-};
-
 // Structures are copied without conversion: board and machine are both little-endian.
 static_assert(std::endian::native == std::endian::little);
+static_assert(sizeof(world_plan_t) == 48 && sizeof(world_chain_t) == 112);
+static_assert(static_cast<int>(Send::kAnswered) == WORLD_SEND_ANSWERED);
 
 // Folder with two pipes and the plan, which exists while the board runs.
 class Meeting {
@@ -168,6 +149,7 @@ class BoardRun {
  public:
   BoardRun(const Plan &plan, const Board &board)
       : plan_(plan),
+        is_program_(board.is_program),
         down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
         host_(engine_, bus_, down_, {plan.agent_least, plan.agent_most, plan.agent_acknowledges},
               seed_of(plan, Chance::kLatency)),
@@ -184,41 +166,41 @@ class BoardRun {
 
   Result run() {
     for (;;) {
-      Header header{};
+      world_header_t header{};
       read(&header, sizeof header);
       std::vector<uint8_t> bytes(header.bytes);
       read(bytes.data(), bytes.size());
-      engine_.run_until(header.time);
-      Execution execution{};
-      Ending ending{};
-      BudgetTold budget{};
+      engine_.run_until(header.time_ns);
+      world_execution_t execution{};
+      world_ending_t ending{};
+      world_budget_t budget{};
       switch (header.kind) {
-        case kTransmit:
-          transmit(bytes, header.time);
+        case WORLD_TRANSMIT:
+          transmit(bytes, header.time_ns);
           answer();
           break;
-        case kEvent:
+        case WORLD_EVENT:
           answer_with_what_arrived();
           break;
-        case kReady:
+        case WORLD_READY:
           answer();
           break;
-        case kBegin:
-          first_release_ = header.time;
+        case WORLD_BEGIN:
+          first_release_ = header.time_ns;
           break;
-        case kSampled:
-        case kActed:
+        case WORLD_SAMPLED:
+        case WORLD_ACTED:
           std::memcpy(&execution, bytes.data(), std::min(bytes.size(), sizeof execution));
-          note_execution(execution, header.kind == kActed);
+          note_execution(execution, header.kind == WORLD_ACTED);
           break;
-        case kTimes:
+        case WORLD_TIMES:
           execution_times_.emplace_back(bytes.begin(), bytes.end());
           break;
-        case kBudget:
+        case WORLD_BUDGET:
           std::memcpy(&budget, bytes.data(), std::min(bytes.size(), sizeof budget));
-          budgets_.push_back({budget.level, budget.exhaustions, budget.used, budget.low, budget.overrun});
+          budgets_.push_back({budget.level, budget.exhaustions, budget.used_ns, budget.low_ns, budget.overrun_ns});
           break;
-        case kEnd:
+        case WORLD_END:
           std::memcpy(&ending, bytes.data(), std::min(bytes.size(), sizeof ending));
           return result(ending);
         default:
@@ -233,14 +215,14 @@ class BoardRun {
       result.samples.push_back({engine_.now(), payload});
       if (!echo.empty()) bus_.publish("rt/" + echo, payload);
     });
-    for (Header header{}; result.samples.size() < samples && try_to_read(&header, sizeof header);) {
+    for (world_header_t header{}; result.samples.size() < samples && try_to_read(&header, sizeof header);) {
       std::vector<uint8_t> bytes(header.bytes);
       read(bytes.data(), bytes.size());
-      engine_.run_until(header.time);
-      if (header.kind == kTransmit) {
-        transmit(bytes, header.time);
+      engine_.run_until(header.time_ns);
+      if (header.kind == WORLD_TRANSMIT) {
+        transmit(bytes, header.time_ns);
         answer();
-      } else if (header.kind == kEvent) {
+      } else if (header.kind == WORLD_EVENT) {
         answer_with_what_arrived();
       } else {
         throw std::runtime_error("the board has a plan: run it with one");
@@ -256,23 +238,39 @@ class BoardRun {
   };
   size_t chain_count() const { return plan_.only_first ? 1 : plan_.chains.size(); }
 
-  // The plan in the format of sim/workloads/three_chains/mps2/plan.c.
   std::string board_plan() const {
-    std::ostringstream out;
-    const bool lanes = plan_.lanes > 1 && plan_.policy == Policy::kTide;
-    out << "instruction_ns " << (1 << kInstructionShift) << " baud " << plan_.baud << " periods " << plan_.periods
-        << " lanes " << lanes << " executor " << text_of(plan_.policy) << " send " << text_of(plan_.send)
-        << " heartbeat_delay_ns " << plan_.heartbeat_delay << " batch_waits " << plan_.batch_waits_for_new_data
-        << " budget_ns " << plan_.budget << " budget_period_ns " << plan_.budget_period << " chains " << chain_count()
-        << '\n';
-    for (size_t chain = 0; chain < chain_count(); chain++) {
+    const uint32_t count = is_program_ ? 0 : static_cast<uint32_t>(chain_count());
+    world_plan_t plan{};
+    plan.bytes = static_cast<uint32_t>(sizeof plan + count * sizeof(world_chain_t));
+    plan.chain_count = count;
+    plan.baud = static_cast<uint32_t>(plan_.baud);
+    plan.periods = static_cast<uint32_t>(plan_.periods);
+    plan.instruction_ns = 1u << kInstructionShift;
+    plan.batch = plan_.policy == Policy::kBatch;
+    plan.lanes = plan_.lanes > 1 && !plan.batch;
+    plan.batch_waits = plan_.batch_waits_for_new_data;
+    plan.send = static_cast<uint8_t>(plan_.send);
+    plan.heartbeat_delay_ns = plan_.heartbeat_delay;
+    plan.budget_ns = plan_.budget;
+    plan.budget_period_ns = plan_.budget_period;
+    std::string text(reinterpret_cast<const char *>(&plan), sizeof plan);
+    for (size_t chain = 0; chain < count; chain++) {
       const ChainPlan &each = plan_.chains[chain];
-      out << each.name << ' ' << each.level << ' ' << each.period << ' ' << each.sample << ' ' << each.act << ' '
-          << each.payload_bytes << ' ' << each.reply_bytes << ' ' << each.name << ' ' << each.name << "_reply "
-          << each.reliable << ' ' << each.is_reply_reliable() << ' ' << (plan_.hold_until_acknowledged || each.hold)
-          << ' ' << each.phase << '\n';
+      world_chain_t one{};
+      each.name.copy(one.name, sizeof one.name - 1);
+      one.period_ns = each.period;
+      one.offset_ns = each.phase;
+      one.sample_ns = each.sample;
+      one.act_ns = each.act;
+      one.payload_bytes = static_cast<uint32_t>(each.payload_bytes);
+      one.reply_bytes = static_cast<uint32_t>(each.reply_bytes);
+      one.level = static_cast<uint8_t>(each.level);
+      one.reliable = each.reliable;
+      one.reply_reliable = each.is_reply_reliable();
+      one.hold = plan_.hold_until_acknowledged || each.hold;
+      text.append(reinterpret_cast<const char *>(&one), sizeof one);
     }
-    return out.str();
+    return text;
   }
 
   void add_node(size_t chain) {
@@ -314,14 +312,15 @@ class BoardRun {
   }
 
   void answer() {
-    Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), 0, 0};
+    world_answer_t answer{arrived_.empty() ? engine_.next_time() : engine_.now(), 0, 0};
     meeting_.write(&answer, sizeof answer);
   }
 
   void answer_with_what_arrived() {
     Line::Bytes frame;
     if (!arrived_.empty()) frame = std::move(arrived_.front()), arrived_.pop_front();
-    Answer answer{arrived_.empty() ? engine_.next_time() : engine_.now(), static_cast<uint32_t>(frame.size()), 0};
+    world_answer_t answer{arrived_.empty() ? engine_.next_time() : engine_.now(), static_cast<uint32_t>(frame.size()),
+                          0};
     meeting_.write(&answer, sizeof answer);
     meeting_.write(frame.data(), frame.size());
   }
@@ -352,17 +351,17 @@ class BoardRun {
     tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
   }
 
-  void note_execution(const Execution &execution, bool acted) {
+  void note_execution(const world_execution_t &execution, bool acted) {
     if (execution.chain >= instances_.size() || execution.index >= plan_.periods) {
       violations_.push_back("the board ran an instance that does not exist");
       return;
     }
     Instance &instance = instances_[execution.chain][execution.index];
-    if (acted && instance.end < 0) instance.end = execution.end;
-    if (!acted) instance.start = execution.start;
+    if (acted && instance.end < 0) instance.end = execution.end_ns;
+    if (!acted) instance.start = execution.start_ns;
   }
 
-  Result result(const Ending &ending) {
+  Result result(const world_ending_t &ending) {
     Result result;
     const int code = emulator_.wait();
     if (code != 0) violations_.push_back("the board ended with " + std::to_string(code));
@@ -396,6 +395,7 @@ class BoardRun {
   }
 
   const Plan &plan_;
+  const bool is_program_;
   Engine engine_;
   Bus bus_;
   Line down_;
@@ -424,11 +424,14 @@ void require_image(const Board &board) {
 Result run_board(const Plan &plan, const Board &board) {
   if (plan.chains.empty()) throw std::invalid_argument("a plan needs a chain");
   for (const ChainPlan &chain : plan.chains) {
+    if (chain.name.size() >= WORLD_NAME_BYTES)
+      throw std::invalid_argument("the name of a board's chain has at most 63 characters: " + chain.name);
     if (chain.payload_bytes < kMarkBytes || chain.reply_bytes < kMarkBytes)
       throw std::invalid_argument("messages of a board's chain have at least 6 bytes");
   }
   if (!plan.callbacks.empty() || !plan.boards.empty() || plan.return_most > 0)
     throw std::invalid_argument("a board's chains are round trips (`chain`), whose answers return at once");
+  if (plan.policy == Policy::kReadyset) throw std::invalid_argument("a board's executor is tide or batch");
   if (plan.budget > 0 && plan.policy != Policy::kTide)
     throw std::invalid_argument("the batch executor has no lane to give a budget to");
   if (plan.cuts > 0 || plan.restarts > 0 || plan.up.any() || plan.down.any())

@@ -8,8 +8,7 @@
 // bytes and the time of its next event. So neither runs ahead of the other's next possible action, and the load of the
 // host machine has no influence.
 //
-// Messages of the board are {u32 kind, u32 bytes, i64 time} and the bytes; answers {i64 next time, u32 bytes, u32 0}
-// and the bytes. sim/workloads/three_chains/mps2/world.h has the kinds.
+// sim/mps2/world.h has the structures that both exchange.
 #pragma once
 
 #include <string>

@@ -13,15 +13,20 @@
 #include "chip.h"
 #include "lanes.h"
 #include "measure.h"
-#include "payload.h"
-#include "plan.h"
 #include "platform.h"
 #include "tide/measure.h"
+#include "tide/message.h"
 #include "tide/port.h"
 #include "tide/rclc.h"
 #include "tide/status.h"
 #include "world.h"
 
+#ifndef PLAN_CHAINS
+#define PLAN_CHAINS 16
+#endif
+#ifndef PLAN_PAYLOAD_BYTES
+#define PLAN_PAYLOAD_BYTES 4096
+#endif
 #define TIDE_PUBLISHERS PLAN_CHAINS
 #define TIDE_SUBSCRIPTIONS PLAN_CHAINS
 #define TIDE_TIMERS PLAN_CHAINS
@@ -41,18 +46,81 @@ TIDE_DEFINE_LANE_BUDGETS(5, 8);
 #define GRACE_PERIODS 4u /* for the last instances */
 #define SETTLE_NS INT64_C(200000000)
 
+/* ---- a sample whose bytes the program generates itself: the frame has exactly the size in the plan. It begins with
+ * chain and number in binary. ---- */
+
+#define MARK_BYTES 6u
+
+typedef struct payload {
+  uint8_t bytes[PLAN_PAYLOAD_BYTES];
+  uint32_t count;
+} payload_t;
+
+static void encode(tide_cdr_t *cdr, const void *message) {
+  const payload_t *payload = message;
+  tide_cdr_put_bytes(cdr, payload->bytes, payload->count);
+}
+
+static void decode(tide_cdr_t *cdr, void *message) {
+  payload_t *payload = message;
+  const size_t rest = tide_cdr_remaining(cdr);
+  payload->count = (uint32_t)(rest < sizeof payload->bytes ? rest : sizeof payload->bytes);
+  tide_cdr_get_bytes(cdr, payload->bytes, payload->count);
+}
+
+static const tide_message_type_t string = {.package = "std_msgs",
+                                           .kind = "msg",
+                                           .name = "String",
+                                           .dds_name = "std_msgs::msg::dds_::String_",
+                                           .structure_bytes = sizeof(payload_t),
+                                           .encode = encode,
+                                           .decode = decode};
+
+static const rosidl_message_type_support_t payload_type = {TIDE_TYPESUPPORT_IDENTIFIER, &string, NULL};
+
+static void put(uint8_t *place, uint32_t value, unsigned octets) {
+  for (unsigned octet = 0; octet < octets; octet++) place[octet] = (uint8_t)(value >> 8 * octet);
+}
+
+static uint32_t get(const uint8_t *place, unsigned octets) {
+  uint32_t value = 0;
+  for (unsigned octet = 0; octet < octets; octet++) value |= (uint32_t)place[octet] << 8 * octet;
+  return value;
+}
+
+/* The constant parts of samples. */
+static void payload_prepare(payload_t *payload, uint32_t bytes) {
+  memset(payload->bytes, '.', bytes);
+  payload->count = bytes;
+}
+
+static void payload_mark(payload_t *payload, uint32_t chain, uint32_t number) {
+  put(payload->bytes, chain, 2);
+  put(payload->bytes + 2, number, 4);
+}
+
+/* False: not a payload of this chain. */
+static bool payload_find(const payload_t *payload, uint32_t chain, uint32_t *number) {
+  if (payload->count < MARK_BYTES || get(payload->bytes, 2) != chain) return false;
+  *number = get(payload->bytes + 2, 4);
+  return true;
+}
+
+/* ---- the system ---- */
+
 typedef struct chain {
-  const plan_chain_t *plan;
+  const world_chain_t *plan;
   tide_chain_t priorities;
   rcl_publisher_t publisher;
   rcl_subscription_t subscription;
   rcl_timer_t timer;
   payload_t request, reply;
   tide_measurement_t sample_times, act_times;
-  char sample_name[PLAN_NAME_BYTES + 8], act_name[PLAN_NAME_BYTES + 8];
+  char sample_name[WORLD_NAME_BYTES + 8], act_name[WORLD_NAME_BYTES + 8], reply_topic[WORLD_NAME_BYTES + 8];
 } chain_t;
 
-static plan_t plan;
+static const world_plan_t *plan;
+static const world_chain_t *described; /* the chains, behind the plan */
 static chain_t chains[PLAN_CHAINS];
 static rclc_support_t support;
 static rcl_node_t node;
@@ -113,7 +181,7 @@ static void publish(chain_t *chain, uint32_t index) {
   payload_mark(&chain->request, (uint32_t)(chain - chains), index);
   if (rcl_publish(&chain->publisher, &chain->request, NULL) != RCL_RET_OK) {
     count(&ending.publish_failures);
-  } else if (plan.send == PLAN_SEND_ANSWERED && chain->plan->reliable) {
+  } else if (plan->send == WORLD_SEND_ANSWERED && chain->plan->reliable) {
     wait_for_answer(retransmissions);
   }
 }
@@ -127,8 +195,8 @@ static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
   const int64_t since_ns = tide_rclc_timer_callback(timer)->ready_ns - first_release_ns - chain->plan->offset_ns;
   if (since_ns < 0) return;
   const uint32_t index = (uint32_t)(since_ns / chain->plan->period_ns);
-  if (index >= plan.periods + GRACE_PERIODS) stop();
-  if (index >= plan.periods) return;
+  if (index >= plan->periods + GRACE_PERIODS) stop();
+  if (index >= plan->periods) return;
   measure_burn(chain->plan->sample_ns);
   publish(chain, index);
   const world_execution_t execution = {number, index, start_ns, now_ns()};
@@ -140,7 +208,7 @@ static void on_act(const void *message, void *context) {
   const chain_t *chain = context;
   const uint32_t number = (uint32_t)(chain - chains);
   uint32_t index;
-  if (!payload_find(message, number, &index) || index >= plan.periods) {
+  if (!payload_find(message, number, &index) || index >= plan->periods) {
     count(&ending.strangers);
     return;
   }
@@ -148,19 +216,25 @@ static void on_act(const void *message, void *context) {
   const world_execution_t execution = {number, index, start_ns, now_ns()};
   world_tell(WORLD_ACTED, execution.end_ns, &execution, sizeof execution);
   count(&finished);
-  if (finished == plan.count * plan.periods) stop();
+  if (finished == plan->chain_count * plan->periods) stop();
 }
 
 /* ---- set-up ---- */
 
-static void create_chain(chain_t *chain, const plan_chain_t *description) {
+static void name(char *place, const char *chain, const char *of) {
+  strcpy(place, chain);
+  strcat(place, of);
+}
+
+static void create_chain(chain_t *chain, const world_chain_t *description) {
   chain->plan = description;
   payload_prepare(&chain->request, description->payload_bytes);
   const rmw_qos_profile_t *reliable = &rmw_qos_profile_default, *best_effort = &rmw_qos_profile_sensor_data;
-  require(rclc_publisher_init(&chain->publisher, &node, &payload_type, description->topic,
+  name(chain->reply_topic, description->name, "_reply");
+  require(rclc_publisher_init(&chain->publisher, &node, &payload_type, description->name,
                               description->reliable ? reliable : best_effort),
           10);
-  require(rclc_subscription_init(&chain->subscription, &node, &payload_type, description->reply_topic,
+  require(rclc_subscription_init(&chain->subscription, &node, &payload_type, chain->reply_topic,
                                  description->reply_reliable ? reliable : best_effort),
           11);
   require(rclc_timer_init_default(&chain->timer, &support, (uint64_t)description->period_ns, on_sample), 12);
@@ -168,29 +242,29 @@ static void create_chain(chain_t *chain, const plan_chain_t *description) {
 
 static bool is_used(unsigned level) {
   bool used = false;
-  for (uint32_t index = 0; index < plan.count; index++) used = used || plan.chains[index].level == level;
+  for (uint32_t index = 0; index < plan->chain_count; index++) used = used || described[index].level == level;
   return used;
 }
 
 /* Ordered by level; lanes without budget are below all lanes with budget. */
 static tide_lane_settings_t lane_of(unsigned level, size_t place) {
-  if (plan.budget_ns == 0)
+  if (plan->budget_ns == 0)
     return (tide_lane_settings_t){
         .least_level = (uint8_t)level, .scheduling = TIDE_SCHEDULING_FIFO, .priority = (int)place + 1};
   return (tide_lane_settings_t){.least_level = (uint8_t)level,
                                 .scheduling = TIDE_SCHEDULING_SPORADIC,
                                 .priority = (int)place + 2,
                                 .low_priority = 1,
-                                .runtime_ns = plan.budget_ns,
-                                .period_ns = plan.budget_period_ns};
+                                .runtime_ns = plan->budget_ns,
+                                .period_ns = plan->budget_period_ns};
 }
 
 /* A lane for each level, or one for all. */
 static void choose_lanes(void) {
   tide_lane_settings_t lanes[TIDE_EXECUTOR_LANES];
   size_t lane_count = 0;
-  if (!plan.lanes) lanes[lane_count++] = lane_of(0, 0);
-  for (unsigned level = 1; plan.lanes && level <= TIDE_LEVEL_MAXIMUM; level++) {
+  if (!plan->lanes) lanes[lane_count++] = lane_of(0, 0);
+  for (unsigned level = 1; plan->lanes && level <= TIDE_LEVEL_MAXIMUM; level++) {
     if (!is_used(level)) continue;
     if (lane_count == TIDE_EXECUTOR_LANES) board_exit(13);
     lanes[lane_count] = lane_of(level, lane_count);
@@ -200,9 +274,9 @@ static void choose_lanes(void) {
 }
 
 static void register_handles(void) {
-  for (uint32_t index = 0; index < plan.count; index++)
+  for (uint32_t index = 0; index < plan->chain_count; index++)
     require(rclc_executor_add_timer(&executor, &chains[index].timer), 15);
-  for (uint32_t index = 0; index < plan.count; index++) {
+  for (uint32_t index = 0; index < plan->chain_count; index++) {
     chain_t *chain = &chains[index];
     require(rclc_executor_add_subscription_with_context(&executor, &chain->subscription, &chain->reply, on_act, chain,
                                                         ON_NEW_DATA),
@@ -211,9 +285,9 @@ static void register_handles(void) {
 }
 
 static void name_chains(void) {
-  for (uint32_t index = 0; index < plan.count; index++) {
+  for (uint32_t index = 0; index < plan->chain_count; index++) {
     chain_t *chain = &chains[index];
-    const plan_chain_t *description = chain->plan;
+    const world_chain_t *description = chain->plan;
     tide_chain_init(&chain->priorities, description->name, description->level, description->period_ns,
                     description->period_ns);
     require(tide_rclc_chain_add_timer(&chain->priorities, &chain->timer), 17);
@@ -225,29 +299,24 @@ static void name_chains(void) {
 
 /* As in the paper; set before the chains begin, when no message in transfer could be affected. */
 static void choose_manners(void) {
-  static const tide_send_t sends[] = {[PLAN_SEND_ASYNCHRONOUS] = TIDE_SEND_ASYNCHRONOUS,
-                                      [PLAN_SEND_STOCK] = TIDE_SEND_STOCK,
-                                      [PLAN_SEND_BLOCKING] = TIDE_SEND_STOCK_BLOCKING,
-                                      [PLAN_SEND_ANSWERED] = TIDE_SEND_ASYNCHRONOUS};
+  static const tide_send_t sends[] = {[WORLD_SEND_ASYNCHRONOUS] = TIDE_SEND_ASYNCHRONOUS,
+                                      [WORLD_SEND_STOCK] = TIDE_SEND_STOCK,
+                                      [WORLD_SEND_BLOCKING] = TIDE_SEND_STOCK_BLOCKING,
+                                      [WORLD_SEND_ANSWERED] = TIDE_SEND_ASYNCHRONOUS};
   tide_transmitter_config_t *transmitter = &session()->daemon.transmitter.config;
-  for (uint32_t index = 0; index < plan.count; index++) {
-    const plan_chain_t *description = &plan.chains[index];
+  for (uint32_t index = 0; index < plan->chain_count; index++) {
+    const world_chain_t *description = &described[index];
     if (description->hold) require(tide_rclc_support_hold_level(&support, description->level, true), 24);
   }
-  transmitter->heartbeat_delay_ns = plan.heartbeat_delay_ns;
-  tide_rclc_executor_core(&executor)->config.batch_waits_for_new_data = plan.batch_waits;
-  require(tide_rclc_support_set_send(&support, sends[plan.send]), 20);
-}
-
-static void name(char *place, const char *chain, const char *callback) {
-  strcpy(place, chain);
-  strcat(place, callback);
+  transmitter->heartbeat_delay_ns = plan->heartbeat_delay_ns;
+  tide_rclc_executor_core(&executor)->config.batch_waits_for_new_data = plan->batch_waits;
+  require(tide_rclc_support_set_send(&support, sends[plan->send]), 20);
 }
 
 static void measure_executions(void) {
   tide_measure_init(&measure, tide_port_measure_clock());
   tide_rclc_executor_core(&executor)->config.measure = &measure;
-  for (uint32_t index = 0; index < plan.count; index++) {
+  for (uint32_t index = 0; index < plan->chain_count; index++) {
     chain_t *chain = &chains[index];
     name(chain->sample_name, chain->plan->name, "/sample");
     name(chain->act_name, chain->plan->name, "/act");
@@ -258,21 +327,21 @@ static void measure_executions(void) {
   }
 }
 
-static bool has_lanes(void) { return plan.lanes || plan.budget_ns > 0; }
+static bool has_lanes(void) { return plan->lanes || plan->budget_ns > 0; }
 
 static void set_up(void) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
   require(rcl_init_options_init(&options, allocator), 3);
-  require(tide_rclc_options_set_serial(rcl_init_options_get_rmw_init_options(&options), "", plan.baud), 4);
+  require(tide_rclc_options_set_serial(rcl_init_options_get_rmw_init_options(&options), "", plan->baud), 4);
   require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), 5);
   require(rclc_node_init_default(&node, "three_chains", "", &support), 6);
-  for (uint32_t index = 0; index < plan.count; index++) create_chain(&chains[index], &plan.chains[index]);
-  require(rclc_executor_init(&executor, &support.context, 2u * plan.count, &allocator), 7);
-  require(tide_rclc_executor_set_policy(&executor, plan.batch ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE), 8);
+  for (uint32_t index = 0; index < plan->chain_count; index++) create_chain(&chains[index], &described[index]);
+  require(rclc_executor_init(&executor, &support.context, 2u * plan->chain_count, &allocator), 7);
+  require(tide_rclc_executor_set_policy(&executor, plan->batch ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE), 8);
   if (has_lanes()) choose_lanes();
   register_handles();
-  if (!plan.batch) name_chains(); /* the baseline ignores priorities */
+  if (!plan->batch) name_chains(); /* the baseline ignores priorities */
   measure_executions();
   choose_manners();
 }
@@ -280,8 +349,8 @@ static void set_up(void) {
 static void release_timers(void) {
   first_release_ns = now_ns() + SETTLE_NS;
   world_tell(WORLD_BEGIN, first_release_ns, NULL, 0);
-  for (uint32_t index = 0; index < plan.count; index++)
-    require(tide_rclc_timer_set_phase(&chains[index].timer, first_release_ns + plan.chains[index].offset_ns), 21);
+  for (uint32_t index = 0; index < plan->chain_count; index++)
+    require(tide_rclc_timer_set_phase(&chains[index].timer, first_release_ns + described[index].offset_ns), 21);
 }
 
 /* ---- results ---- */
@@ -306,7 +375,7 @@ static void tell_budget(size_t lane) {
 }
 
 static void tell_results(void) {
-  for (uint32_t index = 0; index < plan.count; index++) {
+  for (uint32_t index = 0; index < plan->chain_count; index++) {
     tell_times(&chains[index].sample_times);
     tell_times(&chains[index].act_times);
   }
@@ -315,12 +384,24 @@ static void tell_results(void) {
   world_tell(WORLD_END, now_ns(), &ending, sizeof ending);
 }
 
+/* False: an image or a plan of another version, or more than the pools have room for. */
+static bool is_playable(void) {
+  const uint32_t count = plan->chain_count;
+  described = (const world_chain_t *)(plan + 1);
+  bool playable = count <= PLAN_CHAINS && plan->bytes == sizeof *plan + count * sizeof *described;
+  for (uint32_t index = 0; playable && index < count; index++) {
+    playable =
+        described[index].payload_bytes <= PLAN_PAYLOAD_BYTES && described[index].reply_bytes <= PLAN_PAYLOAD_BYTES;
+  }
+  return playable;
+}
+
 int main(void) {
   measure_mark_stack();
-  const char *text = world_open();
-  if (text == NULL || !plan_read(text, &plan)) return 2;
-  if (plan.batch && plan.budget_ns > 0) return 25; /* it has no lane for the budget */
-  if (plan.instruction_ns > 0u) measure_set_instruction_ns(plan.instruction_ns);
+  plan = world_open();
+  if (plan == NULL || !is_playable()) return 2;
+  if (plan->batch && plan->budget_ns > 0) return 25; /* it has no lane for the budget */
+  if (plan->instruction_ns > 0u) measure_set_instruction_ns(plan->instruction_ns);
   set_up();
   (void)world_ask(WORLD_READY, now_ns(), NULL, 0);
   (void)tide_cortex_m_masked_maximum();

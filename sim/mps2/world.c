@@ -14,7 +14,11 @@
 #define OPEN_WRITE 5u
 #define MESSAGE_BYTES 1536u
 
-static char folder[96], text[4096];
+static char folder[96];
+static union {
+  world_plan_t plan;
+  uint8_t bytes[4096];
+} given;
 static int up, down;
 
 static int open_file(const char *name, unsigned mode) {
@@ -48,31 +52,28 @@ static void find_folder(void) {
   if (strlen(last) < sizeof folder) strcpy(folder, last);
 }
 
-const char *world_open(void) {
-  if (up > 0) return text;
+const world_plan_t *world_open(void) {
+  if (up > 0) return &given.plan;
   find_folder();
   const int plan = open_file("plan", OPEN_READ);
   if (plan < 0) return NULL;
-  text[read_file(plan, text, sizeof text - 1u)] = '\0';
+  if (read_file(plan, given.bytes, sizeof given) != given.plan.bytes) return NULL;
   up = open_file("up", OPEN_WRITE);
   down = open_file("down", OPEN_READ);
-  return up < 0 || down < 0 ? NULL : text;
+  return up < 0 || down < 0 ? NULL : &given.plan;
 }
 
 /* Written in one piece, as lanes preempt each other. */
 void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count) {
   static struct {
-    uint32_t kind, bytes;
-    int64_t time_ns;
+    world_header_t header;
     uint8_t body[MESSAGE_BYTES];
   } message;
   if (count > sizeof message.body) board_exit(72);
   const uintptr_t state = tide_port_platform()->critical_enter(NULL);
-  message.kind = kind;
-  message.bytes = count;
-  message.time_ns = time_ns;
+  message.header = (world_header_t){kind, count, time_ns};
   if (count > 0u) memcpy(message.body, bytes, count);
-  write_file(up, &message, sizeof message - sizeof message.body + count);
+  write_file(up, &message, sizeof message.header + count);
   tide_port_platform()->critical_exit(NULL, state);
 }
 

@@ -1,13 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connection to the program that started the emulator, by semihosting, which takes only the virtual time of the call's
- * instructions: files in the folder named on the command line. "up" takes messages, "down" returns answers
- * (sim/board/board.h). */
+ * instructions: files in the folder named on the command line. "plan" says what to play, "up" takes messages, "down"
+ * returns answers (sim/board/board.h). The structures have one layout on both sides. */
 #ifndef TIDE_FIRMWARE_WORLD_H
 #define TIDE_FIRMWARE_WORLD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define WORLD_NAME_BYTES 64
+
+typedef enum world_send {
+  WORLD_SEND_ASYNCHRONOUS,
+  WORLD_SEND_STOCK,
+  WORLD_SEND_BLOCKING,
+  WORLD_SEND_ANSWERED /* reliable: until the HEARTBEAT is answered, as the paper's baseline (sim/README.md) */
+} world_send_t;
+
+/* A program on a real board would have these numbers compiled in (`tide generate`). */
+typedef struct world_chain {
+  char name[WORLD_NAME_BYTES];         /* the topic of its samples, too; that of the answers ends with _reply */
+  int64_t period_ns, offset_ns;        /* offset: its first release after that of the system */
+  int64_t sample_ns, act_ns;           /* execution times of its two callbacks here */
+  uint32_t payload_bytes, reply_bytes; /* as serialised */
+  uint8_t level;
+  bool reliable, reply_reliable;
+  bool hold; /* nothing less urgent is sent while a message of it waits for its acknowledgment */
+  uint32_t zero;
+} world_chain_t;
+
+/* The file "plan": this, then the chains. */
+typedef struct world_plan {
+  uint32_t bytes; /* of the whole file */
+  uint32_t chain_count, baud, periods, instruction_ns;
+  bool batch, lanes, batch_waits;
+  uint8_t send; /* world_send_t */
+  int64_t heartbeat_delay_ns;
+  int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
+} world_plan_t;
+
+typedef struct world_header {
+  uint32_t kind, bytes;
+  int64_t time_ns;
+} world_header_t;
 
 typedef enum world_kind {
   WORLD_TRANSMIT = 1, /* bytes begin to be sent; answered */
@@ -41,8 +77,8 @@ typedef struct world_budget {
   uint64_t exhaustions, used_ns, low_ns, overrun_ns; /* as in tide_budget_counters_t */
 } world_budget_t;
 
-/* The plan's text; null without a world: then the board has its own UART. May be called again. */
-const char *world_open(void);
+/* The plan; null without a world: then the board has its own UART. May be called again. */
+const world_plan_t *world_open(void);
 void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);
 world_answer_t world_ask(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);
 void world_read(uint8_t *place, size_t count);
