@@ -113,11 +113,11 @@ void tide_budget_preempt(tide_budget_t *budget, int64_t consumed_ns, int64_t now
 /* It waits. */
 void tide_budget_block(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
 
-/* Priority at which it runs, or will run when it becomes ready, as of the latest event. */
+/* Priority at which it runs, or will run when it becomes ready, after the latest event. */
 static inline int32_t tide_budget_priority(const tide_budget_t *budget) {
   return budget->high ? budget->config.priority : budget->config.low_priority;
 }
-/* Processor time that it may use at its priority, as of the latest event; 0 at its low priority. Portions that become
+/* Processor time that it may use at its priority, after the latest event; 0 at its low priority. Portions that become
  * usable later are not included. */
 int64_t tide_budget_available_ns(const tide_budget_t *budget);
 /* When to call account next if no other event comes before: the budget is then exhausted or replenished. INT64_MAX:

@@ -36,8 +36,8 @@ typedef struct tide_serial_output {
 /* source: our address on the line. */
 void tide_serial_output_init(tide_serial_output_t *output, uint8_t *storage, size_t capacity, uint32_t baud,
                              uint8_t source, uint8_t destination);
-/* Make a frame of the message. Linear in its length. TIDE_ERROR_STATE: the last frame is not handed over yet.
- * TIDE_ERROR_TOO_LARGE: does not fit the storage. */
+/* Make a frame of the message. Linear in its length. TIDE_ERROR_STATE: the last frame is not completely handed over
+ * yet. TIDE_ERROR_TOO_LARGE: does not fit the storage. */
 int tide_serial_output_load(tide_serial_output_t *output, const tide_frame_parts_t *parts);
 /* Returns the number of bytes still to be handed to the driver, and a pointer to them. */
 size_t tide_serial_output_rest(const tide_serial_output_t *output, const uint8_t **bytes);

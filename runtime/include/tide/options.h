@@ -107,7 +107,7 @@
 #endif
 
 /* Several small reliable messages in one frame, while more wait than the window allows. Datagram links use it; on a
- * serial line each message stays a frame of its own. */
+ * serial line each message stays a separate frame. */
 #ifndef TIDE_PACKING
 #ifdef __unix__
 #define TIDE_PACKING TIDE_RELIABLE_STREAMS

@@ -55,8 +55,7 @@ typedef struct tide_service_counters {
   uint32_t received;       /* requests received */
   uint32_t dropped;        /* oldest requests dropped, beyond TIDE_SERVICE_DEPTH */
   uint32_t decode_errors;  /* requests too large for their memory, or malformed */
-  uint32_t responses_lost; /* responses of callbacks that were too large for any node, or had no session (best
-                            * effort) */
+  uint32_t responses_lost; /* callbacks' responses that were too large for any node, or had no session (best effort) */
 } tide_service_counters_t;
 rcl_ret_t tide_rclc_service_get_counters(const rcl_service_t *service, tide_service_counters_t *counters);
 

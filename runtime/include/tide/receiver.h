@@ -7,7 +7,7 @@
  * INFO of a stream are also handled at once if they are next in order, so they need no slot and do not wait behind
  * data. All other frames of streams are only queued by priority; they are then called noted.
  *
- * Delivery. The executor asks for the most urgent noted frame. Only then is its payload verified and handed on, in
+ * Delivery. The executor requests the most urgent noted frame. Only then is its payload verified and delivered, in
  * place: a sample stays in its slot until it is released. A stream keeps its order. A frame that arrives early in a
  * reliable stream stays in its slot until the gap is filled, and a frame that precedes an urgent one in its stream
  * becomes as urgent as that one.
@@ -217,7 +217,7 @@ void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *accou
 /* End the reservation. The account's frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
 /* Whether the account's oldest sample shall be dropped: its queued samples (the given number) and the messages that
- * wait in slots exceed its history depth, and the oldest is no part of a burst (is_old) or slots are short. If slots
+ * wait in slots exceed its history depth, and the oldest is not part of a burst (is_old) or slots are short. If slots
  * are short, an old sample is dropped as soon as the account uses its whole reservation. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);

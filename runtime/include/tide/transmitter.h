@@ -229,10 +229,9 @@ int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes
  * The lean profile evicts none. */
 int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer, tide_node_t **node);
-/* The same, before such a sample is submitted: while `depth` others of its writer wait, the oldest is evicted, unless
- * it has waited for its turn for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free: a burst
- * alone loses nothing. O(streams in use) while fewer than depth of the stream wait; O(nodes * depth) for each that is
- * evicted. */
+/* Called before such a sample is submitted: while `depth` others of its writer wait, the oldest is evicted, unless it
+ * has waited for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free. So a burst alone loses
+ * nothing. O(streams in use) while fewer than depth of the stream wait; O(nodes * depth) for each that is evicted. */
 void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
                                 int64_t now_ns);
 /* As acquire_for, but only a node that is free now. TIDE_ERROR_FULL: there is none, and nothing was counted. */

@@ -852,7 +852,7 @@ static void detach(link_t *link, bool cut) {
 
 /* ---- the thread of a link ---- */
 
-/* Whether the thread listens now; otherwise *until_ns is when it does if nothing changes. */
+/* Whether the thread listens now; otherwise *until_ns is the time at which it will, if nothing changes. */
 static bool listens(const link_t *link, int64_t *until_ns) {
   const int64_t now_ns = clock_ns();
   *until_ns = TIDE_FOREVER; /* the attending caller requests this when it leaves */

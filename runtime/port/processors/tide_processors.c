@@ -73,7 +73,7 @@ static bool start(unsigned index, void (*run)(void *argument), void *argument, b
   return board->start_thread(index, run_thread, (void *)(uintptr_t)index, is_urgent);
 }
 
-/* Waits until these threads have returned. False: *progress, which they count, has stopped. */
+/* Waits until these threads have returned. False: *progress, a counter of the threads, has stopped. */
 static bool await(unsigned first, unsigned end, const uint32_t *progress) {
   uint32_t before = 0;
   unsigned idle = 0;
