@@ -48,8 +48,7 @@ class House:
     arrows: list[Arrow] = field(default_factory=list)
 
     def room_of(self, path: str) -> str | None:
-        """The innermost room that has the file. Tests are rooms of their own, which may use everything of their
-        room."""
+        """The innermost room that has the file. Tests are separate rooms, which may use everything of their room."""
         parts = path.split("/")
         for count in range(len(parts) - 1, 0, -1):
             if "/".join(parts[:count]) in self.allowed:

@@ -52,7 +52,7 @@ class Backlog {
   explicit Backlog(Deliver deliver, const BacklogLimits &limits = {}, StandingOf standing_of = {}, Clock clock = {});
 
   bool empty() const { return lines_.empty(); }
-  // Copies the message, or drops one.
+  // Queues a copy of the message, or drops a message.
   void push(Endpoint endpoint, Bytes message);
   // Delivers messages up to these limits: number, octets, time.
   void serve(size_t messages, size_t bytes = SIZE_MAX, Time time_ns = INT64_MAX);

@@ -142,8 +142,8 @@ def test_boards_that_delay_each_other_while_they_are_set_up_begin_together() -> 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "lab/tests/data/hunt").glob("*.toml")), ids=lambda file: file.stem)
 def test_what_was_found_once_exceeds_nothing(file: Path) -> None:
-    """Each file is a failure found by `check-board-shapes`, with the run that exceeded a bound, or broke a rule: the
-    simulated host took the newest message of a subscription first."""
+    """Each file is a description in which a run exceeded a bound or violated a rule, because the simulated host took
+    the newest message of a subscription first."""
     text = file.read_text(encoding="utf-8")
     executor, words = (line.partition(": ")[2] for line in text.splitlines()[:2])
     server = Server("tide-sim")

@@ -675,7 +675,7 @@ class OneBoard {
     });
   }
 
-  // Starts the board's loads, which use its core beside the callbacks as long as the run lasts.
+  // Starts the board's loads, which use its core in addition to the callbacks until the run ends.
   void start_loads() {
     for (const LoadPlan &load : graph_.loads) {
       if (load.board != board_) continue;
@@ -1059,7 +1059,7 @@ class Run {
       result.violations.push_back(path.name + " has a response shorter than its executions");
   }
 
-  // Time from which not all timers of the path's boards are released any more.
+  // Time after which some timers of the path's boards are no longer released.
   Time steady_until(const PathPlan &path) const {
     std::set<int> touched;
     for (const CallbackPlan &callback : graph_.callbacks)

@@ -184,7 +184,7 @@ def test_clocks_in_tests_are_found() -> None:
 
 
 def test_no_console_turns_a_line_number_into_a_picture(rooms: ModuleType) -> None:
-    """rich takes `system.toml:100:` for an emoji unless it is told otherwise."""
+    """rich replaces `system.toml:100:` by an emoji unless this is disabled."""
     wrong = [
         f"{name}: {found}"
         for name in rooms.tracked()

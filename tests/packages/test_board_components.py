@@ -364,7 +364,7 @@ def test_a_new_project_lacks_the_names_of_its_system_alone(
         (main,) = tmp_path.glob("*_main.o")
         printing = {"printf", "puts", "putchar", "fflush", "fwrite"}
         assert not printing & set(run(["arm-none-eabi-nm", "--undefined-only", main], tmp_path).split())
-    if board == "zephyr":  # its minimal C library writes at once, and has no such name
+    if board == "zephyr":  # its minimal C library lacks this name, because it writes at once
         assert "fflush" not in (project / program).read_text(encoding="utf-8")
 
 

@@ -92,7 +92,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         assert seen["samples"] > 0 and seen["bound_ns"] is not None
         assert seen["min_ns"] >= sum(one.least_ns for one in system.path(chain))
         assert sum(part["slowest_ns"] for part in seen["parts"]) == seen["max_ns"], seen["parts"]
-        if chain.reliability == "reliable" and not is_public:  # which ask for more than a busy machine has
+        if chain.reliability == "reliable" and not is_public:  # which need more than a busy machine can provide
             assert seen["lost"] == 0, done.stdout
     measured = run["evidence"]["executions"]
     assert measured.keys() == {f"{chain.name}/{one.name}" for chain in system.chains for one in chain.callbacks}

@@ -141,7 +141,7 @@ def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp
         robot.start_client()
         seen = watch.until(lambda view: chain(view)["instances"] > 20, "instances of the chain")
         row = chain(seen)
-        # On a machine that is too busy for the bound, instances are seen above it; then its guarantee is void.
+        # On a machine that is too busy for the bound, instances exceed it, and the guarantee is void.
         verdict = "met, guarantee void" if row["above"] else "met, bound not judged"
         assert (row["state"], row["verdict"], row["clock"]) == ("running", verdict, "one machine")
         assert (row["start"], row["end"]) == ("/exchange/string/up at the agent", "/answered")

@@ -54,7 +54,7 @@ def second_domain() -> int:
 
 @contextlib.contextmanager
 def port(number: int) -> Iterator[None]:
-    """A UDP port for this test alone, once nobody else has it."""
+    """Waits for a UDP port that only this test uses."""
     lock = _lock(f"port-{number}", fcntl.LOCK_EX)
     assert lock is not None, f"the lock of UDP port {number} is another user's"
     with lock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

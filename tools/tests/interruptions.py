@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interruptions of the commands at random moments, and the conditions that must hold then: the command ends soon, with
 130 or by the signal, without a traceback or an abort. No process is left, whatever its session. Older results are
-unchanged, with no other files beside them."""
+unchanged, and there are no other files."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def trial(
         problems += [f"left {one}" for one in _wait_until_gone(mark)]
         after = _content(folder / "out")
         is_new = after["results.json"] != before["results.json"]
-        if after != before and not (is_new and _is_whole(after)):  # the end came just before the interruption
+        if after != before and not (is_new and _is_whole(after)):  # it ended just before the interruption
             problems.append(f"changed older results: {sorted(after)}")
         if problems:
             found.bad.append(f"{replay}: {'; '.join(problems)}\n{errors}")

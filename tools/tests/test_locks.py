@@ -46,7 +46,7 @@ def test_a_chain_up_to_the_ceiling_waits_for_the_longest_section_below_it() -> N
     locked = parse(_system(BOARD, LINE, *THREE, *locks))
     extra = {name: bound_ns - all_ns(plain)[name] for name, bound_ns in all_ns(locked).items()}
     # high: 4 of low in `map`; the 6 of middle are in `log`, whose ceiling is below it. middle: the same 4, as
-    # low is then as urgent as high. low: nobody is below it.
+    # low is then as urgent as high. low: no chain is below it.
     assert extra == {"high": 4 * MS, "middle": 4 * MS, "low": 0}
     assert _parts(bound_of(locked, "middle"))["lock_blocking"] == 4 * MS
     assert "lock_blocking" not in _parts(bound_of(locked, "low"))

@@ -141,7 +141,7 @@ def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: in
 
 
 def test_what_is_not_needed_is_taken_back() -> None:
-    """Starts from a choice that meets every deadline with far too many changes, as climbing may find one."""
+    """Starts from a choice that meets every deadline with far too many changes, which the search may find."""
     system = parse(host_system((17, 26, 34)))
     moves = Moves(system, cores=8.0)
     search = Search(system, 1, 400, 0, moves)

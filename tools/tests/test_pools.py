@@ -266,7 +266,7 @@ def test_a_default_holds_for_all_hops_but_those_that_say_their_own() -> None:
 
 
 def test_what_is_accepted_is_used() -> None:
-    """Costs of an executor are a board's, and a server is one callback wherever it is named."""
+    """Only boards have costs of executors, and a server is one callback in all chains that name it."""
     with pytest.raises(SystemFileError, match="'process_ms' of executor 'x' is for boards"):
         system(*ONE_LARGE, board='[[executors]]\nname = "x"\nwhere = "host"\nprocess_ms = 4')
 

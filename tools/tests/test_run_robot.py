@@ -331,7 +331,7 @@ def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: lis
 
 
 class Told:
-    """A child that prints some lines when it is told to end, and ends."""
+    """A child that prints some lines when it gets SIGTERM, and ends."""
 
     name = "observer"
 

@@ -65,7 +65,7 @@ def sweep(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<case>.")] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Drop what the folder holds already.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard existing results in the folder.")] = False,
 ) -> None:
     """Test random chain sets of multi-threaded executors by all four analyses, safe and as published.
 

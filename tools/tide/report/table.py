@@ -368,7 +368,8 @@ def words(value: Any) -> str:
 
 
 def counter_rows(counters: dict[str, Any]) -> list[tuple[str, str]]:
-    """A line for each part: of the line, each direction has its own; single numbers are one line."""
+    """A line for each part of the counters; each direction of the serial line has its own, and single numbers share
+    one."""
     rows: list[tuple[str, str]] = []
     single: dict[str, Any] = {}
     for group, value in counters.items():

@@ -85,7 +85,7 @@ def simulate(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for results.json and observed.svg; for campaign.json of a campaign, which goes on there."
+            help="Folder for results.json and observed.svg; for campaign.json of a campaign, which continues there."
         ),
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted campaign in --out.")] = False,

@@ -46,7 +46,10 @@ def soak(
         typer.Option("--attach", "--serial", help="Serial device of the board, best by its name in /dev/serial/by-id."),
     ] = None,
     udp: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help="UDP port that the board asks at instead. With --messages.")
+        int | None,
+        typer.Option(
+            min=1, max=65_535, help="UDP port at which the board looks for its agent instead. With --messages."
+        ),
     ] = None,
     image: Annotated[Path | None, typer.Option(help="Image of a board, which is started in QEMU instead.")] = None,
     baud: Annotated[int, typer.Option(min=9600, help="Baud rate of the serial device.")] = 115_200,
@@ -84,9 +87,9 @@ def soak(
 ) -> None:
     """Soak-test a board: an hour of messages both ways, the agent killed, the cable unplugged; one page to send back.
 
-    The board runs tide_exchange (runtime/port/exchange), which the packages for Zephyr and NuttX have, and needs power
-    of its own to be unplugged. The page shows latency and data age next to their bounds, without messages that a kill
-    or an unplugged cable delayed. Then sessions are opened and closed, and the board reports its memory before and
+    The board runs tide_exchange (runtime/port/exchange), which the packages for Zephyr and NuttX have, and needs its
+    own power supply to be unplugged. The page shows latency and data age next to their bounds, without messages that a
+    kill or an unplugged cable delayed. Then sessions are opened and closed, and the board reports its memory before and
     after. Exit status 1 if something is lost, changed, out of order or beyond its bound, if memory is lost, or if
     something was not tested.
 
@@ -150,7 +153,7 @@ def soak(
 
 
 def page(board: str, where: str, found: Found, trial: Trial, baud: int) -> tuple[str, list[str]]:
-    """The page, and the failures."""
+    """The page of results, and the failures."""
     faults = found.faults(trial.task.rounds)
     rows, late = _times(found, trial, baud) if trial.task.by_clock else ([], [])
     faults += late

@@ -20,7 +20,7 @@ from tide.system.load import parse
 PERIOD_MS = 200  # within which each message must be delivered, or there is no bound
 AGENT_MS = 10  # delay allowed for this computer, each way
 _SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unplugged cable; time that the user may take
-_SETTLE_S = 5.0  # after a loss, until everything that waited has passed
+_SETTLE_S = 5.0  # after a loss, until all waiting messages have passed
 _STUCK_S = 60.0
 _BYES = 5  # sent repeatedly, as this command is not acknowledged
 _GONE_S = 1.0  # how long the agent is away
@@ -146,7 +146,7 @@ class Trial:
     def __init__(self, task: Task, children: Children, report: Report, say: Say) -> None:
         self.task, self.children, self.report, self.say = task, children, report, say
         self.host = Host(task)
-        self.unplugged = 0  # times that it was done
+        self.unplugged = 0  # how often it was done
         self._asked = 0
         self._asked_s: float | None = None  # the time since which the user handles the cable
         self._out_s: float | None = None  # the time since which it is unplugged
