@@ -22,7 +22,7 @@ class Backpressure : public testing::Test {
     return firsts;
   }
   void pass(Time duration) { driver.run_until(driver.now() + duration); }
-  // The first unacknowledged message, by the last ACKNACK.
+  // The first unacknowledged message according to the last ACKNACK.
   int acknowledged() {
     const Octets body = client.last(TIDE_XRCE_ACKNACK);
     return body.empty() ? -1 : body[0] | body[1] << 8;

@@ -168,7 +168,7 @@ class TestClient {
     for (const Octets &candidate : all(id)) body = candidate;
     return body;
   }
-  // Bodies of all of them.
+  // Bodies of all submessages of this kind for this endpoint.
   std::vector<Octets> all(uint8_t id) const {
     std::vector<Octets> bodies;
     const std::ptrdiff_t header = session_ < 0x80 ? 8 : 4;

@@ -422,9 +422,7 @@ def main(
         str | None, typer.Option(help="Program of another build of our agent, measured in turns.")
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of each trial.")] = 1.0,
-    repetitions: Annotated[
-        int, typer.Option(min=1, help="Number of repetitions of all measurements, the pairs in turns.")
-    ] = 5,
+    repetitions: Annotated[int, typer.Option(min=1, help="Repetitions of all measurements; the pairs take turns.")] = 5,
     requests: Annotated[int, typer.Option(min=0, max=100_000, help="Number of calls of the service; 0: none.")] = 2000,
     sizes: Annotated[str, typer.Option(help="Bytes of the messages.")] = "16,100,1000",
     reliability: Annotated[str, typer.Option(help="Reliabilities of the messages.")] = "best_effort,reliable",

@@ -25,7 +25,7 @@ def test_a_mutually_exclusive_group_runs_one_callback_at_a_time():
             inside[0] += 1
             worst[0] = max(worst[0], inside[0])
             for _ in range(20):
-                time.sleep(0)  # lets other lanes run, if anything does
+                time.sleep(0)  # gives other lanes the best chance to run
             inside[0] -= 1
             calls[0] += 1
 

@@ -476,9 +476,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 if not isinstance(work, Source):
                     return work, None
                 call = self._take(work)
-                if (
-                    self._leader is not None
-                ):  # the waiting thread started while this was ready, so it does not wait for this
+                if self._leader is not None:  # the leader's wait began while this was ready, and does not include it
                     self._poke()
                 if call is not None:
                     return work, call

@@ -29,8 +29,8 @@ extern char **environ;
 namespace tide::sim {
 namespace {
 
-// 16 ns per instruction, 62.5 MIPS: a message then costs the binary about as much as the paper's board. Other programs
-// get 32 ns, as in runs in which the emulator has to keep up with an agent.
+// 16 ns per instruction, 62.5 MIPS: a message then costs the binary about as much as the paper's board. For other
+// programs an instruction takes 32 ns, as in runs in which the emulator has to keep up with an agent.
 constexpr int kInstructionShift = 4, kProgramInstructionShift = 5;
 
 // Structures are copied without conversion: board and machine are both little-endian.

@@ -46,7 +46,7 @@ class MarkReader {
   uint32_t next_ = 0;
 };
 
-// How late the callback's timer starts an instance: from 0 to the jitter, often one of these two.
+// How late the callback's timer starts an instance: from 0 to the jitter, and often exactly 0 or the jitter.
 Time lateness(const CallbackPlan &callback, Random &random);
 // Times of the events that start the callback: mostly as close as permitted, now and then after a pause; none after the
 // last release that a timer would have.

@@ -56,7 +56,7 @@ class Instances {
     }
   }
   size_t size() const { return size_; }
-  // SIZE_MAX: the instance is not numbered here.
+  // The number of the mark's instance; SIZE_MAX: it has none here.
   size_t number(const Mark &mark) const {
     for (const Span &span : spans_)
       if (span.root == mark.root && mark.index < span.count) return span.first + mark.index;

@@ -55,7 +55,7 @@ OF_THE_PROGRAM |= {f"service_callback{form}" for form in ("", "_with_request_id"
 OF_THE_PROGRAM |= {"client_callback", "client_callback_with_request_id"}
 OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # the allocator that a wait set gets
 OF_THE_PROGRAM |= {"on_goal", "on_result", "on_cancel", "on_modification", "first_edition", "save"}
-OF_THE_PROGRAM |= {"ready"}  # the hook of a budget: none is on a Cortex-M without an operating system
+OF_THE_PROGRAM |= {"ready"}  # hook of budgets, which a Cortex-M without an operating system lacks
 
 
 def asks_for_an_agent(image: Path, sent: Path) -> bool:

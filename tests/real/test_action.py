@@ -65,7 +65,7 @@ class Board:
             self.lines += links.told(self.child)
 
     def values(self, what: str) -> dict[int, Any]:
-        """Events by the order of the goal; events that must occur once occur once."""
+        """Events of this kind by the goal's order; fails if one that must occur once occurred again."""
         self.read()
         told = [line for line in self.lines if what in line]
         assert what == "feedback" or len({line[what] for line in told}) == len(told), told

@@ -97,8 +97,8 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
 
 @pytest.mark.full
 def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
-    """Reliable messages wait in the client's pool. A new agent has them before ROS 2 knows its writers, so the test
-    counts the messages passed on by the agent."""
+    """Reliable messages wait in the client's pool. A new agent receives them before ROS 2 has discovered its
+    writers, so the test counts the messages that the agent passed on."""
     exchange = world.start_client()
     world.both_ways(exchange, 5)
     agent = world.agents[-1]
@@ -112,7 +112,7 @@ def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
     sent = sum(end[kind]["sent"] for kind in KINDS)
     agent.process.terminate()
     counters = agent.wait_json("samples_to_dds", 5, "counted")
-    # More: those whose acknowledgment was lost with the first agent.
+    # The excess are samples whose acknowledgment was lost with the first agent.
     assert 0 <= counters["samples_to_dds"] - (sent - passed_on) <= 16, (sent, passed_on, counters)
     assert counters["write_unknown"] == 0, counters
     require_sound(exchange, end, killed=1)

@@ -136,7 +136,7 @@ def test_a_service_that_dds_refuses_half_way_ends_nothing(start: Start) -> None:
         assert client.create(create(1, 1, PARTICIPANT)) == 0
         assert client.create(create(2, 8, service("replier", "rq/x", "rr/x", "T2"), 0x11)) == 0
         requester = create(3, 7, service("requester", "rq/x", "rq/x", "T3"), 0x11)
-        client.create(requester, submessage(3, bytes.fromhex("0004fffe")))  # and goodbye, in the same datagram
+        client.create(requester, submessage(3, bytes.fromhex("0004fffe")))  # the goodbye is in the same datagram
     assert Client(agent, key=9).connects()
     agent.end()
 

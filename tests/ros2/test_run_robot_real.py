@@ -100,7 +100,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         sum(before.executor != after.executor for before, after in pairwise(path))
         for chain in system.chains
         if len(path := [one for one in chain.callbacks if system.where(one) == "mcu"])
-        and path[0].executor != path[-1].executor  # otherwise it returns, and is only temporarily away from its board
+        and path[0].executor != path[-1].executor  # otherwise the chain returns to its first executor
     ]
     until = [one for chain in run["chains"] for one in chain["undisturbed"] if one["until"]]
     assert len(until) <= sum(crossed)
@@ -306,8 +306,8 @@ def test_a_node_that_answers_every_third_message_does_not_meet_its_deadline(publ
 
 
 def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:
-    """The end of a simulated program is known. DDS may find its peers three seconds late, and messages until then are
-    missed."""
+    """The run knows when a simulated program has ended. DDS may find its peers three seconds late, and messages until
+    then are missed."""
     done = tide_run(described(tmp_path, board=publisher), tmp_path / "out", "--periods", "8")
     run = results_of(done, tmp_path / "out")
     (chain,) = run["chains"]

@@ -73,7 +73,7 @@ def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> Non
     assert trace.damaged_bytes == 0
     assert set(trace.records["place"]) == {PLACE}
     assert told["lost"] == 0
-    assert sum(trace.dropped.values()) <= told["dropped"]  # 0 if the machine runs the board in time
+    assert sum(trace.dropped.values()) <= told["dropped"]  # 0 if the machine is fast enough for the board
     # There is no record of the trace's own messages (level 0), and none twice.
     chains = trace.records[trace.records["source"] != CLOCK_SOURCE]
     levels = set(chains["priority"] >> 8)

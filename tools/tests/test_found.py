@@ -115,7 +115,7 @@ def test_a_board_takes_no_bound_from_nodes_that_it_never_meets() -> None:
     assert bound_ms(beside, "odom") == bound_ms(alone, "odom") == 31
 
 
-# A figure is of what was asked for, and what decides is named: a default, or the wait that makes it late.
+# The figure belongs to the question, and its cause is named: a default, or the wait that makes the chain late.
 REASONS: dict[str, tuple[Callable[[], System], str, str]] = {
     "escapes decide": (
         lambda: parse(described(board("m"), host("h"), line("l", baud=115_200), chain("imu", 1, 58, "mh", (340,)))),

@@ -122,7 +122,7 @@ def test_more_lanes_than_callbacks_or_processors_are_never_tried(cores: float | 
 
 @each_seed(range(40))
 def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: int) -> None:
-    """Against all orders of four chains; and no remaining change could be omitted."""
+    """Compared with all orders of four chains; and none of the changes is superfluous."""
     system = small_system(seed)
     found, search = fewest(system, keep_lanes=True, keep_places=True)
     now = present(system)

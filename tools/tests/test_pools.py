@@ -83,7 +83,7 @@ ONE_LARGE = (
 )
 ORDINARY = (chain("a", 9, 9, "mh", (8,)), chain("u", 2, 500, "gm", (480,)))
 BATCH = tuple(chain(f"c{n}", n + 1, 900, f"m{'hijkno'[n]}m", (6000, 8)) for n in range(6))
-# Of one subscription several messages wait, and all reserve as many slots as a queue may hold.
+# Several messages wait for one subscription, and every subscription reserves as many slots as its queue may hold.
 UNEQUAL = (
     chain("fast", 99, 4, "hm", (46,)).replace("deadline_ms = 4", "deadline_ms = 80"),
     *(

@@ -19,7 +19,7 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 class _State:
     shields = 0  # number of open shielded blocks
-    waiting = False  # an interruption arrived within one
+    waiting = False  # an interruption arrived within a shielded block
     raised = False  # an interruption was raised since the outermost block began
 
 

@@ -19,7 +19,7 @@ import sys  # noqa: E402
 
 
 def main() -> None:
-    """Before a command needs clean-up, and after it, Ctrl-C ends the process at once: a KeyboardInterrupt during an
+    """Before a command needs clean-up, and after that, Ctrl-C ends the process at once: a KeyboardInterrupt during an
     import would only print a traceback."""
     _end_at_once()
     status: object = 1

@@ -50,7 +50,7 @@ static void connect_node(const char *port) {
   require(rclc_executor_init(&executor, &support.context, HANDLES, &allocator), "executor");
 }
 
-/* ---- samples of 100 B: without a reader at a moderate rate, or one after the other to itself ---- */
+/* ---- samples of 100 B: at a moderate rate without a reader, or back to back to this program's own reader ---- */
 
 #define SAMPLE_BYTES 100
 #define PACE_NS 200000

@@ -335,8 +335,8 @@ def _point(result: Reproduction, load: int, policy: str, timeout_us: int, system
 
 
 def reproduce_timers(samples: int, folder: Path) -> None:
-    """The command's part: runs, prints, writes results.json, latency.png and a folder of each cell; raises typer.Exit
-    on failure. A further call continues an interrupted campaign."""
+    """Runs the command: prints, writes results.json, latency.png and a folder for each cell; raises typer.Exit on
+    failure. A further call continues an interrupted campaign."""
     console = Console(emoji=False)
     columns = (TextColumn("timers"), BarColumn(bar_width=30), TimeRemainingColumn(), TextColumn("{task.description}"))
     try:

@@ -35,7 +35,7 @@ rclc_executor_t rclc_executor_get_zero_initialized_executor(void);
 rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, const size_t number_of_handles,
                              const rcl_allocator_t *allocator);
 rcl_ret_t rclc_executor_fini(rclc_executor_t *executor);
-/* How long one round of rclc_executor_spin waits at most. Default 1 s. It has no effect on latency, since no wake-up is
+/* Longest wait of one round of rclc_executor_spin. Default 1 s. It has no effect on latency, since no wake-up is
  * ever lost. */
 rcl_ret_t rclc_executor_set_timeout(rclc_executor_t *executor, const uint64_t timeout_ns);
 rcl_ret_t rclc_executor_prepare(rclc_executor_t *executor);

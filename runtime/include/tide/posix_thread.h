@@ -61,7 +61,7 @@ typedef struct tide_posix_thread {
  * TIDE_ERROR_FULL: the system has no resources for another thread. Not re-entrant for one thread; a millisecond at
  * most. */
 int tide_posix_thread_start(tide_posix_thread_t *thread, const tide_posix_thread_config_t *config);
-/* Wait until function has returned. Once, by one thread, not by itself. */
+/* Wait until function has returned. Call it once, from another thread. */
 void tide_posix_thread_join(tide_posix_thread_t *thread);
 
 /* Lock all memory of the process, present and future, so no page fault waits for a disk.

@@ -52,8 +52,8 @@ typedef struct tide_trace_settings {
 /* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a
  * handle of the executor, whose lanes get rings. TIDE_ERROR_ARGUMENT: a setting outside its range. TIDE_ERROR_EXISTS:
  * it exists already. TIDE_ERROR_UNSUPPORTED: the runtime was built without TIDE_TRACE. Other errors as from
- * rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. It also ends with its
- * support. */
+ * rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. Finalising the
+ * support ends it too. */
 rcl_ret_t tide_rclc_trace_init(rcl_node_t *node, rclc_support_t *support, rclc_executor_t *executor,
                                const tide_trace_settings_t *settings);
 /* Gives rings to the lanes of a further executor (at most TIDE_TRACE_EXECUTORS in all) while there are free ones. Call

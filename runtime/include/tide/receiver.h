@@ -237,8 +237,8 @@ int32_t tide_receiver_most_urgent(const tide_receiver_t *receiver);
 int tide_receiver_process_most_urgent(tide_receiver_t *receiver);
 /* Like above, for the frame that arrived first: the batch executor's FIFO. */
 int tide_receiver_process_oldest(tide_receiver_t *receiver);
-/* As tide_receiver_most_urgent, among the frames of one share. O(noted frames) when the most urgent of all is not in
- * it. */
+/* As tide_receiver_most_urgent, among the frames of one share. O(noted frames) if the most urgent frame of all belongs
+ * to another share. */
 int32_t tide_receiver_most_urgent_of(const tide_receiver_t *receiver, const tide_frame_share_t *share);
 /* Whether the predicate `is` holds for the account of the share's most urgent frame (is_first), or of an equally urgent
  * one. O(noted frames). */

@@ -108,7 +108,7 @@ struct link {
   atomic_uint holders; /* callers that wait on this link */
   tide_posix_thread_t thread;
   pthread_mutex_t receiving;
-  int timer; /* wakes the thread when a request is due earlier than what it sleeps for */
+  int timer; /* wakes the thread for a request that is due before its wake-up time */
   atomic_bool stop, timer_set;
   _Atomic int64_t asleep_until_ns; /* wake-up time of the sleeping thread */
   _Atomic int64_t own_deadline_ns; /* until then it sleeps without requests */

@@ -123,7 +123,7 @@ class Machine {
     depth_--;
   }
 
-  // The link's own context is one: it does not preempt itself.
+  // The link has one context, which does not preempt itself.
   void act() {
     const auto choice = random_() % 8;
     const bool of_link = choice == 3 || choice >= 5;

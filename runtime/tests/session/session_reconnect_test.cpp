@@ -120,7 +120,7 @@ TEST(SessionReconnect, AnAgentThatGoesOnWithAnOlderSessionIsNoticed) {
   EXPECT_EQ(b.session()->counters.connects, 2u);
 }
 
-// The executor is busy for any time, data occupy every slot, and the objects are still created.
+// However long the executor is busy, and although data occupy every slot, the objects are created.
 TEST(SessionReconnect, ObjectsAreMadeWhileDataFloodsInWithTheFewestSlots) {
   for (const size_t slots : {2, 3, 4}) {
     for (const double loss : {0.0, 0.2}) {

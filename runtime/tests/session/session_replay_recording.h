@@ -71,7 +71,8 @@ inline Bytes framed(const Bytes &message) {
   return frame;
 }
 
-// The events, one entry for each message. A record of a serial recording in chunks gives several or none.
+// The events, one entry for each message. If a serial line was recorded in chunks, one record yields several
+// messages or none.
 struct Event {
   bool to_agent = false;
   int64_t t_ns = 0;

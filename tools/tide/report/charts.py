@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every picture of the command, as SVG: in its page and as separate files, without a library and without a network.
 
-Positions along the axis are percentages and sizes of words are pixels, so a picture fits a telephone and its words stay
+Positions along the axis are percentages and text sizes are pixels, so a picture fits a phone and its text stays
 readable. Colours are those of Okabe and Ito, which the colour-blind can tell apart. Grey parts are visible on white and
 on black. A mouse over a mark shows its values. Rejected: plotly for pages (5 MB each) and matplotlib for files, which
 drew every chart twice."""

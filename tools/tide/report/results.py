@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from tide.analysis.premises import GROUPS, OF_CODE, group_of, short
 from tide.report.verdict import Completeness, Observation, Premises, Verdict, exit_status, verdict
 
-# ---- the parts of a latency: their names here, and as a person reads them ----
+# ---- the parts of a latency: their names in the file and in the output ----
 
 # In the order in which they are shown.
 NAMES = (

@@ -188,7 +188,7 @@ def page(board: str, where: str, found: Found, trial: Trial, baud: int) -> tuple
 
 
 def _times(found: Found, trial: Trial, baud: int) -> tuple[list[str], list[str]]:
-    """The measured times beside their bounds, as a table with its notes; and those beyond."""
+    """A table of the measured times next to their bounds, with notes; and the times that exceed their bounds."""
     from tide.soak.host import CHAINS
     from tide.soak.trial import AGENT_MS, PERIOD_MS, limits, measured
 

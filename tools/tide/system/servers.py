@@ -102,7 +102,7 @@ def on_one_core(system: System) -> System:
 
 
 def cores_line(system: System) -> str:
-    """What a person must know of a system that is played on one core; empty: nothing."""
+    """A note for the user about boards that are played on one core; empty: none is."""
     several = "; ".join(", ".join(names) for names in cores_of_boards(system).values())
     return several and f"cores of one board are played as one core, as they are bounded, which is no faster: {several}"
 

@@ -134,8 +134,8 @@ def read_recorded(folder: Path, system: System | None, agent_trace: Path | None)
     described = [] if system is None else [one.name for one in system.boards()]
     boards = []
     for one in record.boards:
-        # The board of the description that has the node's name, or the only one of both. Otherwise only levels that
-        # denote the same chain everywhere have names.
+        # The described board with the node's name; or the only one, if description and record have one each. Otherwise
+        # only levels that denote the same chain everywhere have names.
         own = next((name for name in (one.name, one.name.rpartition("/")[2]) if name in described), None)
         own = described[0] if own is None and len(described) == len(record.boards) == 1 else own
         begins = () if system is None else [chain.name for chain in system.chains if chain.callbacks[0].executor == own]
