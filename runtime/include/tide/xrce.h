@@ -159,6 +159,17 @@ typedef struct tide_xrce_request {
   uint16_t request;
   uint16_t object;
 } tide_xrce_request_t;
+#define TIDE_XRCE_REQUEST_BYTES 4u
+static inline tide_xrce_request_t tide_xrce_read_request(const uint8_t *octets) {
+  const tide_xrce_request_t request = {(uint16_t)(octets[0] << 8 | octets[1]), (uint16_t)(octets[2] << 8 | octets[3])};
+  return request;
+}
+static inline void tide_xrce_write_request(uint8_t *octets, tide_xrce_request_t request) {
+  octets[0] = (uint8_t)(request.request >> 8);
+  octets[1] = (uint8_t)request.request;
+  octets[2] = (uint8_t)(request.object >> 8);
+  octets[3] = (uint8_t)request.object;
+}
 void tide_xrce_put_request(tide_cdr_t *cdr, tide_xrce_request_t body); /* also the whole body of DELETE */
 tide_xrce_request_t tide_xrce_get_request(tide_cdr_t *cdr);
 

@@ -20,16 +20,20 @@ enum {
 
 /* ---- checksum ---- */
 
+/* Remainders of the sixteen nibbles for the reflected polynomial 0xA001. */
+static const uint16_t remainders[16] = {0x0000, 0xCC01, 0xD801, 0x1400, 0xF001, 0x3C00, 0x2800, 0xE401,
+                                        0xA001, 0x6C00, 0x7800, 0xB401, 0x5000, 0x9C01, 0x8801, 0x4400};
+
+static inline uint32_t crc_of(uint32_t crc, uint8_t octet) {
+  crc ^= octet;
+  crc = crc >> 4 ^ remainders[crc & 15u];
+  return crc >> 4 ^ remainders[crc & 15u];
+}
+
 uint16_t tide_crc16(uint16_t crc, const uint8_t *bytes, size_t count) {
-  /* Remainders of the sixteen nibbles for the reflected polynomial 0xA001. */
-  static const uint16_t remainders[16] = {0x0000, 0xCC01, 0xD801, 0x1400, 0xF001, 0x3C00, 0x2800, 0xE401,
-                                          0xA001, 0x6C00, 0x7800, 0xB401, 0x5000, 0x9C01, 0x8801, 0x4400};
-  for (size_t i = 0; i < count; ++i) {
-    uint16_t mixed = crc ^ bytes[i];
-    mixed = (uint16_t)(mixed >> 4) ^ remainders[mixed & 15u];
-    crc = (uint16_t)(mixed >> 4) ^ remainders[mixed & 15u];
-  }
-  return crc;
+  uint32_t mixed = crc;
+  for (size_t i = 0; i < count; ++i) mixed = crc_of(mixed, bytes[i]);
+  return (uint16_t)mixed;
 }
 
 /* ---- writing ---- */
@@ -116,9 +120,31 @@ int tide_framing_writer_next(tide_framing_writer_t *writer) {
   return octet ^ mask;
 }
 
+/* Writes the octets of the message up to a special one or the end of their segment. */
+static size_t put_plain(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {
+  if (writer->segment == FRONT || writer->segment == BACK || writer->escaped) return 0;
+  const uint8_t *from = writer->segments[writer->segment].bytes + writer->position;
+  const size_t left = writer->segments[writer->segment].count - writer->position;
+  const size_t most = left < capacity ? left : capacity;
+  uint32_t crc = writer->crc;
+  size_t count = 0;
+  for (; count < most && !is_special(from[count]); ++count) {
+    bytes[count] = from[count];
+    crc = crc_of(crc, from[count]);
+  }
+  writer->crc = (uint16_t)crc;
+  writer->position += count;
+  return count;
+}
+
 size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {
   size_t count = 0;
-  for (int octet; count < capacity && (octet = tide_framing_writer_next(writer)) >= 0;) bytes[count++] = (uint8_t)octet;
+  while (count < capacity) {
+    count += put_plain(writer, bytes + count, capacity - count);
+    const int octet = count < capacity ? tide_framing_writer_next(writer) : -1;
+    if (octet < 0) break;
+    bytes[count++] = (uint8_t)octet;
+  }
   return count;
 }
 

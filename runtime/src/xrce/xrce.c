@@ -149,15 +149,14 @@ void tide_xrce_get_status_agent(tide_cdr_t *cdr, tide_xrce_status_agent_t *body)
 } /* properties may follow */
 
 void tide_xrce_put_request(tide_cdr_t *cdr, tide_xrce_request_t body) {
-  octets_put_u16(cdr, body.request);
-  octets_put_u16(cdr, body.object);
+  uint8_t octets[TIDE_XRCE_REQUEST_BYTES];
+  tide_xrce_write_request(octets, body);
+  tide_cdr_put_bytes(cdr, octets, sizeof octets);
 }
 
 tide_xrce_request_t tide_xrce_get_request(tide_cdr_t *cdr) {
-  tide_xrce_request_t body;
-  body.request = octets_get_u16(cdr);
-  body.object = octets_get_u16(cdr);
-  return body;
+  const uint8_t *octets = tide_cdr_view(cdr, TIDE_XRCE_REQUEST_BYTES);
+  return octets == NULL ? (tide_xrce_request_t){0, 0} : tide_xrce_read_request(octets);
 }
 
 void tide_xrce_put_status(tide_cdr_t *cdr, const tide_xrce_status_body_t *body) {
@@ -172,28 +171,47 @@ void tide_xrce_get_status(tide_cdr_t *cdr, tide_xrce_status_body_t *body) {
   body->implementation_status = tide_cdr_get_u8(cdr);
 }
 
+/* ACKNACK and HEARTBEAT have five octets each; they are the most frequent bodies, so they are moved in one piece. */
+enum { ANSWER_BYTES = 5 };
+
+static uint16_t read_u16(const tide_cdr_t *cdr, const uint8_t *octets) {
+  return (uint16_t)(cdr->big_endian ? octets[0] << 8 | octets[1] : octets[1] << 8 | octets[0]);
+}
+
+static void write_u16(const tide_cdr_t *cdr, uint8_t *octets, uint16_t value) {
+  octets[cdr->big_endian ? 0 : 1] = (uint8_t)(value >> 8);
+  octets[cdr->big_endian ? 1 : 0] = (uint8_t)value;
+}
+
 void tide_xrce_put_acknack(tide_cdr_t *cdr, const tide_xrce_acknack_t *body) {
-  tide_cdr_put_u16(cdr, body->first_unacknowledged);
-  octets_put_u16(cdr, body->missing);
-  tide_cdr_put_u8(cdr, body->stream);
+  uint8_t octets[ANSWER_BYTES] = {0, 0, (uint8_t)(body->missing >> 8), (uint8_t)body->missing, body->stream};
+  write_u16(cdr, octets, body->first_unacknowledged);
+  tide_cdr_put_bytes(cdr, octets, sizeof octets);
 }
 
 void tide_xrce_get_acknack(tide_cdr_t *cdr, tide_xrce_acknack_t *body) {
-  body->first_unacknowledged = tide_cdr_get_u16(cdr);
-  body->missing = octets_get_u16(cdr);
-  body->stream = tide_cdr_get_u8(cdr);
+  const uint8_t *octets = tide_cdr_view(cdr, ANSWER_BYTES);
+  *body = (tide_xrce_acknack_t){0};
+  if (octets == NULL) return;
+  body->first_unacknowledged = read_u16(cdr, octets);
+  body->missing = (uint16_t)(octets[2] << 8 | octets[3]);
+  body->stream = octets[4];
 }
 
 void tide_xrce_put_heartbeat(tide_cdr_t *cdr, const tide_xrce_heartbeat_t *body) {
-  tide_cdr_put_u16(cdr, body->first_unacknowledged);
-  tide_cdr_put_u16(cdr, body->last);
-  tide_cdr_put_u8(cdr, body->stream);
+  uint8_t octets[ANSWER_BYTES] = {0, 0, 0, 0, body->stream};
+  write_u16(cdr, octets, body->first_unacknowledged);
+  write_u16(cdr, octets + 2, body->last);
+  tide_cdr_put_bytes(cdr, octets, sizeof octets);
 }
 
 void tide_xrce_get_heartbeat(tide_cdr_t *cdr, tide_xrce_heartbeat_t *body) {
-  body->first_unacknowledged = tide_cdr_get_u16(cdr);
-  body->last = tide_cdr_get_u16(cdr);
-  body->stream = tide_cdr_get_u8(cdr);
+  const uint8_t *octets = tide_cdr_view(cdr, ANSWER_BYTES);
+  *body = (tide_xrce_heartbeat_t){0};
+  if (octets == NULL) return;
+  body->first_unacknowledged = read_u16(cdr, octets);
+  body->last = read_u16(cdr, octets + 2);
+  body->stream = octets[4];
 }
 
 void tide_xrce_put_get_info(tide_cdr_t *cdr, const tide_xrce_get_info_body_t *body) {
