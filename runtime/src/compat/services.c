@@ -252,26 +252,35 @@ rcl_ret_t rcl_take_request(const rcl_service_t *service, rmw_request_id_t *reque
   return result;
 }
 
-static int begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
-                          size_t bytes, int32_t wait_ms) {
-  const int status = begin_end(&service->end, write, TIDE_SAMPLE_IDENTITY_BYTES + bytes, wait_ms);
+int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
+                               size_t bytes) {
+  const int status = begin_end(&service->end, write, TIDE_SAMPLE_IDENTITY_BYTES + bytes, 0);
   if (status == TIDE_OK) put_identity(&write->cdr, request_id);
   return status;
 }
 
-int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
-                               size_t bytes) {
-  return begin_response(service, request_id, write, bytes, 0);
+/* Begins and encodes a request, or the response to an id. Most fit the smallest node, so that their size need not be
+ * known. */
+static int begin_message(tide_service_end_t *end, tide_write_t *write, const rmw_request_id_t *id,
+                         const tide_message_type_t *type, const void *message, int32_t wait_ms) {
+  size_t bytes = tide_pools.classes[0].node_bytes - TIDE_WRITE_HEADER_BYTES;
+  for (bool measured = false;; measured = true) {
+    if (measured) bytes = (id == NULL ? 0u : TIDE_SAMPLE_IDENTITY_BYTES) + tide_message_size(type, message);
+    const int status = begin_end(end, write, bytes, wait_ms);
+    if (status != TIDE_OK && (measured || status != TIDE_ERROR_TOO_LARGE)) return status;
+    if (status != TIDE_OK) continue;
+    if (id != NULL) put_identity(&write->cdr, id);
+    type->encode(&write->cdr, message);
+    if (measured || write->cdr.status == TIDE_OK) return TIDE_OK;
+    tide_session_write_abandon(write);
+  }
 }
 
 static int send_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, const void *response,
                          int32_t wait_ms) {
-  const tide_message_type_t *type = service->end.type->response;
   tide_write_t write;
-  const int status = begin_response(service, request_id, &write, tide_message_size(type, response), wait_ms);
-  if (status != TIDE_OK) return status;
-  type->encode(&write.cdr, response);
-  return tide_compat_write_end(service->end.support, &write);
+  const int status = begin_message(&service->end, &write, request_id, service->end.type->response, response, wait_ms);
+  return status == TIDE_OK ? tide_compat_write_end(service->end.support, &write) : status;
 }
 
 int tide_compat_send_response(tide_service_handle_t *service, const rmw_request_id_t *request_id,
@@ -585,11 +594,9 @@ static bool forget(tide_client_handle_t *client, int64_t sequence_number) {
 /* Recorded before it is sent, as the reply may arrive in another context. */
 int tide_compat_send_request(tide_client_handle_t *client, const void *request, int64_t *number,
                              bool (*agrees)(const tide_write_t *write, void *context), void *context) {
-  const tide_message_type_t *type = client->end.type->request;
   tide_write_t write;
-  int status = begin_end(&client->end, &write, tide_message_size(type, request), client->end.wait_ms);
+  int status = begin_message(&client->end, &write, NULL, client->end.type->request, request, client->end.wait_ms);
   if (status != TIDE_OK) return status;
-  type->encode(&write.cdr, request);
   if (agrees != NULL && !agrees(&write, context)) {
     tide_session_write_abandon(&write);
     return TIDE_ERROR_STATE;
