@@ -207,6 +207,7 @@ typedef struct tide_lane { /* internal to the executor, except members that a po
    * time next_round_ns; 0: at once. TIDE_FOREVER: at its event. */
   bool returns;
   bool over;
+  uint8_t digesting; /* 1: it processes a frame, and collects again before it sleeps; 2: and was to be woken */
   int64_t next_round_ns;
   tide_band_t *band;
   tide_event_t event;

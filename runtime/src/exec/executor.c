@@ -262,6 +262,10 @@ static int64_t idle_until(const tide_band_t *band) {
 /* The lane to wake for work of the band, or NULL. */
 static tide_lane_t *pick(tide_band_t *band) {
   tide_lane_t *picked = band->only;
+  if (picked != NULL && picked->digesting > 0u) {
+    picked->digesting = 2u;
+    return NULL;
+  }
   if (!TIDE_LANES || picked != NULL || band->idle == NULL) return picked;
   picked = band->idle;
   /* with patience the one that would wake last by itself, as the others wait for the next expiry */
@@ -865,6 +869,7 @@ typedef struct view {
 static view_t collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns) {
   tide_band_t *band = lane->band;
   uintptr_t locked = lock_lists(executor);
+  lane->digesting = 0u;
   become_busy(lane);
   take_arrivals(executor);
   const int64_t next_expiry_ns = move_due_timers(executor, band, now_ns, &locked);
@@ -1021,10 +1026,22 @@ static bool frame_goes_first(const tide_executor_t *executor, const tide_lane_t 
          source->is_welcome(source->context, lane->band->least, lane->band->most);
 }
 
-static bool digest_most_urgent(tide_executor_t *executor, const tide_lane_t *lane) {
+static bool digest_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
   const tide_source_t *source = &executor->config.source;
-  count(executor, &executor->counters.frames_digested);
+  if (!TIDE_LEAN) {
+    const uintptr_t locked = lock_lists(executor);
+    executor->counters.frames_digested++;
+    lane->digesting = (uint8_t)(splits(executor) ? 0u : 1u);
+    unlock_lists(executor, locked);
+  }
   const int result = source->process_most_urgent(source->context, lane->band->least, lane->band->most);
+  if (!TIDE_LEAN && result < 0) { /* it may sleep now */
+    const uintptr_t locked = lock_lists(executor);
+    const bool missed = lane->digesting == 2u;
+    lane->digesting = 0u;
+    unlock_lists(executor, locked);
+    tide_exec_wake_lane(executor, missed ? lane : NULL);
+  }
   /* a frame of another band may have waited behind it in its stream */
   if (executor->band_count > 1u) wake_for_frames(executor, lane->band);
   return result >= 0;
