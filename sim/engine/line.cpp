@@ -60,7 +60,7 @@ void Line::pass(Bytes frame) {
 void Link::attach() {
   attached_ = true;
   attachment_++;
-  const tide_link_t link = {this, start, nullptr, kind_ == Kind::kSerial ? TIDE_SERIAL_HEARTBEAT_FLOOR_NS : 0};
+  const tide_link_t link = {this, start, nullptr, nullptr, kind_ == Kind::kSerial ? TIDE_SERIAL_HEARTBEAT_FLOOR_NS : 0};
   tide_daemon_attach_link(&session_.daemon, &link, TIDE_SERIAL_ADDRESS_CLIENT);
   poll();
 }

@@ -61,10 +61,12 @@ typedef struct tide_link {
   int (*start)(void *context, const tide_frame_parts_t *frame);
   /* Optional: waits for an event that a message of this link sets, as event_wait of the platform does. The link may let
    * the caller receive meanwhile, so that an answer wakes one thread instead of two in turn. Called from any thread,
-   * never with the critical section held; it returns at deadline_ns even when the link is closed meanwhile.
+   * never with the critical section held; it returns at deadline_ns even when the link is closed meanwhile. Before it,
+   * and with the critical section held, `hold` is called: from then on until `wait` returns the context stays valid.
    * TIDE_WAIT_NOT, without an event: called by a submitter with many unacknowledged messages, so that acknowledgments
    * need not wake the link's context; it never waits. */
   int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
+  void (*hold)(void *context);
   int64_t heartbeat_floor_ns; /* as in the transmitter's configuration, while this link is attached */
 } tide_link_t;
 
@@ -135,10 +137,6 @@ int tide_daemon_acquire_for(tide_daemon_t *daemon, uint32_t bytes, tide_priority
                             tide_node_t **node);
 /* As tide_transmitter_acquire_own. */
 int tide_daemon_acquire_own(tide_daemon_t *daemon, uint32_t bytes, tide_node_t **node);
-/* As acquire_for, for a caller within the platform's critical section: only a node that is free now. TIDE_ERROR_FULL:
- * there is none; leave the section and call tide_daemon_acquire_for. */
-int tide_daemon_acquire_locked(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
-                               tide_node_t **node);
 /* KEEP_LAST of a best-effort writer: as tide_transmitter_acquire_last and, within the platform's critical section,
  * tide_transmitter_keep_last. */
 int tide_daemon_acquire_last(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,

@@ -25,7 +25,7 @@ typedef struct tide_queue_entry {
 typedef struct tide_queue {
   tide_queue_entry_t **entries;
   size_t capacity;
-  size_t count;
+  size_t count; /* written atomically */
   uint32_t next_order;
 } tide_queue_t;
 
@@ -44,6 +44,10 @@ static inline int64_t tide_queue_second_key(const tide_queue_t *queue) {
     key = queue->entries[index]->key < key ? queue->entries[index]->key : key;
   }
   return key;
+}
+/* From any context, without the owner's lock: what another one changes meanwhile may or may not be seen. */
+static inline bool tide_queue_looks_empty(const tide_queue_t *queue) {
+  return __atomic_load_n(&queue->count, __ATOMIC_RELAXED) == 0u;
 }
 tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue);
 /* Does nothing when the entry is not queued; a queued entry must be in this queue. */

@@ -261,12 +261,12 @@ typedef struct tide_write {
 } tide_write_t;
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes);
-/* As write_begin of a best-effort sample with history KEEP_LAST, where keep_last is its depth: older samples of the
- * object that wait for the link are evicted and counted as described at tide_transmitter_keep_last and, if no node is
- * free, a sample of the writer with the most (tide_transmitter_acquire_last). So a line that cannot carry all samples
- * carries the newest. The lean profile ignores keep_last. */
-int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, uint16_t keep_last,
-                                  tide_priority_t priority, uint32_t bytes);
+/* As write_begin. keep_last: depth of a best-effort sample with history KEEP_LAST, else 0. Older samples of the object
+ * that wait for the link are evicted and counted as described at tide_transmitter_keep_last and, if no node is free, a
+ * sample of the writer with the most (tide_transmitter_acquire_last). So a line that cannot carry all samples carries
+ * the newest. The lean profile ignores keep_last. */
+int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
+                                  uint16_t keep_last, tide_priority_t priority, uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);
 void tide_session_write_abandon(tide_write_t *write);
 /* Id that the reply will carry. Call it between begin and end of a requester. */

@@ -6,8 +6,8 @@
  * data_pool            nodes of preallocated memory, in classes by size; a node holds one whole submessage
  * execution_buffer     nodes that may be sent now, most urgent first, equal priorities in order of submission
  * current_node         the node whose fragment is on the wire
- * pending_buffer       reliable nodes that were sent and wait for their acknowledgment, and all nodes with a time
- *                      limit: the earliest limit first; those without a limit, oldest first
+ * pending_buffer       nodes with a time limit, the earliest first; all reliable nodes that wait for their
+ *                      acknowledgment are in the list of their stream
  *
  * The caller acquires a node, writes one submessage (with its 4-byte header) into it and submits it. That takes a
  * bounded time, O(log n) in nodes, and never waits for the wire. The link requests the next frame whenever it is idle.
@@ -200,6 +200,9 @@ typedef struct tide_frame_parts {
   size_t body_bytes;
   const uint8_t *tail;
   size_t tail_bytes; /* padding */
+#if TIDE_DESKTOP
+  int64_t time_ns; /* now_ns of the call that returned it, so that a link need not read the clock again */
+#endif
   tide_priority_t priority;
   bool awaited; /* the peer will answer (a reliable message, a HEARTBEAT): call tide_transmitter_poll for a new time
                    when it has left */
@@ -251,6 +254,10 @@ void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node
  * messages before it in its stream are acknowledged or have expired, too. Stock clients do not understand such a
  * HEARTBEAT, so agents should not limit messages for them. */
 int tide_transmitter_submit(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns);
+/* submit, then next if the wire is free and nothing else waits for it: returns 1 if this message is the next frame,
+ * which then never was in execution_buffer. */
+int tide_transmitter_submit_next(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns,
+                                 tide_frame_parts_t *frame);
 
 /* Submit the next part of a long message: node->length octets. The first part begins with the submessage's header;
  * complete: this is the last part. The message occupies its (reliable) stream until the peer has acknowledged all of
@@ -347,6 +354,7 @@ struct tide_transmitter {
   uint16_t free_counts[4];
   uint32_t levels[4];  /* by class; bit n % 32: messages of level n have used its nodes */
   uint32_t starved[4]; /* by class: bits of the writer accounts that have starved */
+  uint8_t kept[4];     /* by class: number of bits of both */
 #endif
 #if TIDE_NODE_COUNTS
   struct {

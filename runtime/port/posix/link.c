@@ -34,6 +34,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -104,8 +105,8 @@ struct link {
   const kind_t *kind;
   tide_session_t *session;
   tide_link_address_t address;
-  link_t *next;        /* next of all links; this and changes of `holders` under links_mutex */
-  atomic_uint holders; /* callers that wait on this link */
+  link_t *next;        /* next of all links; under links_mutex */
+  atomic_uint holders; /* callers that wait on this link; changed in the critical section */
   tide_posix_thread_t thread;
   pthread_mutex_t receiving;
   int timer; /* wakes the thread for a request that is due before its wake-up time */
@@ -279,17 +280,17 @@ static bool is_flood_locked(link_t *link, int64_t now_ns) {
 /* Messages wait only in a flood, and only if they can be sent with the others as one train, so that the system call
  * stays short (the critical section is held). A message more urgent than a waiting one is sent at once, together with
  * the waiting ones. */
-static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
+static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame) {
   const tide_datagram_output_t *batch = &link->batch;
   if (!batch->trains || batch->blocked || tide_datagram_output_is_full(batch)) return false;
   if (batch->count == 1u) {
-    link->gather_until_ns = now_ns + link->times.gather_ns;
+    link->gather_until_ns = frame->time_ns + link->times.gather_ns;
     link->gathered_priority = frame->priority;
     return true;
   }
   const tide_datagram_t *last = &batch->datagrams[batch->count - 1u];
   if (link->gather_until_ns == TIDE_FOREVER || frame->priority > link->gathered_priority) return false;
-  if (last[-1].length != last->length || now_ns >= link->gather_until_ns) return false;
+  if (last[-1].length != last->length || frame->time_ns >= link->gather_until_ns) return false;
   link->gathered_priority = frame->priority;
   return true;
 }
@@ -299,42 +300,40 @@ static bool send_alone_locked(link_t *link, const tide_frame_parts_t *frame) {
   struct iovec parts[3] = {{(void *)frame->head, frame->head_bytes},
                            {(void *)frame->body, frame->body_bytes},
                            {(void *)frame->tail, frame->tail_bytes}};
-  const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3u};
-  const ssize_t sent = sendmsg(link->descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const struct msghdr message = {.msg_iov = parts, .msg_iovlen = frame->tail_bytes > 0u ? 3u : 2u};
+  /* Not by the C library: its function is a point of cancellation, and the section would stay closed for ever. */
+  const long sent = syscall(SYS_sendmsg, link->descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent < 0) return false;
   link->counters.bytes_sent += (uint64_t)sent;
   link->counters.batches++;
+  link->submitted_ns = clock_ns();
   return true;
 }
 
 /* The thread's messages leave together when its turn ends. Submitters' messages are sent now, after those already in
  * the batch, since numbers in a stream must rise; the wire never waits for a preempted thread. */
-static int append_locked(link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
-  const bool own = is_own_thread(link), flood = !own && is_flood_locked(link, now_ns);
-  const bool gathers = flood && frame->body_bytes > 0u && !frame->awaited;
-  const bool alone = !own && !gathers && link->batch.count == 0u && send_alone_locked(link, frame);
-  const int status = alone ? TIDE_OK : link->kind->append(link, frame);
+static int append_locked(link_t *link, const tide_frame_parts_t *frame, bool gathers) {
+  const int status = link->kind->append(link, frame);
   if (status != TIDE_OK) return status;
-  if (own) {
-    tide_serial_output_wrote(&link->output, 0u, now_ns);
+  if (is_own_thread(link)) {
+    tide_serial_output_wrote(&link->output, 0u, frame->time_ns);
     link->gather_until_ns = 0;
-  } else if (!gathers || !may_wait_locked(link, frame, now_ns)) {
-    if (!alone) flush_locked(link);
+  } else if (!gathers || !may_wait_locked(link, frame)) {
+    flush_locked(link);
     link->submitted_ns = clock_ns();
   }
   return TIDE_OK;
 }
 
-static int start_locked(link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
-  if (link->descriptor < 0) return TIDE_ERROR_LINK;
-  if (link->busy) return TIDE_ERROR_STATE;
-  int status = link->kind->append != NULL ? append_locked(link, frame, now_ns) : link->kind->load(link, frame);
+static int start_locked(link_t *link, const tide_frame_parts_t *frame, bool gathers) {
+  int status = link->kind->append != NULL ? append_locked(link, frame, gathers) : link->kind->load(link, frame);
   if (status == TIDE_OK && link->kind->append == NULL) status = link->kind->push(link);
   link->busy = status == TIDE_OK;
   if (!link->busy) {
     link->counters.messages_lost++;
     tide_serial_output_reset(&link->output);
   }
+  note_output_locked(link);
   return status;
 }
 
@@ -361,36 +360,41 @@ static int64_t complete_ns_locked(const link_t *link);
 
 /* When the thread must act on a submitted message: report its end, send the batch, or request a missing acknowledgment.
  * The session determines the time of the latter; it is polled at the earliest possible one. */
-static int64_t due_ns_locked(const link_t *link, const tide_frame_parts_t *frame, int64_t now_ns) {
+static int64_t due_ns_locked(const link_t *link, const tide_frame_parts_t *frame) {
   const bool waits = link->kind->append != NULL || link->output.written < link->output.length;
   if (link->busy && waits) return 0; /* the output waits for the descriptor, and so does the thread */
   const int64_t due_ns = earlier(complete_ns_locked(link), link->gather_until_ns);
   if (!frame->awaited) return due_ns;
   const int64_t set_ns = link->session->daemon.transmitter.config.heartbeat_delay_ns;
   const int64_t least_ns = set_ns >= 0 ? earlier(set_ns, HEARTBEAT_LEAST_NS) : HEARTBEAT_LEAST_NS;
-  return earlier(due_ns, now_ns + least_ns);
+  return earlier(due_ns, frame->time_ns + least_ns);
 }
 
+/* start of a tide_link_t, which the daemon calls with the critical section held. */
 static int start_frame(void *context, const tide_frame_parts_t *frame) {
   link_t *link = context;
-  const uintptr_t state = enter(link);
-  const int64_t now_ns = clock_ns();
-  const int status = start_locked(link, frame, now_ns);
+  if (link->descriptor < 0) return TIDE_ERROR_LINK;
+  if (link->busy) return TIDE_ERROR_STATE;
+  const bool submitted = link->kind->append != NULL && !is_own_thread(link);
+  const bool gathers = submitted && is_flood_locked(link, frame->time_ns) && frame->body_bytes > 0u && !frame->awaited;
+  const bool alone = submitted && !gathers && link->batch.count == 0u && send_alone_locked(link, frame);
+  const int status = alone ? TIDE_OK : start_locked(link, frame, gathers);
+  if (status != TIDE_OK) return status;
   /* A submitter's datagram that the system has taken, or that waits for others in a flood. While the system takes no
    * more, or the batch is full, the daemon starts no frame, so that waiting frames can still be overtaken. */
-  const bool gone = status == TIDE_OK && link->kind->append != NULL && !is_own_thread(link) && !link->batch.blocked &&
-                    !tide_datagram_output_is_full(&link->batch);
+  const bool gone = alone || (submitted && !link->batch.blocked && !tide_datagram_output_is_full(&link->batch));
   if (gone) {
-    link->busy = false;
     link->counters.messages_sent++;
+    if (!alone) {
+      link->busy = false;
+      note_output_locked(link);
+    }
+    if (frame->awaited && is_only_user(link, frame->time_ns)) {
+      atomic_store(&link->attended_until_ns, frame->time_ns + link->times.attention_ns);
+    }
   }
-  note_output_locked(link);
-  if (gone && frame->awaited && is_only_user(link, now_ns)) {
-    atomic_store(&link->attended_until_ns, now_ns + link->times.attention_ns);
-  }
-  if (status == TIDE_OK) ask(link, due_ns_locked(link, frame, now_ns));
-  leave(link, state);
-  return gone ? TIDE_LINK_SENT : status;
+  if (!alone || frame->awaited) ask(link, due_ns_locked(link, frame));
+  return gone ? TIDE_LINK_SENT : TIDE_OK;
 }
 
 static int64_t complete_ns_locked(const link_t *link) {
@@ -678,20 +682,19 @@ static const kind_t tcp_kind = {.open = open_tcp, .load = load_tcp, .push = push
  * A waiting caller receives its answer itself if it notices it first. It polls for a while before it sleeps, if that is
  * useful (busy_poll.h). */
 
-/* Holds a link so that it is not freed; NULL: there is no such link (any more). */
-static link_t *hold(const void *wanted) {
-  (void)pthread_mutex_lock(&links_mutex);
-  link_t *link = links;
-  while (link != NULL && link != wanted) link = link->next;
-  if (link != NULL) link->holders++;
-  (void)pthread_mutex_unlock(&links_mutex);
-  return link;
-}
+/* hold of a tide_link_t, with the critical section held. */
+static void hold_locked(void *context) { ((link_t *)context)->holders++; }
 
+/* Nothing of the link is used after the section: destroy may be waiting for the last holder. */
 static void let_go(link_t *link) {
-  (void)pthread_mutex_lock(&links_mutex);
+  const uintptr_t state = enter(link);
+  const tide_platform_t *platform = link->session->daemon.platform;
+  const bool stops = atomic_load(&link->stop);
   link->holders--;
-  if (atomic_load(&link->stop)) (void)pthread_cond_broadcast(&link_let_go);
+  tide_platform_exit(platform, state);
+  if (!stops) return;
+  (void)pthread_mutex_lock(&links_mutex);
+  (void)pthread_cond_broadcast(&link_let_go);
   (void)pthread_mutex_unlock(&links_mutex);
 }
 
@@ -795,20 +798,18 @@ static bool wait_and_receive(link_t *link, tide_event_t *event, int64_t deadline
 /* wait of a tide_link_t. */
 static int wait_by_link(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind) {
   const tide_platform_t *platform = tide_port_platform();
-  link_t *link = hold(context);
+  link_t *link = context;
   bool set = false;
-  if (link != NULL) {
-    if (kind == TIDE_WAIT_NOT) {
-      const int64_t now_ns = clock_ns();
-      /* If no acknowledgment has come yet, the publisher is as fast as the agent, and the thread works in parallel. */
-      if (is_only_user(link, now_ns) && receive_instead(link) <= 0) share_until(link, now_ns + PRESSED_NS);
-    } else if (kind != TIDE_WAIT_LANE) {
-      set = wait_and_receive(link, event, deadline_ns, kind == TIDE_WAIT_ANSWER);
-    } else {
-      share_until(link, TIDE_FOREVER);
-    }
-    let_go(link);
+  if (kind == TIDE_WAIT_NOT) {
+    const int64_t now_ns = clock_ns();
+    /* If no acknowledgment has come yet, the publisher is as fast as the agent, and the thread works in parallel. */
+    if (is_only_user(link, now_ns) && receive_instead(link) <= 0) share_until(link, now_ns + PRESSED_NS);
+  } else if (kind != TIDE_WAIT_LANE) {
+    set = wait_and_receive(link, event, deadline_ns, kind == TIDE_WAIT_ANSWER);
+  } else {
+    share_until(link, TIDE_FOREVER);
   }
+  let_go(link);
   if (set || event == NULL) return set ? 1 : 0;
   return platform->event_wait(platform->context, event, deadline_ns);
 }
@@ -826,11 +827,28 @@ static int attach(link_t *link, int descriptor) {
   const tide_link_t functions = {.context = link,
                                  .start = start_frame,
                                  .wait = lends ? wait_by_link : NULL,
+                                 .hold = hold_locked,
                                  .heartbeat_floor_ns = is_line ? TIDE_SERIAL_HEARTBEAT_FLOOR_NS : 0};
   return tide_daemon_attach_link(&link->session->daemon, &functions, link->output.source);
 }
 
+/* After tide_daemon_detach_link nobody else begins to wait. */
+static void await_holders(link_t *link) {
+  (void)pthread_mutex_lock(&links_mutex);
+  for (bool any = true; any;) {
+    const uintptr_t state = enter(link);
+    any = link->holders > 0u;
+    leave(link, state);
+    if (any) (void)pthread_cond_wait(&link_let_go, &links_mutex);
+  }
+  (void)pthread_mutex_unlock(&links_mutex);
+}
+
 static void detach(link_t *link, bool cut) {
+  if (link->descriptor >= 0) {
+    tide_daemon_detach_link(&link->session->daemon);
+    await_holders(link);
+  }
   const uintptr_t state = enter(link);
   const int descriptor = link->descriptor;
   link->descriptor = -1;
@@ -844,7 +862,6 @@ static void detach(link_t *link, bool cut) {
   note_output_locked(link);
   leave(link, state);
   if (descriptor < 0) return;
-  tide_daemon_detach_link(&link->session->daemon);
   if (link->address.kind == TIDE_LINK_SERIAL)
     (void)tcflush(descriptor, TCOFLUSH); /* otherwise close may wait for unsent bytes */
   (void)close(descriptor);
@@ -1046,7 +1063,6 @@ static link_t *find(tide_session_t *session, bool take) {
     atomic_store(&link->stop, true);
     if (link->kind->append != NULL) (void)shutdown(link->descriptor, SHUT_RD); /* ends the sleep of callers */
   }
-  while (take && link != NULL && link->holders > 0u) (void)pthread_cond_wait(&link_let_go, &links_mutex);
   (void)pthread_mutex_unlock(&links_mutex);
   return link;
 }

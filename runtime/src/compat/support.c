@@ -317,9 +317,13 @@ static void wake_executors_locked(const tide_support_t *support, void (*wake)(ti
 }
 
 void tide_compat_wake_others(const tide_executor_handle_t *handle) {
-  if (tide_pools.executor_count < 2) return;
+  const tide_support_t *support = __atomic_load_n(&handle->support, __ATOMIC_RELAXED);
+  if (tide_pools.executor_count < 2 || support == NULL ||
+      tide_queue_looks_empty(&support->session.daemon.receiver.noted)) {
+    return;
+  }
   const uintptr_t critical = tide_compat_enter();
-  wake_executors_locked(handle->support, tide_executor_wake_for_frames, handle);
+  wake_executors_locked(support, tide_executor_wake_for_frames, handle);
   tide_compat_leave(critical);
 }
 
@@ -339,10 +343,7 @@ static bool has_frames(tide_support_t *support) {
 }
 
 static tide_session_state_t state_of(const tide_support_t *support) {
-  const uintptr_t critical = tide_compat_enter();
-  const tide_session_state_t state = support->session.state;
-  tide_compat_leave(critical);
-  return state;
+  return __atomic_load_n(&support->session.state, __ATOMIC_ACQUIRE);
 }
 
 bool tide_compat_is_ready(tide_support_t *support) { return state_of(support) == TIDE_SESSION_READY; }
@@ -363,21 +364,26 @@ static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *exec
   tide_compat_leave(critical);
 }
 
-/* Called after each message that has left, usually with no waiter. Executors do not need acknowledgments, so they are
- * not woken for them. */
-static void on_activity(void *context) {
-  tide_support_t *support = context;
+/* Usually true: after a message that has left, without a waiter. Without the section, as a waiter registers before it
+ * checks, so either it sees the change or is found here. Executors do not need acknowledgments, so they are not woken
+ * for them. */
+static bool is_for_nobody(tide_support_t *support) {
+  return __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE) == NULL &&
+         __atomic_load_n(&support->waiters, __ATOMIC_RELAXED) == NULL &&
+         tide_queue_looks_empty(&support->session.daemon.receiver.noted) &&
+         state_of(support) != TIDE_SESSION_CREATING && pump_of(support) == NULL;
+}
+
+__attribute__((noinline)) static void report_activity(tide_support_t *support) {
   void (*retry)(tide_support_t *) = __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE);
   if (retry != NULL) retry(support);
   const bool polled = pump_of(support) != NULL; /* by the executor */
-  const uintptr_t critical = tide_compat_enter();
-  const bool creating = support->session.state == TIDE_SESSION_CREATING;
-  const bool is_for_nobody =
-      !creating && !polled && support->waiters == NULL && support->session.daemon.receiver.noted.count == 0u;
-  tide_compat_leave(critical);
-  if (is_for_nobody) return;
   if (!polled) digest_frames(support, true);
   wake_all(support, polled ? tide_executor_wake : tide_executor_wake_for_frames);
+}
+
+static void on_activity(void *context) {
+  if (!is_for_nobody(context)) report_activity(context);
 }
 
 /* A link with its own context polls the session; otherwise the executor or the waiting caller does. */
@@ -514,7 +520,7 @@ int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *suppo
   platform->event_init(platform->context, &waiter.event);
   uintptr_t critical = tide_compat_enter();
   waiter.next = support->waiters;
-  support->waiters = &waiter;
+  __atomic_store_n(&support->waiters, &waiter, __ATOMIC_RELAXED);
   tide_compat_leave(critical);
   int status = TIDE_OK;
   for (;;) {
@@ -534,7 +540,7 @@ int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *suppo
   critical = tide_compat_enter();
   tide_waiter_t **place = &support->waiters;
   while (*place != &waiter) place = &(*place)->next;
-  *place = waiter.next;
+  __atomic_store_n(place, waiter.next, __ATOMIC_RELAXED);
   tide_compat_leave(critical);
   return status;
 }

@@ -156,32 +156,42 @@ typedef struct attempt {
 
 static bool begun(tide_support_t *support, void *context) {
   attempt_t *attempt = context;
-  tide_session_t *session = &support->session;
-  attempt->status =
-      attempt->reliable
-          ? tide_session_write_begin(session, attempt->write, attempt->object, true, attempt->priority, attempt->bytes)
-          : tide_session_write_begin_last(session, attempt->write, attempt->object, attempt->keep_last,
-                                          attempt->priority, attempt->bytes);
+  attempt->status = tide_session_write_begin_last(&support->session, attempt->write, attempt->object, attempt->reliable,
+                                                  attempt->keep_last, attempt->priority, attempt->bytes);
   return attempt->status != TIDE_ERROR_FULL;
 }
 
-static int write_begin(tide_support_t *support, attempt_t attempt, int32_t wait_ms) {
-  if (!begun(support, &attempt) && wait_ms != 0) {
-    tide_compat_wait(support, begun, &attempt, tide_compat_deadline(wait_ms), false);
-  }
+static int wait_and_begin(tide_support_t *support, attempt_t attempt, int32_t wait_ms) {
+  tide_compat_wait(support, begun, &attempt, tide_compat_deadline(wait_ms), false);
   return attempt.status;
 }
 
 int tide_compat_write_begin(tide_support_t *support, tide_write_t *write, uint16_t object, bool reliable,
                             tide_priority_t priority, uint32_t bytes, int32_t wait_ms) {
-  return write_begin(support, (attempt_t){write, object, reliable, 0, priority, bytes, TIDE_OK}, wait_ms);
+  const int status = tide_session_write_begin(&support->session, write, object, reliable, priority, bytes);
+  if (status != TIDE_ERROR_FULL || wait_ms == 0) return status;
+  return wait_and_begin(support, (attempt_t){write, object, reliable, 0, priority, bytes, status}, wait_ms);
+}
+
+static inline int begin_sample_now(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
+  return tide_session_write_begin_last(&publisher->support->session, write, publisher->topic.endpoint.id,
+                                       publisher->reliable, publisher->keep_last, publisher->priority, bytes);
+}
+
+static int wait_and_begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
+  const attempt_t attempt = {write,
+                             publisher->topic.endpoint.id,
+                             publisher->reliable,
+                             publisher->keep_last,
+                             publisher->priority,
+                             bytes,
+                             TIDE_ERROR_FULL};
+  return publisher->wait_ms == 0 ? TIDE_ERROR_FULL : wait_and_begin(publisher->support, attempt, publisher->wait_ms);
 }
 
 int tide_compat_begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
-  const attempt_t attempt = {
-      write,  publisher->topic.endpoint.id, publisher->reliable, publisher->keep_last, publisher->priority, bytes,
-      TIDE_OK};
-  return write_begin(publisher->support, attempt, publisher->wait_ms);
+  const int status = begin_sample_now(publisher, write, bytes);
+  return status == TIDE_ERROR_FULL ? wait_and_begin_sample(publisher, write, bytes) : status;
 }
 
 static bool is_delivered(tide_support_t *support, void *context) {
@@ -239,11 +249,15 @@ int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
   tide_write_t write;
   const uint32_t bytes = tide_pools.classes[0].node_bytes - TIDE_WRITE_HEADER_BYTES;
   if (!publisher->is_large) {
-    const int status = tide_compat_begin_sample(publisher, &write, bytes);
-    if (status != TIDE_OK && status != TIDE_ERROR_TOO_LARGE) return status;
-    if (status == TIDE_OK) publisher->type->encode(&write.cdr, message);
-    if (status == TIDE_OK && write.cdr.status == TIDE_OK) return tide_compat_end_sample(publisher, &write);
-    if (status == TIDE_OK) tide_session_write_abandon(&write);
+    int status = begin_sample_now(publisher, &write, bytes);
+    if (status == TIDE_ERROR_FULL) status = wait_and_begin_sample(publisher, &write, bytes);
+    if (status == TIDE_OK) {
+      publisher->type->encode(&write.cdr, message);
+      if (write.cdr.status == TIDE_OK) return tide_compat_end_sample(publisher, &write);
+      tide_session_write_abandon(&write);
+    } else if (status != TIDE_ERROR_TOO_LARGE) {
+      return status;
+    }
   }
   const uint32_t known_bytes = (uint32_t)tide_message_size(publisher->type, message);
   publisher->is_large = known_bytes > bytes;
@@ -293,10 +307,7 @@ bool tide_compat_has_room_locked(const tide_support_t *support, uint32_t promise
 int tide_compat_send_now(const tide_publisher_handle_t *publisher, const void *message) {
   tide_write_t write;
   const uint32_t bytes = (uint32_t)tide_message_size(publisher->type, message);
-  const attempt_t attempt = {
-      &write, publisher->topic.endpoint.id, publisher->reliable, publisher->keep_last, publisher->priority, bytes,
-      TIDE_OK};
-  const int status = write_begin(publisher->support, attempt, 0);
+  const int status = begin_sample_now(publisher, &write, bytes);
   if (status != TIDE_OK) return status;
   publisher->type->encode(&write.cdr, message);
   return tide_session_write_end(&write);

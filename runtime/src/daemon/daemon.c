@@ -92,6 +92,7 @@ static void trace_not_received(const tide_daemon_t *d, uint32_t before, const ti
 
 #if TIDE_STATIC_PLATFORM
 static void owner_on_activity(tide_daemon_t *d) { tide_daemon_owner_on_activity(d); }
+#define HAS_ON_DONE(d) true
 static void owner_on_done(tide_daemon_t *d, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_owner_on_done(d, node, outcome);
 }
@@ -106,8 +107,9 @@ static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
 static void owner_on_activity(tide_daemon_t *d) {
   if (d->owner.on_activity) d->owner.on_activity(d->owner.context);
 }
+#define HAS_ON_DONE(d) ((d)->owner.on_done != NULL)
 static void owner_on_done(tide_daemon_t *d, tide_node_t *node, tide_node_outcome_t outcome) {
-  if (d->owner.on_done) d->owner.on_done(d->owner.context, node, outcome);
+  d->owner.on_done(d->owner.context, node, outcome);
 }
 static void owner_on_control(tide_daemon_t *d, const tide_delivery_t *delivery) {
   if (d->owner.on_control) d->owner.on_control(d->owner.receiver_context, delivery);
@@ -147,12 +149,13 @@ static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
 void tide_daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_t *d = context;
   TIDE_INVARIANT(node->owner == NULL || !tide_queue_contains(&node->entry));
+  d->changed = true;
+  DAEMON_TRACE(trace_done(d, node, outcome));
+  if (!HAS_ON_DONE(d)) return;
   const bool deferring = d->deferring;
   d->deferring = true;
-  DAEMON_TRACE(trace_done(d, node, outcome));
   owner_on_done(d, node, outcome);
   d->deferring = deferring;
-  d->changed = true;
 }
 
 void tide_daemon_on_acknowledge(void *context, uint8_t stream, uint16_t first, uint16_t missing) {
@@ -172,7 +175,7 @@ void tide_daemon_on_control(void *context, const tide_delivery_t *delivery) {
     tide_cdr_reader(&cdr, submessage->body, submessage->body_bytes,
                     !(submessage->flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN));
     tide_xrce_get_acknack(&cdr, &body);
-    if (cdr.status == TIDE_OK && tide_transmitter_on_acknack(&d->transmitter, &body, now_ns(d)) != TIDE_OK)
+    if (cdr.status == TIDE_OK && tide_transmitter_on_acknack(&d->transmitter, &body, d->last_received_ns) != TIDE_OK)
       d->out_of_step = true;
   }
   owner_on_control(d, delivery);
@@ -185,12 +188,10 @@ static void wire_ended(tide_daemon_t *d, int64_t time_ns) {
   tide_transmitter_sent(&d->transmitter, time_ns);
 }
 
-/* Inside the same critical section in which a frame became ready or the wire free, so that no preempted thread can
- * delay the start. True: the frame was sent at once, so there may be another. */
-static bool start_next(tide_daemon_t *d) {
-  if (!d->link_open || d->deferring || d->starting) return false;
-  const int64_t time_ns = now_ns(d);
-  if (tide_transmitter_next(&d->transmitter, time_ns, &d->frame) != 1) return false;
+static bool may_start(const tide_daemon_t *d) { return d->link_open && !d->deferring && !d->starting; }
+
+/* Hands the frame to the link. True: it was sent at once, so there may be another. */
+static bool start(tide_daemon_t *d, int64_t time_ns) {
   DAEMON_TRACE(trace_wire(d, TIDE_TRACE_WIRE_START, time_ns));
   TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
   d->starting = true;
@@ -209,33 +210,45 @@ static bool start_next(tide_daemon_t *d) {
   return true;
 }
 
+/* Inside the same critical section in which a frame became ready or the wire free, so that no preempted thread can
+ * delay the start. time_ns: 0 if the caller has not read the clock, and then no HEARTBEAT that has become due meanwhile
+ * is looked for, as poll does that. */
+static bool start_next(tide_daemon_t *d, int64_t time_ns) {
+  const tide_transmitter_t *t = &d->transmitter;
+  if (!may_start(d) || t->busy) return false;
+  if (time_ns < t->heartbeat_least_ns && !tide_transmitter_has_next(t)) return false;
+  if (time_ns == 0) time_ns = now_ns(d);
+  return tide_transmitter_next(&d->transmitter, time_ns, &d->frame) == 1 && start(d, time_ns);
+}
+
 static bool take_changed(tide_daemon_t *d) {
-  const bool changed = d->changed && !d->deferring;
+  const bool changed = d->changed && !d->deferring && !d->starting;
   if (changed) d->changed = false;
   return changed;
 }
 
-static void report_activity(tide_daemon_t *d) {
-  const uintptr_t state = enter(d);
+static void leave_reporting(tide_daemon_t *d, uintptr_t state) {
   const bool changed = take_changed(d);
   leave(d, state);
   if (changed) owner_on_activity(d);
 }
 
-/* Leave the critical section after the link has started the most urgent frame. If that frame was sent at once, the
- * section is left before the next start, so that it stays short. A thread that enters in between finds the wire free
- * and starts the most urgent frame itself. */
-static void leave_busy(tide_daemon_t *d, uintptr_t state) {
-  bool gone = start_next(d);
-  const bool any_gone = gone;
+/* Leave the critical section after the link has started the most urgent frame (gone: it was sent at once). The section
+ * is left before the next start, so that it stays short. A thread that enters in between finds the wire free and starts
+ * the most urgent frame itself. Returns whether the owner has to be called. */
+static bool leave_started(tide_daemon_t *d, uintptr_t state, bool gone) {
   while (gone && tide_transmitter_has_next(&d->transmitter)) {
     leave(d, state);
     state = enter(d);
-    gone = start_next(d);
+    gone = start_next(d, 0);
   }
-  const bool changed = any_gone && take_changed(d);
+  const bool changed = take_changed(d);
   leave(d, state);
-  if (changed) owner_on_activity(d);
+  return changed;
+}
+
+static void leave_busy(tide_daemon_t *d, uintptr_t state) {
+  if (leave_started(d, state, start_next(d, 0))) owner_on_activity(d);
 }
 
 /* ---- set-up ---- */
@@ -284,18 +297,19 @@ void tide_daemon_detach_link(tide_daemon_t *d) {
 
 void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
-  const bool starting = d->starting; /* the starting caller then continues and reports */
-  TIDE_INVARIANT(!starting || !d->completed);
-  if (starting) {
+  TIDE_INVARIANT(!d->starting || !d->completed);
+  if (d->starting) { /* the starting caller continues and reports */
     d->completed = true;
-  } else {
-    wire_ended(d, now_ns(d));
+    leave(d, state);
+    return;
   }
-  leave_busy(d, state);
-  if (!starting) report_activity(d);
+  const int64_t time_ns = now_ns(d);
+  wire_ended(d, time_ns);
+  if (leave_started(d, state, start_next(d, time_ns))) owner_on_activity(d);
 }
 
-static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
+/* Returns whether the owner has to be called. */
+static bool commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
   const uintptr_t state = enter(d);
   TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
   d->deferring = true; /* the most urgent of all frames caused by one message goes first */
@@ -308,10 +322,11 @@ static void commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc)
   }
   DAEMON_TRACE(trace_not_received(d, missed, slot, d->last_received_ns));
   d->deferring = false;
-  leave_busy(d, state);
+  return leave_started(d, state, start_next(d, d->last_received_ns));
 }
 
 void tide_daemon_on_bytes(tide_daemon_t *d, const uint8_t *bytes, size_t count) {
+  bool changed = false;
   while (count > 0u) {
     int complete = 0;
     const size_t used = tide_framing_reader_input(&d->reader, bytes, count, &complete);
@@ -319,28 +334,28 @@ void tide_daemon_on_bytes(tide_daemon_t *d, const uint8_t *bytes, size_t count) 
     bytes += used;
     count -= used;
     if (complete) {
-      commit(d, d->reader.length, true, d->reader.crc);
+      changed = commit(d, d->reader.length, true, d->reader.crc) || changed;
       tide_framing_reader_set_buffer(&d->reader, tide_receiver_claim(&d->receiver), d->receiver.config.slot_bytes);
     }
     if (used == 0u && !complete) break;
   }
-  report_activity(d);
+  if (changed) owner_on_activity(d);
 }
 
 void tide_daemon_on_message(tide_daemon_t *d, const uint8_t *message, size_t length) {
   if (length <= d->receiver.config.slot_bytes && length > 0u)
     memcpy(tide_receiver_claim(&d->receiver), message, length);
   /* a message that is too long is committed with length 0 and counted as malformed */
-  commit(d, (uint16_t)(length <= d->receiver.config.slot_bytes ? length : 0u), false, 0u);
-  report_activity(d);
+  if (commit(d, (uint16_t)(length <= d->receiver.config.slot_bytes ? length : 0u), false, 0u)) owner_on_activity(d);
 }
 
 int tide_daemon_wait(tide_daemon_t *d, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind) {
   const uintptr_t state = enter(d);
-  const tide_link_t link = d->link_open ? d->link : (tide_link_t){0};
+  int (*const wait)(void *, tide_event_t *, int64_t, tide_wait_t) = d->link_open ? d->link.wait : NULL;
+  void *const link = d->link.context;
+  if (wait) d->link.hold(link);
   leave(d, state);
-  return link.wait ? link.wait(link.context, event, deadline_ns, kind)
-                   : tide_platform_event_wait(d->platform, event, deadline_ns);
+  return wait ? wait(link, event, deadline_ns, kind) : tide_platform_event_wait(d->platform, event, deadline_ns);
 }
 
 int64_t tide_daemon_poll(tide_daemon_t *d) {
@@ -350,17 +365,17 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
     const uintptr_t state = enter(d);
     const int64_t time_ns = now_ns(d);
     if (!TIDE_LEAN) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* start_next handles heartbeats */
-    again = start_next(d);
+    again = start_next(d, time_ns);
     next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
-    leave(d, state);
+    leave_reporting(d, state);
   } while (again);
-  report_activity(d);
   return next_ns;
 }
 
 /* ---- from the executor ---- */
 
 int32_t tide_daemon_most_urgent(tide_daemon_t *d) {
+  if (tide_queue_looks_empty(&d->receiver.noted)) return TIDE_PRIORITY_NONE;
   const uintptr_t state = enter(d);
   const int32_t priority = tide_receiver_most_urgent(&d->receiver);
   leave(d, state);
@@ -368,6 +383,7 @@ int32_t tide_daemon_most_urgent(tide_daemon_t *d) {
 }
 
 int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *share) {
+  if (tide_queue_looks_empty(&d->receiver.noted)) return TIDE_PRIORITY_NONE;
   const uintptr_t state = enter(d);
   const int32_t priority = tide_receiver_most_urgent_of(&d->receiver, share);
   leave(d, state);
@@ -379,7 +395,7 @@ static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
   if (may_ask) {
     leave_busy(d, state);
   } else {
-    leave(d, state);
+    leave_reporting(d, state);
   }
 }
 
@@ -387,10 +403,11 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
                    const tide_frame_share_t *share) {
   uintptr_t state = enter(d);
   tide_slot_t *slot = take(&d->receiver, share);
-  leave(d, state);
+  const bool counts = slot && slot->verify; /* a checksum, which is linear in the frame */
+  if (!slot || counts) leave(d, state);
   if (!slot) return 0;
   const bool verified = tide_receiver_verify(slot);
-  state = enter(d);
+  if (counts) state = enter(d);
   DAEMON_TRACE_LOCAL(const uint32_t missed = trace_missed(d));
   const bool accepted = tide_receiver_accept(&d->receiver, slot, verified);
   DAEMON_TRACE(trace_not_received(d, missed, slot, now_ns(d)));
@@ -430,7 +447,6 @@ void tide_daemon_release(tide_daemon_t *d, void *memory, bool reassembled) {
   tide_receiver_release(&d->receiver, memory, reassembled);
   if (d->receiver.noted.count > noted) d->changed = true;
   leave_asking(d, state, may_ask);
-  if (reassembled) report_activity(d);
 }
 
 void tide_daemon_resume(tide_daemon_t *d, tide_account_t *account) {
@@ -438,8 +454,7 @@ void tide_daemon_resume(tide_daemon_t *d, tide_account_t *account) {
   const size_t noted = d->receiver.noted.count;
   tide_receiver_set_full(&d->receiver, account, false);
   if (d->receiver.noted.count > noted) d->changed = true;
-  leave(d, state);
-  report_activity(d);
+  leave_reporting(d, state);
 }
 
 /* ---- nodes for messages ---- */
@@ -483,14 +498,8 @@ int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node
   return acquire(d, bytes, 0u, 0u, TIDE_RESERVATIONS ? OWN : FOR_WRITER, node);
 }
 
-int tide_daemon_acquire_locked(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, uint16_t writer,
-                               tide_node_t **node) {
-  return tide_transmitter_acquire_free(&d->transmitter, bytes, priority, writer, node);
-}
-
 void tide_daemon_keep_last_locked(tide_daemon_t *d, tide_node_t *node, uint8_t stream, uint16_t depth) {
-  if (d->transmitter.execution_buffer.count >= depth)
-    tide_transmitter_keep_last(&d->transmitter, node, stream, depth, now_ns(d));
+  tide_transmitter_keep_last(&d->transmitter, node, stream, depth, now_ns(d));
 }
 
 void tide_daemon_abandon(tide_daemon_t *d, tide_node_t *node) {
@@ -512,15 +521,20 @@ int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t st
     leave_busy(d, state);
     return TIDE_OK;
   }
-  const int status = tide_transmitter_submit(&d->transmitter, node, stream, now_ns(d));
-  DAEMON_TRACE(trace_node(d, status == TIDE_OK ? TIDE_TRACE_SUBMIT : TIDE_TRACE_LOST, node,
-                          status == TIDE_OK ? 0u : TIDE_TRACE_REFUSED, now_ns(d)));
-  const bool attends = !TIDE_STATIC_PLATFORM && d->link_open && d->link.wait && !d->deferring &&
+  const int64_t time_ns = now_ns(d);
+  const int status =
+      tide_transmitter_submit_next(&d->transmitter, node, stream, time_ns, may_start(d) ? &d->frame : NULL);
+  DAEMON_TRACE(trace_node(d, status < 0 ? TIDE_TRACE_LOST : TIDE_TRACE_SUBMIT, node,
+                          status < 0 ? TIDE_TRACE_REFUSED : 0u, time_ns));
+  const bool attends = !TIDE_STATIC_PLATFORM && TIDE_STREAM_IS_RELIABLE(stream) && may_start(d) && d->link.wait &&
                        tide_transmitter_in_flight(&d->transmitter, stream) >= ATTEND_IN_FLIGHT;
-  const tide_link_t link = attends ? d->link : (tide_link_t){0};
-  leave_busy(d, state);
-  if (attends) (void)link.wait(link.context, NULL, 0, TIDE_WAIT_NOT);
-  return status;
+  int (*const wait)(void *, tide_event_t *, int64_t, tide_wait_t) = attends ? d->link.wait : NULL;
+  void *const link = d->link.context;
+  if (wait) d->link.hold(link);
+  const bool gone = status == 1 ? start(d, time_ns) : start_next(d, time_ns);
+  if (leave_started(d, state, gone)) owner_on_activity(d);
+  if (wait) (void)wait(link, NULL, 0, TIDE_WAIT_NOT);
+  return status < 0 ? status : TIDE_OK;
 }
 
 int tide_daemon_submit_part(tide_daemon_t *d, tide_long_message_t *message, tide_node_t *node, uint8_t stream,

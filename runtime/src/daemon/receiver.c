@@ -244,15 +244,18 @@ static void let_go(tide_receiver_t *r, tide_slot_t *slot) {
 
 /* Call it after any change of a stream, to put processable frames into the heap. */
 static void refresh_stream(tide_receiver_t *r, uint8_t id) {
-  const tide_input_stream_t *stream = find_stream(r, id);
+  const tide_input_stream_t *stream = NULL;
   bool taken = false, partial = false;
+  size_t first = r->slots_used; /* that waits, or is partly delivered */
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream != id) continue;
     taken = taken || slot->state == SLOT_TAKEN;
     partial = partial || slot->state == SLOT_PARTIAL;
+    if (first > i && (waits(slot) || slot->state == SLOT_PARTIAL)) first = i;
   }
-  for (size_t i = 0; i < r->slots_used; ++i) {
+  if (first < r->slots_used) stream = find_stream(r, id);
+  for (size_t i = first; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream != id || (!waits(slot) && slot->state != SLOT_PARTIAL)) continue;
     const bool is_past =
@@ -546,7 +549,7 @@ static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t
   }
   const uint32_t below = highest < 0 ? 0u : (UINT32_C(2) << highest) - 1u;
   const uint32_t wanted = (tide_input_stream_missing(stream) | below) & ~here;
-  const uint32_t missing = choose_missing(r, stream, wanted);
+  const uint32_t missing = wanted == 0u ? 0u : choose_missing(r, stream, wanted);
   if (TIDE_RESERVATIONS) {
     stream->asked_from = stream->next;
     stream->asked = (uint16_t)missing;
@@ -686,15 +689,12 @@ void tide_receiver_reset(tide_receiver_t *r) {
 
 /* ---- a frame arrives: its only full look at the header ---- */
 
-static uint16_t request_part(const uint8_t *bytes) { return (uint16_t)(bytes[0] << 8 | bytes[1]); }
-
 static int32_t priority_of_stream(const tide_slot_t *slot) { return (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8; }
 
 static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slot, uint8_t id, const uint8_t *body,
                                 size_t bytes, tide_account_t **account) {
-  if (id != TIDE_XRCE_DATA || bytes < 4u || !HAS_PRIORITIES(r)) return priority_of_stream(slot);
-  const tide_xrce_request_t request = {request_part(body), request_part(body + 2)};
-  return ask_priority(r, slot->stream, request, account);
+  if (id != TIDE_XRCE_DATA || bytes < TIDE_XRCE_REQUEST_BYTES || !HAS_PRIORITIES(r)) return priority_of_stream(slot);
+  return ask_priority(r, slot->stream, tide_xrce_read_request(body), account);
 }
 
 /* A later fragment does not name its reader: it is as urgent as the preceding one. */
@@ -733,12 +733,16 @@ static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tid
   return priority >= 0 || alone ? priority : priority_of_stream(slot);
 }
 
-/* True if no submessage needs a callback, so the frame need not wait for the executor. */
+static bool is_answer(const tide_xrce_submessage_t *submessage) {
+  return submessage->id == TIDE_XRCE_STATUS || submessage->id == TIDE_XRCE_INFO;
+}
+
+/* True if no submessage from this position on needs a callback, so the frame need not wait for the executor. */
 static bool has_answers_only(const tide_slot_t *slot, size_t position) {
   tide_xrce_submessage_t submessage;
   int more;
   while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &submessage)) == 1)
-    if (submessage.id != TIDE_XRCE_STATUS && submessage.id != TIDE_XRCE_INFO) return false;
+    if (!is_answer(&submessage)) return false;
   return more == 0;
 }
 
@@ -1050,7 +1054,7 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
     return 0;
   }
   if (is_useless(r, slot, stream)) return 0;
-  slot->answers = HAS_CONTROL(r) && has_answers_only(slot, start);
+  slot->answers = HAS_CONTROL(r) && is_answer(&first) && has_answers_only(slot, position);
   if (slot->answers && handle_answers(r, slot, header, start)) return 0;
   const bool was_asked_for = TIDE_RELIABLE_STREAMS && keep_promise(r, slot->stream, slot->sequence);
   tide_account_t *account = &r->nobody;

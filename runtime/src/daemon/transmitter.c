@@ -21,7 +21,6 @@ enum { NODE_FREE, NODE_OWNED, NODE_SUBMITTED, NODE_OVERDUE, NODE_RETURNING };
 enum { FRAME_NONE, FRAME_CONTROL, FRAME_ACKNACK, FRAME_HEARTBEAT, FRAME_NODE, FRAME_OF_OLD_SESSION };
 enum { DEFAULT_SESSION = 0x81, HEADER_OF_SET_SESSION = 0xFF, ACKNACK_BYTES = 5, HEARTBEAT_BYTES = 5 };
 enum { OBJECT_OFFSET = 6 }; /* offset of the object id in a WRITE_DATA, after the header and the request number */
-enum { MOST_KEPT = 64 };    /* reservable nodes of a class: a bit of each of two masks */
 enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
 #define PERIOD_DEFAULT_NS INT64_C(100000000)
 #define DELAY_MINIMUM_NS UINT32_C(2000000)
@@ -105,7 +104,7 @@ static void clear_stream(tide_output_stream_t *stream, uint8_t id) {
 }
 
 /* NULL: no free element for another stream. */
-static tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
+static inline tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
   tide_output_stream_t *stream = find_stream(t, id);
   if (stream || id == 0u) return stream;
   stream = find_stream(t, 0u);
@@ -130,7 +129,7 @@ static void limit_time(tide_transmitter_t *t, tide_node_t *node) {
 }
 
 static void stop_limit(tide_transmitter_t *t, tide_node_t *node) {
-  if (!TIDE_LEAN) tide_queue_remove(&t->pending_buffer, &node->pending);
+  if (!TIDE_LEAN && tide_queue_contains(&node->pending)) tide_queue_remove(&t->pending_buffer, &node->pending);
 }
 
 static void unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
@@ -219,7 +218,7 @@ static tide_node_use_t use_of(const tide_transmitter_t *t, size_t size_class) {
 }
 
 /* A node is acquired (1) or freed (-1). Until then it keeps the priority with which it was acquired. */
-static void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
+static inline void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
   t->free_counts[node->size_class] = (uint16_t)(t->free_counts[node->size_class] - change);
 #if TIDE_NODE_COUNTS
   if (node->account == TIDE_NODE_OWN) return;
@@ -233,11 +232,19 @@ static void count_node(tide_transmitter_t *t, const tide_node_t *node, int chang
 #endif
 }
 
+/* A level uses the class. */
+static void note_level(tide_transmitter_t *t, size_t size_class, tide_priority_t priority) {
+  const uint32_t bit = bit_of_level(priority);
+  if ((t->levels[size_class] & bit) != 0u) return;
+  t->levels[size_class] |= bit;
+  t->kept[size_class]++;
+}
+
 /* Each level may take a first node, and so may each writer that has starved. A second one is available only while each
  * of the others could still get its first. */
-static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
+static inline bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
   const uint32_t free_count = t->free_counts[size_class], starved = t->starved[size_class];
-  if (free_count > MOST_KEPT || free_count > count_bits(t->levels[size_class]) + count_bits(starved)) return true;
+  if (claim.account == TIDE_NODE_OWN || free_count > t->kept[size_class]) return true;
   const tide_node_use_t use = use_of(t, size_class);
   if (is_smallest && (use.levels & bit_of_level(claim.priority)) == 0u) return true;
   uint32_t kept = count_bits(t->levels[size_class] & ~use.levels);
@@ -261,13 +268,17 @@ static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_c
   const uint32_t bit = bit_of_writer(claim.account) & ~t->starved[size_class];
   if (bit == 0u || (use_of(t, size_class).writers & bit) != 0u) return false;
   t->starved[size_class] |= bit;
+  t->kept[size_class]++;
   return true;
 }
 #else
-static void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
+static void note_level(tide_transmitter_t *t, size_t size_class, tide_priority_t priority) {
+  (void)t, (void)size_class, (void)priority;
+}
+static inline void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
   (void)t, (void)node, (void)change;
 }
-static bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
+static inline bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
   (void)t, (void)claim, (void)size_class, (void)is_smallest;
   return true;
 }
@@ -358,7 +369,7 @@ static void check(const tide_transmitter_t *t) { (void)t; }
 
 /* ---- nodes are returned ---- */
 
-static void free_node(tide_transmitter_t *t, tide_node_t *node) {
+static inline void free_node(tide_transmitter_t *t, tide_node_t *node) {
   TIDE_INVARIANT(node->state != NODE_FREE && !tide_queue_contains(&node->entry));
   count_node(t, node, -1);
   node->state = NODE_FREE;
@@ -377,10 +388,13 @@ static void give_to_writer(tide_long_message_t *message, tide_node_t *node) {
 #endif
 
 /* Report the outcome to the owner and free the node. */
-static void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
-  if (outcome == TIDE_NODE_ACKNOWLEDGED) TIDE_COUNT(t->counters.acknowledged, 1u);
-  if (outcome == TIDE_NODE_EXPIRED) TIDE_COUNT(t->counters.expired, 1u);
-  if (outcome == TIDE_NODE_EVICTED) TIDE_COUNT(t->counters.evicted, 1u);
+static inline void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
+  if (outcome == TIDE_NODE_ACKNOWLEDGED) {
+    TIDE_COUNT(t->counters.acknowledged, 1u);
+  } else if (outcome != TIDE_NODE_SENT) {
+    TIDE_COUNT(t->counters.expired, outcome == TIDE_NODE_EXPIRED ? 1u : 0u);
+    TIDE_COUNT(t->counters.evicted, outcome == TIDE_NODE_EVICTED ? 1u : 0u);
+  }
 #if TIDE_STATIC_PLATFORM
   tide_daemon_on_done((void *)((uintptr_t)t - offsetof(tide_daemon_t, transmitter)), node, outcome);
 #else
@@ -401,8 +415,8 @@ static void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outc
 }
 
 /* The node is no longer in its stream's list: return it, now or when the wire releases it. */
-static void release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
-                         tide_node_outcome_t outcome) {
+static inline void release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
+                                tide_node_outcome_t outcome) {
   dequeue(t, stream, node);
   stop_limit(t, node);
   stream->nodes--;
@@ -530,18 +544,15 @@ static size_t smallest_class(const tide_transmitter_t *t, uint32_t bytes) {
   return size_class;
 }
 
-static tide_node_t *free_node_for(const tide_transmitter_t *t, uint32_t bytes, claim_t claim) {
-  const size_t smallest = smallest_class(t, bytes);
+static inline tide_node_t *free_node_for(const tide_transmitter_t *t, size_t smallest, claim_t claim) {
   for (size_t i = smallest; i < t->config.class_count; ++i) {
-    if (!t->free_nodes[i]) continue;
-    if (!TIDE_RESERVATIONS || claim.account == TIDE_NODE_OWN || may_take(t, claim, i, i == smallest))
-      return t->free_nodes[i];
+    if (t->free_nodes[i] && may_take(t, claim, i, i == smallest)) return t->free_nodes[i];
   }
   return NULL;
 }
 
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes) {
-  const tide_node_t *node = free_node_for(t, bytes, own_claim);
+  const tide_node_t *node = free_node_for(t, smallest_class(t, bytes), own_claim);
   return node ? node->capacity : 0u;
 }
 
@@ -560,22 +571,21 @@ static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t
   return found;
 }
 
-/* free: the free node to use; null: take one that is free for this claim, or evict one. */
-static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_node_t *free, tide_node_t **result) {
+static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, bool may_evict, tide_node_t **result) {
+  const size_t smallest = smallest_class(t, bytes);
   *result = NULL;
-  if (bytes > t->config.classes[t->config.class_count - 1u].node_bytes) {
-    TIDE_COUNT(t->counters.refused_large, 1u);
-    return TIDE_ERROR_TOO_LARGE;
+  if (smallest == t->config.class_count) {
+    if (may_evict) TIDE_COUNT(t->counters.refused_large, 1u);
+    return may_evict ? TIDE_ERROR_TOO_LARGE : TIDE_ERROR_FULL;
   }
   const bool is_own = TIDE_RESERVATIONS && claim.account == TIDE_NODE_OWN;
-#if TIDE_RESERVATIONS
-  if (!is_own) t->levels[smallest_class(t, bytes)] |= bit_of_level(claim.priority);
-#endif
-  tide_node_t *node = free ? free : free_node_for(t, bytes, claim);
+  if (!is_own) note_level(t, smallest, claim.priority);
+  tide_node_t *node = free_node_for(t, smallest, claim);
   turn_t turn = {RANK_NONE, 0u};
+  if (!node && !may_evict) return TIDE_ERROR_FULL;
   if (!node && !is_own) node = evict(t, bytes, claim.priority);
   if (!TIDE_LEAN && !node && claim.keeps_last != 0u) node = make_room(t, bytes, claim, &turn);
-  if (!node && !is_own && remember_starved(t, claim, smallest_class(t, bytes))) node = free_node_for(t, bytes, claim);
+  if (!node && !is_own && remember_starved(t, claim, smallest)) node = free_node_for(t, smallest, claim);
   if (!node) {
     TIDE_COUNT(t->counters.refused_full, 1u);
     if (TIDE_RESERVATIONS && tide_transmitter_free_bytes(t, bytes) > 0u) TIDE_COUNT(t->counters.refused_kept, 1u);
@@ -599,31 +609,28 @@ static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, tide_no
 }
 
 int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **result) {
-  return acquire(t, bytes, claim_of(priority, 0u), NULL, result);
+  return acquire(t, bytes, claim_of(priority, 0u), true, result);
 }
 
 int tide_transmitter_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                  tide_node_t **result) {
-  return acquire(t, bytes, claim_of(priority, writer), NULL, result);
+  return acquire(t, bytes, claim_of(priority, writer), true, result);
 }
 
 int tide_transmitter_acquire_last(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                   tide_node_t **result) {
   claim_t claim = claim_of(priority, writer);
   claim.keeps_last = writer;
-  return acquire(t, bytes, claim, NULL, result);
+  return acquire(t, bytes, claim, true, result);
 }
 
 int tide_transmitter_acquire_free(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                   tide_node_t **result) {
-  const claim_t claim = claim_of(priority, writer);
-  tide_node_t *node = free_node_for(t, bytes, claim);
-  *result = NULL;
-  return node ? acquire(t, bytes, claim, node, result) : TIDE_ERROR_FULL;
+  return acquire(t, bytes, claim_of(priority, writer), false, result);
 }
 
 int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_node_t **result) {
-  return acquire(t, bytes, own_claim, NULL, result);
+  return acquire(t, bytes, own_claim, true, result);
 }
 
 /* ---- HEARTBEATs: when a stream asks for its acknowledgment ---- */
@@ -699,7 +706,8 @@ static int64_t mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
 
 /* Rank of a node that joins the stream now. A reliable node never precedes earlier ones of its stream: otherwise
  * repeats of later ones could keep the first missing message off the wire. */
-static int64_t rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream, const tide_node_t *node) {
+static inline int64_t rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream,
+                              const tide_node_t *node) {
   int32_t priority = priority_at(stream->id, node->priority & 0xFF);
   if (TIDE_RELIABLE_STREAMS && stream->last && priority_of_rank(stream->last->rank) < priority)
     priority = priority_of_rank(stream->last->rank);
@@ -712,10 +720,20 @@ static int check_submission(const tide_transmitter_t *t, const tide_node_t *node
   const bool fits = node->length + tide_xrce_header_bytes(t->session) <= t->config.message_bytes;
   if ((!TIDE_FRAGMENTS || !TIDE_STREAM_IS_RELIABLE(stream)) && !fits) return TIDE_ERROR_TOO_LARGE;
   if (!TIDE_FRAGMENTS) return TIDE_OK;
-  return node->length / t->fragment_bytes < 0x7FFFu ? TIDE_OK : TIDE_ERROR_TOO_LARGE;
+  return node->length < 0x7FFFu * t->fragment_bytes ? TIDE_OK : TIDE_ERROR_TOO_LARGE;
 }
 
-int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id, int64_t now_ns) {
+static void begin_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns,
+                       tide_frame_parts_t *frame);
+static bool may_hold(const tide_transmitter_t *t);
+
+/* Nothing else could go now, and no level waits for an acknowledgment. */
+static bool is_quiet(const tide_transmitter_t *t, int64_t now_ns) {
+  return !t->busy && !t->paused && !tide_transmitter_has_next(t) && now_ns < t->heartbeat_least_ns && !may_hold(t);
+}
+
+int tide_transmitter_submit_next(tide_transmitter_t *t, tide_node_t *node, uint8_t id, int64_t now_ns,
+                                 tide_frame_parts_t *frame) {
   int status = check_submission(t, node, id);
   tide_output_stream_t *stream = status == TIDE_OK ? take_stream(t, id) : NULL;
   if (status == TIDE_OK && !stream) status = TIDE_ERROR_CAPACITY_STREAMS;
@@ -736,9 +754,14 @@ int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id
   stream->nodes++;
   TIDE_COUNT(t->counters.submitted, 1u);
   if (node->expires_ns != TIDE_FOREVER) limit_time(t, node);
+  const bool is_quiet_now = frame && is_quiet(t, now_ns);
   if (!is_reliable(node)) {
-    enqueue(t, stream, node);
-    return TIDE_OK;
+    if (is_quiet_now) {
+      begin_node(t, stream, node, now_ns, frame);
+    } else {
+      enqueue(t, stream, node);
+    }
+    return is_quiet_now ? 1 : TIDE_OK;
   }
   node->next_in_stream = NULL;
   if (stream->last) {
@@ -747,9 +770,18 @@ int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id
     stream->first = node;
   }
   stream->last = node;
-  if (!stream->sending && !is_being_written(stream)) stream->sending = node;
+  const bool is_first = !stream->sending && !is_being_written(stream); /* of those to be sent */
+  if (is_first) stream->sending = node;
+  if (is_first && is_quiet_now && has_room(t, stream)) {
+    begin_node(t, stream, node, now_ns, frame);
+    return 1;
+  }
   refresh_stream(t, stream, now_ns);
   return TIDE_OK;
+}
+
+int tide_transmitter_submit(tide_transmitter_t *t, tide_node_t *node, uint8_t id, int64_t now_ns) {
+  return tide_transmitter_submit_next(t, node, id, now_ns, NULL);
 }
 
 static uint32_t aligned(uint32_t length) { return (length + 3u) & ~UINT32_C(3); }
@@ -946,7 +978,7 @@ static choice_t choose(tide_transmitter_t *t) {
   }
   if (t->paused) return best;
   const bool looks = TIDE_RELIABLE_STREAMS && (t->answers_due || may_hold(t));
-  t->answers_due = false;
+  uint32_t answers = 0u;
   for (size_t i = 0; looks && i < t->stream_places; ++i) {
     tide_output_stream_t *stream = &t->config.streams[i];
     if (in_flight(stream) > 0u) {
@@ -955,7 +987,7 @@ static choice_t choose(tide_transmitter_t *t) {
       if (holds && level > held) held = level;
     }
     if (!stream->acknack_due && !stream->heartbeat_due) continue;
-    t->answers_due = true;
+    answers += (stream->acknack_due ? 1u : 0u) + (stream->heartbeat_due ? 1u : 0u);
     const int32_t priority = priority_at(stream->id, 0xFF);
     if (priority <= best.priority) continue;
     /* A level has one stream with answers, whose ACKNACK goes before its HEARTBEAT. */
@@ -964,17 +996,20 @@ static choice_t choose(tide_transmitter_t *t) {
     best.stream = stream;
   }
   tide_node_t *node = (tide_node_t *)(void *)tide_queue_head(&t->execution_buffer);
-  if (!node || (TIDE_RELIABLE_STREAMS && TIDE_STREAM_LEVEL(node->stream) < held)) return best;
-  const int32_t priority = priority_of_rank(node->rank);
-  if (priority <= best.priority) return best;
-  best.kind = FRAME_NODE;
-  best.priority = priority;
-  best.node = node;
+  const bool may_go = node && !(TIDE_RELIABLE_STREAMS && TIDE_STREAM_LEVEL(node->stream) < held);
+  const int32_t priority = may_go ? priority_of_rank(node->rank) : TIDE_PRIORITY_NONE;
+  if (priority > best.priority) {
+    best.kind = FRAME_NODE;
+    best.priority = priority;
+    best.node = node;
+  }
+  const bool is_answer = best.kind == FRAME_ACKNACK || best.kind == FRAME_HEARTBEAT;
+  t->answers_due = answers > (is_answer ? 1u : 0u); /* besides the one that goes now */
   return best;
 }
 
 static void start_frame(const tide_transmitter_t *t, tide_frame_parts_t *frame, uint8_t session, uint8_t stream,
-                        uint16_t sequence) {
+                        uint16_t sequence, int64_t now_ns) {
   const tide_xrce_header_t header = {.session = session, .stream = stream, .sequence = sequence, .key = t->key};
   frame->head = frame->head_storage;
   frame->head_bytes = tide_xrce_put_header(frame->head_storage, &header);
@@ -983,19 +1018,25 @@ static void start_frame(const tide_transmitter_t *t, tide_frame_parts_t *frame, 
   frame->tail = NULL;
   frame->tail_bytes = 0u;
   frame->awaited = false;
+#if TIDE_DESKTOP
+  frame->time_ns = now_ns;
+#else
+  (void)now_ns;
+#endif
 }
 
-static void build_control(tide_transmitter_t *t, size_t index, tide_frame_parts_t *frame) {
+static void build_control(tide_transmitter_t *t, size_t index, int64_t now_ns, tide_frame_parts_t *frame) {
   const uint8_t session = t->control[index].session;
-  start_frame(t, frame, session == HEADER_OF_SET_SESSION ? t->session : session, TIDE_XRCE_STREAM_NONE, 0u);
+  start_frame(t, frame, session == HEADER_OF_SET_SESSION ? t->session : session, TIDE_XRCE_STREAM_NONE, 0u, now_ns);
   memcpy(frame->head_storage + frame->head_bytes, t->control[index].bytes, t->control[index].length);
   frame->head_bytes += t->control[index].length;
   t->current_control = (uint8_t)index;
 }
 
-static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, uint8_t kind, tide_frame_parts_t *frame) {
+static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, uint8_t kind, int64_t now_ns,
+                         tide_frame_parts_t *frame) {
   tide_cdr_t cdr;
-  start_frame(t, frame, t->session, TIDE_XRCE_STREAM_NONE, 0u);
+  start_frame(t, frame, t->session, TIDE_XRCE_STREAM_NONE, 0u, now_ns);
   uint8_t *bytes = frame->head_storage + frame->head_bytes;
   tide_cdr_writer(&cdr, bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES, ACKNACK_BYTES);
   if (kind == FRAME_ACKNACK) {
@@ -1041,14 +1082,17 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
     }
   }
   stream->sent_ticks[t->current_sequence % 16u] = ticks_of(now_ns);
-  if (!TIDE_LEAN && !tide_queue_contains(&node->pending)) limit_time(t, node);
   if (node->resend == 0u && !(stream->sending == node && has_room(t, stream))) dequeue(t, stream, node);
-  refresh_stream(t, stream, now_ns);
+  if (stream->sending && has_room(t, stream)) enqueue(t, stream, stream->sending);
+  stream->heartbeat_at_ns = TIDE_FOREVER; /* the frame is on the wire */
 }
 
-static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns, tide_frame_parts_t *frame) {
+/* Makes the node's next fragment the frame on the wire. */
+static void begin_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns,
+                       tide_frame_parts_t *frame) {
   static const uint8_t padding[3] = {0, 0, 0};
-  tide_output_stream_t *stream = find_stream(t, node->stream);
+  t->busy = true;
+  t->current_kind = FRAME_NODE;
   t->current_stream = stream;
   t->current_node = node;
   if (is_reliable(node)) {
@@ -1057,7 +1101,7 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
     dequeue(t, stream, node);
     t->current_sequence = stream->next_sequence;
   }
-  start_frame(t, frame, t->session, node->stream, t->current_sequence);
+  start_frame(t, frame, t->session, node->stream, t->current_sequence, now_ns);
   frame->awaited = is_reliable(node);
   frame->body = node->bytes;
   frame->body_bytes = node->length;
@@ -1080,6 +1124,9 @@ static void build_node(tide_transmitter_t *t, tide_node_t *node, int64_t now_ns,
     frame->tail = padding;
     frame->tail_bytes = (4u - frame->body_bytes % 4u) % 4u;
   }
+  frame->priority = (tide_priority_t)priority_of_rank(node->rank);
+  TIDE_COUNT(t->counters.frames, 1u);
+  check(t);
 }
 
 bool tide_transmitter_has_next(const tide_transmitter_t *t) {
@@ -1092,17 +1139,19 @@ int tide_transmitter_next(tide_transmitter_t *t, int64_t now_ns, tide_frame_part
   if (!tide_transmitter_has_next(t)) return 0;
   const choice_t choice = choose(t);
   if (choice.kind == FRAME_NONE) return 0;
+  if (choice.kind == FRAME_NODE) {
+    begin_node(t, find_stream(t, choice.node->stream), choice.node, now_ns, frame);
+    return 1;
+  }
   t->busy = true;
   t->current_kind = choice.kind;
   t->current_node = NULL;
-  frame->priority = (tide_priority_t)choice.priority;
   if (choice.kind == FRAME_CONTROL) {
-    build_control(t, choice.control, frame);
-  } else if (choice.kind == FRAME_NODE) {
-    build_node(t, choice.node, now_ns, frame);
+    build_control(t, choice.control, now_ns, frame);
   } else if (TIDE_RELIABLE_STREAMS) {
-    build_answer(t, choice.stream, choice.kind, frame);
+    build_answer(t, choice.stream, choice.kind, now_ns, frame);
   }
+  frame->priority = (tide_priority_t)choice.priority;
   TIDE_COUNT(t->counters.frames, 1u);
   check(t);
   return 1;

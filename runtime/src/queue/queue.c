@@ -27,6 +27,8 @@ static void put(tide_queue_t *queue, size_t index, tide_queue_entry_t *entry) {
   TIDE_INVARIANT(index < queue->count && queue->count <= queue->capacity);
 }
 
+static void set_count(tide_queue_t *queue, size_t count) { __atomic_store_n(&queue->count, count, __ATOMIC_RELAXED); }
+
 static void sift_up(tide_queue_t *queue, size_t index, tide_queue_entry_t *entry) {
   while (index > 0u) {
     const size_t parent = (index - 1u) / 2u;
@@ -61,7 +63,7 @@ int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key)
   if (queue->count >= queue->capacity) return TIDE_ERROR_FULL;
   entry->key = key;
   entry->order = queue->next_order++;
-  queue->count++;
+  set_count(queue, queue->count + 1u);
   sift_up(queue, queue->count - 1u, entry);
   TIDE_INVARIANT(is_heap(queue));
   return TIDE_OK;
@@ -78,7 +80,8 @@ void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry) {
   const size_t index = entry->place - 1u;
   TIDE_INVARIANT(index < queue->count && queue->entries[index] == entry);
   entry->place = 0u;
-  tide_queue_entry_t *last = queue->entries[--queue->count];
+  set_count(queue, queue->count - 1u);
+  tide_queue_entry_t *last = queue->entries[queue->count];
   if (last == entry) return;
   if (index > 0u && precedes(last, queue->entries[(index - 1u) / 2u])) {
     sift_up(queue, index, last);

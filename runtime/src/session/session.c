@@ -45,7 +45,6 @@ enum {
 #define SAMPLES_UNLIMITED 0xFFFFu
 #define READ_BYTES 16u /* with delivery control and without a filter */
 #define WRITE_HEADER_BYTES TIDE_WRITE_HEADER_BYTES
-#define WRITE_OBJECT_OFFSET 6u
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
 #define LONG_NODES_MAXIMUM 4u
 #define LONG_FRAGMENTS_ENOUGH 32u /* fragments in all nodes of a long message: two windows */
@@ -63,8 +62,8 @@ _Static_assert(PING_REQUEST_LEAST > REQUEST_DELETE_CLIENT && PING_REQUEST_USUAL 
 _Static_assert(TIDE_XRCE_OBJECT(OBJECT_NUMBER_MAXIMUM, 0xFu) <= UINT16_MAX, "number and kind are the sixteen bits");
 _Static_assert(TIDE_XRCE_KIND_REPLIER < sizeof(((tide_session_t *)0)->object_numbers) / sizeof(uint16_t),
                "numbers are counted for each kind");
-_Static_assert(WRITE_HEADER_BYTES == TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + 4u, "two ids follow the header");
-_Static_assert(WRITE_OBJECT_OFFSET + 2u == WRITE_HEADER_BYTES, "the object's id is the second one");
+_Static_assert(WRITE_HEADER_BYTES == TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + TIDE_XRCE_REQUEST_BYTES,
+               "two ids follow the header");
 _Static_assert(SAMPLE_BYTES_MAXIMUM + WRITE_HEADER_BYTES - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES <= UINT16_MAX,
                "a submessage counts its bytes in sixteen bits");
 
@@ -938,7 +937,7 @@ static void unlink_held_locked(tide_session_t *session, tide_node_t *previous, t
 }
 
 static uint16_t object_of(const tide_node_t *node) {
-  return (uint16_t)((node->bytes[WRITE_OBJECT_OFFSET] << 8) | node->bytes[WRITE_OBJECT_OFFSET + 1u]);
+  return tide_xrce_read_request(node->bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES).object;
 }
 
 static bool is_answered_locked(const tide_session_t *session, uint16_t id) {
@@ -1026,7 +1025,7 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   const bool reserved = !TIDE_RELIABLE_STREAMS || !reliable || (SECTIONS_ARE_DEAR && has_reserve_locked(session));
   request->request = next_request_locked(session);
   if (SECTIONS_ARE_DEAR && status == TIDE_OK && reserved) {
-    (void)tide_daemon_acquire_locked(&session->daemon, bytes, priority, request->object, &write->node);
+    (void)tide_transmitter_acquire_free(&session->daemon.transmitter, bytes, priority, request->object, &write->node);
   }
   leave(session, critical);
   if (status != TIDE_OK || write->node != NULL) return status;
@@ -1044,8 +1043,8 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   return acquired;
 }
 
-static int write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable, uint16_t keep_last,
-                       tide_priority_t priority, uint32_t bytes) {
+int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
+                                  uint16_t keep_last, tide_priority_t priority, uint32_t bytes) {
   if (session == NULL || write == NULL || TIDE_PRIORITY_LEVEL(priority) > TIDE_LEVEL_MAXIMUM) {
     return TIDE_ERROR_ARGUMENT;
   }
@@ -1065,21 +1064,15 @@ static int write_begin(tide_session_t *session, tide_write_t *write, uint16_t ob
   const uint8_t level = TIDE_PRIORITY_LEVEL(priority);
   write->session = session;
   write->stream = reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
+  tide_xrce_write_request(write->node->bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES, request);
   tide_cdr_writer(&write->cdr, write->node->bytes, WRITE_HEADER_BYTES + bytes);
-  write->cdr.position = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
-  tide_xrce_put_request(&write->cdr, request);
-  tide_cdr_set_origin(&write->cdr);
+  write->cdr.position = write->cdr.origin = WRITE_HEADER_BYTES;
   return TIDE_OK;
 }
 
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes) {
-  return write_begin(session, write, object, reliable, 0u, priority, bytes);
-}
-
-int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, uint16_t keep_last,
-                                  tide_priority_t priority, uint32_t bytes) {
-  return write_begin(session, write, object, false, keep_last, priority, bytes);
+  return tide_session_write_begin_last(session, write, object, reliable, 0u, priority, bytes);
 }
 
 int tide_session_write_end(tide_write_t *write) {
@@ -1105,7 +1098,7 @@ int tide_session_write_end(tide_write_t *write) {
     leave(session, critical);
     return TIDE_OK;
   }
-  if (!TIDE_LEAN && write->keep_last > 0u)
+  if (!TIDE_LEAN && write->keep_last > 0u && session->daemon.transmitter.execution_buffer.count >= write->keep_last)
     tide_daemon_keep_last_locked(&session->daemon, node, write->stream, write->keep_last);
   return tide_daemon_submit_and_leave(&session->daemon, node, write->stream, critical);
 }
@@ -1316,7 +1309,7 @@ static int64_t answer_limit_ns(const tide_session_t *session) {
  * exists. */
 static bool has_suspicion_locked(const tide_session_t *session) {
   const tide_transmitter_config_t *config = &session->daemon.transmitter.config;
-  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < config->stream_count; ++i) {
+  for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < session->daemon.transmitter.stream_places; ++i) {
     const tide_output_stream_t *stream = &config->streams[i];
     if (stream->id != 0u && stream->heartbeats_unanswered >= HEARTBEATS_UNANSWERED_SUSPICIOUS) return true;
   }
@@ -1523,19 +1516,21 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery) 
       session->agent_lost = is_up(session);
       leave(session, critical);
       break;
-    case TIDE_XRCE_ACKNACK:
-      /* Out of step: the agent acknowledges messages that were never sent in this session. It continues an older
-       * session with the same id, from before this device was restarted. */
-      critical = enter(session);
-      session->agent_lost = session->agent_lost || (is_up(session) && session->daemon.out_of_step);
-      leave(session, critical);
-      break;
     default: /* the daemon handles HEARTBEAT; the others are for agents */
       break;
   }
 }
 
-static void session_on_control(void *context, const tide_delivery_t *delivery) { on_answer(context, delivery); }
+static void session_on_control(void *context, const tide_delivery_t *delivery) {
+  tide_session_t *session = context;
+  if (delivery->submessage.id != TIDE_XRCE_ACKNACK) {
+    on_answer(session, delivery);
+  } else if (session->daemon.out_of_step && is_up(session)) {
+    /* The agent acknowledges messages that were never sent in this session. It continues an older session with the same
+     * id, from before this device was restarted. */
+    session->agent_lost = true;
+  }
+}
 
 static void session_on_submessage(void *context, const tide_delivery_t *delivery) {
   tide_session_t *session = context;
@@ -1577,7 +1572,7 @@ static bool enter_state_locked(tide_session_t *session, tide_session_state_t sta
   TIDE_INVARIANT(state != TIDE_SESSION_READY || session->state == TIDE_SESSION_CREATING || session->state == state);
   TIDE_INVARIANT(state != TIDE_SESSION_IDLE || session->state == TIDE_SESSION_CLOSING);
   const bool changed = session->state != state;
-  __atomic_store_n(&session->state, state, __ATOMIC_RELAXED);
+  __atomic_store_n(&session->state, state, __ATOMIC_RELEASE);
   session->state_since_ns = now_ns;
   return changed;
 }
@@ -2108,7 +2103,7 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
   if (status == TIDE_OK) {
     if (!TIDE_STATIC_PLATFORM) { /* the session is called first, and calls the program */
       session->daemon.owner.on_activity = session_on_activity;
-      session->daemon.owner.on_done = session_on_done;
+      session->daemon.owner.on_done = daemon->on_done != NULL ? session_on_done : NULL;
       session->daemon.owner.context = session;
     }
     tide_platform_event_init(daemon->platform, &session->changed);

@@ -87,7 +87,7 @@ struct Side {
       open = true;
       busy = false;
     }
-    const tide_link_t link{this, start, nullptr, 0};
+    const tide_link_t link{this, start, nullptr, nullptr, 0};
     ASSERT_EQ(tide_daemon_attach_link(&daemon, &link, 1), TIDE_OK);
   }
 
@@ -284,7 +284,7 @@ TEST(daemon_wire, completion_and_detachment_within_start) {
                            self.sent.push_back(before.at(8));
                            return TIDE_OK;
                          },
-                         nullptr, 0};
+                         nullptr, nullptr, 0};
   auto submit = [&](uint8_t mark) {
     tide_node_t *node;
     ASSERT_EQ(tide_daemon_acquire(&side.daemon, 8, 0, &node), TIDE_OK);

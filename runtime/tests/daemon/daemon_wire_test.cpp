@@ -184,7 +184,7 @@ class Machine {
     open_ = true;
     const tide_link_t link{
         this, [](void *self, const tide_frame_parts_t *frame) { return static_cast<Machine *>(self)->start(*frame); },
-        nullptr, 0};
+        nullptr, nullptr, 0};
     EXPECT_EQ(tide_daemon_attach_link(&daemon, &link, 0), TIDE_OK);
   }
 

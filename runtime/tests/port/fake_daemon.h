@@ -108,6 +108,10 @@ class FakeDaemon {
   // As tide_daemon_wait.
   int wait(tide_event_t *event, int64_t deadline_ns, tide_wait_t kind = TIDE_WAIT_ANSWER) {
     const tide_link_t link = look<tide_link_t>([](const FakeDaemon &fake) { return fake.link_; });
+    const tide_platform_t *platform = session.daemon.platform;
+    const uintptr_t critical = platform->critical_enter(platform->context);
+    link.hold(link.context);
+    platform->critical_exit(platform->context, critical);
     return link.wait(link.context, event, deadline_ns, kind);
   }
   int64_t poll() {
@@ -155,8 +159,11 @@ class FakeDaemon {
       parts_.priority = priority;
       busy_ = true;
       starting_ = true;
-      started_ns_ = now_ns();
+      started_ns_ = parts_.time_ns = now_ns();
+      const tide_platform_t *platform = session.daemon.platform;
+      const uintptr_t critical = platform->critical_enter(platform->context);
       const int status = link_.start(link_.context, &parts_);
+      platform->critical_exit(platform->context, critical);
       if (status == TIDE_LINK_SENT) complete();
       if (status < 0) {
         busy_ = false;

@@ -510,7 +510,7 @@ class Bench {
     attach();
   }
   void attach() {
-    const tide_link_t link = {this, start_frame, nullptr, 0};
+    const tide_link_t link = {this, start_frame, nullptr, nullptr, 0};
     ASSERT_EQ(tide_daemon_attach_link(&session()->daemon, &link, 0), TIDE_OK);
   }
   void open() {

@@ -39,7 +39,7 @@ class Client {
     config.silence_limit_ns = never_ns; /* pings follow the recording */
     config.daemon.transmitter.message_bytes = wanted.mtu;
     EXPECT_EQ(tide_session_init(&session, &config), TIDE_OK);
-    const tide_link_t link = {this, start, nullptr, 0};
+    const tide_link_t link = {this, start, nullptr, nullptr, 0};
     EXPECT_EQ(tide_daemon_attach_link(&session.daemon, &link, client_address), TIDE_OK);
   }
 

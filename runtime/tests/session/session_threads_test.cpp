@@ -31,7 +31,7 @@ class Threads {
     config.connect_period_ns = 100 * ms;
     config.context = this;
     EXPECT_EQ(tide_session_init(&session, &config), TIDE_OK);
-    const tide_link_t link = {this, start, nullptr, 0};
+    const tide_link_t link = {this, start, nullptr, nullptr, 0};
     EXPECT_EQ(tide_daemon_attach_link(&session.daemon, &link, 0), TIDE_OK);
     link_ = std::thread([this] { run_link(); });
   }
