@@ -231,6 +231,7 @@ def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds(ever
     found = watched.verdict(12.0)
     assert found is not None and found.state is state
     assert (every == 1) != ("unanswered" in found.reasons[0])
+    assert (every == 1) == any("premises are not watched" in one for one in found.reasons)
 
 
 @pytest.mark.parametrize(
