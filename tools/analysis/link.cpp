@@ -590,6 +590,12 @@ class LinkModel {
     traffic.plain_ns += sent.plain_ns + sent.frames * gap_ns;
   }
 
+  // What the client spends on a callback beside its execution.
+  time_ns costs_ns(const LinkCallback &callback) const {
+    if (callback.repeats) return 0;
+    return system_.client.dispatch_ns + (callback.payload_bytes > 0 ? system_.client.submit_ns : 0);
+  }
+
   // Sums the load along the chain.
   Load visit_load(const LinkChain &chain) const {
     const Client &client = system_.client;
@@ -604,15 +610,12 @@ class LinkModel {
       // A callback without execution time also waits for a lane, and the window must be long enough for its start.
       const bool is_alone = !here && system_.hosts[static_cast<size_t>(callback.place)].own_cores;
       const time_ns execution_ns = std::max<time_ns>(callback.execution_ns, is_alone ? 0 : 1);
-      const time_ns least_ns =
-          callback.least_ns +
-          (here && client.fixed_costs ? client.dispatch_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0) : 0);
+      const time_ns least_ns = callback.least_ns + (here && client.fixed_costs ? costs_ns(callback) : 0);
       if (load.down.messages == 0) load.before_ns += least_ns;
       load.behind_ns += least_ns;
       if (here) {
         const time_ns taking_ns = index == 0 ? 0 : client.process_ns;
-        const time_ns running_ns =
-            client.dispatch_ns + execution_ns + (callback.payload_bytes > 0 ? client.submit_ns : 0);
+        const time_ns running_ns = costs_ns(callback) + execution_ns;
         const int64_t frames =
             index == 0 ? 0 : message(line, Direction::down, chain.callbacks[index - 1].payload_bytes).frames;
         const time_ns visit_ns = running_ns + frames * taking_ns;
@@ -678,8 +681,7 @@ class LinkModel {
         // Messages for a later instance are processed first.
         const time_ns taking_ns =
             before == nullptr ? 0 : message(line, Direction::down, before->payload_bytes).frames * client.process_ns;
-        const time_ns own_ns = client.dispatch_ns + std::max<time_ns>(callback.execution_ns, 1) +
-                               (callback.payload_bytes > 0 ? client.submit_ns : 0) + taking_ns;
+        const time_ns own_ns = costs_ns(callback) + std::max<time_ns>(callback.execution_ns, 1) + taking_ns;
         // A message may leave before the callback that publishes it has ended.
         const time_ns least_ns = callback.payload_bytes > 0 ? 0 : callback.least_ns;
         stages.push_back({Kind::client, 0, own_ns, least_ns, load.client_ns - own_ns + taking_ns});
@@ -740,8 +742,8 @@ class LinkModel {
       }
       cut.callbacks[index] = is_elsewhere;
       if (!is_elsewhere || !here) continue;
-      cut.client_ns += std::max<time_ns>(callback.execution_ns, 1) + (before == nullptr ? client.dispatch_ns : 0) +
-                       (callback.payload_bytes > 0 ? client.submit_ns : 0);
+      cut.client_ns += std::max<time_ns>(callback.execution_ns, 1) + costs_ns(callback) -
+                       (before == nullptr ? 0 : client.dispatch_ns);
       if (callback.payload_bytes == 0 || elsewhere.count({callback.shared, kSends, callback.message}) == 0) continue;
       const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
       cut.up_ns += sent.total_ns + sent.frames * gap_ns_;
@@ -1308,7 +1310,7 @@ class LinkModel {
       if (is_batch() && loads_[chain].up.control > 0) return {};
       for (const LinkCallback &callback : self.callbacks) {
         if (callback.place != kOnClient || callback.payload_bytes == 0) continue;
-        if (callback.message > 0) return {};  // it sends several messages at once
+        if (callback.message > 0 || callback.repeats) return {};  // it sends several messages at once
         const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
         spacing.apart_ns = std::min(spacing.apart_ns, callback.least_ns + costs_ns);
         spacing.longest_ns = std::max(spacing.longest_ns, sent.total_ns + sent.frames * gap_ns_);

@@ -114,6 +114,7 @@ struct LinkCallback {
   // continues from it. If two successive callbacks are shared, so is the message between them if `message` is equal. 0:
   // only in this chain.
   int64_t shared = 0;
+  bool repeats = false;    // on the client: its run, with all messages, is counted in another chain of its level
   int64_t message = 0;     // index of the message among those of one run; the time to make the others is execution
   std::string group = {};  // on the host: the group of callbacks that exclude each other although lanes are free;
                            // empty: none

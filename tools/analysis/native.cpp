@@ -243,6 +243,7 @@ void read_callback(Fields &of, const LinkSystem &system, LinkCallback &callback)
   of.take("hop_ns", callback.hop_ns);
   of.take("shared", callback.shared);
   of.take("message", callback.message);
+  of.take("repeats", callback.repeats);
   of.take("group", callback.group);
   std::string executor = system.client.name;
   of.take("executor", executor);

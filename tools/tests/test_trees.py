@@ -221,6 +221,12 @@ def test_a_callback_that_publishes_several_topics_runs_once() -> None:
     assert bound_ms(longer, "b") == pytest.approx(both + 59, abs=0.01)  # two timers would need 120 % of the board
 
 
+def test_a_run_makes_each_of_its_messages_once() -> None:
+    """The run that also publishes the seldom topic is that of the timer: 1 ms, and 0.5 ms for each message."""
+    text = several([topic("a"), topic("b", every=10)], listens("a", 8, "a"), listens("b", 7, "b", period_ms=1000))
+    assert bound_ms(text, "own") == pytest.approx(1 + 2 * 0.5, abs=0.01)
+
+
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
 def test_a_topic_of_which_no_chain_is_is_sent_all_the_same(executor: str) -> None:
     heard = several([topic("a"), topic("b")], listens("a", 8, "a"), listens("b", 7, "b", "g"))

@@ -442,6 +442,10 @@ def ways_of(system: System) -> Ways:
     return Ways(system.model_copy(update={"chains": tuple(chains), "executors": executors}), of_chain, joined)
 
 
+class _Repeated(Callback):
+    """A run on a board that another tree of its level counts, with all messages."""
+
+
 class _Begun:
     """A message that is not published in every run begins its own tree, with a timer whose period is the least distance
     of two such messages. The tree repeats the callbacks and messages before it, which only adds work. If that is a
@@ -467,7 +471,8 @@ class _Begun:
                 then = sent if callback is prefix[-1] else callback.sends_to(prefix[place + 1])
                 changed: dict[str, Any] = {"publishes": (then,)} if isinstance(then, Publication) else {}
                 changed |= {"execution_ms": _NOTHING, "least_ms": _NOTHING} if is_one else {}
-                self._made[key] = callback.model_copy(update=changed)
+                made = callback.model_copy(update=changed)
+                self._made[key] = _Repeated.model_construct(made.model_fields_set, **dict(made)) if is_one else made
             yield self._made[key]
 
 
@@ -1117,6 +1122,7 @@ def _link_chain(
                 "least_ns": callback.least_ns,
                 "hop_ns": system.hop_ns(before, callback),
                 "shared": shared.get(id(callback), 0),
+                "repeats": isinstance(callback, _Repeated),
                 "group": exclusive_group(system, callback) or "",
             }
             | sending(system, callback, after, client)
