@@ -111,6 +111,8 @@ typedef struct fields {
 
 static const char *next(fields_t *fields) { return strtok_r(NULL, BLANKS, &fields->rest); }
 
+static bool at_end(fields_t *fields) { return next(fields) == NULL; }
+
 static bool take_text(fields_t *fields, char *text, size_t bytes) {
   const char *word = next(fields);
   if (word == NULL || strlen(word) >= bytes) return false;
@@ -118,12 +120,14 @@ static bool take_text(fields_t *fields, char *text, size_t bytes) {
   return true;
 }
 
-static bool take_number(fields_t *fields, int64_t *number) {
+static bool take_number(fields_t *fields, int64_t least, int64_t most, int64_t *number) {
   const char *word = next(fields);
   char *end = NULL;
   if (word != NULL) *number = strtoll(word, &end, 10);
-  return word != NULL && end != word && *end == '\0';
+  return word != NULL && end != word && *end == '\0' && least <= *number && *number <= most;
 }
+
+static bool take_time(fields_t *fields, int64_t *time_ns) { return take_number(fields, 0, INT64_MAX, time_ns); }
 
 static bool take_reliability(fields_t *fields, bool *reliable) {
   const char *word = next(fields);
@@ -131,26 +135,31 @@ static bool take_reliability(fields_t *fields, bool *reliable) {
   return *reliable || (word != NULL && strcmp(word, "best_effort") == 0);
 }
 
-static const char *read_chain(fields_t *fields, plan_t *plan) {
-  if (plan->chain_count == PLAN_CHAINS) return "is one chain too many (at most 32)";
+static bool take_place(fields_t *fields, number_place_t *place) {
+  char kind[16];
+  int64_t offset = 0;
+  if (!take_text(fields, kind, sizeof kind) || !number_kind(kind, &place->kind) ||
+      !take_number(fields, 0, PLAN_PAYLOAD_BYTES, &offset)) {
+    return false;
+  }
+  place->offset = (size_t)offset;
+  return true;
+}
+
+static bool read_chain(fields_t *fields, plan_t *plan) {
+  if (plan->chain_count == PLAN_CHAINS) return false;
   plan_chain_t *chain = &plan->chains[plan->chain_count++];
   int64_t level = 0, instances = 0, burst = 0;
-  if (!take_text(fields, chain->name, sizeof chain->name) || !take_number(fields, &level) ||
-      !take_number(fields, &chain->period_ns) || !take_number(fields, &chain->offset_ns) ||
-      !take_number(fields, &instances) || !take_number(fields, &burst)) {
-    return "does not have the seven fields of a chain";
+  if (!take_text(fields, chain->name, sizeof chain->name) || !take_number(fields, 1, 126, &level) ||
+      !take_number(fields, 1, INT64_MAX, &chain->period_ns) || !take_time(fields, &chain->offset_ns) ||
+      !take_number(fields, 1, 10000000, &instances) || !take_number(fields, 0, 16, &burst)) {
+    return false;
   }
-  if (!take_reliability(fields, &chain->reliable)) return "is neither reliable nor best_effort";
-  if (next(fields) != NULL) return "does not have the seven fields of a chain";
-  if (level < 1 || level > 126) return "has a level outside 1..126";
-  if (chain->period_ns <= 0 || chain->offset_ns < 0) return "has an impossible time";
-  if (instances < 1 || instances > 10000000) return "has an impossible number of instances";
-  if (burst < 0 || burst > 16) return "has an impossible burst";
   chain->level = (uint8_t)level;
   chain->instances = (uint32_t)instances;
   chain->burst = (uint32_t)burst;
   chain->first = plan->callback_count;
-  return NULL;
+  return take_reliability(fields, &chain->reliable) && at_end(fields);
 }
 
 /* File names refer to the plan's folder. */
@@ -162,25 +171,19 @@ static bool take_file(fields_t *fields, char *file) {
   return snprintf(file, PLAN_PATH_BYTES, "%.*s%s", folder, fields->beside, word) < PLAN_PATH_BYTES;
 }
 
-static const char *read_message(fields_t *fields, plan_message_t *message) {
-  if (!take_text(fields, message->topic, sizeof message->topic)) return "lacks a topic, or has one that is too long";
+static bool read_message(fields_t *fields, plan_message_t *message) {
+  int64_t every = 0;
+  if (!take_text(fields, message->topic, sizeof message->topic)) return false;
   if (strcmp(message->topic, "-") == 0) {
     message->topic[0] = '\0';
-    return NULL;
+    return true;
   }
-  char kind[16];
-  int64_t offset = 0, every = 0;
-  if (!take_text(fields, message->type, sizeof message->type) || !take_text(fields, kind, sizeof kind) ||
-      !take_number(fields, &offset) || !take_number(fields, &every) || !take_reliability(fields, &message->reliable) ||
-      !take_file(fields, message->file)) {
-    return "lacks a field of a message";
+  if (!take_text(fields, message->type, sizeof message->type) || !take_place(fields, &message->number) ||
+      !take_number(fields, 1, UINT32_MAX, &every)) {
+    return false;
   }
-  if (every < 1 || every > UINT32_MAX) return "has a message of no instance";
   message->every = (uint32_t)every;
-  if (!number_kind(kind, &message->number.kind)) return "has a number that is none of " NUMBER_KINDS;
-  if (offset < 0 || offset > PLAN_PAYLOAD_BYTES) return "has its number behind the largest message";
-  message->number.offset = (size_t)offset;
-  return NULL;
+  return take_reliability(fields, &message->reliable) && take_file(fields, message->file);
 }
 
 static bool is_service(const plan_message_t *message) {
@@ -188,20 +191,18 @@ static bool is_service(const plan_message_t *message) {
          strstr(message->type, "_FeedbackMessage") == NULL;
 }
 
+static bool is_topic(const plan_message_t *message) { return message->topic[0] != '\0' && !is_service(message); }
+
 /* A mark identifies the client of a common service. */
-static const char *find_server(plan_t *plan, plan_callback_t *callback) {
-  for (const plan_callback_t *other = plan->callbacks; other <= callback; other++) {
-    if (other->role != PLAN_SERVICE || strcmp(other->in.topic, callback->in.topic) != 0) continue;
-    callback->server = (size_t)(other - plan->callbacks);
-    if (other == callback) return NULL;
-    if (strcmp(other->in.type, callback->in.type) != 0) return "serves a service of another type under the same name";
-    const bool marked = callback->mark.kind != NUMBER_NONE && other->mark.kind != NUMBER_NONE;
-    return marked ? NULL : "serves what another callback serves, and a mark is missing";
-  }
-  return NULL;
+static bool find_server(plan_t *plan, plan_callback_t *callback) {
+  const plan_callback_t *other = plan->callbacks;
+  while (other->role != PLAN_SERVICE || strcmp(other->in.topic, callback->in.topic) != 0) other++;
+  callback->server = (size_t)(other - plan->callbacks);
+  return other == callback || (strcmp(other->in.type, callback->in.type) == 0 && callback->mark.kind != NUMBER_NONE &&
+                               other->mark.kind != NUMBER_NONE);
 }
 
-static const char *find_role(plan_t *plan, plan_callback_t *callback) {
+static bool find_role(plan_t *plan, plan_callback_t *callback) {
   const bool takes_reply = is_service(&callback->in);
   const bool serves = takes_reply && strcmp(callback->in.topic, callback->out.topic) == 0;
   const bool begins = callback->in.topic[0] == '\0';
@@ -212,112 +213,95 @@ static const char *find_role(plan_t *plan, plan_callback_t *callback) {
                                                                      : PLAN_SUBSCRIPTION;
   callback->requests = !serves && is_service(&callback->out);
   if (serves) return find_server(plan, callback);
-  if (callback->role != PLAN_CLIENT) return NULL;
+  if (callback->role != PLAN_CLIENT) return true;
   for (const plan_callback_t *other = plan->callbacks; other < callback; other++) {
     callback->request = (size_t)(other - plan->callbacks);
     const bool asks = other->requests && other->chain == callback->chain;
-    if (asks && strcmp(other->out.topic, callback->in.topic) == 0) return NULL;
+    if (asks && strcmp(other->out.topic, callback->in.topic) == 0) return true;
   }
-  return "takes the reply of a service that no callback of its chain before it requests";
+  return false; /* nobody requested what it takes */
 }
 
 /* Optional, at the end of the line. */
-static const char *read_mark(fields_t *fields, plan_callback_t *callback) {
-  char kind[16];
-  int64_t offset = 0;
-  if (fields->rest == NULL || fields->rest[strspn(fields->rest, BLANKS)] == '\0') return NULL;
-  if (!take_text(fields, kind, sizeof kind) || !take_number(fields, &offset) ||
-      !take_number(fields, &callback->mark_value)) {
-    return "lacks a field of a mark";
-  }
-  if (!number_kind(kind, &callback->mark.kind)) return "has a mark that is none of " NUMBER_KINDS;
-  if (offset < 0 || offset > PLAN_PAYLOAD_BYTES) return "has its mark behind the largest message";
-  callback->mark.offset = (size_t)offset;
-  return NULL;
+static bool read_mark(fields_t *fields, plan_callback_t *callback) {
+  if (fields->rest == NULL || fields->rest[strspn(fields->rest, BLANKS)] == '\0') return true;
+  return take_place(fields, &callback->mark) && take_number(fields, INT64_MIN, INT64_MAX, &callback->mark_value);
 }
 
-static const char *read_callback(fields_t *fields, plan_t *plan) {
-  if (plan->chain_count == 0) return "is a callback before the first chain";
-  if (plan->callback_count == PLAN_CALLBACKS) return "is one callback too many (at most 64)";
+static bool read_callback(fields_t *fields, plan_t *plan) {
+  if (plan->chain_count == 0 || plan->callback_count == PLAN_CALLBACKS) return false;
   plan_callback_t *callback = &plan->callbacks[plan->callback_count++];
   callback->chain = plan->chain_count - 1;
-  plan->chains[callback->chain].count++;
-  if (!take_text(fields, callback->name, sizeof callback->name) || !take_number(fields, &callback->execution_ns) ||
-      !take_number(fields, &callback->least_ns) || !take_number(fields, &callback->limit_ns)) {
-    return "does not begin as a callback";
-  }
-  if (callback->execution_ns < 0 || callback->least_ns < 0 || callback->limit_ns < 0) return "has an impossible time";
-  const char *problem = read_message(fields, &callback->in);
-  if (problem == NULL) problem = read_message(fields, &callback->out);
-  if (problem == NULL) problem = read_mark(fields, callback);
-  if (problem == NULL && next(fields) != NULL) problem = "has a field too many";
-  if (problem == NULL) problem = find_role(plan, callback);
-  const bool is_first = plan->chains[callback->chain].count == 1;
-  if (problem == NULL && callback->in.topic[0] == '\0' && !is_first) problem = "is a timer that does not begin a chain";
-  if (problem == NULL && callback->out.topic[0] != '\0' && !is_service(&callback->out)) {
-    problem = "publishes, which a line `send` says";
-  }
-  return problem;
+  const bool is_first = plan->chains[callback->chain].count++ == 0;
+  return take_text(fields, callback->name, sizeof callback->name) && take_time(fields, &callback->execution_ns) &&
+         take_time(fields, &callback->least_ns) && take_time(fields, &callback->limit_ns) &&
+         read_message(fields, &callback->in) && read_message(fields, &callback->out) && read_mark(fields, callback) &&
+         at_end(fields) && find_role(plan, callback) && (is_first || callback->in.topic[0] != '\0') &&
+         !is_topic(&callback->out);
 }
 
-static const char *read_join(fields_t *fields, plan_t *plan) {
-  if (plan->callback_count == 0 || plan->chains[plan->chain_count - 1].count == 0) return "is a join of no callback";
-  plan_callback_t *callback = &plan->callbacks[plan->callback_count - 1];
-  if (callback->role != PLAN_SUBSCRIPTION) return "is a join of what is no subscription";
-  if (callback->join_count == PLAN_JOINS_OF_ONE) return "is one message too many for one callback (at most 8)";
-  if (plan->join_count == PLAN_JOINS) return "is one join too many (at most 32)";
+/* The callback before this line; NULL: it is of no chain. */
+static plan_callback_t *last_callback(plan_t *plan) {
+  const bool any = plan->chain_count > 0 && plan->chains[plan->chain_count - 1].count > 0;
+  return any ? &plan->callbacks[plan->callback_count - 1] : NULL;
+}
+
+static bool read_join(fields_t *fields, plan_t *plan) {
+  plan_callback_t *callback = last_callback(plan);
+  if (callback == NULL || callback->role != PLAN_SUBSCRIPTION || callback->join_count == PLAN_JOINS_OF_ONE ||
+      plan->join_count == PLAN_JOINS) {
+    return false;
+  }
   if (callback->join_count++ == 0) callback->first_join = plan->join_count;
   plan_message_t *message = &plan->joins[plan->join_count++];
-  const char *problem = read_message(fields, message);
-  if (problem == NULL && (message->topic[0] == '\0' || is_service(message))) problem = "joins what is no topic";
-  if (problem == NULL && next(fields) != NULL) problem = "has a field too many";
-  return problem;
+  return read_message(fields, message) && is_topic(message) && at_end(fields);
 }
 
-static const char *read_send(fields_t *fields, plan_t *plan) {
-  if (plan->callback_count == 0 || plan->chains[plan->chain_count - 1].count == 0) return "is a message of no callback";
-  plan_callback_t *callback = &plan->callbacks[plan->callback_count - 1];
-  if (plan->send_count == PLAN_SENDS) return "is one publication too many (at most 96)";
+static bool read_send(fields_t *fields, plan_t *plan) {
+  plan_callback_t *callback = last_callback(plan);
+  if (callback == NULL || plan->send_count == PLAN_SENDS) return false;
   if (callback->send_count++ == 0) callback->first_send = plan->send_count;
   plan_message_t *message = &plan->sends[plan->send_count++];
-  const char *problem = read_message(fields, message);
-  if (problem == NULL && (message->topic[0] == '\0' || is_service(message))) problem = "publishes what is no topic";
-  if (problem == NULL && next(fields) != NULL) problem = "has a field too many";
-  return problem;
+  return read_message(fields, message) && is_topic(message) && at_end(fields);
 }
 
-static const char *read_load(fields_t *fields, plan_t *plan) {
-  if (plan->load_count == PLAN_LOADS) return "is one load too many (at most 16)";
+static bool read_load(fields_t *fields, plan_t *plan) {
+  if (plan->load_count == PLAN_LOADS) return false;
   plan_load_t *load = &plan->loads[plan->load_count++];
   int64_t masks = 0, asks = 0;
-  if (!take_text(fields, load->name, sizeof load->name) || !take_number(fields, &load->execution_ns) ||
-      !take_number(fields, &load->period_ns) || !take_number(fields, &masks) || !take_number(fields, &asks) ||
-      next(fields) != NULL) {
-    return "does not have the five fields of a load";
+  if (!take_text(fields, load->name, sizeof load->name) || !take_time(fields, &load->execution_ns) ||
+      !take_number(fields, 1, INT64_MAX, &load->period_ns) || !take_number(fields, 0, 1, &masks) ||
+      !take_number(fields, 0, 1, &asks)) {
+    return false;
   }
   load->masks = masks != 0;
   load->asks = asks != 0;
-  return load->execution_ns < 0 || load->period_ns <= 0 ? "has an impossible time" : NULL;
+  return at_end(fields);
 }
 
-static const char *read_line(char *line, const char *path, plan_t *plan) {
+static bool read_line(char *line, const char *path, plan_t *plan) {
+  static const struct {
+    const char *word;
+    bool (*read)(fields_t *fields, plan_t *plan);
+  } kinds_of_lines[] = {{"chain", read_chain},
+                        {"callback", read_callback},
+                        {"join", read_join},
+                        {"send", read_send},
+                        {"load", read_load}};
   fields_t fields = {NULL, path};
   const char *word = strtok_r(line, BLANKS, &fields.rest);
-  if (word == NULL || word[0] == '#') return NULL;
-  if (strcmp(word, "chain") == 0) return read_chain(&fields, plan);
-  if (strcmp(word, "callback") == 0) return read_callback(&fields, plan);
-  if (strcmp(word, "join") == 0) return read_join(&fields, plan);
-  if (strcmp(word, "send") == 0) return read_send(&fields, plan);
-  if (strcmp(word, "load") == 0) return read_load(&fields, plan);
-  return "begins with none of chain, callback, join, send and load";
+  if (word == NULL || word[0] == '#') return true;
+  for (size_t index = 0; index < sizeof kinds_of_lines / sizeof *kinds_of_lines; index++) {
+    if (strcmp(word, kinds_of_lines[index].word) == 0) return kinds_of_lines[index].read(&fields, plan);
+  }
+  return false;
 }
 
-static const char *whole(const plan_t *plan) {
-  if (plan->chain_count == 0) return "is the end, and there was no chain";
+static bool is_whole(const plan_t *plan) {
   for (size_t index = 0; index < plan->chain_count; index++) {
-    if (plan->chains[index].count == 0) return "is the end, and a chain has no callback";
+    if (plan->chains[index].count == 0) return false;
   }
-  return NULL;
+  return plan->chain_count > 0;
 }
 
 bool plan_read(const char *path, plan_t *plan) {
@@ -327,17 +311,14 @@ bool plan_read(const char *path, plan_t *plan) {
     return false;
   }
   memset(plan, 0, sizeof *plan);
-  const char *problem = NULL;
   char line[LINE_BYTES];
   int number = 0;
-  while (problem == NULL && fgets(line, sizeof line, file) != NULL) {
-    number++;
-    problem = read_line(line, path, plan);
-  }
+  bool right = true;
+  for (; right && fgets(line, sizeof line, file) != NULL; number++) right = read_line(line, path, plan);
   fclose(file);
-  if (problem == NULL) problem = whole(plan);
-  if (problem != NULL) fprintf(stderr, "chain_client: %s:%d: %s\n", path, number, problem);
-  return problem == NULL;
+  right = right && is_whole(plan);
+  if (!right) fprintf(stderr, "chain_client: %s:%d: not as plan.h describes it; let tide run write it\n", path, number);
+  return right;
 }
 
 bool plan_begins(const plan_t *plan, const plan_chain_t *chain) {

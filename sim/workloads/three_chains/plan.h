@@ -62,8 +62,6 @@ typedef struct number_place {
   size_t offset;
 } number_place_t;
 
-#define NUMBER_KINDS "none, bool, u8, u16, u32, u64, f32, f64, digits, count"
-
 /* Size of the number in bytes. */
 size_t number_bytes(number_kind_t kind);
 /* The place must lie within the message. */
