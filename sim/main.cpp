@@ -66,7 +66,7 @@ uint64_t number(const std::string &text) {
   return value;
 }
 
-// Options of a mode by name; flags have an empty value. Words are the other arguments.
+// Options of a mode by name; flags have an empty value. `words` are the other arguments.
 struct Arguments {
   std::map<std::string, std::string> options;
   std::vector<std::string> words;

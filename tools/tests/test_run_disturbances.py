@@ -139,7 +139,7 @@ def test_an_execution_that_is_too_long_disturbs_its_instance_alone() -> None:
 
 @pytest.mark.parametrize("late_ms", [6, 30])
 def test_what_nothing_explains_is_told(late_ms: int) -> None:
-    """Also if it ends after its next release: its bound applies to itself."""
+    """Also if the late instance ends after the next release: it is compared with its own bound."""
     system = parse(SYSTEM)
     recorded = run_of(system)
     start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]

@@ -365,7 +365,7 @@ _SEEDS = 500
 
 
 def calibrate(simulator: Simulator, column: int, seed: int) -> Calibration:
-    """Each of the three moves one number of USED, almost linearly; the others move it little."""
+    """Each of the three parameters changes one cell of USED almost linearly, and the other cells only slightly."""
     found = Calibration(column, 250.0, 1000.0, 300.0)
 
     def measured(one: Calibration, system: str, metric: str) -> float:

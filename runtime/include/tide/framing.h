@@ -30,8 +30,9 @@ uint16_t tide_crc16(uint16_t crc, const uint8_t *bytes, size_t count);
 int tide_framing_encode(uint8_t *frame, size_t capacity, uint8_t source, uint8_t destination, const uint8_t *head,
                         size_t head_bytes, const uint8_t *body, size_t body_bytes);
 
-/* Writes a frame octet by octet, as a transmitter needs them. This takes no buffer and no preparation that is linear in
- * the message, so a link's start is short. Memory: 60 bytes of the owner, not to be moved while in use. */
+/* Writes a frame octet by octet, as a transmitter needs them. It needs no buffer, and no preparation that grows with
+ * the message, so a link starts a frame in a short time. Memory: 60 bytes of the owner, not to be moved while in use.
+ */
 typedef struct tide_framing_writer {
   struct {
     const uint8_t *bytes;
