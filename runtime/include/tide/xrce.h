@@ -165,10 +165,11 @@ static inline tide_xrce_request_t tide_xrce_read_request(const uint8_t *octets) 
   return request;
 }
 static inline void tide_xrce_write_request(uint8_t *octets, tide_xrce_request_t request) {
-  octets[0] = (uint8_t)(request.request >> 8);
-  octets[1] = (uint8_t)request.request;
-  octets[2] = (uint8_t)(request.object >> 8);
-  octets[3] = (uint8_t)request.object;
+  const uint32_t both = (uint32_t)request.request << 16 | request.object; /* one store */
+  octets[0] = (uint8_t)(both >> 24);
+  octets[1] = (uint8_t)(both >> 16);
+  octets[2] = (uint8_t)(both >> 8);
+  octets[3] = (uint8_t)both;
 }
 void tide_xrce_put_request(tide_cdr_t *cdr, tide_xrce_request_t body); /* also the whole body of DELETE */
 tide_xrce_request_t tide_xrce_get_request(tide_cdr_t *cdr);
