@@ -173,25 +173,18 @@ int tide_compat_write_begin(tide_support_t *support, tide_write_t *write, uint16
   return wait_and_begin(support, (attempt_t){write, object, reliable, 0, priority, bytes, status}, wait_ms);
 }
 
-static inline int begin_sample_now(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
+static int begin_sample_now(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
   return tide_session_write_begin_last(&publisher->support->session, write, publisher->topic.endpoint.id,
                                        publisher->reliable, publisher->keep_last, publisher->priority, bytes);
 }
 
-static int wait_and_begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
-  const attempt_t attempt = {write,
-                             publisher->topic.endpoint.id,
-                             publisher->reliable,
-                             publisher->keep_last,
-                             publisher->priority,
-                             bytes,
-                             TIDE_ERROR_FULL};
-  return publisher->wait_ms == 0 ? TIDE_ERROR_FULL : wait_and_begin(publisher->support, attempt, publisher->wait_ms);
-}
-
 int tide_compat_begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
   const int status = begin_sample_now(publisher, write, bytes);
-  return status == TIDE_ERROR_FULL ? wait_and_begin_sample(publisher, write, bytes) : status;
+  if (status != TIDE_ERROR_FULL || publisher->wait_ms == 0) return status;
+  const attempt_t attempt = {
+      write, publisher->topic.endpoint.id, publisher->reliable, publisher->keep_last, publisher->priority, bytes,
+      status};
+  return wait_and_begin(publisher->support, attempt, publisher->wait_ms);
 }
 
 static bool is_delivered(tide_support_t *support, void *context) {
@@ -249,8 +242,7 @@ int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
   tide_write_t write;
   const uint32_t bytes = tide_pools.classes[0].node_bytes - TIDE_WRITE_HEADER_BYTES;
   if (!publisher->is_large) {
-    int status = begin_sample_now(publisher, &write, bytes);
-    if (status == TIDE_ERROR_FULL) status = wait_and_begin_sample(publisher, &write, bytes);
+    const int status = tide_compat_begin_sample(publisher, &write, bytes);
     if (status == TIDE_OK) {
       publisher->type->encode(&write.cdr, message);
       if (write.cdr.status == TIDE_OK) return tide_compat_end_sample(publisher, &write);

@@ -754,7 +754,7 @@ int tide_transmitter_submit_next(tide_transmitter_t *t, tide_node_t *node, uint8
   stream->nodes++;
   TIDE_COUNT(t->counters.submitted, 1u);
   if (node->expires_ns != TIDE_FOREVER) limit_time(t, node);
-  const bool is_quiet_now = frame && is_quiet(t, now_ns);
+  const bool is_quiet_now = !TIDE_LEAN && frame && is_quiet(t, now_ns);
   if (!is_reliable(node)) {
     if (is_quiet_now) {
       begin_node(t, stream, node, now_ns, frame);
