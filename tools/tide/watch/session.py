@@ -183,8 +183,9 @@ def lately(late: int, unanswered: int, not_started: int, above: bool, measured: 
     bound_ns = measured.bound_ns
     worst_ns = bound_ns + 1 if above and bound_ns is not None else 0
     seen = Observation(max(1, measured.count), late, unanswered, not_started, worst_ns)
-    doubt = "" if late or unanswered or not_started else "premises are not watched"
-    return verdict(seen, Completeness(part, doubt=doubt), Premises(), measured.deadline_ns, bound_ns)
+    doubt = "premises are not watched"
+    told = verdict(seen, Completeness(part, doubt=doubt), Premises(), measured.deadline_ns, bound_ns)
+    return told if told.is_met else replace(told, reasons=tuple(one for one in told.reasons if one != doubt))
 
 
 class Session:
