@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 from tide.main import app
 from tide.programs.binaries import MissingBinaryError
 from tide.report.results import Row
-from tide.run.plan import serial_link
 from tide.simulate.campaign import Slice, slices
 from tide_lab.programs import find_binary
 from tide_lab.reproduce.cases import (
@@ -411,7 +410,7 @@ def test_native_systems_are_those_of_the_paper() -> None:
                 assert sample.sent_bytes == (296 if name == "pods-size" else 96)
                 expected_ms = {"pods-size": 5, "pods-execution": 40}.get(name, 10)
                 assert (sample.execution_ms, act.execution_ms) == (expected_ms, expected_ms)
-            assert serial_link(found).heartbeat_delay_ns == (0 if reliable else -1)
+            assert found.links[0].heartbeat_delay_ns == (0 if reliable else -1)
 
 
 def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import descriptions as d
 from commands import tide
 from tide.analysis.lower import NoBoundError, link_document
 from tide.programs import patience
@@ -22,7 +23,7 @@ from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling
 from tide.programs.patience import Patience
 from tide.run.evidence import frame_of
-from tide.run.plan import Variant, instances_of, plan_of, run_chains, serial_link, write_board_plan
+from tide.run.plan import Variant, instances_of, is_comparison, plan_of, require_comparison, write_board_plan
 from tide.run.results import outcome_of
 from tide.run.robot import Recorded, client_options, kept_off
 from tide.system.check import check
@@ -61,25 +62,25 @@ BUDGET = 'where = "mcu"\nbudget_ms = 5\nbudget_period_ms = 100'
 
 
 def test_the_client_is_told_what_the_description_says() -> None:
-    assert client_options(SYSTEM, client(SYSTEM), serial_link(SYSTEM))[:2] == ["--executor", "tide"]
+    assert client_options(SYSTEM, client(SYSTEM), SYSTEM.links[0])[:2] == ["--executor", "tide"]
     lanes = Variant("tide-preemptive", "asynchronous").of(SYSTEM)
-    assert client_options(lanes, client(lanes), serial_link(lanes))[:2] == ["--executor", "tide-preemptive"]
+    assert client_options(lanes, client(lanes), lanes.links[0])[:2] == ["--executor", "tide-preemptive"]
     for send, words in (("stock", "batch_stock"), ("blocking", "batch_blocking"), ("asynchronous", "batch")):
         varied = Variant("batch", send).of(SYSTEM)
         assert client(varied).policy == words
-        assert client_options(varied, client(varied), serial_link(SYSTEM)) == ["--executor", "batch", "--send", send]
+        assert client_options(varied, client(varied), SYSTEM.links[0]) == ["--executor", "batch", "--send", send]
     text = TEXT.replace('name = "steer"', 'name = "steer"\nhold = true').replace('where = "mcu"', BUDGET)
     text = text.replace("baud = 115_200", "baud = 115_200\nheartbeat_delay_ms = 1.5")
     described = Variant("tide", "asynchronous").of(parse(text))
     told = ["--executor", "tide", "--send", "asynchronous", "--heartbeat-delay-us", "1500", "--hold-level", "2"]
     told += ["--budget-us", "5000", "--budget-period-us", "100000"]
-    assert client_options(described, client(described), serial_link(described)) == told
+    assert client_options(described, client(described), described.links[0]) == told
     document = link_document(parse(text.replace(BUDGET, 'where = "mcu"')))
     assert document["protocol"]["agent_heartbeat_delay_ns"] == 100_000_000
     assert (document["protocol"]["hold"], document["protocol"]["heartbeat_delay_ns"]) == (True, 1_500_000)
     every = with_heartbeat_delay(with_hold(SYSTEM, True), Decimal(0))
     assert [chain.hold for chain in every.chains] == [True] * 3
-    assert serial_link(every).heartbeat_delay_ns == 0
+    assert every.links[0].heartbeat_delay_ns == 0
 
 
 def test_a_budget_has_no_bound_beside_a_microcontroller() -> None:
@@ -92,7 +93,7 @@ def test_any_number_of_chains_is_a_valid_system(count: int) -> None:
     system = with_chain_count(SYSTEM, count)
     assert len(system.chains) == count
     assert check(system) == [] or count > 12  # more chains need more than the line or the core has
-    urgent = run_chains(system)[0].chain
+    urgent = system.by_urgency()[0]
     assert urgent.name == "brake"
     assert urgent.model_copy(update={"priority": 3}) == SYSTEM.chains[0]
     priorities = [chain.priority for chain in system.by_urgency()]
@@ -103,35 +104,34 @@ def test_reliability_is_replaced_everywhere() -> None:
     assert {chain.reliability for chain in with_reliability(SYSTEM, "best_effort").chains} == {"best_effort"}
 
 
-MORE = "agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true\n"  # only for a serial line
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('where = "mcu"', 'where = "mcu"\ncommand = "x {device}"', "is a program of yours"),
+        ('where = "mcu"', 'where = "mcu"\npolicy = "batch"', "a board has a policy"),
+        ('where = "mcu"', 'where = "host"', "no chain touches a board"),
+    ],
+)
+def test_executors_that_are_chosen_already_are_not_compared(old: str, new: str, says: str) -> None:
+    assert old in TEXT and is_comparison(SYSTEM)
+    text = TEXT.replace(old, new, 1)
+    if says.startswith("no chain"):
+        text = d.described(d.host("h"), d.chain("c", 1, ("h", 1)))
+    with pytest.raises(PlanError, match=says):
+        require_comparison(parse(text))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "problem"),
+    ("old", "new"),
     [
-        ("payload_bytes = 100", "payload_bytes = 9", "10 to 4096 B"),
-        ("payload_bytes = 10 }", "payload_bytes = 5 }", "10 to 4096 B"),
-        ('"brake/request"', '"brake/request", type = "std_msgs/msg/Header"', "speaks std_msgs/msg/String"),
-        ('"brake/request"', '"' + "b" * 60 + '"', "at most 50 characters"),
-        (
-            'kind = "serial"\nbaud = 115_200\nmtu_bytes = 512\n' + MORE,
-            'kind = "udp"\nport = 8888\n',
-            "needs a serial one",
-        ),
+        ('"brake/request"', '"brake/request", type = "std_msgs/msg/Header"'),
+        ('executor = "ros2"', 'executor = "client"'),
     ],
 )
-def test_what_the_client_cannot_run_is_refused(old: str, new: str, problem: str) -> None:
-    assert old in TEXT
-    system = parse(TEXT.replace(old, new, 1))
-    with pytest.raises(PlanError, match=problem):
-        serial_link(system)
-        run_chains(system)
-
-
-def test_a_chain_of_another_shape_is_refused() -> None:
-    text = TEXT.replace('executor = "ros2"', 'executor = "client"')
-    with pytest.raises(PlanError, match=r"timer \(mcu\)"):
-        run_chains(parse(text))
+def test_other_systems_are_compared_only_on_request(old: str, new: str) -> None:
+    system = parse(TEXT.replace(old, new))
+    assert not is_comparison(system)
+    require_comparison(system)
 
 
 # ---- frames of the line ----

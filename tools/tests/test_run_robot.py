@@ -194,15 +194,16 @@ def test_programs_that_do_not_fit_are_refused(old: str, new: str, says: str) -> 
         parse(text.replace(old, new, 1))
 
 
-def test_executors_are_compared_only_where_both_are_played(tmp_path: Path) -> None:
+def test_executors_are_compared_only_where_all_are_played(tmp_path: Path) -> None:
     text = (ROOT / "examples/three_chains/system.toml").read_text(encoding="utf-8")
     file = tmp_path / "system.toml"
     file.write_text(text.replace('where = "host"', 'where = "host"\ncommand = "true"'), encoding="utf-8")
     assert is_comparison(parse(text)) and not is_comparison(load(file))
     status, told = tide("run", file, "--executor", "tide", "--out", tmp_path / "out")
-    assert status == 2 and "is a program of yours; executors are compared where both are played" in told
-    status, told = tide("run", EXAMPLES[0], "--executor", "both", "--out", tmp_path / "out")
-    assert status == 2 and "a comparison of executors needs one board and one host" in told
+    assert status == 2 and "is a program of yours; executors are compared where all are played" in told
+    host = ROOT / "examples/systems/host_pipeline.toml"
+    status, told = tide("run", host, "--executor", "both", "--out", tmp_path / "out")
+    assert status == 2 and "no chain touches a board, whose executor a comparison replaces" in told
 
 
 # ---- observations ----

@@ -69,8 +69,9 @@ def run(
     executor: Annotated[
         ExecutorChoice | None,
         typer.Option(
-            help="Executor of the client to compare; tide-preemptive: a preemptive lane for each chain. both: batch "
-            "and tide. Default: all, where the description can be compared; otherwise the described one."
+            help="Executor of the boards to compare; tide-preemptive: a preemptive lane for each chain. both: batch "
+            "and tide. Default: the described one; all, if each chain goes from one board over a serial line to a node "
+            "and back, with messages of std_msgs/String."
         ),
     ] = None,
     send: Annotated[
@@ -120,8 +121,7 @@ def run(
     image or attach is played; the others are started and measured by their topics. Prints each chain and part with its
     bound, and the result for every premise of the bounds.
 
-    A description with one board on a serial line, with chains of std_msgs/String to a node and back, is run once for
-    each executor, as a comparison.
+    With --executor or --send the description is run once for each executor of its boards, as a comparison.
 
     Writes results.json, report.html, latency.svg, timeline.svg (of one board) and the log of every part.
 
@@ -138,7 +138,7 @@ def run(
 
       tide run examples/systems/four_legs.toml --execution wait
 
-      tide run examples/three_chains/system.toml --executor batch --send both
+      tide run examples/systems/quadcopter.toml --executor all
     """
     described = load(file)
     require_played(file, described, [one.name for one in described.executors if is_given(one)])

@@ -165,10 +165,8 @@ def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Ca
 
 # ---- executors that are compared ----
 
-_COMPARED_CHAINS = 16
+_COMPARED = (("timer", "mcu"), ("subscription", "host"), ("subscription", "mcu"))
 _COMPARED_TYPE = "std_msgs/msg/String"
-_COMPARED_BYTES = range(10, 4097)  # a text consists of its length, five digits and a NUL; the image of --on qemu takes
-# no more
 
 
 @dataclass(frozen=True)
@@ -197,90 +195,34 @@ class Variant:
         return system.model_copy(update={"executors": changed})
 
 
-@dataclass(frozen=True)
-class RunChain:
-    """A chain of the shape that a comparison takes: a timer on the board, an answer on the host, a subscription on the
-    board."""
-
-    chain: Chain
-    sample: Callback
-    decide: Callback
-    act: Callback
-    request: Publication
-    reply: Publication
-    level: int
-
-    @property
-    def reliable(self) -> bool:
-        return self.chain.reliability == "reliable"
-
-
-def run_chains(system: System) -> tuple[RunChain, ...]:
-    """The chains, most urgent first. Raises PlanError when a comparison cannot run one of them."""
-    chains = tuple(_run_chain(system, chain) for chain in system.by_urgency())
-    if len(chains) > _COMPARED_CHAINS:
-        raise PlanError(f"{len(chains)} chains are too many to compare executors; use at most {_COMPARED_CHAINS}")
-    return chains
-
-
-def _run_chain(system: System, chain: Chain) -> RunChain:
-    kinds = [(callback.kind, system.where(callback)) for callback in chain.callbacks]
-    if kinds != [("timer", "mcu"), ("subscription", "host"), ("subscription", "mcu")]:
-        shape = " → ".join(f"{kind} ({where})" for kind, where in kinds)
-        raise PlanError(
-            f"chain '{chain.name}' is {shape}; a comparison of executors needs timer (mcu) → subscription (host) → "
-            "subscription (mcu)"
-        )
-    sample, decide, act = chain.callbacks
-    for callback in (sample, decide):
-        if callback.publishes_apart:
-            raise PlanError(
-                f"'{callback.name}' of chain '{chain.name}' publishes several topics, or not at each run; a comparison "
-                "of executors has one message of each run"
-            )
-    request, reply = sample.publishes[0], decide.publishes[0]  # the loader has checked them
-    for publication in (request, reply):
-        topic, size = publication.topic, publication.payload_bytes
-        if publication.type != _COMPARED_TYPE:
-            raise PlanError(f"topic '{topic}' is {publication.type}; a comparison of executors speaks {_COMPARED_TYPE}")
-        if size not in _COMPARED_BYTES:
-            raise PlanError(f"topic '{topic}' has {size} B; a comparison of executors sends 10 to 4096 B")
-        if len(topic) > 50:
-            raise PlanError(f"topic '{topic}' is too long; use at most 50 characters")
-    level = levels(system, sample.executor)[chain.name]
-    return RunChain(chain, sample, decide, act, request, reply, level)
-
-
-def serial_link(system: System) -> Line:
-    links = {link.name: link for chain in system.chains if (link := system.link_of(chain)) is not None}
-    if len(links) != 1:
-        raise PlanError(f"the chains use {len(links)} links; a comparison of executors needs exactly one")
-    (link,) = links.values()
-    if not isinstance(link, Line):
-        raise PlanError(f"link '{link.name}' is {link.kind}; a comparison of executors needs a serial one")
-    return link
-
-
 def require_comparison(system: System) -> None:
-    """Raises PlanError when a comparison of executors cannot run the description."""
+    """Raises PlanError when the executors of its boards cannot be replaced by others."""
     used = used_executors(system)
+    boards = [one for one in used if one.where == "mcu"]
     given = next((one for one in used if is_given(one)), None)
     if given is not None:
-        raise PlanError(f"executor '{given.name}' is a program of yours; executors are compared where both are played")
-    if len(used) > 2:
-        raise PlanError(f"{len(used)} executors run the chains; a comparison of executors needs one board and one host")
-    serial_link(system)
-    run_chains(system)
-    if any(one.policy is not None for one in used):
+        raise PlanError(f"executor '{given.name}' is a program of yours; executors are compared where all are played")
+    if not boards:
+        raise PlanError(
+            "no chain touches a board, whose executor a comparison replaces; leave --executor and --send out"
+        )
+    if any(one.policy is not None for one in boards):
         raise PlanError("a board has a policy; a comparison of executors chooses it itself")
+    if len({one.lanes > 1 for one in boards}) > 1:
+        raise PlanError("some boards have lanes and others have none; a comparison of executors gives all the same")
 
 
 def is_comparison(system: System) -> bool:
+    """True if executors are compared unasked: each chain goes from one board over a serial line to a node and back."""
     try:
         require_comparison(system)
     except PlanError:
         return False
-    return True
+    used = used_executors(system)
+    links = [system.link_of_board(one) for one in used if one.where == "mcu"]
+    types = {sent.type for chain in system.chains for one in chain.callbacks for sent in one.publishes}
+    shapes = {tuple((one.kind, system.where(one)) for one in chain.callbacks) for chain in system.chains}
+    return len(used) == 2 and isinstance(links[0], Line) and (shapes, types) == ({_COMPARED}, {_COMPARED_TYPE})
 
 
 # ---- messages ----
