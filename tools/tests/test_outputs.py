@@ -86,7 +86,7 @@ def test_each_reason_is_named(tmp_path: Path) -> None:
         (require_folder, Path("/proc/none"), "no such file or directory"),
         (require_file, tmp_path, "is a directory; name a file in it"),
         (require_file, Path("/proc/none.png"), "no such file or directory"),
-        (require_file, tmp_path / "none/x.png", f"there is no folder '{tmp_path}/none'; make it"),
+        (require_file, tmp_path / "none/x.png", f"there is no folder '{tmp_path}/none'; create it"),
     ):
         with pytest.raises(OutputError, match="cannot be written") as error:
             require(place)
