@@ -90,11 +90,19 @@ static uint32_t count_bits(uint32_t bits) {
 
 static bool waits(const tide_slot_t *slot) { return slot->state == SLOT_NOTED || slot->state == SLOT_HELD; }
 
+/* Acknowledged while it waits (pass). */
+static bool has_passed(const tide_slot_t *slot) { return TIDE_RESERVATIONS && slot->passed; }
+
 /* It waits, and its stream with it. */
-static bool holds_up(const tide_slot_t *slot) { return waits(slot) && !slot->passed; }
+static bool holds_up(const tide_slot_t *slot) { return waits(slot) && !has_passed(slot); }
 
 static bool is_being_delivered(const tide_slot_t *slot) {
   return slot->state == SLOT_TAKEN || slot->state == SLOT_PARTIAL;
+}
+
+/* Its sequence number counts in this stream. */
+static bool is_in_order(const tide_slot_t *slot, uint8_t stream) {
+  return slot->stream == stream && !has_passed(slot) && (waits(slot) || is_being_delivered(slot));
 }
 
 static tide_input_stream_t *find_stream(const tide_receiver_t *r, uint8_t id) {
@@ -118,9 +126,7 @@ static tide_input_stream_t *take_stream(tide_receiver_t *r, uint8_t id) {
 static tide_slot_t *find_slot(const tide_receiver_t *r, uint8_t stream, uint16_t sequence) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
-    if (slot->stream == stream && slot->sequence == sequence && !slot->passed &&
-        (waits(slot) || is_being_delivered(slot)))
-      return slot;
+    if (slot->sequence == sequence && is_in_order(slot, stream)) return slot;
   }
   return NULL;
 }
@@ -541,7 +547,7 @@ static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t
   int16_t highest = suspect;
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
-    if (slot->stream != stream->id || slot->passed || !(waits(slot) || is_being_delivered(slot))) continue;
+    if (!is_in_order(slot, stream->id)) continue;
     const int16_t ahead = distance_from(stream->next, slot->sequence);
     if (ahead < 0 || ahead >= (int16_t)stream->window) continue;
     here |= UINT32_C(1) << ahead;
@@ -670,7 +676,7 @@ void tide_receiver_reset(tide_receiver_t *r) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     slot->blocked = false;
-    if (slot->passed) continue; /* it was acknowledged, so the next session does not bring it again */
+    if (has_passed(slot)) continue; /* it was acknowledged, so the next session does not bring it again */
     if (slot->state == SLOT_TAKEN) {
       slot->state = SLOT_STALE;
       if (slot->reassembly) slot->reassembly->state = REASSEMBLY_STALE;
@@ -751,13 +757,13 @@ static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *other = &r->config.slots[i];
     if (other == slot || other->stream != slot->stream || !waits(other)) continue;
-    const bool is_before = other->passed || tide_sequence_distance(other->sequence, slot->sequence) < 0;
+    const bool is_before = has_passed(other) || tide_sequence_distance(other->sequence, slot->sequence) < 0;
     if (!is_before && other->priority > slot->priority) slot->priority = other->priority;
   }
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *other = &r->config.slots[i];
     if (other == slot || other->stream != slot->stream || !waits(other)) continue;
-    const bool is_after = !other->passed && tide_sequence_distance(other->sequence, slot->sequence) > 0;
+    const bool is_after = !has_passed(other) && tide_sequence_distance(other->sequence, slot->sequence) > 0;
     if (is_after || other->priority >= slot->priority) continue;
     other->priority = slot->priority;
     if (!tide_queue_contains(&other->entry)) continue;
@@ -790,7 +796,7 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
     tide_slot_t *slot = &r->config.slots[i];
     if (!waits(slot)) continue;
     const bool is_blocked = get_bit(blocked, slot->stream);
-    const bool is_reliable = TIDE_STREAM_IS_RELIABLE(slot->stream) && !slot->passed;
+    const bool is_reliable = TIDE_STREAM_IS_RELIABLE(slot->stream) && !has_passed(slot);
 
     /* 1. The account that gives up a slot: the frame's own, unless another one has to. */
     const tide_account_t *account = frame->account, *other = slot->account;
@@ -822,8 +828,8 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
       /* By level first, as senders do: a sender that holds less urgent levels until one is acknowledged could otherwise
        * wait forever for a slot with a less urgent frame. */
       is_first = urgency_of(slot) < urgency_of(best);
-    } else if (slot->passed != best->passed) {
-      is_first = best->passed; /* a passed one would be lost */
+    } else if (has_passed(slot) != has_passed(best)) {
+      is_first = has_passed(best); /* a passed one would be lost */
     } else if (is_reliable && slot->stream == best->stream) {
       is_first = tide_sequence_distance(slot->sequence, best->sequence) > 0; /* needed last, and will be repeated */
     } else {
@@ -851,7 +857,7 @@ static void evict(tide_receiver_t *r, tide_slot_t *slot) {
   if (slot->state == SLOT_HELD && stream) tide_input_stream_forget(stream, slot->sequence);
   leave_heap(r, slot);
   TIDE_COUNT(r->counters.overflow_dropped, 1u);
-  if (!TIDE_STREAM_IS_RELIABLE(slot->stream) || slot->passed) {
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream) || has_passed(slot)) {
     TIDE_COUNT(slot->account->dropped, 1u);
   } else if (stream) {
     if (distance_from(stream->last_announced, slot->sequence) > 0) stream->last_announced = slot->sequence;
@@ -870,8 +876,7 @@ static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   uint32_t missing = (uint16_t)(slot->sequence - stream->next);
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *other = &r->config.slots[i];
-    if (other == slot || other->stream != slot->stream || other->passed) continue;
-    if (!waits(other) && !is_being_delivered(other)) continue;
+    if (other == slot || !is_in_order(other, slot->stream)) continue;
     if (distance_from(stream->next, other->sequence) >= 0 && distance_from(slot->sequence, other->sequence) < 0)
       missing--;
   }
@@ -952,12 +957,12 @@ bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *acc
 static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
   const uint8_t id = slot->stream;
   const uint16_t sequence = slot->sequence;
-  const bool is_good = tide_receiver_verify(slot), has_arrived = slot->arrived, has_passed = slot->passed;
+  const bool is_good = tide_receiver_verify(slot), has_arrived = slot->arrived, passed = has_passed(slot);
   if (is_good) TIDE_COUNT(slot->account->dropped, 1u);
   let_go(r, slot);
   if (!is_good) {
     ask_again(r, id, sequence);
-  } else if (TIDE_STREAM_IS_RELIABLE(id) && !has_passed) {
+  } else if (TIDE_STREAM_IS_RELIABLE(id) && !passed) {
     tide_input_stream_t *stream = take_stream(r, id);
     const bool is_next = stream && sequence == stream->next;
     if (stream && !has_arrived) (void)tide_input_stream_arrive(stream, sequence);
@@ -1242,7 +1247,7 @@ static bool accept(tide_receiver_t *r, tide_slot_t *slot, bool verified) {
     return false;
   }
   slot->verify = false;
-  if (slot->passed) {
+  if (has_passed(slot)) {
     slot->position = (uint16_t)tide_xrce_header_bytes(slot->bytes[0]);
     return true;
   }
