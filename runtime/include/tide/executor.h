@@ -284,6 +284,7 @@ typedef struct tide_executor {
   tide_trigger_t trigger;
   void *trigger_object;
   bool stopped;
+  bool trigger_is_ours;  /* `all` or `one`: called with the callbacks locked */
   bool all_frames_first; /* tide policy with a trigger other than any: all received frames are processed before a round
                             begins, whatever their priority; set between rounds */
   tide_executor_config_t config;

@@ -897,10 +897,9 @@ static view_t collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_
 static bool triggers(tide_executor_t *executor, const view_t *view) {
   if (TIDE_LEAN || executor->trigger == tide_trigger_any) return view->ready_count > 0u;
   /* another thread may remove a callback meanwhile; the program's own trigger must not run under the lock */
-  const bool is_short = executor->trigger == tide_trigger_all || executor->trigger == tide_trigger_one;
-  const uintptr_t locked = is_short ? lock_lists(executor) : 0u;
+  const uintptr_t locked = executor->trigger_is_ours ? lock_lists(executor) : 0u;
   const bool triggered = executor->trigger(executor->config.callbacks, executor->count, executor->trigger_object);
-  if (is_short) unlock_lists(executor, locked);
+  if (executor->trigger_is_ours) unlock_lists(executor, locked);
   if (!triggered) count(executor, &executor->counters.trigger_false);
   return triggered;
 }
@@ -1455,6 +1454,7 @@ int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger,
   const bool any_only = TIDE_LEAN || has_lanes(executor) || is_readyset(executor);
   if (any_only && trigger != NULL && trigger != tide_trigger_any) return TIDE_ERROR_UNSUPPORTED;
   executor->trigger = !TIDE_LEAN && trigger == NULL ? tide_trigger_any : trigger;
+  executor->trigger_is_ours = !TIDE_LEAN && (trigger == tide_trigger_all || trigger == tide_trigger_one);
   executor->trigger_object = object;
   tide_executor_wake(executor);
   return TIDE_OK;
