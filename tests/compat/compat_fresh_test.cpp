@@ -2,7 +2,9 @@
 // KEEP_LAST: with any slow callback or line, arriving samples are no older than the history depth permits. Downwards
 // the age is the time from the sample's arrival at the agent to the start of the callback, upwards that from the
 // publish to the sample's arrival at the agent.
+#include <array>
 #include <cstdio>
+#include <memory>
 
 #include "connected.h"
 #include "tide/pools.h"
@@ -102,6 +104,24 @@ std::vector<Case> cases() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(All, FreshTable, ::testing::ValuesIn(cases()));
+
+TEST_F(Fresh, EachOfSeveralSlowCallbacksIsGivenTheNewest) {
+  std::array<Topic, 3> topics;
+  const std::array<const char *, 3> names = {"one", "two", "three"};
+  for (size_t i = 0; i < topics.size(); i++) subscribe(topics.at(i), names.at(i), 1, i != 1);
+  for (Topic &topic : topics) topic.callback = 200 * sim::kMillisecond;
+  const Time end = now_ns() + 5 * sim::kSecond;
+  std::vector<std::unique_ptr<Thread>> publishers;
+  for (const char *name : names)
+    publishers.push_back(
+        std::make_unique<Thread>([this, name, end] { offer_until(name, 10 * sim::kMillisecond, end); }));
+  while (now_ns() < end - sim::kSecond) ASSERT_OK(rclc_executor_spin_some(&executor, 10'000'000));
+  for (const auto &publisher : publishers) publisher->join();
+  for (const Topic &topic : topics) {
+    EXPECT_GE(topic.ages.size(), 5u);
+    EXPECT_LE(greatest(topic), kWay);
+  }
+}
 
 // ---- samples that do not arrive, by the rules of the history ----
 
