@@ -412,6 +412,7 @@ constexpr int kMostPasses = 2000, kExactPasses = 40;
 constexpr int64_t kMostInstances = 100;  // largest number of instances of one chain that are under way, or follow each
                                          // other without a gap
 constexpr int kMostSteps = 200'000;
+constexpr int kMostArrivals = 500;  // of one instance that are tried in a busy window
 
 // Milliseconds as text, rounded up to the microsecond; shorter times to the nanosecond.
 std::string milliseconds(time_ns time) {
@@ -2005,6 +2006,26 @@ class LinkModel {
     return result;
   }
 
+  // How long after its arrival an instance leaves a stage, in a busy window of this length.
+  struct Latest {
+    time_ns behind_ns = 0, window_ns = 0, arrival_ns = kNeverNs;
+  };
+
+  // The latest over all arrivals from the given one to the end of the busy window; never, if there are too many.
+  template <class Least>
+  Latest latest_in_order(size_t chain, const Stage &stage, time_ns first_ns, time_ns whole_ns,
+                         const Least &least_ns) const {
+    Latest latest;
+    time_ns window_ns = 1, arrival_ns = first_ns;
+    for (int tries = 0; tries == 0 || arrival_ns < whole_ns; tries++) {
+      window_ns = least_ns(window_ns, arrival_ns);
+      if (window_ns == kNeverNs || tries == kMostArrivals) return {kNeverNs, 0, 0};
+      if (window_ns - arrival_ns > latest.behind_ns) latest = {window_ns - arrival_ns, window_ns, arrival_ns};
+      arrival_ns = next_arrival_ns(chain, stage, arrival_ns);
+    }
+    return latest;
+  }
+
   // Longest time from the nominal expiry until an instance leaves a stage, if it arrives at most late_ns after the
   // expiry; kNeverNs: unbounded. parts: its parts.
   time_ns stage_ns(size_t chain, const Stage &stage, time_ns late_ns, LinkParts *parts) const {
@@ -2012,20 +2033,24 @@ class LinkModel {
       if (parts != nullptr) parts->host_ns += stage.own_ns;
       return stage.own_ns;
     }
-    time_ns longest_ns = 0, from_ns = 1, unused_ns = 0;
+    time_ns longest_ns = 0, window_ns = 1, unused_ns = 0;
     for (int64_t instances = 1; instances <= kMostInstances; instances++) {
       const time_ns earlier_ns = multiply(instances - 1, period(chain));
-      time_ns window_ns = from_ns;
-      // The last instance arrives now or later, as long as the stage is busy.
-      for (time_ns arrival_ns = earlier_ns; arrival_ns == earlier_ns || arrival_ns < window_ns;
-           arrival_ns = next_arrival_ns(chain, stage, arrival_ns)) {
+      const auto least_ns = [&](time_ns from_ns, time_ns arrival_ns) {
         const auto ask = [&](time_ns in_ns) { return demand_at(chain, stage, in_ns, instances, arrival_ns).cases; };
-        window_ns = least_window(ask, window_ns, kLongestWaitNs, unused_ns);
-        if (window_ns == kNeverNs) return kNeverNs;
-        if (arrival_ns == earlier_ns) from_ns = window_ns;
-        if (window_ns - arrival_ns <= longest_ns) continue;
-        longest_ns = window_ns - arrival_ns;
-        if (parts != nullptr) *parts = demand_at(chain, stage, window_ns, instances, arrival_ns).parts;
+        return least_window(ask, from_ns, kLongestWaitNs, unused_ns);
+      };
+      window_ns = least_ns(window_ns, kNeverNs);
+      if (window_ns == kNeverNs) return kNeverNs;
+      // In the whole busy window, and where an order of arrival says more, in each part of it after an arrival.
+      Latest latest{window_ns - earlier_ns, window_ns, kNeverNs};
+      if (next_arrival_ns(chain, stage, earlier_ns) < kNeverNs) {
+        const Latest in_order = latest_in_order(chain, stage, earlier_ns, window_ns, least_ns);
+        if (in_order.behind_ns < latest.behind_ns) latest = in_order;
+      }
+      if (latest.behind_ns > longest_ns) {
+        longest_ns = latest.behind_ns;
+        if (parts != nullptr) *parts = demand_at(chain, stage, latest.window_ns, instances, latest.arrival_ns).parts;
       }
       // The next instance meets none of these at the stage.
       if (add(late_ns, window_ns) <= add(earlier_ns, period(chain)) + stage.early_ns) return longest_ns;
