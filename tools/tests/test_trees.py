@@ -348,6 +348,19 @@ def test_messages_of_one_level_leave_in_the_order_of_submission() -> None:
     assert all(136 * MS < one.worst_ns <= (one.bound_ns or 0) < 155 * MS for one in outcome.seen)
 
 
+def test_more_urgent_messages_go_first_whenever_they_come() -> None:
+    """With the order of submission in place of levels the long message had a bound of 98 ms."""
+    text = d.described(
+        *(d.board("m"), d.host("h"), d.host("g")),
+        d.line("l", baud=1_000_000, escaped_bytes=0, agent_ms=40, return_ms=0, mtu_bytes=512),
+        d.chain("urgent", 9, ("m", 0.1), ("h", 0.1), payload=81, period_ms=4, deadline_ms=100),
+        d.chain("long", 1, ("m", 0.1), ("g", 0.1), payload=5000, period_ms=200, reliability="reliable"),
+    )
+    outcome = simulate_description(parse(text), None, 4, 1, True)
+    worst_ns = next(one.worst_ns for one in outcome.seen if one.chain == "long")
+    assert not outcome.is_broken and worst_ns > 100 * MS
+
+
 def test_a_run_plays_each_topic_as_often_as_it_is_published(tmp_path: Path) -> None:
     """A chain that branches from the message has those instances of the timer that publish it."""
     seldom = [topic("b", 30, every=3), topic("c", 30, distance_ms=250)]
