@@ -28,7 +28,7 @@ struct Board {
 // cuts, restarts), std::runtime_error if the board does not end normally.
 Result run_board(const Plan &plan, const Board &board);
 
-// Any other program whose image contains the line of three_chains (line.c), which uses the world if there is one.
+// Any other program whose image contains sim/mps2/line.c, which uses the world if there is one.
 struct ProgramResult {
   struct Sample {
     Time time;  // time at which the agent passed it on
