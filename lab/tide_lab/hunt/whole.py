@@ -345,6 +345,7 @@ class _Climb:
 
     def _hold(self, place: int, held: _Held, words: str, worst_ns: int, lost: int) -> None:
         self._hunt.tally.observations += 1
+        assert held.bound_ns is not None
         above = worst_ns > held.bound_ns + INSTANT_NS
         if not above and lost == 0:
             return
