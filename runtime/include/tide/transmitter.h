@@ -38,7 +38,7 @@
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), and O(nodes) if
  * it evicts a waiting message. On boards acquire is O(nodes) when nodes run short, and O(nodes^2) if it evicts. Expiry
  * of a message in mid-stream O(nodes of the stream). Memory
- * (Cortex-M7): tide_transmitter_t 544 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
+ * (Cortex-M7): tide_transmitter_t 576 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
