@@ -145,6 +145,10 @@ REFUSED: dict[str, tuple[Callable[[], System], str]] = {
         lambda: system(chain("imu", 1, 100, "mh", (40,)).replace('t0"', 't0", type = "sensor_msgs/msg/Imu"')),
         "a sensor_msgs/msg/Imu has 312 B at least, payload_bytes is 40; write payload_bytes = 312 or more",
     ),
+    "a cost of boards on a node's executor": (
+        lambda: parse(described(host("h", process_ms=4), hosted("a", 1, ("h", 1)))),
+        "'process_ms' of executor 'h' is for boards; on the host it is part of a callback",
+    ),
     "a subscription that nothing starts": (
         lambda: system(chain("stop", 1, 100, "mh", (8,)).replace('"timer"', '"subscription"')),
         'nothing starts it; put a timer first, or kind = "event"',

@@ -265,12 +265,6 @@ def test_a_default_holds_for_all_hops_but_those_that_say_their_own() -> None:
     assert not simulate_description(parse(text), None, 4, 1, True).is_broken
 
 
-def test_what_is_accepted_is_used() -> None:
-    """Only boards have costs of executors, and a server is one callback in all chains that name it."""
-    with pytest.raises(SystemFileError, match="'process_ms' of executor 'x' is for boards"):
-        system(*ONE_LARGE, board='[[executors]]\nname = "x"\nwhere = "host"\nprocess_ms = 4')
-
-
 def test_a_last_callback_ends_before_what_it_publishes() -> None:
     described = system(chain("a", 5, 100, "m", (100,)).replace("execution_ms = 0.1", "execution_ms = 1"), baud=115_200)
     assert bound_ms(bounds_of(described), "a") == pytest.approx(1.02)
