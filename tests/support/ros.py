@@ -102,6 +102,8 @@ class Host:
     def close(self) -> None:
         rclpy.shutdown(context=self.context)
         self._thread.join(HANG_S)
+        self._executor.shutdown()
+        self.node.destroy_node()  # without it, the next test may still discover this one's publishers
 
 
 @contextlib.contextmanager
