@@ -3,8 +3,8 @@
 
     .venv/bin/python scripts/tidy.py [--option=OPTION...] FILE...
 
-Each file is checked once, by its first compile command in build/asan (Clang's, whose precompiled headers clang-tidy
-reads). Files that are compiled as one unit are checked as one. Ninja knows what they include since their last
+Each file is checked once, with its first compile command in build/asan (Clang's: clang-tidy reads its precompiled
+headers). Files that are compiled as one unit are checked as one. Ninja knows what they include since their last
 compilation. A file passes with the contents of all its includes, the settings and the options; build/asan/clang-tidy/
 keeps a mark for each file that has passed.
 """

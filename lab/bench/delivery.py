@@ -212,7 +212,7 @@ def main() -> int:
         command.add_argument("--out", type=Path, help="file of JSON")
         command.add_argument("--stock-agent", type=Path, help="the stock agent, to compare it with tide's")
         command.add_argument("--build", default=ROOT / "build/release", type=Path, help="folder of tide's build")
-    end = commands.add_parser("node", help="one end of the topic, for the others")
+    end = commands.add_parser("node", help="one end of the topic, started by the other commands")
     for option, default in (("depth", 10), ("count", 0), ("burst", 1), ("period-us", 1000), ("callback-ms", 0)):
         end.add_argument(f"--{option}", type=int, default=default)
     end.add_argument("--effort", action="store_true")

@@ -271,8 +271,8 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_graph_shows_the_action(world: World) -> None:
-    """As `ros2 node info`, `topic list`, `service list` and `action list` show them; also through the next agent, until
-    the board ends."""
+    """As `ros2 node info`, `topic list`, `service list` and `action list` show it; again with a new agent, until the
+    board ends."""
     board = world.board("--serve", "count", "--ask", "other")
     node, kind = world.host.node, "test_msgs/action/Fibonacci"
     world.client("count")
@@ -297,7 +297,7 @@ def test_the_graph_shows_the_action(world: World) -> None:
     world.agents[-1].process.wait()
     eventually(lambda: "peer" not in node.get_node_names(), LIMIT_S, "no agent, no node")
     world.start_agent()
-    eventually(is_shown, LIMIT_S, "all of it by the next agent")
+    eventually(is_shown, LIMIT_S, "all of it, with a new agent")
     board.end()
     eventually(lambda: "peer" not in node.get_node_names(), LIMIT_S, "the board has ended")
 

@@ -154,7 +154,7 @@ def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
         assert spent_ns >= 7 * 60_000_000  # with the warm-up
         if budget_ms == 5:
             assert one["exhaustions"] > 0
-            assert one["used_ns"] - one["overrun_ns"] <= 12 * 5_000_000  # of 4.5 s or so; batch: up to 9 s
+            assert one["used_ns"] - one["overrun_ns"] <= 12 * 5_000_000  # at most 12 full budgets
         else:
             assert one["exhaustions"] == 0 and one["low_ns"] == 0
 

@@ -152,8 +152,8 @@ class Exchange:
 
     def finish(self, limit_s: float | None = None) -> dict[str, Any]:
         """The client's last report, when all its messages have arrived here. With a limit it also returns when no
-        message has arrived for that time, for example because an agent ended with messages; the caller checks for
-        losses."""
+        message has arrived for that time, for example because an agent that held messages ended; the caller checks
+        for losses."""
         patience, seen = Patience(limit_s or HANG_S), self.state()
 
         def is_over() -> bool:

@@ -2393,7 +2393,7 @@ class LinkModel {
            (shared ? "make its messages shorter or raise mtu_bytes" : "lengthen its period or lower mtu_bytes");
   }
 
-  // Why a chain has no bound by itself: overload, the repair of losses, or the sum of all parts.
+  // Why a chain has no bound, as a text for the user.
   std::string reason(size_t chain) const {
     if (!control_counted_)
       return "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable "

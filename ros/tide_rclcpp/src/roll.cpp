@@ -272,8 +272,8 @@ Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::
   return {Kind::kRemote, node, "", {}, 0};
 }
 
-// The timers that a wait set would find ready, such as the expiry of an action server's goals. They are destroyed with
-// the waitable.
+// The timers that a waitable adds to a wait set, such as the expiry of an action server's goals. They are destroyed
+// with it.
 std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
   if (waitable.get_number_of_ready_timers() == 0) return {};
   const auto wait_set = filled(waitable, context);

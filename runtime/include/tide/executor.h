@@ -118,7 +118,7 @@ static inline bool tide_callback_is_ready(const tide_callback_t *callback) {
 /* How often a late timer runs after missed expiries: once for all of them, or once for each. Either way a timer never
  * runs before its expiry, and expiries stay on the grid that first expiry and period define. */
 typedef enum tide_overrun {
-  TIDE_OVERRUN_SKIP,    /* one run, later expiries are skipped and the grid is kept (as in rcl) */
+  TIDE_OVERRUN_SKIP,    /* one run for all missed expiries (as in rcl) */
   TIDE_OVERRUN_CATCH_UP /* one run for each, back to back */
 } tide_overrun_t;
 

@@ -31,8 +31,8 @@ int tide_framing_encode(uint8_t *frame, size_t capacity, uint8_t source, uint8_t
                         size_t head_bytes, const uint8_t *body, size_t body_bytes);
 
 /* Writes a frame octet by octet, as a transmitter needs them. It needs no buffer, and no preparation that grows with
- * the message, so a link starts a frame in a short time. Memory: 60 bytes of the owner, not to be moved while in use.
- */
+ * the message, so a link starts a frame in a short time. Memory: the owner's, 56 bytes with 32-bit pointers, not to be
+ * moved while in use. */
 typedef struct tide_framing_writer {
   struct {
     const uint8_t *bytes;

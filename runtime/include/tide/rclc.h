@@ -94,8 +94,8 @@ rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, cons
 /* How every publisher of this support sends. */
 rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
 
-/* Delay of the HEARTBEAT that requests a missing acknowledgment, from the end of the last frame of the level that can
- * leave (at most 1,000 ms). Peers acknowledge unasked, so the default (-1: measured; 20 ms before the first
+/* Delay (at most 1,000 ms) of the HEARTBEAT that requests a missing acknowledgment, from the end of the last frame that
+ * its level can send now. Peers acknowledge unasked, so the default (-1: measured; 20 ms before the first
  * measurement) costs nothing while nothing is lost. 0 (at once, as PoDS) detects a loss soonest, but costs a HEARTBEAT
  * and its answer on the wire for every message. At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns);

@@ -3,7 +3,7 @@
  * (serial, UDP, TCP) defines how its descriptor is opened and how messages are converted to bytes and back.
  *
  * Two contexts meet here. Submitters call the daemon's start, which writes to the descriptor at once, so that a frame
- * does not wait for a thread to wake. The link's thread does everything else. The daemon's critical section, in which
+ * does not wait for a thread to wake. The link's thread does most other work. The daemon's critical section, in which
  * frames start, guards the descriptor and the outgoing frame as well.
  *
  * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. Otherwise it would

@@ -25,7 +25,7 @@
  * with the daemon's critical section held, so never two at once; receive_position within tide_uart_received. The two
  * handlers are interrupts of the runtime's priority and call tide_uart_received and tide_uart_transmit_complete.
  *
- * Memory: 24 bytes. Cost of a handler: a dozen register accesses, and one cache operation for 32 bytes received. */
+ * Memory: 24 bytes. Cost of a handler: a dozen register accesses, and one cache operation per 32 bytes received. */
 #ifndef TIDE_STM32_UART_H
 #define TIDE_STM32_UART_H
 

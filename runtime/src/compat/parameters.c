@@ -74,7 +74,7 @@ static void put_value(tide_cdr_t *cdr, uint8_t type, tide_parameter_value_t valu
 static const char *get_name(tide_cdr_t *cdr) {
   size_t length;
   const char *name = tide_cdr_get_string(cdr, &length);
-  return name != NULL && length == 0 ? "" : name; /* and may have no NUL */
+  return name != NULL && length == 0 ? "" : name;
 }
 
 static void skip_array(tide_cdr_t *cdr, size_t element_bytes) {
@@ -625,7 +625,7 @@ static rcl_service_t *service_of(rclc_parameter_server_t *program, size_t i) {
 
 /* ---- places ---- */
 
-/* True unless its support has ended before it. */
+/* True unless its support ended first. */
 static bool is_alive(const tide_parameter_server_t *server) {
   const tide_service_end_t *end = &server->get_service->end;
   return end->support != NULL && end->type == service_types[TIDE_PARAMETER_GET].data;

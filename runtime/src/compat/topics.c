@@ -236,7 +236,7 @@ int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *wri
   return status == TIDE_OK ? wait_as_stock(publisher) : status;
 }
 
-/* Most samples fit the smallest node, so that it need not be known how long they are. */
+/* Most samples fit the smallest node; only others are measured. */
 int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
   if (publisher->continuous != NULL) return publisher->continuous->send_pieces(publisher, message);
   tide_write_t write;

@@ -1146,7 +1146,7 @@ static struct {
   int64_t most_ns;
 } loaded[PLAN_LOADS];
 
-/* False: the run has ended before. */
+/* False: the run ended first. */
 static bool sleep_until(int64_t at_ns) {
   while (!interrupted && now_ns() < at_ns) {
     const int64_t look_ns = now_ns() + 50000000, wake_ns = at_ns < look_ns ? at_ns : look_ns;

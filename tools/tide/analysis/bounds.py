@@ -802,7 +802,7 @@ def _with_servers(system: System, bounds: Bounds) -> Bounds:
 
 def _with_pools(system: System, bounds: Bounds) -> Bounds:
     """Removes the bounds of each board whose pools are too small for its chains, and of the chains that depend on them.
-    The pools suffice while every chain with a bound keeps to it, so no bound is broken first."""
+    Pools suffice until a bound is exceeded, so they cannot cause the first excess."""
     uses: dict[tuple[str, str], Use] = {}
     timers = {chain.name: system.timer_of(chain).name for chain in system.chains}
     trees: dict[str, list[str]] = {}
@@ -1079,8 +1079,8 @@ def _bounds_over_lines(
 
 def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
     """A callback never overlaps itself, which may keep an instance from a free lane. The analysis leaves that out where
-    bounds end before the next release, which tightens them considerably. Until the first bound is broken, no instance
-    meets the preceding one there, so no bound is broken first. Elsewhere it counts, whether or not the deadline is
+    bounds end before the next release, which tightens them considerably. Until a bound is exceeded, no instance meets
+    the preceding one there, so this cannot cause the first excess. Elsewhere it counts, whether or not the deadline is
     met."""
     late = [chain for chain in system.chains if chain.deadline_ms > chain.period_ms]
     meeting = {one.name for chain in late for one in stretches_of(system, chain)}

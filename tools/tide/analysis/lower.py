@@ -31,8 +31,8 @@ HOST = ""  # the place of sections that touch no board
 
 @dataclass(frozen=True)
 class Section:
-    """The part of a chain from its arrival at a board until it finally leaves it. away: its visits to other boards in
-    between: the sections there, and the index of the own callback that follows. least_ns: its shortest time."""
+    """The part of a chain from its arrival at a board until it finally leaves. away: its visits to other boards in
+    between: the sections there, and the index of the callback here that follows. least_ns: its shortest time."""
 
     name: str
     chain: Chain
@@ -479,7 +479,7 @@ class _Begun:
 def _unheard(
     system: System, begun: _Begun, of_chain: Mapping[str, tuple[str, ...]], shared: Mapping[str, int]
 ) -> Iterator[Chain]:
-    """Messages that belong to no chain, sent by a callback besides others."""
+    """Messages that no chain takes, each as a chain of its own."""
     taken = system.taken()
     for chain in system.chains:
         count = len(of_chain[chain.name])

@@ -53,7 +53,7 @@ class Observation:
 
     @property
     def is_above(self) -> bool:
-        """True if the bound or one of its premises is wrong."""
+        """An excess that counts: the bound or one of its premises is wrong."""
         return self.is_longer and not self.excluded
 
     def verdict(self) -> str:

@@ -70,7 +70,7 @@ class UnplayableError(Exception):
 
 
 def require_no_losses_of_events(system: System, losses: int) -> None:
-    """True if the simulator knows a frame's instance by its time."""
+    """The simulator finds a frame's instance by its time, which needs a timer."""
     if losses and any(chain.begins_with_event for chain in system.chains):
         raise UnplayableError("losses are played in chains that begin with timers only")
 

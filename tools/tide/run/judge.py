@@ -396,7 +396,7 @@ class _Judge:
         return [self.system.executor(name) for name in sorted(names)]
 
     def shared_agent(self, _: dict[str, int]) -> Verdict:
-        """True if every board of the run sent through the agent meanwhile."""
+        """Whether the agent kept to its times while every board of the run sent through it."""
         link = self.system.link_of_board(self.system.executor(next(iter(self.at))))
         limits = {"agent": link.agent_ms, "return": link.return_ms} if link else {}
         ways = self.seen.get("handed", {}).get(next(iter(self.at)), {})

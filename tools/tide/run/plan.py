@@ -88,7 +88,7 @@ def _step(system: System, chain: Chain, pairs: Iterable[tuple[Callback, Callback
 
 
 def every_of(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> int:
-    """Instances of the timer from one such message to the next. chain: that of the callback that makes the message."""
+    """Instances of the timer from one message `sent` to the next. chain: that of `made_by`."""
     path = system.path(chain)[: 1 + next(n for n, one in enumerate(system.path(chain)) if one is made_by)]
     step = _step(system, chain, pairwise(path))
     return step * _every(sent, step * system.timer_of(chain).period_ns) if isinstance(sent, Publication) else step

@@ -327,7 +327,7 @@ class TraceTopics:
             self._context.shutdown()
 
     def look(self) -> list[str]:
-        """Periodically subscribes to new topics. Yields a line, once, for each topic that cannot be recorded
+        """Periodically subscribes to new topics. Returns a line, once, for each topic that cannot be recorded
         properly."""
         from rclpy.qos import QoSProfile, ReliabilityPolicy
         from std_msgs.msg import UInt8MultiArray
