@@ -86,13 +86,14 @@ class ActionServer : public Actions {
 };
 
 TEST_F(ActionServer, IsNamedAsRos2NamesIt) {
-  for (const char *name : {"rq/count/_action/send_goalRequest", "rr/count/_action/cancel_goalReply",
-                           "rq/count/_action/get_resultRequest", "rt/count/_action/feedback", "rt/count/_action/status",
-                           "test_interfaces::action::dds_::Count_SendGoal_Request_",
-                           "test_interfaces::action::dds_::Count_GetResult_Response_",
-                           "test_interfaces::action::dds_::Count_FeedbackMessage_",
-                           "action_msgs::srv::dds_::CancelGoal_Request_", "action_msgs::msg::dds_::GoalStatusArray_"}) {
-    EXPECT_TRUE(server.heard(name)) << name;
+  for (const char *wanted :
+       {"rq/count/_action/send_goalRequest", "rr/count/_action/cancel_goalReply", "rq/count/_action/get_resultRequest",
+        "rt/count/_action/feedback", "rt/count/_action/status",
+        "test_interfaces::action::dds_::Count_SendGoal_Request_",
+        "test_interfaces::action::dds_::Count_GetResult_Response_",
+        "test_interfaces::action::dds_::Count_FeedbackMessage_", "action_msgs::srv::dds_::CancelGoal_Request_",
+        "action_msgs::msg::dds_::GoalStatusArray_"}) {
+    EXPECT_TRUE(server.heard(wanted)) << wanted;
   }
 }
 
