@@ -211,8 +211,10 @@ def _explain(system: System, found: Found, names: list[str], console: Console) -
         bound = bounds_of(only(system, [name]), found.bounds.executor).chains[0]
         largest = max(bound.parts, key=lambda part: part.value_ns, default=None)
         part = f"; most of it: {label(largest)}, {milliseconds(largest.value_ns)} ms" if largest else ""
-        alone = f"no bound: {bound.reason}" if bound.bound_ns is None else f"{milliseconds(bound.bound_ns)} ms{part}"
-        text = f"{name}, with a deadline of {milliseconds(chain.deadline_ns)} ms, has {alone} alone"
+        alone = f"no bound: {bound.reason}"
+        if bound.bound_ns is not None:
+            alone = f"a bound of {milliseconds(bound.bound_ns)} ms{part}"
+        text = f"{name}, with a deadline of {milliseconds(chain.deadline_ns)} ms: alone it has {alone}"
         print_wrapped(console, text, "  ", "    ")
     others = [chain.name for chain in found.bounds.chains if not chain.met and chain.name not in names]
     if others:
