@@ -85,7 +85,7 @@ test-release: build-release #: (all) all C and C++ tests, optimised
 test-tsan: build-tsan #: (all) those with threads under ThreadSanitizer
 	@$(stage) $@ "C and C++ tests with threads under ThreadSanitizer" scripts/ctest.sh tsan
 
-test-full: build-release #: (all) Python tests that the gate leaves out: ROS 2, packages
+test-full: build-release build-gate-images #: (all) Python tests that the gate leaves out: ROS 2, packages
 	@$(stage) $@ "Python tests that the gate leaves out" scripts/pytest.sh full 2
 
 test-firmware-full: build-release build-images #: (all) the other images in QEMU, and the sizes of all

@@ -106,7 +106,8 @@ def test_its_search_works_from_a_disk(site: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_a_page_tells_to_type_works(page: Path, tmp_path: Path) -> None:
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for folder in ("examples", "build"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     for line, body in blocks(page, "sh"):
         done = typed(body, tmp_path)
         told = f"{page.name}:{line}: {body}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
