@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tide.programs.child import RunError
-from tide.soak.host import Found, Task
+from tide.soak.host import CHAINS, WINDOW, Found, Host, Task, Way
 from tide.soak.trial import PERIOD_MS, Trial, limits, measured
 
 
@@ -34,11 +35,10 @@ def test_what_a_kill_delayed_does_not_count_and_the_rest_is_judged() -> None:
 def attended(unplugs: int, said: list[str], each: int = 1000) -> tuple[Trial, Found]:
     trial: Any = Trial.__new__(Trial)
     trial.task = Task((), each, 0, 0, PERIOD_MS, 1, 1.0, Path(), None, True, unplugs)
-    trial.host = SimpleNamespace(state={"sent": [1, 1, 1]}, send=lambda quiet: None)
+    trial.host = SimpleNamespace(state={"sent": [1, 1, 1]}, send=lambda quiet: None, older=0)
     trial.say, trial.unplugged = said.append, 0
     trial._asked, trial._asked_s, trial._out_s = 0, None, None
     trial._begun_s = trial._next_s = 100.0
-    trial._highest = 0
     return trial, Found([], [])
 
 
@@ -70,10 +70,24 @@ def test_unplugging_that_nobody_does_is_not_tested_and_one_without_end_fails() -
         trial.is_waiting(found, 500.0, 196.0)
 
 
-def test_a_board_that_began_anew_is_not_judged_by_counts_that_are_gone() -> None:
+def test_a_board_that_began_anew_is_told_from_reports_that_a_restarted_agent_repeats() -> None:
     trial, found = attended(0, [])
-    trial.host.state["sent"] = [5, 5, 5]
-    assert not trial.is_waiting(found, 110.0, 109.9)
-    trial.host.state["sent"] = [0, 0, 0]
+    host: Any = Host.__new__(Host)
+    host.state, host.result, host.older = {}, {}, 0
+    host.confirmed, host.up = [0] * len(CHAINS), [Way(name) for name in CHAINS]
+    trial.host = host
+
+    def report(number: int) -> None:
+        said = json.dumps({"next": [number] * len(CHAINS), "sent": [number] * len(CHAINS)})
+        host._on_report(SimpleNamespace(data=said))
+
+    for number in (3, 4, 5, 3, 4, 5, 6, 5):
+        report(number)
+        assert not trial.is_waiting(found, 110.0, 109.9)
+    assert host.state["sent"] == [6] * len(CHAINS) and host.up[0].sent == 6
+    for _ in range(WINDOW - 1):
+        report(0)
+        assert not trial.is_waiting(found, 111.0, 110.9)
+    report(1)
     with pytest.raises(RunError, match="began anew"):
-        trial.is_waiting(found, 111.0, 110.9)
+        trial.is_waiting(found, 112.0, 111.9)

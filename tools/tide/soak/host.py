@@ -166,6 +166,7 @@ class Host:
         self.came_s: list[list[float]] = [[] for _ in CHAINS]
         self.state: dict[str, Any] = {}
         self.result: dict[str, Any] = {}
+        self.older = 0  # reports in sequence with lower counts than an earlier one
         self._down, self._heard = [], []
         for index, name in enumerate(CHAINS):
             self._down.append(self.node.create_publisher(String, f"{_NAME}/{name}/down", kept))
@@ -207,7 +208,10 @@ class Host:
         if "rounds" in said:
             self.result = said
         elif "next" in said:
-            self.state = said
+            if sum(said["sent"]) < sum(self.state.get("sent", (0,))):
+                self.older += 1  # repeated across a restart of the agent, or from a program that began anew
+                return
+            self.state, self.older = said, 0
             for index, expected in enumerate(said["next"]):
                 self.confirmed[index] = max(self.confirmed[index], int(expected))
                 self.up[index].sent = int(said["sent"][index])

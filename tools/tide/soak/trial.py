@@ -14,7 +14,7 @@ from tide.analysis.bounds import bounds_of
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError
 from tide.run.robot import SETTLE_S, start_image
-from tide.soak.host import CHAINS, REPEAT_S, Found, Host, Task
+from tide.soak.host import CHAINS, REPEAT_S, WINDOW, Found, Host, Task
 from tide.system.load import parse
 
 PERIOD_MS = 200  # within which each message must be delivered, or there is no bound
@@ -151,7 +151,6 @@ class Trial:
         self._asked_s: float | None = None  # the time since which the user handles the cable
         self._out_s: float | None = None  # the time since which it is unplugged
         self._begun_s = self._next_s = 0.0  # when the first message was sent to the board, and when the next one is due
-        self._highest = 0
         self.agents = 0
         self.link = task.link
         if task.image is not None:
@@ -221,13 +220,11 @@ class Trial:
         return True
 
     def _require_same_board(self) -> None:
-        sent = sum(self.host.state.get("sent", (0,)))
-        if sent < self._highest:
+        if self.host.older > WINDOW:  # more than the board repeats across a restart of the agent
             raise RunError(
                 "the board's program began anew, and its counts with it: it was reset, or has its power from the cable "
                 "that was unplugged; use --unplug 0, or power it otherwise"
             )
-        self._highest = sent
 
     def _converse(self, found: Found) -> None:
         seen, last_s, gone_since_s = 0, time.monotonic(), None
