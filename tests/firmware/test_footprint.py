@@ -50,11 +50,11 @@ def test_lean_image_talks_to_ros(core: str, name: str, tmp_path: Path) -> None:
     ("name", "flash", "ram"),
     [
         ("native_best_effort_leanest", 16_384, 4_096),
-        ("native_reliable_lean", 21_504, 6_144),
-        ("native_reliable_leanest", 20_480, 6_144),
-        ("rclc_best_effort_leanest", 21_504, 5_120),
-        ("rclc_reliable_lean", 28_160, 6_144),
-        ("rclc_reliable_leanest", 26_624, 6_144),
+        ("native_reliable_lean", 22_016, 6_144),
+        ("native_reliable_leanest", 20_992, 6_144),
+        ("rclc_best_effort_leanest", 22_016, 5_120),
+        ("rclc_reliable_lean", 28_672, 6_144),
+        ("rclc_reliable_leanest", 27_136, 6_144),
     ],
 )
 def test_lean_image_stays_small(name: str, flash: int, ram: int) -> None:
