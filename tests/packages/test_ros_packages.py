@@ -92,7 +92,7 @@ def _configured(folder: Path, without: str = "") -> subprocess.CompletedProcess[
 def test_rcl_and_what_it_needs_may_have_a_prefix_each(isolated: Path) -> None:
     done = _configured(isolated)
     assert done.returncode == 0, done.stderr
-    objects = [f"tide/ros/tide_rcl/CMakeFiles/tide_rcl.dir/src/{name}.cpp.o" for name in ("entities", "timer")]
+    objects = [f"tide/ros/tide_rcl/CMakeFiles/tide_rcl.dir/src/{name}.cpp.o" for name in ("entities", "records")]
     run(["cmake", "--build", isolated / "build", "-j", "2", "--target", *objects], isolated)  # the objects that use rcl
     used = (isolated / "build/compile_commands.json").read_text()
     assert str(isolated / "install/rcutils/include/rcutils") in used

@@ -107,7 +107,7 @@ def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
 
 def test_waiting_is_for_descriptions_as_they_are(tmp_path: Path) -> None:
     file = ROOT / "examples/three_chains/system.toml"
-    done = tide_run(file, tmp_path / "out", "--execution", "wait", "--chains", "2")
+    done = tide_run(file, tmp_path / "out", "--execution", "wait", "--executor", "all")
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
     assert "--execution wait is for a description" in done.stderr
     assert not (tmp_path / "out").exists()

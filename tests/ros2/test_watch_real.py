@@ -321,7 +321,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
         os.execv(sys.executable, words(file, "--every-s", "0.2", where=EMPTY))
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
     try:
-        shown = read_terminal(process, descriptor, lambda output: output.count(b"nobody publishes") > 1)
+        shown = read_terminal(process, descriptor, lambda output: output.count(b"nothing publishes") > 1)
         assert b"\x1b[?1049h" in shown and b"\x1b[?25l" in shown
         os.write(descriptor, b"\x03")
         rest = read_terminal(process, descriptor, lambda _: False)
@@ -343,7 +343,7 @@ def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
     assert done.returncode == 5, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "watched: 1 chain (1 waiting), 0 agents, 0 clients"
-    assert lines[1] == "  text: waiting; nobody publishes /exchange/string/up yet"
+    assert lines[1] == "  text: waiting; nothing publishes /exchange/string/up yet"
     assert "\x1b" not in done.stdout
 
 
