@@ -137,7 +137,7 @@ def test_a_reason_names_what_decides(what: str) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], System], str]] = {
-    "a lock that one of a service's chains names": (
+    "a lock named by only one chain of a service": (
         lambda: system(*_services(2), entry("locks", name="map", sections=[{"callback": "c0.b1", "section_ms": 0.05}])),
         "service 'plan' takes lock 'map' as 'c0.b1' and not as 'c1.b1', which is the same callback; name 'c1.b1', too",
     ),

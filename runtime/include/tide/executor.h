@@ -178,8 +178,8 @@ typedef struct tide_source {
 /* Decides whether the round runs. callbacks: all of them in order of registration; see tide_callback_is_ready. The
  * thread that spins calls it when a callback is ready and its readiness may have changed, and when a round times out:
  * `all` and `one` with the callbacks locked, a trigger of the program without a lock. If other threads remove callbacks
- * meanwhile, that one uses tide_executor_each in place of `callbacks`. While it returns false the executor sleeps; no
- * message is taken and none is lost. */
+ * meanwhile, the program's trigger must use tide_executor_each instead of `callbacks`. While the trigger returns false,
+ * the executor sleeps; no message is taken and none is lost. */
 typedef bool (*tide_trigger_t)(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_any(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_all(tide_callback_t *const *callbacks, size_t count, void *object);

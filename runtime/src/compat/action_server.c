@@ -482,8 +482,8 @@ static void keep(tide_goal_t *goal, tide_action_result_t *result, rcl_action_goa
   end(goal, result, status);
 }
 
-/* The goal has ended, but no message can hold its result, or its content is beyond its bounds: whoever requests it gets
- * an empty one that says "aborted". */
+/* The goal has ended, but its result fits no message or exceeds its bounds: clients that request it get an empty result
+ * with the status "aborted". */
 static int abort_without_result(tide_goal_t *goal) {
   tide_action_result_t *result = tide_action_keep(goal, 0);
   if (result != NULL) result->status = GOAL_STATE_ABORTED;

@@ -145,7 +145,7 @@ TEST_F(ActionServer, AResultIsKeptForThoseWhoAskLaterAndAgain) {
   EXPECT_EQ(counters().unknown, 1u);
 }
 
-// A result that no node can hold. The goal's client hears at once, whoever asks later, and after the handle was reused.
+// No node can hold the result. A client is answered whether it asks before, after, or once the handle was reused.
 TEST_F(ActionServer, AResultThatCannotBeSentEndsTheGoalAsAborted) {
   using Request = test_msgs__action__Fibonacci_SendGoal_Request;
   rclc_action_server_t fibonacci{};
