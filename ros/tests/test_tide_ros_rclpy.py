@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from rclpy.action import ActionClient, ActionServer, CancelResponse
+from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.context import Context
 from rclpy.executors import MultiThreadedExecutor as RclpyMultiThreadedExecutor
@@ -20,7 +20,7 @@ from std_msgs.msg import Int32
 from std_srvs.srv import SetBool
 from test_msgs.action import Fibonacci
 
-from ros_graph import LIMIT_S, Spinning, eventually, graph
+from ros_graph import LIMIT_S, ActionClient, Spinning, eventually, graph
 from tide_ros import Chain, Lane, PriorityExecutor
 
 MESSAGES = 30

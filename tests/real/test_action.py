@@ -14,7 +14,6 @@ import pytest
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from action_msgs.srv import CancelGoal
 from rclpy.action import (
-    ActionClient,
     ActionServer,
     CancelResponse,
     GoalResponse,
@@ -28,6 +27,7 @@ from test_msgs.action import Fibonacci
 import links
 from links import BAUD, answered, in_full, serial, serial_with_loss, udp, udp_with_loss
 from ros import eventually
+from ros_graph import ActionClient
 from tide.programs.child import Child
 
 LIMIT_S = 30.0

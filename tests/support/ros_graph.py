@@ -14,6 +14,7 @@ from typing import Any
 os.environ["ROS_LOCALHOST_ONLY"] = "1"
 
 import rclpy
+import rclpy.action
 from rclpy.context import Context
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.qos import QoSProfile
@@ -126,3 +127,28 @@ class Spinning:
             assert finished is not False, "callbacks did not end"
             if self.error is not None:
                 raise self.error
+
+
+class ActionClient(rclpy.action.ActionClient):
+    """rclpy notes the number of a request only after it has sent it, without a lock. An answer that another thread
+    reads in between counts as unexpected, and its future never completes."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._sending = threading.RLock()
+        super().__init__(*arguments, **options)
+
+    def send_goal_async(self, *arguments: Any, **options: Any) -> Any:
+        with self._sending:
+            return super().send_goal_async(*arguments, **options)
+
+    def _cancel_goal_async(self, goal_handle: Any) -> Any:
+        with self._sending:
+            return super()._cancel_goal_async(goal_handle)
+
+    def _get_result_async(self, goal_handle: Any) -> Any:
+        with self._sending:
+            return super()._get_result_async(goal_handle)
+
+    async def execute(self, taken_data: Any) -> None:
+        with self._sending:  # nothing that rclpy awaits here suspends
+            await super().execute(taken_data)
