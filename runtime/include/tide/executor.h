@@ -139,7 +139,7 @@ typedef struct tide_timer {
  * and each may overlap itself when it becomes ready again while it runs.
  *
  * Keep a group within one band if possible. In a group across bands an urgent callback waits until the running, less
- * urgent one has ended, and with it for everything that preempts that one. The most urgent ready callback goes next
+ * urgent one has ended, and also for everything that preempts the running one. The most urgent ready callback goes next
  * even while its own lane is busy. With one lane callbacks never overlap, so groups have no effect.
  *
  * Cost: O(log n) when a callback becomes ready, starts and ends. Memory: a pointer for each callback of the group. */
@@ -176,10 +176,10 @@ typedef struct tide_source {
 } tide_source_t;
 
 /* Decides whether the round runs. callbacks: all of them in order of registration; see tide_callback_is_ready. The
- * thread that spins calls it when a callback is ready and its readiness may have changed, and when a round times out:
- * `all` and `one` with the callbacks locked, a trigger of the program without a lock. If other threads remove callbacks
- * meanwhile, the program's trigger must use tide_executor_each instead of `callbacks`. While the trigger returns false,
- * the executor sleeps; no message is taken and none is lost. */
+ * spinning thread calls it when a callback is ready and readiness may have changed, and when a round times out. The
+ * triggers `all` and `one` are called with the callbacks locked, a trigger of the program without a lock. If other
+ * threads remove callbacks meanwhile, the program's trigger must use tide_executor_each instead of `callbacks`. While
+ * the trigger returns false, the executor sleeps; no message is taken and none is lost. */
 typedef bool (*tide_trigger_t)(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_any(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_all(tide_callback_t *const *callbacks, size_t count, void *object);
@@ -207,7 +207,8 @@ typedef struct tide_lane { /* internal to the executor, except members that a po
    * time next_round_ns; 0: at once. TIDE_FOREVER: at its event. */
   bool returns;
   bool over;
-  uint8_t digesting; /* 1: it processes a frame, and collects again before it sleeps; 2: and was to be woken */
+  uint8_t
+      digesting; /* 1: it processes a frame, and looks for work before it sleeps; 2: a wake-up was omitted meanwhile */
   int64_t next_round_ns;
   tide_band_t *band;
   tide_event_t event;
@@ -253,8 +254,8 @@ typedef struct tide_executor_config {
 #if TIDE_PATIENCE
   /* For several lanes of one band, the tide policy and no source. A callback made ready by tide_executor_notify_from
    * may wait this long for a lane that becomes free by itself. Usually the notifying lane is the first to be free, so
-   * none has to be woken. Then one idle lane wakes at the next expiry and the others this much later. 0: all wake at
-   * each expiry, and a notification always wakes an idle lane. */
+   * no lane has to be woken. One idle lane then wakes at the next expiry, and the others this much later. 0: all wake
+   * at each expiry, and a notification always wakes an idle lane. */
   int64_t patience_ns;
 #endif
 } tide_executor_config_t;

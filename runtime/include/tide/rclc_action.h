@@ -13,8 +13,8 @@
  * the result, and the goal counts as accepted. If the server answers that it does not know the goal, the client sends
  * the goal request again, once in each session, provided that the request in the program's memory is unchanged and at
  * most 8 s have passed. Otherwise the client requests the result once more a second later, and after the same answer
- * the goal counts as refused. A refusal that arrives in a later session than the one of the goal request may come from
- * a server that already runs the goal and accepts no id twice. So the client first requests the result: a result, or
+ * the goal counts as refused. If a refusal arrives in a later session than that of the goal request, the server may
+ * already run the goal and have refused only the repeated id. So the client first requests the result: a result, or
  * feedback, shows that the goal was accepted. Servers of rclc never report an unknown goal, so with them the program
  * needs its own timeout and then calls tide_rclc_action_client_forget. A result that ROS 2 sent before DDS had
  * discovered the new agent is lost, too: call tide_rclc_action_client_ask_again.

@@ -16,8 +16,8 @@
  * until it is. A gap is reported as soon as a header shows it. A noted frame that was not yet verified is neither
  * acknowledged nor requested again. If a reader keeps its last samples (account.keep), its waiting samples do not hold
  * up their stream: once frames have arrived that are three quarters of the window ahead, the next frames are verified
- * and acknowledged while they wait. These outlive the session, and are lost only to newer ones of their history or to
- * a reader below its reservation.
+ * and acknowledged while they wait. Frames acknowledged in this way outlive the session. They are lost only to newer
+ * frames of their history, or to a reader below its reservation.
  *
  * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. When all of those are
  * in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message larger than
@@ -31,10 +31,10 @@
  * the rest. Frames without a reader belong to a separate account with one slot. A frame beyond its account's
  * reservation gets a slot only while all reservations stay covered. Otherwise a waiting frame of the same account is
  * evicted, so no account takes slots that another one needs. Of best-effort frames the oldest is evicted (keep last).
- * Of a reliable stream the frame farthest ahead is evicted, and the peer sends it again. So only best-effort frames
- * are lost, and those acknowledged early; the account counts them. If the frames of an account differ in urgency, the
- * least urgent one is evicted (by the level of its stream, then by priority). Among frames without a reader the newest
- * one is evicted.
+ * Of a reliable stream the frame farthest ahead is evicted, and the peer sends it again. So the only frames lost are
+ * best-effort ones and those acknowledged early; the account counts both. If the frames of an account differ in
+ * urgency, the least urgent one is evicted (by the level of its stream, then by priority). Among frames without a
+ * reader the newest one is evicted.
  *
  * A reader may keep only its latest frames (account.keep). Then a newer frame evicts its oldest whole frame, which
  * counts as received in its stream and as dropped in its account.
@@ -216,9 +216,9 @@ void tide_receiver_reset(tide_receiver_t *receiver);
 void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *account, uint16_t wanted);
 /* End the reservation. The account's frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
-/* Whether the account's oldest sample shall be dropped: its queued samples (the given number) and the messages that
- * wait in slots exceed its history depth, and the oldest is not part of a burst (is_old) or slots are short. If slots
- * are short, an old sample is dropped as soon as the account uses its whole reservation. O(slots). */
+/* True if the account's oldest sample shall be dropped: its queued samples (the given number) and its messages in slots
+ * exceed the history depth, and the oldest is too old for a burst (is_old) or slots are short. If slots are short, an
+ * old sample is dropped as soon as the account uses its whole reservation. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
 /* While full, frames of the account wait unacknowledged, and their streams wait with them. */

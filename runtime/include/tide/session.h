@@ -110,8 +110,8 @@ typedef struct tide_session_config {
                                 effort the requests are repeated until answered, READ_DATA twice */
   uint8_t create_flags;      /* TIDE_XRCE_FLAG_REUSE, _REPLACE; 0: both flags; TIDE_SESSION_CREATE_PLAIN: no flag */
   uint8_t creations_at_once; /* unanswered CREATEs at a time; default 4; 1 on a best-effort stream */
-  int64_t connect_period_ns; /* between unanswered CREATE_CLIENTs; default 1 s. The first three follow after a fifth of
-                                it each; after a refusal it is five times as long */
+  int64_t connect_period_ns; /* between unanswered CREATE_CLIENTs; default 1 s. The first three intervals are a fifth of
+                                it; after a refusal the interval is five times as long */
   int64_t request_period_ns; /* between repeats of a request without an answer; default 1 s */
   int64_t silence_limit_ns;  /* after this time without a message the session sends a GET_INFO; default 1 s. It
                                 reconnects after eight unanswered ones (at intervals of half this time), or when the
@@ -262,9 +262,9 @@ typedef struct tide_write {
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes);
 /* As write_begin. keep_last: depth of a best-effort sample with history KEEP_LAST, else 0. Older samples of the object
- * that wait for the link are evicted and counted as described at tide_transmitter_keep_last and, if no node is free, a
- * sample of the writer with the most (tide_transmitter_acquire_last). So a line that cannot carry all samples carries
- * the newest. The lean profile ignores keep_last. */
+ * that wait for the link are evicted and counted (tide_transmitter_keep_last). If no node is free, the oldest sample of
+ * the writer with the most waiting samples is evicted (tide_transmitter_acquire_last). So a line that cannot carry all
+ * samples carries the newest. The lean profile ignores keep_last. */
 int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                                   uint16_t keep_last, tide_priority_t priority, uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);

@@ -9,15 +9,15 @@ const char *tide_status_text(int status) {
     case TIDE_ERROR_STATE:
       return "not allowed in this state";
     case TIDE_ERROR_FULL:
-      return "a fixed pool or queue has no free place";
+      return "a fixed pool or queue is full";
     case TIDE_ERROR_TOO_LARGE:
       return "larger than the buffer that has to hold it";
     case TIDE_ERROR_MALFORMED:
-      return "bytes that break the format";
+      return "bytes that violate the format";
     case TIDE_ERROR_CHECKSUM:
       return "a frame with a wrong checksum";
     case TIDE_ERROR_TIMEOUT:
-      return "not done in the given time";
+      return "the deadline passed first";
     case TIDE_ERROR_DISCONNECTED:
       return "no session with an agent: is the agent running, and is the link's address right?";
     case TIDE_ERROR_REFUSED:
@@ -31,9 +31,9 @@ const char *tide_status_text(int status) {
     case TIDE_ERROR_LINK:
       return "the link could not be opened or was cut";
     case TIDE_ERROR_EXPIRED:
-      return "not delivered in its time and dropped";
+      return "dropped because it was not delivered in time";
     case TIDE_ERROR_UNSUPPORTED:
-      return "this build leaves this part out";
+      return "this build does not include this feature";
     case TIDE_ERROR_CAPACITY_NODES:
       return "the pool of nodes is used up";
     case TIDE_ERROR_CAPACITY_PUBLISHERS:
@@ -79,7 +79,7 @@ const char *tide_status_text(int status) {
     case TIDE_ERROR_CAPACITY_PARAMETERS:
       return "parameters are used up: TIDE_PARAMETER_SERVERS, TIDE_PARAMETERS of <tide/pools.h> or max_params";
     case TIDE_ERROR_NAME:
-      return "a name breaks the rules of ROS 2: letters, digits and _, no digit first, / between the parts";
+      return "a name violates the rules of ROS 2: letters, digits and _, no digit first, / between the parts";
     case TIDE_OK:
       break;
   }

@@ -22,7 +22,7 @@ static bool ring_holds(const tide_budget_t *budget) {
     sum_ns += portion->amount_ns;
   }
   if (budget->count > budget->config.maximum_replenishments) return false;
-  if (budget->config.rule == TIDE_BUDGET_POSIX) return true; /* an overrun is replenished as a whole, too */
+  if (budget->config.rule == TIDE_BUDGET_POSIX) return true; /* an overrun is replenished too, as a whole */
   return sum_ns == budget->config.budget_ns && budget->used_ns >= 0 &&
          budget->used_ns < budget_ring_at(budget, 0u)->amount_ns;
 }

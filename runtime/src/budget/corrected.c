@@ -24,7 +24,7 @@ static bool raise_times(tide_budget_t *budget, int64_t time_ns) {
   return true;
 }
 
-/* Uses of the whole queue only shift its times by that many periods. */
+/* Using the whole queue n times only shifts its times by n periods. */
 static void go_round(tide_budget_t *budget, int64_t rounds) {
   int64_t later_ns;
   if (__builtin_mul_overflow(rounds, budget->config.period_ns, &later_ns) || later_ns > INT64_MAX / 4) {

@@ -102,8 +102,8 @@ static bool is_due_locked(const tide_action_t *action, const tide_support_t *sup
          (__atomic_load_n(&action->attention, __ATOMIC_ACQUIRE) || has_new_session(action));
 }
 
-/* Retries the next action from `*place` on that has pending messages, skipping others in one critical section. False:
- * none has. */
+/* Retries the next action (from `*place` on) that has pending messages; the others are skipped in one critical section.
+ * False: none has any. */
 static bool retry_next(const tide_support_t *support, size_t *place) {
   const tide_action_pools_t *pools = tide_pools.actions;
   const uintptr_t critical = tide_compat_enter();
@@ -509,7 +509,7 @@ static int send_empty(const tide_action_t *action, const rmw_request_id_t *asker
   return tide_compat_write_end(service->end.support, &write);
 }
 
-/* Of a goal without a kept result: it could not be sent or kept, or the goal is unknown. */
+/* The reply for a goal without a kept result: the result could not be sent or kept, or the goal is unknown. */
 static int send_without_result(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id) {
   const tide_goal_t *goal = tide_action_find_goal(action, goal_id);
   const int status = send_empty(action, asker, goal == NULL ? GOAL_STATE_UNKNOWN : tide_action_state(goal));

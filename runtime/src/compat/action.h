@@ -60,7 +60,7 @@ rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc
                           size_t goal_count, void *context, void (*execute)(tide_callback_t *callback, void *context));
 /* Makes the action's callback run once more. From any context. */
 void tide_action_wake(tide_action_t *action);
-/* Set before sending, and cleared when everything was sent: see above. */
+/* Set before sending, and cleared when everything was sent. */
 void tide_action_set_attention(tide_action_t *action, bool attention);
 
 /* True once in each session except the first. */

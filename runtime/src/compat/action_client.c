@@ -249,9 +249,9 @@ static void meet_session(tide_action_t *action, tide_goal_t *goal) {
   if (is_asked && goal->client.heard) end_without_answer(action, goal, true);
 }
 
-/* The server does not know the goal, and the request cannot be sent again. It may still be in transit, overtaken by the
- * result request. So the goal counts as refused only when another result request, a while later, gets the same
- * answer. */
+/* The server does not know the goal, and the request cannot be sent again. The goal request may still be in transit,
+ * overtaken by the result request. So the goal counts as refused only when another result request, a while later, gets
+ * the same answer. */
 static void give_up(tide_action_t *action, tide_goal_t *goal) {
   if (goal->client.unknown) {
     end_without_answer(action, goal, false);
@@ -325,7 +325,7 @@ static void take_goal_response(tide_action_t *action) {
   const bool accepted = goal->client.heard || (taken == RCL_RET_OK && response.accepted);
   if (accepted || !tide_action_is_in_doubt(action, goal)) {
     end_request(action, goal, accepted);
-  } else { /* a server that accepts no goal twice also refuses one that it runs: request the result now to find out */
+  } else { /* a server that refuses repeated goals also refuses one that it runs: request the result now to find out */
     goal->client.refused = goal->client.ask_due = true;
     goal->client.send_due = false;
     goal->client.ask_at_ns = 0;

@@ -84,7 +84,7 @@ rcl_ret_t rclc_action_server_fini(rclc_action_server_t *action_server, rcl_node_
 
 /* ---- requests, in the executor's callback ---- */
 
-/* A goal request stays queued until a goal is free; a cancellation or result request until the previous one is
+/* A goal request stays queued until a goal is free, a cancellation or result request until the previous one is
  * answered.
  */
 static uint32_t parts_that_can_run(const tide_action_t *action) {

@@ -171,7 +171,7 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
   return tide_compat_result(tide_executor_set_policy(&handle->core, policy));
 }
 
-/* If so, one round equals the stock spin_some; else spin_some runs as many rounds as there are handles. */
+/* True if one round is what the stock spin_some does; otherwise spin_some runs as many rounds as there are handles. */
 static bool runs_all_a_round(const tide_executor_handle_t *handle) {
   return handle->core.config.policy == TIDE_POLICY_BATCH || handle->trigger != rclc_executor_trigger_any ||
          handle->rounds != NULL;

@@ -29,9 +29,9 @@ rcl_ret_t tide_compat_result(int status);
 rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
 
 /* Counts a message of a topic (as on the wire, "rt/name") that could not be decoded, or a reply that fits no node. On a
- * desktop the first one is reported on stderr, as a program's usual mistake is a message without memory, which nobody
- * looks for in a counter; and then spin_some of the handle's executor (null: none) returns an error, unless it is the
- * sender's mistake. */
+ * desktop the first one is reported on stderr, because the usual mistake is a message without memory, which nobody
+ * looks for in a counter. spin_some of the handle's executor (null: none) then returns an error, unless the sender is
+ * at fault. */
 void tide_compat_unread(int status, uint32_t *count, const char *topic, const rclc_executor_handle_t *handle);
 
 /* Types of the runtime's own messages and services, which only one side of the wire ever needs. */
@@ -113,8 +113,8 @@ int tide_compat_send(tide_publisher_handle_t *publisher, const void *message);
  * program selected that. */
 int tide_compat_begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes);
 int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *write);
-/* Call it before deleting an object that has sent with this priority: the deletion travels on level 0's stream and must
- * not overtake the last samples on another stream. */
+/* Call it before deleting an object that has sent with this priority: the deletion travels on the stream of level 0 and
+ * must not overtake the object's last samples on another stream. */
 void tide_compat_await_delivery(tide_support_t *support, bool reliable, tide_priority_t priority);
 /* Status messages of a program are sent at once or not at all, in any send mode, even within a round whose outputs are
  * sent together; half of the pool is reserved for other messages. send_now: errors as tide_session_write_begin.
@@ -151,7 +151,7 @@ typedef struct tide_local_functions {
  * (TIDE_ERROR_STATE); may be null. */
 int tide_compat_send_request(tide_client_handle_t *client, const void *request, int64_t *number,
                              bool (*agrees)(const tide_write_t *write, void *context), void *context);
-/* rcl_send_response for the runtime itself, which needs the status itself: tide_rclc_last_status may be another
+/* rcl_send_response for the runtime itself. Returns the status, because tide_rclc_last_status may hold another
  * thread's. */
 int tide_compat_send_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, const void *response);
 /* Never waits. Writes the client's identity; the caller appends the response. */
@@ -171,7 +171,8 @@ tide_executor_handle_t *tide_compat_executor_of(const rclc_executor_t *executor)
  * reader: the callback's reader, or null. */
 rcl_ret_t tide_compat_add_handle(rclc_executor_t *executor, const rclc_executor_handle_t *wanted, void *impl,
                                  tide_callback_t *callback, tide_reader_t *reader, rclc_executor_handle_t **place);
-/* The two halves of it, around the call of the runtime's executor; the second gets that call's status. */
+/* The two halves of tide_compat_add_handle, before and after the call of the runtime's executor; the second gets that
+ * call's status. */
 int tide_compat_open_handle(rclc_executor_t *executor, const rclc_executor_handle_t *wanted, void *impl,
                             tide_callback_t *callback, rclc_executor_handle_t **handle);
 rcl_ret_t tide_compat_commit_handle(rclc_executor_t *executor, rclc_executor_handle_t *handle, int status);

@@ -417,7 +417,7 @@ static rcl_ret_t change(rclc_lifecycle_node_t *node, unsigned int transition_id,
   if (begun != RCL_RET_OK) return RCL_RET_ERROR;
   *success = rclc_lifecycle_execute_callback(node, transition_id) == RCL_RET_OK;
   const char *end = *success ? SUCCESS : FAILURE;
-  /* A program that ends transitions itself, by rclc_lifecycle_change_state, is in no state that waits for a
+  /* If the program ends transitions itself (rclc_lifecycle_change_state), the node is in no state that waits for a
    * callback. */
   if (rcl_lifecycle_get_transition_by_label(node->state_machine->current_state, end) == NULL) return RCL_RET_OK;
   return rcl_lifecycle_trigger_transition_by_label(node->state_machine, end, publish);

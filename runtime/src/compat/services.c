@@ -326,14 +326,15 @@ static void set_waiting(tide_service_handle_t *service, bool waits) {
   if (waits) __atomic_store_n(&some_wait, true, __ATOMIC_RELEASE);
 }
 
-/* Reported as what the program's own call would return: no call of it does. */
+/* Reported with the code that rcl_send_response would return, because the program makes no call that could return it.
+ * */
 static void lose(tide_service_handle_t *service, int status) {
   tide_compat_unread(status, &service->responses_lost, service->end.reply_topic, service->end.handle);
   (void)tide_compat_result(status);
 }
 
-/* False: no node; the link's context will retry. It is notified before the last attempt, so that a node freed
- * afterwards is not missed. */
+/* False: no node is free; the link's context will retry. The link's context is notified before the last attempt here,
+ * so that a node freed afterwards is not missed. */
 static bool respond(tide_service_handle_t *service) {
   int status = send_response(service, &service->request_id, service->response, 0);
   if (status == TIDE_ERROR_TOO_LARGE && service->refuse != NULL) {
@@ -371,7 +372,7 @@ static void call_program(const rclc_executor_handle_t *handle, tide_service_hand
   }
 }
 
-/* A run that finds its response still waiting leaves the request queued; another run follows when the response was
+/* If the previous response still waits, the run leaves its request queued; another run follows when that response was
  * sent. */
 static void execute_service(tide_callback_t *callback, void *context) {
   rclc_executor_handle_t *handle = context;

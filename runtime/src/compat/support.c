@@ -364,9 +364,9 @@ static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *exec
   tide_compat_leave(critical);
 }
 
-/* Usually true: after a message that has left, without a waiter. Without the section, as a waiter registers before it
- * checks, so either it sees the change or is found here. Executors do not need acknowledgments, so they are not woken
- * for them. */
+/* Usually true: a message has left, and nobody waits. Read without the critical section: a waiter registers before it
+ * checks, so it either sees the change or is found here. Executors need no acknowledgments, so they are not woken for
+ * them. */
 static bool is_for_nobody(tide_support_t *support) {
   return __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE) == NULL &&
          __atomic_load_n(&support->waiters, __ATOMIC_RELAXED) == NULL &&

@@ -319,7 +319,7 @@ rcl_subscription_options_t rcl_subscription_get_default_options(void) {
   return options;
 }
 
-/* A sample that replaced an older one also uses its pending run. */
+/* A sample that replaced an older one takes over the older one's pending run. */
 static void on_sample(void *context, tide_reader_t *reader) {
   tide_subscription_handle_t *handle = context;
   if (handle->handle == NULL) return;

@@ -211,8 +211,8 @@ static bool start(tide_daemon_t *d, int64_t time_ns) {
 }
 
 /* Inside the same critical section in which a frame became ready or the wire free, so that no preempted thread can
- * delay the start. time_ns: 0 if the caller has not read the clock, and then no HEARTBEAT that has become due meanwhile
- * is looked for, as poll does that. */
+ * delay the start. time_ns: 0 if the caller has not read the clock; HEARTBEATs that became due meanwhile are then left
+ * to poll. */
 static bool start_next(tide_daemon_t *d, int64_t time_ns) {
   const tide_transmitter_t *t = &d->transmitter;
   if (!may_start(d) || t->busy) return false;
@@ -233,9 +233,9 @@ static void leave_reporting(tide_daemon_t *d, uintptr_t state) {
   if (changed) owner_on_activity(d);
 }
 
-/* Leave the critical section after the link has started the most urgent frame (gone: it was sent at once). The section
- * is left before the next start, so that it stays short. A thread that enters in between finds the wire free and starts
- * the most urgent frame itself. Returns whether the owner has to be called. */
+/* Leave the critical section after the link has started the most urgent frame (gone: it was sent at once). The critical
+ * section is left before the next start, so that it stays short. A thread that enters it in between finds the wire free
+ * and starts the most urgent frame itself. Returns whether the owner has to be called. */
 static bool leave_started(tide_daemon_t *d, uintptr_t state, bool gone) {
   while (gone && tide_transmitter_has_next(&d->transmitter)) {
     leave(d, state);

@@ -93,14 +93,14 @@ static bool waits(const tide_slot_t *slot) { return slot->state == SLOT_NOTED ||
 /* Acknowledged while it waits (pass). */
 static bool has_passed(const tide_slot_t *slot) { return TIDE_RESERVATIONS && slot->passed; }
 
-/* It waits, and its stream with it. */
+/* The frame waits, and its stream with it. */
 static bool holds_up(const tide_slot_t *slot) { return waits(slot) && !has_passed(slot); }
 
 static bool is_being_delivered(const tide_slot_t *slot) {
   return slot->state == SLOT_TAKEN || slot->state == SLOT_PARTIAL;
 }
 
-/* Its sequence number counts in this stream. */
+/* The frame's sequence number counts in this stream. */
 static bool is_in_order(const tide_slot_t *slot, uint8_t stream) {
   return slot->stream == stream && !has_passed(slot) && (waits(slot) || is_being_delivered(slot));
 }
@@ -267,7 +267,7 @@ static void refresh_stream(tide_receiver_t *r, uint8_t id) {
     const bool is_past =
         holds_up(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream && distance_from(stream->next, slot->sequence) < 0;
     if (is_past) {
-      let_go(r, slot); /* its sender has given it up */
+      let_go(r, slot); /* the sender has given the frame up */
       continue;
     }
     bool ready = !slot->blocked && !taken;
@@ -611,8 +611,8 @@ static void hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const t
   TIDE_COUNT(r->counters.answers, 1u);
 }
 
-/* Delivers answers that are now next in their stream. A next frame that counts as held but is in no slot was evicted by
- * a newer frame of its reader. */
+/* Delivers answers that are now next in their stream. If the next frame counts as held but is in no slot, a newer frame
+ * of its reader has evicted it. */
 static void go_on(tide_receiver_t *r, tide_input_stream_t *stream) {
   for (;;) {
     tide_slot_t *slot = find_slot(r, stream->id, stream->next);
@@ -662,8 +662,8 @@ static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *su
   }
   go_on(r, stream);
   settle_stream(r, stream->id);
-  /* The sender cannot advance, so the next frame is requested even without known room: its reader, and so its room, may
-   * be unknown. */
+  /* The sender cannot advance, so the next frame is requested even if no room is known: its reader, and thus the room,
+   * may be unknown. */
   if (TIDE_RESERVATIONS) {
     stream->asked = (uint16_t)(asked_bits(stream) | 1u);
     stream->asked_from = stream->next;
@@ -866,8 +866,8 @@ static void evict(tide_receiver_t *r, tide_slot_t *slot) {
   discharge(r, slot);
 }
 
-/* After a frame of a stream found no room, later frames must not take the room of earlier ones: they would only be
- * evicted, and sent a third time. */
+/* Once a frame of a stream has found no room, later frames must not take the room of earlier ones: the later ones would
+ * only be evicted, and sent a third time. */
 static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   if (!TIDE_RESERVATIONS) return false;
   if (!TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
@@ -922,7 +922,8 @@ static bool pass(tide_receiver_t *r, uint8_t id) {
   tide_input_stream_t *stream = take_stream(r, id);
   tide_slot_t *slot = stream ? find_slot(r, id, stream->next) : NULL;
   if (!slot || !waits(slot) || !slot->whole || slot->account->keep == 0u || !tide_receiver_verify(slot)) return false;
-  /* Order of delivery: it precedes the later frames of its stream, of which some may have arrived before it. */
+  /* Keeps the order of delivery: the frame precedes the later frames of its stream, some of which may have arrived
+   * earlier. */
   tide_slot_t *first = slot;
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *other = &r->config.slots[i];
@@ -972,8 +973,8 @@ static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
 }
 
 /* If a keep-last reader is slower than its samples arrive, its oldest waiting frames are evicted, so that they do not
- * delay newer ones. Frames of the last TIDE_BURST_NS stay while there are spare slots. Without reservations they wait
- * for the end of the running callback, before the next of which all are processed. */
+ * delay newer ones. Frames of the last TIDE_BURST_NS stay while there are spare slots. Without reservations, frames
+ * wait for the end of the running callback; all are then processed before the next callback runs. */
 static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t now_ns) {
   while (TIDE_RESERVATIONS && account->keep > 0u) {
     tide_slot_t *oldest = NULL;

@@ -217,7 +217,7 @@ static tide_node_use_t use_of(const tide_transmitter_t *t, size_t size_class) {
 #endif
 }
 
-/* A node is acquired (1) or freed (-1). Until then it keeps the priority with which it was acquired. */
+/* A node is acquired (1) or freed (-1). In between it keeps the priority with which it was acquired. */
 static inline void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
   t->free_counts[node->size_class] = (uint16_t)(t->free_counts[node->size_class] - change);
 #if TIDE_NODE_COUNTS
@@ -469,9 +469,9 @@ static void give_turn(tide_node_t *node, turn_t turn) {
   node->first_sequence = turn.since;
 }
 
-/* Each of the writer's other samples moves up to the turn of the one before it. Returns the turn that the new sample
- * takes: at the end of the queue, a writer that is faster than the wire would never have one. And as a turn keeps its
- * time, a flood no longer counts as a burst after TIDE_BURST_NS. */
+/* Each of the writer's other samples moves up to the turn of the one before it. Returns the last turn, which the new
+ * sample takes; from the end of the queue, samples of a writer faster than the wire would never get their turn. A turn
+ * keeps its time, so a flood stops counting as a burst after TIDE_BURST_NS. */
 static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t writer) {
   const uint8_t id = oldest->stream;
   tide_output_stream_t *stream = find_stream(t, id);
@@ -508,8 +508,9 @@ static tide_node_t *oldest_of_most(const tide_transmitter_t *t, uint8_t stream, 
   return found;
 }
 
-/* Makes room for a sample of a writer that keeps the last ones: its own oldest sample goes, or, if none waits, one of
- * the writer that has the most. NULL: none can go. *turn: of the evicted one, if it was its own. */
+/* Makes room for a sample of a KEEP_LAST writer: evicts the writer's oldest waiting sample or, if none waits, one of
+ * the writer with the most waiting samples. NULL: none can be evicted. *turn: the turn of the evicted sample, if it was
+ * the writer's own. */
 static tide_node_t *make_room(tide_transmitter_t *t, uint32_t bytes, claim_t claim, turn_t *turn) {
   uint32_t count = 0u;
   const uint8_t id = TIDE_STREAM_BEST_EFFORT(TIDE_PRIORITY_LEVEL(claim.priority));
@@ -529,7 +530,7 @@ void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_
     uint32_t count = 0u;
     tide_node_t *oldest = oldest_behind(t, id, object_of(node), RANK_NONE, &count);
     if (count < depth) return;
-    const bool has_memory = t->nodes_in_use < (t->config.node_count + 1u) / 2u; /* with the new one's node */
+    const bool has_memory = t->nodes_in_use < (t->config.node_count + 1u) / 2u; /* with the new sample's node */
     const uint16_t waited = (uint16_t)(age_of(now_ns) - oldest->first_sequence);
     if (has_memory && waited < TIDE_BURST_NS >> AGE_BITS) return;
     give_turn(node, evict_oldest(t, oldest, object_of(node)));
@@ -727,7 +728,7 @@ static void begin_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide
                        tide_frame_parts_t *frame);
 static bool may_hold(const tide_transmitter_t *t);
 
-/* Nothing else could go now, and no level waits for an acknowledgment. */
+/* True if nothing else could be sent now, and no level waits for an acknowledgment. */
 static bool is_quiet(const tide_transmitter_t *t, int64_t now_ns) {
   return !t->busy && !t->paused && !tide_transmitter_has_next(t) && now_ns < t->heartbeat_least_ns && !may_hold(t);
 }
@@ -742,7 +743,7 @@ int tide_transmitter_submit_next(tide_transmitter_t *t, tide_node_t *node, uint8
     tide_transmitter_abandon(t, node);
     return status;
   }
-  /* an evicted one's turn is kept */
+  /* keeps the turn of an evicted sample */
   if (TIDE_LEAN || TIDE_STREAM_IS_RELIABLE(id) || node->rank == RANK_NONE) {
     node->rank = rank_of(t, stream, node);
     node->first_sequence = age_of(now_ns);
@@ -801,7 +802,8 @@ static bool may_join(const tide_transmitter_t *t, const tide_node_t *first, cons
   /* Counted with the longest header, which the next session may have: packed messages must never need fragments, which
    * carry a single message. */
   if (bytes > first->capacity || bytes + TIDE_XRCE_HEADER_MAXIMUM_BYTES > t->config.message_bytes) return false;
-  /* Of one writer only, since a node kept for the next session waits until its writer exists again. */
+  /* Only messages of one writer are packed, since a node kept for the next session waits until its writer exists again.
+   * */
   return is_sample_of(first, node->bytes + OBJECT_OFFSET) && is_sample_of(node, node->bytes + OBJECT_OFFSET);
 }
 
@@ -1279,8 +1281,8 @@ static uint32_t elapsed_ticks(const tide_output_stream_t *stream, uint16_t seque
 
 static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t *stream, uint16_t count,
                                int64_t now_ns) {
-  /* Karn: repeated messages give no measurement, nor do answers that a HEARTBEAT may have requested; if that persists
-   * the delay is too short for this line, so it doubles. */
+  /* Karn: repeated messages give no measurement, nor do answers that a HEARTBEAT may have requested. If measurements
+   * remain impossible, the delay is too short for this line, so it doubles. */
   const uint16_t newest = (uint16_t)(stream->first_unacknowledged + count - 1u);
   if ((stream->resent & low_bits(count)) != 0u) return;
   if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream && t->current_sequence == newest) return;

@@ -1014,8 +1014,8 @@ static int run_round(tide_executor_t *executor, tide_lane_t *lane) {
 /* ---- the tide policy: one collection, one callback, most urgent first ---- */
 
 /* A more urgent callback goes before a frame. At equal priority one frame a round goes first, so that slots do not fill
- * up behind a busy priority. So do all frames whose readers keep only the last samples: a slow callback then gets the
- * latest sample, not the oldest. */
+ * up behind a busy priority. All frames whose readers keep only the last samples also go first: a slow callback then
+ * gets the latest sample, not the oldest. */
 static bool frame_goes_first(const tide_executor_t *executor, const tide_lane_t *lane, int32_t head, size_t digested) {
   const tide_source_t *source = &executor->config.source;
   const int32_t frame = most_urgent_frame(executor, lane->band);
@@ -1276,7 +1276,7 @@ int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t de
                      : is_readyset(executor) ? round_readyset(executor, lane, deadline_ns)
                                              : round_batch(executor, lane, deadline_ns);
   if (TIDE_LANES && result <= 0 && lane->band->only == NULL) {
-    /* a lane that leaves without work is not idle any more; another lane must do the work for which it was picked */
+    /* a lane that leaves is not idle any more; another lane must do the work for which this one was picked */
     const uintptr_t locked = lock_lists(executor);
     become_busy(lane);
     tide_lane_t *help = pick_for_rest(lane->band);
@@ -1606,7 +1606,7 @@ int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback) {
   return status;
 }
 
-/* Never called: the lane calls on_expiry, with the time since the previous run. */
+/* Never called: the lane calls on_expiry instead, with the time since the previous run. */
 static void execute_timer(tide_callback_t *callback, void *context) { (void)callback, (void)context; }
 
 int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer) {

@@ -145,13 +145,13 @@ int tide_lock_give(tide_lock_t *lock) {
 const char *tide_lock_text(int status) {
   switch (status) {
     case TIDE_ERROR_LOCK_CONTEXT:
-      return "a lock is taken by the callback that runs, and by no interrupt";
+      return "only the running callback may take a lock, not an interrupt";
     case TIDE_ERROR_LOCK_HELD:
-      return "the caller has a lock already, and may hold one at a time";
+      return "the caller already holds a lock, and may hold only one";
     case TIDE_ERROR_LOCK_OWNER:
-      return "somebody else has the lock";
+      return "another lane holds the lock";
     case TIDE_ERROR_LOCK_CEILING:
-      return "more urgent than any callback that was allowed to take the lock";
+      return "the callback is more urgent than any that was allowed to take the lock";
     default:
       return tide_status_text(status);
   }

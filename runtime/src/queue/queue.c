@@ -4,7 +4,7 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-_Static_assert(sizeof(tide_queue_entry_t) == 16u, "what is queued counts on it: queue.h tells users so");
+_Static_assert(sizeof(tide_queue_entry_t) == 16u, "documented in queue.h");
 
 static bool precedes(const tide_queue_entry_t *a, const tide_queue_entry_t *b) {
   if (a->key != b->key) return a->key < b->key;

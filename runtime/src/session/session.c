@@ -987,7 +987,7 @@ static void take_back(tide_session_t *session) {
   session->held_count = 0;
   while (node != NULL) {
     tide_node_t *next = node->next_in_stream;
-    /* creations and READ_DATA are repeated in the next session, so only samples and DELETEs are kept */
+    /* the next session repeats creations and READ_DATA, so only samples and DELETEs are kept */
     if (node->bytes[0] == TIDE_XRCE_WRITE_DATA || node->bytes[0] == TIDE_XRCE_DELETE) {
       hold_locked(session, node);
     } else {
@@ -1452,7 +1452,7 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
   if (awaited && ours && session->attempts > 0u && !session->agent_answered) {
     session->agent_answered = true;
     session->agent_answer = answer;
-    /* Later messages belong to the new session, although poll has not handled its beginning yet; earlier ones do
+    /* Messages from now on belong to the new session, although poll has not handled its beginning yet; earlier ones do
      * not. */
     tide_receiver_reset(&session->daemon.receiver);
     if (!tide_xrce_is_error(answer.status)) {
@@ -1462,7 +1462,7 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
   leave(session, critical);
 }
 
-/* From the context of the reception handler: poll continues, or a running poll checks again. */
+/* Called by the reception handler: makes poll continue, or a running poll check again. */
 static void note_work(tide_session_t *session) {
   const uintptr_t critical = enter(session);
   __atomic_store_n(&session->work_noted, true, __ATOMIC_RELAXED);

@@ -8,7 +8,7 @@
 #define CHECKSUM_AT 20u
 #define ADLER_MODULUS 65521u
 
-_Static_assert(sizeof(tide_trace_record_t) == RECORD_BYTES, "docs/internals/trace.md and trace.h tell users so");
+_Static_assert(sizeof(tide_trace_record_t) == RECORD_BYTES, "documented in docs/internals/trace.md and trace.h");
 
 int tide_trace_init(tide_trace_ring_t *ring, tide_trace_record_t *records, uint32_t count,
                     tide_trace_instances_t *instances, uint16_t place, uint16_t source) {
