@@ -67,7 +67,9 @@ struct Arguments {
 };
 
 std::string node_name(const std::string &name) {
-  return is_node_name(name) ? "" : "'" + name + "' is no name of a ROS 2 node: letters, digits and _, a letter first";
+  return is_node_name(name)
+             ? ""
+             : "'" + name + "' is not the name of a ROS 2 node: letters, digits and _, beginning with a letter";
 }
 
 std::string instance_name() {
@@ -82,33 +84,33 @@ void describe(CLI::App &app, Arguments &arguments) {
   app.add_option("--tcp", arguments.tcp, "Serve TCP on this port (0: any); may be repeated")
       ->check(CLI::Range(0, 65535));
   app.add_option("--discovery", arguments.discovery,
-                 "Port on which boards that do not know the address are told it (239.255.0.2; the usual port: 7400); "
+                 "Port on which boards that search for an agent get its address (239.255.0.2; the usual port: 7400); "
                  "0: none")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   app.add_option("--serial", arguments.serial, "Serve this tty or pty; may be repeated");
-  app.add_option("--baud", arguments.baud, "Baud rate of all serial lines; repeated: of each --serial, in their order")
+  app.add_option("--baud", arguments.baud, "Baud rate of all serial lines; repeated: one for each --serial, in order")
       ->capture_default_str();
   app.add_option("--heartbeat-delay", arguments.heartbeat_delay_ms,
-                 "Milliseconds from a reliable message on a serial line to the question whether it has come; "
-                 "-1: measured, and then some come too early; repeated: of each --serial, in their order")
+                 "Milliseconds from a reliable message on a serial line to the HEARTBEAT that requests its "
+                 "acknowledgment; -1: measured, so some are too early; repeated: one for each --serial, in order")
       ->check(CLI::Range(-1.0, 10'000.0))
       ->capture_default_str();
   app.add_option("--bind", arguments.bind,
                  "Address for UDP and TCP; 0.0.0.0: all networks of this machine, for boards on Wi-Fi or Ethernet")
       ->capture_default_str();
   app.add_option("--allow", arguments.allow,
-                 "Let in only clients that this names: an address (192.168.1.7, 192.168.1.0/24), a serial device, a "
+                 "Admit only these clients: an address (192.168.1.7, 192.168.1.0/24), a serial device, a "
                  "client's key (0A0B0C0D), or KEY@ADDRESS, KEY@DEVICE; may be repeated");
   app.add_option("--domain", arguments.domain,
-                 "DDS domain for all clients; without it each client's own, and "
-                 "ROS_DOMAIN_ID where that is 0")
+                 "DDS domain of all clients; by default each client's own, or "
+                 "ROS_DOMAIN_ID if that is 0")
       ->check(CLI::Range(0, kDomainMaximum));
   app.add_option("--references", arguments.references, "XML file of profiles that clients may create entities from")
       ->check(CLI::ExistingFile);
   app.add_flag("--ros-network", arguments.ros_network,
                "Let DDS use all interfaces, not only loopback: for ROS 2 nodes on other machines");
-  app.add_option("--graph", arguments.gid_bytes, "Show clients as nodes to ROS 2 of this generation, or not at all")
+  app.add_option("--graph", arguments.gid_bytes, "Show clients as nodes to this version of ROS 2, or not at all")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, size_t>{{"jazzy", kGidBytes}, {"humble", kGidBytesOfHumble}, {"off", 0}}))
       ->default_str("jazzy");
@@ -127,49 +129,51 @@ void describe(CLI::App &app, Arguments &arguments) {
          "be repeated. --namespace does not apply to a remapped name")
       ->type_name("[WHO=]FROM:=TO");
   app.add_option("--client-timeout", arguments.client_timeout,
-                 "Seconds of silence after which a client is asked for a sign of life, 30 as a rule; 0: never; "
+                 "Seconds of silence after which a client is probed, by default 30; 0: never; "
                  "WHO=SECONDS for some, with WHO as for --allow; may be repeated")
       ->type_name("[WHO=]SECONDS");
   app.add_option(
          "--reader-wait", arguments.reader_wait_s,
-         "Seconds that reliable messages which a client kept over a restart of the agent wait at most until DDS "
-         "has found a reader of their topic; 0: what comes before is lost")
+         "Longest wait in seconds, after a restart of the agent, of a client's kept reliable messages until DDS "
+         "has discovered a reader of their topic; 0: no wait, so messages sent earlier are lost")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--max-clients", arguments.limits.clients, "Number of clients; further ones are refused")
+  app.add_option("--max-clients", arguments.limits.clients, "Largest number of clients; further ones are refused")
       ->capture_default_str();
-  app.add_option("--max-tcp-per-address", arguments.tcp_per_address,
-                 "Number of TCP connections from one address; 0: half of all, or all when only this machine is served");
-  app.add_option("--max-entities", arguments.limits.entities_per_client, "Number of entities of one client")
+  app.add_option(
+      "--max-tcp-per-address", arguments.tcp_per_address,
+      "Largest number of TCP connections from one address; 0: half of all, or all if only this machine is served");
+  app.add_option("--max-entities", arguments.limits.entities_per_client, "Largest number of entities of one client")
       ->capture_default_str();
-  app.add_option("--max-domains", arguments.limits.domains, "Number of DDS domains of all clients together")
+  app.add_option("--max-domains", arguments.limits.domains, "Largest number of DDS domains of all clients together")
       ->capture_default_str();
-  app.add_option("--max-message", arguments.limits.message_bytes, "Bytes of the largest message sent")
+  app.add_option("--max-message", arguments.limits.message_bytes, "Largest message sent, in bytes")
       ->check(CLI::Range(64, 65500))
       ->capture_default_str();
   app.add_option("--max-sample", arguments.limits.sample_bytes,
-                 "Bytes of the largest sample that a client may write in pieces")
+                 "Largest sample that a client may write in pieces, in bytes")
       ->check(CLI::Range(65536, 1 << 30))
       ->capture_default_str();
   app.add_option("--diagnostics-period", arguments.diagnostics_period_s,
-                 "Seconds between two messages on /diagnostics of ROS 2, while somebody reads them; 0: none")
+                 "Seconds between two messages on /diagnostics, while it has a reader; 0: none")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app.add_option("--name", arguments.name,
                  "Name of the agent's node and of its statuses on /diagnostics; give each agent of a domain its own")
       ->check(node_name)
       ->capture_default_str();
-  app.add_option("--priority", arguments.priority, "Priority under SCHED_FIFO; 0: ordinary scheduling")
+  app.add_option("--priority", arguments.priority, "Priority under SCHED_FIFO; 0: normal scheduling")
       ->check(CLI::Range(0, 99));
-  app.add_option("--busy-poll-us", arguments.busy_poll_us,
-                 "Microseconds to look for the next message before sleeping, where messages come in quick succession; "
-                 "learned up to this limit; 0: always sleep")
+  app.add_option(
+         "--busy-poll-us", arguments.busy_poll_us,
+         "Longest time in microseconds to poll for the next message before sleeping, when messages arrive quickly; "
+         "the time is learned; 0: always sleep")
       ->check(CLI::Range(0, TIDE_BUSY_POLL_MAXIMUM_US))
       ->capture_default_str();
   app.add_option(
       "--trace", arguments.trace,
-      "File that receives when each message came, went to DDS, was taken from DDS and was sent; read by tide "
-      "export");
+      "File for the times at which each message was received, written to DDS, taken from DDS and sent; read by tide "
+      "trace export");
   app.add_flag("--verbose", arguments.verbose, "Print what clients create");
   app.add_flag("--json-stats", arguments.json_stats, "Print counters as one line of JSON at the end and on SIGUSR1");
 }
@@ -201,7 +205,7 @@ void raise_priority(int priority) {
   if (priority == 0) return;
   const sched_param parameters = {priority};
   if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
-    std::cerr << "tide-agent: no permission for real-time priority " << priority << ", going on without\n";
+    std::cerr << "tide-agent: no permission for real-time priority " << priority << ", continuing without it\n";
   }
 }
 
@@ -230,7 +234,7 @@ class TraceFile {
     ends_.notify_all();
     thread_.join();
     drain();
-    if (std::fclose(file_) != 0 && !failed_) std::fprintf(stderr, "%s: not all of it was written\n", path_.c_str());
+    if (std::fclose(file_) != 0 && !failed_) std::fprintf(stderr, "%s: not everything was written\n", path_.c_str());
   }
 
  private:
@@ -241,7 +245,7 @@ class TraceFile {
     };
     if (failed_) return;
     failed_ = !tracer_.drain(write, file_) || std::fflush(file_) != 0;
-    if (failed_) std::fprintf(stderr, "%s: cannot be written any more: %s\n", path_.c_str(), std::strerror(errno));
+    if (failed_) std::fprintf(stderr, "%s: can no longer be written: %s\n", path_.c_str(), std::strerror(errno));
   }
   void drain_until_end() {
     const sched_param none{};  // this thread must not inherit SCHED_FIFO
@@ -518,7 +522,7 @@ void run(const Arguments &arguments) {
 std::string advice(const CLI::App &app, int argc, char **argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string ours = stock_command_in_our_words(words); !ours.empty()) {
-    return "these are words of the stock agent; here it is: " + ours;
+    return "this is the stock agent's command line; here it is: " + ours;
   }
   std::vector<std::string> known;
   for (const CLI::Option *option : app.get_options()) {
@@ -560,7 +564,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   if (arguments.discovery != 0 && arguments.udp.empty()) {
-    std::cerr << "tide-agent: --discovery tells boards the port of --udp; give that, too\n";
+    std::cerr << "tide-agent: --discovery announces the port of --udp, so it needs --udp\n";
     return 2;
   }
   try {

@@ -326,7 +326,7 @@ Time Agent::poll(Time now) {
     deadlines_.emplace(slot.deadline, key);
     mark_ready(slot.client->endpoint());
     if (slot.client->begins_pause()) {
-      notices_.tell("acknowledges nothing, so nothing more is sent to it until it says something",
+      notices_.tell("acknowledges nothing; nothing more is sent to it until it sends a message",
                     name_of(key, slot.client->endpoint()), now);
     }
     if (slot.client->liveness() == Liveness::State::kGone) gone.push_back(key);
@@ -334,7 +334,7 @@ Time Agent::poll(Time now) {
   for (const uint32_t key : gone) {
     counters_.clients_lost++;
     diagnostics_.lost(key, name_of(clients_.at(key).client->endpoint()), now);
-    erase(key, "is gone: it answers no more", now);
+    erase(key, "is gone: it no longer answers", now);
   }
   const Time next = std::min(noticed, diagnostics_.poll(now, [this, now] { return vitals(now); }));
   return deadlines_.empty() ? next : std::min(next, deadlines_.begin()->first);
@@ -455,7 +455,7 @@ bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now
 bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   if (options_.allows && !options_.allows(endpoint, key)) {
     counters_.not_allowed++;
-    refuse(endpoint, key, "not let in: no --allow names it", now);
+    refuse(endpoint, key, "refused: no --allow names it", now);
     return false;
   }
   const auto existing = clients_.find(key);
@@ -463,8 +463,7 @@ bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   counters_.takeovers_refused++;
   existing->second.client->ask(now);
   mark(key);
-  refuse(endpoint, key, "not let in: a client with this key is alive elsewhere; give each client a key of its own",
-         now);
+  refuse(endpoint, key, "refused: a client with this key is alive elsewhere; give each client its own key", now);
   return false;
 }
 
@@ -504,7 +503,7 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   if (known && existing->second.client->endpoint() != endpoint) {
     Slot &slot = existing->second;
     if (slot.former == endpoint && now - slot.moved < kReturn) {
-      notices_.tell("takes its session from another program with this key, and back; give each client a key of its own",
+      notices_.tell("competes for its session with another program that has this key; give each client its own key",
                     name_of(body.key, endpoint), now);
     }
     slot.former = slot.client->endpoint();
@@ -519,7 +518,7 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
     if (known) erase(body.key, nullptr, now);
     displace(endpoint, body, now);
     if (clients_.size() >= options_.limits.clients && !make_room(now)) {
-      refuse(endpoint, body.key, "not let in: as many clients as --max-clients allows are in", now);
+      refuse(endpoint, body.key, "refused: the limit of --max-clients is reached", now);
       return TIDE_XRCE_STATUS_ERR_RESOURCES;
     }
     clients_[body.key].client = std::make_unique<Client>(context_, endpoint, announcement, now);
@@ -541,7 +540,7 @@ void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   const Client *former = find(endpoint, header);
   if (former == nullptr || former->key() == body.key) return;
   counters_.clients_displaced++;
-  erase(former->key(), "gave way to another key at its place", now);
+  erase(former->key(), "was replaced by a client with another key at its address", now);
 }
 
 // Evicts one client for a new one: first those that have sent nothing since their CREATE_CLIENT, such as those of a
@@ -562,9 +561,9 @@ bool Agent::make_room(Time now) {
   }
   if (chosen == nullptr) return false;
   counters_.clients_lost++;
-  notices_.tell("gave way to a new client, as many are in as --max-clients allows",
+  notices_.tell("was evicted for a new client, because the limit of --max-clients is reached",
                 name_of(chosen->key(), chosen->endpoint()), now);
-  erase(chosen->key(), "gave way to a new client", now);
+  erase(chosen->key(), "was evicted for a new client", now);
   return true;
 }
 

@@ -471,8 +471,9 @@ bool Client::offer_again() {
 
 // After a restart of the agent, a client's kept samples arrive before writers and readers have discovered each other.
 // The two directions are independent, and on a busy machine a second apart. One sample is sent to the first reader, and
-// the others wait until it is acknowledged. More of them than the writer keeps arrive at once, and would replace each
-// other before a reader has them. So until the deadline, no more than the depth is written without an acknowledgment.
+// the others wait until it is acknowledged. The client's kept samples arrive at once. If they are more than the
+// writer's history holds, they would evict each other before a reader has them. So until the deadline, at most the
+// depth is written without an acknowledgment.
 bool Client::waits_for_reader(WriterPart *writer, uint8_t stream, uint32_t depth) const {
   if (writer == nullptr || writer->reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
   if (now_ < writer->reader_deadline_ns) {

@@ -70,7 +70,7 @@ class Client {
     uint32_t message_bytes = 0;
     Time liveliness_ns = 0;           // announced by the client; 0: none
     Time timeout_ns = 0;              // for a client that announces no liveliness; 0: never
-    bool may_be_forged = false;       // its address may be forged
+    bool may_be_forged = false;       // the client's address may be forged
     const Renaming *names = nullptr;  // null: names stay as the client gives them
     bool continues = false;           // it had sessions with a former agent
   };
@@ -109,7 +109,7 @@ class Client {
   // True if nothing is sent to the client until it sends a message: its address may be forged, and an uninvolved host
   // must not be flooded with data.
   bool is_paused() const;
-  // True once for each pause that stops its data.
+  // True once for each pause of the data to this client.
   bool begins_pause();
   Time timeout_ns() const { return announcement_.timeout_ns; }
   void count_out(size_t bytes);

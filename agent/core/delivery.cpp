@@ -299,7 +299,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
       return;
     }
     if (delivery.in_flight >= limit) return;  // a returned node triggers another call
-    // A reader that has samples in transfer leaves one node for each other reader.
+    // A reader with samples in transfer leaves one node free for each other reader.
     const size_t taken = data_nodes_ + limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
     if (taken >= output.node_count()) return;
     // A sample in a node can no longer be replaced by a newer one, so KEEP_LAST uses a node only when it can leave.
@@ -326,7 +326,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
                                        : "subscribe reliably, or raise the client's MTU (TIDE_MTU_BYTES)";
       if (context_.event) {
         context_.event(delivery.signal->key,
-                       "does not get a message of '" + topic + "': " + std::to_string(payload_bytes) +
+                       "cannot receive a message of '" + topic + "': " + std::to_string(payload_bytes) +
                            " octets are too long; " + remedy,
                        now);
       }

@@ -46,7 +46,7 @@ Time Notices::poll(Time now) {
   if (!lines_.empty() && now >= lines_since_ns_ + kPeriod) {
     if (more_lines_ != 0) {
       sink_(std::to_string(more_lines_) + " lines more in " + std::to_string((now - lines_since_ns_) / kSecond) +
-            " s of clients that came, left or were refused something");
+            " s about clients that connected, left or were refused something");
     }
     lines_.clear();
     more_lines_ = 0;
@@ -352,7 +352,7 @@ bool Diagnostics::tell_client(const ClientVitals &vitals) {
 
 void Diagnostics::tell_lost(const Lost &lost, Time now) {
   array_->status(Level::kError, named("client " + name_of_key(lost.key)),
-                 "gone for " + seconds_of(now - lost.at_ns) + ": it gave no sign of life", lost.place);
+                 "gone for " + seconds_of(now - lost.at_ns) + ": it is silent", lost.place);
   array_->value("connected", "no");
   array_->end_status();
 }

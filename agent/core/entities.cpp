@@ -188,7 +188,7 @@ void Entities::remove_former() {
 namespace {
 
 constexpr const char *kRefusedByDds = "DDS refuses it; is there a topic of this name with another type?";
-constexpr const char *kNoParent = "what it belongs to does not exist";
+constexpr const char *kNoParent = "its parent object does not exist";
 
 // The DDS object becomes the entity's part, unless DDS refused to create it.
 template <class Part>
@@ -220,7 +220,7 @@ std::optional<uint8_t> Creation::begin(const tide_xrce_create_t &body, uint8_t f
   const Entity *existing = entities_.find(object);
   if (existing != nullptr && !reuse && !replace) return TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS;
   if (existing == nullptr && entities_.size() >= context_.limits.entities_per_client) {
-    return refuse(TIDE_XRCE_STATUS_ERR_RESOURCES, "this client has as many entities as --max-entities allows");
+    return refuse(TIDE_XRCE_STATUS_ERR_RESOURCES, "this client has reached the limit of --max-entities");
   }
   std::string why;
   const uint8_t defined = define(body, context_.profiles, definition, why);
@@ -257,7 +257,7 @@ std::optional<uint8_t> Creation::begin(const tide_xrce_create_t &body, uint8_t f
     const uint8_t found = entities_.find_topic(definition);
     const bool mismatch = found == TIDE_XRCE_STATUS_ERR_MISMATCH;
     if (mismatch) return refuse(found, "its topic exists with another type");
-    if (found != TIDE_XRCE_STATUS_OK) return refuse(found, "its topic, and with it its type, is not known");
+    if (found != TIDE_XRCE_STATUS_OK) return refuse(found, "its topic object, which has the type, does not exist");
   }
   if (existing != nullptr && reuse) {
     if (existing->definition == definition) return TIDE_XRCE_STATUS_OK_MATCHED;
@@ -288,12 +288,12 @@ uint8_t Creation::instantiate(uint16_t object, const Definition &definition, Ent
     };
     const auto count = std::count_if(entities_.begin(), entities_.end(), is_participant);
     if (static_cast<size_t>(count) >= limits.participants_per_client) {
-      fault = "a client may have " + std::to_string(limits.participants_per_client) + " nodes";
+      fault = "a client may have at most " + std::to_string(limits.participants_per_client) + " nodes";
       return TIDE_XRCE_STATUS_ERR_RESOURCES;
     }
     std::erase_if(context_.domains, [](const auto &known) { return known.second.expired(); });
     if (context_.domains.size() >= limits.domains && !context_.domains.contains(definition.domain)) {
-      fault = "clients use as many DDS domains as --max-domains allows";
+      fault = "the clients' DDS domains have reached the limit of --max-domains";
       return TIDE_XRCE_STATUS_ERR_RESOURCES;
     }
     auto domain = shared_of(context_.domains, definition.domain);
@@ -341,7 +341,7 @@ uint8_t Creation::finish(std::string &fault) {
     return status;
   };
   if (pending->orphaned) {
-    return refuse(TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE, "what it belongs to was deleted meanwhile");
+    return refuse(TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE, "its parent object was deleted meanwhile");
   }
   if (made != nullptr && made->state() == Made::State::kRefused) {
     return refuse(TIDE_XRCE_STATUS_ERR_DDS, kRefusedByDds);

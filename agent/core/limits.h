@@ -17,8 +17,8 @@ struct NodeClass {
   uint16_t count;
 };
 
-// Delay on a serial line from a reliable message to the HEARTBEAT that requests its acknowledgment: a client
-// acknowledges a message when it processes it, which its callbacks may delay.
+// Delay on a serial line from a reliable message to the HEARTBEAT that requests its acknowledgment. A client
+// acknowledges a message when it processes it, and its callbacks may delay that.
 constexpr Time kLineHeartbeatDelay = 100'000'000;
 
 constexpr int kDomainMaximum = 232;

@@ -81,7 +81,7 @@ class Writer : public Made {
 
 class Requester : public Source {
  public:
-  // Whether a server has discovered both endpoints of this client, so that it would receive a request and its reply
+  // True if a server has discovered both endpoints of this client: the server would receive a request, and its reply
   // would arrive.
   virtual bool is_served() = 0;
   // Returns the request's number; unset: DDS refuses it for now.

@@ -108,7 +108,7 @@ const tide_input_stream_t *Input::heartbeat(const tide_xrce_heartbeat_t &heartbe
   const uint16_t before = stream->state.next;
   const uint16_t given_up = tide_input_stream_heartbeat(&stream->state, heartbeat.first_unacknowledged, heartbeat.last);
   if (given_up == 0) return &stream->state;
-  // The client no longer has these messages, so a submessage that was being reassembled from them is lost as a whole.
+  // The client no longer has these messages, so a submessage that was being reassembled from them is lost entirely.
   counters_.given_up += given_up;
   fragment_bytes_ -= stream->fragments.size();
   stream->fragments.clear();

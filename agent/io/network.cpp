@@ -68,9 +68,9 @@ int open_socket(const std::string &protocol, int type, const std::string &addres
     text += "; ss -lp" + std::string(type == SOCK_STREAM ? "t" : "u") + "n sport = :" + std::to_string(port) +
             " names the process that has it, tide doctor --agent " + place + " says whether that is an agent";
   } else if (reason == EADDRNOTAVAIL) {
-    text += ": this machine has no such address; 0.0.0.0 is all that it has";
+    text += ": this machine has no such address; 0.0.0.0 stands for all its addresses";
   } else if (reason == EACCES) {
-    text += ": ports below 1024 need rights; take 8888";
+    text += ": ports below 1024 need special rights; use 8888";
   }
   throw std::runtime_error(text);
 }
@@ -383,7 +383,8 @@ void TcpLink::accept_connection(Time now) {
   socklen_t length = sizeof from;
   const int descriptor = accept4(listener_, reinterpret_cast<sockaddr *>(&from), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor < 0 && (errno == EMFILE || errno == ENFILE)) {
-    agent_.notices().tell("connections wait: no file descriptor is left; raise the limit (ulimit -n)", describe(), now);
+    agent_.notices().tell("connections wait, because no file descriptor is free; raise the limit (ulimit -n)",
+                          describe(), now);
     if (!paused_) poller_.forget(listener_);
     paused_ = true;
     next_check_ns_ = std::min(next_check_ns_, now + kSecond);
@@ -393,7 +394,7 @@ void TcpLink::accept_connection(Time now) {
   const uint32_t address = ntohl(from.sin_addr.s_addr);
   const char *reason = reason_to_refuse(address, now);
   connections_[number] = {.descriptor = descriptor, .address = address, .heard_ns = now};
-  if (reason == nullptr && !agent_.allows(base_ | number)) reason = "not let in: no --allow names it";
+  if (reason == nullptr && !agent_.allows(base_ | number)) reason = "refused: no --allow names it";
   if (reason != nullptr) {
     agent_.notices().tell(reason, name_of(base_ | number), now);
     counters_.connections_refused++;
@@ -412,10 +413,10 @@ const char *TcpLink::reason_to_refuse(uint32_t address, Time now) {
   const auto same = std::count_if(connections_.begin(), connections_.end(),
                                   [address](const auto &entry) { return entry.second.address == address; });
   if (static_cast<size_t>(same) >= limits_.per_address && !make_room(address, now)) {
-    return "connection refused: this address has as many as --max-tcp-per-address allows";
+    return "connection refused: this address has reached the limit of --max-tcp-per-address";
   }
   if (connections_.size() >= limits_.connections && !make_room({}, now)) {
-    return "connection refused: all are taken by clients; see --max-clients";
+    return "connection refused: clients use all connections; see --max-clients";
   }
   return nullptr;
 }

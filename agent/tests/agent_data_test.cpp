@@ -159,7 +159,7 @@ TEST_F(Data, ABestEffortSampleTooLargeForAMessageIsCountedAndTold) {
   EXPECT_EQ(delivered(), 1u);
   EXPECT_EQ(driver.agent.counters().samples_too_large, 1u);
   ASSERT_FALSE(told.empty());
-  EXPECT_NE(told.back().find("does not get a message of 't': 600 octets are too long"), std::string::npos)
+  EXPECT_NE(told.back().find("cannot receive a message of 't': 600 octets are too long"), std::string::npos)
       << told.back();
   const Octets status = client.last(TIDE_XRCE_STATUS);
   ASSERT_EQ(status.size(), 6u);

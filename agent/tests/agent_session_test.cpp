@@ -78,7 +78,8 @@ TEST_F(Told, EachClientThatComesOrLeavesHasALine) {
   EXPECT_EQ(client.connect(508, "1000"), 0);
   driver.run_until(20 * kSecond);
   const std::string name = "client 00000011 at endpoint 1 ";
-  EXPECT_EQ(lines, (std::vector<std::string>{name + "connected", name + "left", name + "is gone: it answers no more"}))
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{name + "connected", name + "left", name + "is gone: it no longer answers"}))
       << "a line that was there ten seconds ago is not repeated";
 }
 
@@ -106,8 +107,8 @@ TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
   const std::string start = "client 00000011 at endpoint 1 is refused a ";
   const std::vector<std::string> expected = {
       start + "topic 't', type 'Other': this node uses the topic with another type",
-      start + "publisher of 'u': its topic, and with it its type, is not known",
-      start + "publisher of 't': what it belongs to does not exist",
+      start + "publisher of 'u': its topic object, which has the type, does not exist",
+      start + "publisher of 't': its parent object does not exist",
       start + "publisher of '': its description cannot be read",
       start + "publisher of 'rt/\\x0a0': topic 'rt/\\x0a0' has a part that starts with a digit",
       start + "publisher of 't', type 'T': DDS refuses it; is there a topic of this name with another type?"};

@@ -108,7 +108,7 @@ def test_it_can_be_left_out_and_a_wrong_name_is_refused(children: Children, tmp_
         assert sorted(node.node.get_node_names()) == ["exchange", "host"]
     wrong = children.start("wrong", [program("tide-agent"), "--udp", "0", "--name", "no name"], tmp_path / "wrong.log")
     assert wrong.process.wait() == 2
-    assert "is no name of a ROS 2 node" in (tmp_path / "wrong.log").read_text(encoding="utf-8")
+    assert "is not the name of a ROS 2 node" in (tmp_path / "wrong.log").read_text(encoding="utf-8")
 
 
 def test_many_clients_make_no_long_array(children: Children, tmp_path: Path) -> None:
