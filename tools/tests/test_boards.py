@@ -205,7 +205,7 @@ def test_a_network_has_the_delays_that_are_given() -> None:
         (
             (board("base"), board("arm"), *TWO[2:], chain("a", 1, ("arm", 1), ("arm", 1))),
             ("chains", 0, "callbacks", 0),
-            "'b0' sends on board 'arm', and nobody says over which link",
+            "'b0' sends on board 'arm', but its link is not specified",
         ),
         (
             (

@@ -196,7 +196,7 @@ def test_losses_beyond_what_the_bounds_take(example: Path, tmp_path: Path) -> No
     status, output = run(example, "--observed", results)
     assert status == 0
     assert (
-        "tide: 3 frames were damaged and 3 sent again, and the bounds suppose none; say how many of one instance with "
+        "tide: 3 frames were damaged and 3 sent again, and the bounds assume none; say how many of one instance with "
         "--losses" in output
     )
     assert "tide: a pool was full 2 times, which the bounds exclude; make it larger" in output
@@ -219,7 +219,7 @@ def test_an_instance_that_may_have_lost_more_violates_nothing(
     assert status == (5 if excluded else 3), output
     lines = [line for line in output.splitlines() if "above the bound" in line]
     most = f"more than {losses}" if losses else "some"
-    said = f", which says nothing of it: 0 frames were damaged and {again} sent again, and one instance may have lost "
+    said = f", which does not count: 0 frames were damaged and {again} sent again, and one instance may have lost "
     for line in lines:
         assert line.endswith(said + most if excluded else "; replay: tide run somewhere --seed 7")
     observed = json.loads(run(fixed, *words, "--json")[1].partition("\n}\n")[0] + "}")["observed"]
@@ -346,7 +346,7 @@ def test_what_was_not_observed_shows_nothing(
     status, output = run(example, "--observed", folder)
     assert status == 5, output
     what = "has no bound" if samples else "was not observed"
-    assert f"tide: {what}, so nothing is shown by it" in output
+    assert f"tide: {what}, so it proves nothing" in output
 
 
 @pytest.mark.parametrize("words", [("--firmware", "main.c"), ("--require-measured",), ("--compare",)])
@@ -371,7 +371,7 @@ def test_times_of_0_are_counted_and_nothing_is_green_that_was_not_measured(examp
     ("change", "what"),
     [
         ({"line_loss": 0.1}, "say how many of one instance with --losses"),
-        ({"schema": 2}, "no results.json of this version"),
+        ({"schema": 2}, "not a results.json of this version"),
         ({"runs": [{"executor": "limit", "chains": []}]}, "no run of these results"),
         ({"runs": [{"executor": "tide", "chains": [{"name": "other"}]}]}, "the results are of another system"),
     ],
@@ -465,4 +465,4 @@ def test_a_firmware_that_cannot_be_read_is_one_line(example: Path, tmp_path: Pat
     assert status == 2 and output.splitlines()[-1].startswith(f"--firmware {tmp_path}/none.c: cannot be read: ")
     (tmp_path / "board.elf").write_bytes(b"\x7fELF\x01\x01")
     status, output = run(example, "--firmware", tmp_path / "board.elf")
-    assert status == 2 and "is a program, in whose code the numbers are; give the C source" in output
+    assert status == 2 and "is a compiled program without readable numbers; give the C source" in output

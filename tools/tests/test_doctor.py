@@ -101,7 +101,7 @@ def test_processors_that_may_not_be_watched_say_why(monkeypatch: pytest.MonkeyPa
     program.chmod(0o755)
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
     finding = checks.processors()
-    assert (finding.state, finding.found) == ("weak", "not looked at: tide-pauses: no real-time priority")
+    assert (finding.state, finding.found) == ("weak", "not measured: tide-pauses: no real-time priority")
 
 
 def test_serial_lines_without_rights_say_what_to_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

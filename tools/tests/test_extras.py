@@ -50,7 +50,7 @@ def test_what_needs_no_extra_works_without(tmp_path: Path, words: tuple[str, ...
     done = bare(tmp_path, *(one.format(tmp_path) for one in words))
     assert done.returncode == 0, done.stdout + done.stderr
     if words[0] == "check":
-        assert "sizes were not held against message types: pip install 'tide[messages]'" in done.stdout
+        assert "sizes were not compared with message types: pip install 'tide[messages]'" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,11 @@ SET_BOOL = "std_srvs/srv/SetBool"
         (('"reliable"', '"best_effort"'), "chain 'c' has a service and is best effort"),
         (
             (f'type = "{SET_BOOL}", payload_bytes = 20', f'type = "{SET_BOOL}"'),
-            "the reply of service 'c/set' has no longest size",
+            "the reply of service 'c/set' has no largest size",
         ),
         (
             (f'type = "{SET_BOOL}", payload_bytes = 1 ', 'type = "no_such/srv/Thing" '),
-            "has a size that is not known here: there is no definition of no_such/srv/Thing",
+            "has an unknown size: there is no definition of no_such/srv/Thing here",
         ),
         ((f'type = "{SET_BOOL}", payload_bytes = 1 ', 'type = "std_msgs/msg/Bool" '), "write it as package/srv/Name"),
         (

@@ -153,8 +153,8 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
 
 
 def _paths_apart(system: System, path: DataPath) -> str | None:
-    """The description of a path is refused unless each chain begins where the preceding one ends; an optimiser may try
-    other ones."""
+    """A description is refused unless each chain of a path begins where the preceding one ends, but an optimiser may
+    try such a system."""
     for before, after in pairwise(system.chain(name) for name in path.chains):
         end, begin = before.callbacks[-1].executor, system.path(after)[0].executor
         if end != begin:
@@ -220,8 +220,8 @@ def _named(chain: Chain) -> tuple[tuple[str, str], ...]:
 
 
 def _of_any_length(chain: Chain, always: bool = False) -> Chain:
-    """The callbacks behind a join do not run in an instance in which another input is the last, so they have no
-    shortest time."""
+    """The callbacks behind a join have no shortest time, because they do not run in an instance in which another input
+    is the last."""
     if not chain.joins and not always:
         return chain
     callbacks = tuple(one.model_copy(update={"least_ms": _NOTHING}) for one in chain.callbacks)

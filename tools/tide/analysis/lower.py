@@ -235,12 +235,12 @@ def _callback_findings(system: System, callback: Callback, path: Path) -> list[F
     if system.where(callback) == "mcu":
         board = system.executor(callback.executor)
         if not system.links:
-            findings.append(Finding(path, f"'{callback.name}' sends and there is no line", "add a [[links]] entry"))
+            findings.append(Finding(path, f"'{callback.name}' sends, but there is no link", "add a [[links]] entry"))
         elif system.link_of_board(board) is None and len(system.boards()) > 1:
             findings.append(
                 Finding(
                     path,
-                    f"'{callback.name}' sends on board '{board.name}', and nobody says over which link",
+                    f"'{callback.name}' sends on board '{board.name}', but its link is not specified",
                     'add link = "NAME" to the board',
                 )
             )
@@ -379,7 +379,7 @@ def _line_findings(system: System) -> list[Finding]:
                 Finding(
                     (*path, "kind"),
                     f"link '{link.name}' is {link.kind.upper()}, whose delay has no bound of its own",
-                    "give it agent_ms and return_ms, the longest that you take for granted, or use a serial link",
+                    "give it agent_ms and return_ms, the longest delays that you assume, or use a serial link",
                 )
             )
             continue
@@ -443,7 +443,7 @@ def ways_of(system: System) -> Ways:
 
 
 class _Repeated(Callback):
-    """A run on a board that another tree of its level counts, with all messages."""
+    """A run on a board that is counted, with all its messages, in another tree of its level."""
 
 
 class _Begun:

@@ -61,7 +61,7 @@ class Observation:
         worst_ns, bound_ns = self.worst_ns or 0, self.bound_ns or 0
         how = f"; replay: {self.replay}" if self.replay else ""
         if self.excluded:
-            how = f", which says nothing of it: {self.excluded}"
+            how = f", which does not count: {self.excluded}"
         return (
             f"chain '{self.chain}', {self.run}: {worst_ns / 1e6:.3f} ms was seen, "
             f"above the bound of {bound_ns / 1e6:.3f} ms{how}"
@@ -81,7 +81,7 @@ def read_results(path: Path) -> dict[str, Any]:
     except ValueError:
         raise ObservationError(f"{file}: is not JSON; give the results.json that tide run wrote") from None
     if not isinstance(data, dict) or data.get("schema") != 1 or not isinstance(data.get("runs"), list):
-        raise ObservationError(f"{file}: is no results.json of this version; run tide run again")
+        raise ObservationError(f"{file}: is not a results.json of this version; run tide run again")
     return data
 
 
@@ -120,7 +120,7 @@ def bounded_runs(
         elif executor is not None and executor in executors_for(system):
             found.append((run, bounds_of(as_run(system, run), executor, losses)))
     if not found:
-        raise ObservationError("no run of these results has an executor that is analysed")
+        raise ObservationError("no run of these results has an executor for which there is an analysis")
     return found
 
 
@@ -160,7 +160,7 @@ def beyond(results: dict[str, Any], losses: int = 0) -> list[str]:
         if max(again, damaged) > losses * instances:
             taken = f"{losses} of an instance" if losses else "none"
             lines.append(
-                f"{run['executor']}: {damaged} frames were damaged and {again} sent again, and the bounds suppose "
+                f"{run['executor']}: {damaged} frames were damaged and {again} sent again, and the bounds assume "
                 f"{taken}; say how many of one instance with --losses"
             )
         full = _pool_full(run)

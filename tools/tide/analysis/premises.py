@@ -31,7 +31,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "placeholders": (YOURS, "times of tide new system", "executors"),
     "execution": (YOURS, "execution times", "executors"),
     "shortest_execution": (YOURS, "shortest execution times", "executors"),
-    "digestion": (YOURS, "time to take over a frame", "boards"),
+    "digestion": (YOURS, "time to process a frame", "boards"),
     "not_given": (YOURS, "times that the description leaves out", "boards"),
     "events": (YOURS, "distance of events", "executors"),
     "release_jitter": (YOURS, "timers on time", "executors"),
@@ -41,7 +41,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "dds": (YOURS, "DDS between executors", "hosts"),
     "sizes": (YOURS, "message sizes", "boards"),
     "losses": (YOURS, "lost frames", "boards"),
-    "line_alone": (YOURS, "nobody else on the line", "boards"),
+    "line_alone": (YOURS, "no other traffic on the line", "boards"),
     "cores": (YOURS, "cores of a board", "boards"),
     "loads": (YOURS, "loads of boards", "boards"),
     "interrupts": (YOURS, "time of interrupts", "boards"),
@@ -57,8 +57,8 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "model": (TIDE, "the executor's order", "executors"),
     "work_conserving": (TIDE, "free threads take ready callbacks", "hosts"),
     "escapes": (TIDE, "escaped bytes", "boards"),
-    "client_questions": (TIDE, "questions of the client", "boards"),
-    "agent_questions": (TIDE, "questions of the agent", "boards"),
+    "client_questions": (TIDE, "probes of the client", "boards"),
+    "agent_questions": (TIDE, "probes of the agent", "boards"),
     "windows": (TIDE, "windows of reliable streams", "boards"),
     "pools": (TIDE, "pools never full", "boards"),
     "heard_at_start": (TIDE, "no silence before the start", "boards"),
@@ -141,7 +141,7 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
         )
     loads = [f"{one.name}.{each.name}" for one in system.boards() for each in one.loads]
     if loads:
-        text = "these take no longer and come no more often than they say, and are over before they come again"
+        text = "none takes longer or comes more often than described, and each run ends before the next begins"
         masked = any(each.masks_interrupts for one in system.boards() for each in one.loads)
         text += "; while interrupts are off, hardware keeps what arrives" if masked else ""
         found.append(("loads", f"loads of boards: {', '.join(loads)}: {text}"))
@@ -159,8 +159,8 @@ _HEARTBEAT = re.compile("the (client|agent) asks about .* after (.*) at the earl
 _WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # pattern, text for a serial line, text for a network
     "digestion": (
         re.compile("to take over a frame takes (.*) at most"),
-        r"taking over a received frame costs a board \1 at most (process_ms)",
-        r"taking over a received message costs a board \1 at most (process_ms)",
+        r"a board takes at most \1 to process a received frame (process_ms)",
+        r"a board takes at most \1 to process a received message (process_ms)",
     ),
     "agent": (
         re.compile("agent, DDS and serial adapter take (.*) to the node at most"),

@@ -47,7 +47,7 @@ LABELS = {
     "line": "its own frames on the line",
     "host": "agent, DDS and host",
     "nodes": "its own callbacks and the messages between them",
-    "away": "its way over other boards",
+    "away": "its path through other boards",
     "client_interference": "callbacks of",
     "line_interference": "frames of",
     "client_blocking": "a less urgent callback that has begun",
@@ -55,7 +55,7 @@ LABELS = {
     "lock_blocking": "a less urgent callback that holds a lock",
     "lock_wait": "others that hold a lock",
     "line_blocking": "a less urgent frame that has begun",
-    "control": "acknowledgments and signs of life",
+    "control": "acknowledgments and probes",
     "window": "a full window of its stream",
     "interrupts": "interrupts and loads",
     "host_wait": "others on the host",
@@ -151,13 +151,11 @@ def host_root(system: System, why: Shortfall) -> Root:
     limit = f"{_ms(why.limit_ns)}, ten times the longer of its deadline and its period"
     if why.kind == "unsettled":
         what = (
-            f"it comes later and later through several executors that wait for each other: {_ms(why.reached_ns)}"
+            f"its delays grow through several executors that wait for each other: {_ms(why.reached_ns)}"
             f" behind executor '{executor}', and the bounds did not settle below {limit}"
         )
     elif why.kind == "effort":
-        what = (
-            f"the analysis{where} did not settle and was given up; last it looked at {_ms(why.reached_ns)} of {limit}"
-        )
+        what = f"the analysis{where} did not settle and was given up at {_ms(why.reached_ns)} of {limit}"
     else:
         what = f"it may take {_ms(why.reached_ns)} or more{where}, beyond {limit}"
     path = _chain_path(system, chain)
@@ -188,7 +186,7 @@ def starvation_root(system: System, executor: str, group: str) -> Root:
     service = service_of_group(group)
     if service:
         what = (
-            f"rclcpp's MultiThreadedExecutor may leave requests of service '{service}', which several chains ask, "
+            f"rclcpp's MultiThreadedExecutor may leave requests of service '{service}', which several chains call, "
             "waiting (ros2/rclcpp#2360, #2645, #2702); give the executor one lane"
         )
         return Root("starvation", _executor_path(system, executor), what, None, executor)

@@ -114,7 +114,9 @@ def check(
     margin: Annotated[
         float,
         typer.Option(
-            min=0, metavar="PERCENT", help="Percent to add to the longest measured times, for what was not seen."
+            min=0,
+            metavar="PERCENT",
+            help="Percent to add to the longest measured times, for longer runs that were not observed.",
         ),
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
@@ -123,7 +125,7 @@ def check(
     ] = False,
     details: Annotated[bool, typer.Option("--details", help="Show every premise in full.")] = False,
     require_measured: Annotated[
-        bool, typer.Option("--require-measured", help="End with 1 unless every time was measured. For a CI.")
+        bool, typer.Option("--require-measured", help="End with 1 unless every time was measured; for CI.")
     ] = False,
     firmware: Annotated[
         Path | None,
@@ -293,7 +295,7 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
     without = [one for one in every if one.bound_ns is None or one.worst_ns is None]
     for one in without:
         what = "has no bound" if one.bound_ns is None else "was not observed"
-        typer.echo(f"chain '{one.chain}', {one.run}: {what}, so nothing is shown by it", err=True)
+        typer.echo(f"chain '{one.chain}', {one.run}: {what}, so it proves nothing", err=True)
     return NO_EVIDENCE if without or longer(every) else MET
 
 

@@ -39,7 +39,7 @@ def differences(system: System, source: Path) -> list[str]:
         raise UsageError(f"--firmware {source}: cannot be read: {error.strerror}") from None
     if text.startswith("\x7fELF"):
         raise UsageError(
-            f"--firmware {source}: is a program, in whose code the numbers are; give the C source, or include the "
+            f"--firmware {source}: is a compiled program without readable numbers; give the C source, or include the "
             "constants of tide footprint --header"
         )
     declared = list(_declared(_COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)))

@@ -87,8 +87,8 @@ def _counts_from(bounds: Bounds) -> str:
     unknown = [chain.name for chain in timers if chain.bound_ns is not None and chain.from_event_ns is None]
     if unknown:
         text += (
-            f" Not so of {_few(unknown)}: an instance may be under way at the next tick, or the chain begins with a "
-            "message that is published on a condition."
+            f" This does not hold for {_few(unknown)}: an instance may be under way at the next tick, or the chain "
+            "begins with a message that is published on a condition."
         )
     return text
 
@@ -187,7 +187,7 @@ def print_verdict(
     if numbers is not None:
         print_wrapped(console, numbers.text)
     if not types_are_known():
-        print_wrapped(console, f"sizes were not held against message types: {install_of('messages')}", style="yellow")
+        print_wrapped(console, f"sizes were not compared with message types: {install_of('messages')}", style="yellow")
 
 
 def _reasons(bounds: Bounds, where: Where) -> list[str]:
@@ -223,7 +223,7 @@ def print_explanation(chain: ChainBound, console: Console, where: Where = nowher
         return
     print_whole(console, explanation_table(chain))
     if chain.hidden:
-        console.print("The way over the line costs nothing: callbacks run meanwhile.", highlight=False)
+        console.print("The time on the line costs the executor nothing: callbacks run meanwhile.", highlight=False)
     if chain.lateness_ns:
         console.print(
             f"{milliseconds(chain.lateness_ns)} ms of it are there only because other chains may be late (jitter).",

@@ -136,7 +136,7 @@ def processors() -> Finding:
     try:
         told = watch_pauses(_WATCH_S)
     except (MissingBinaryError, OSError) as error:
-        return Finding("run", what, "weak", f"not looked at: {error}", "see real-time priorities, and make build")
+        return Finding("run", what, "weak", f"not measured: {error}", "see real-time priorities, and make build")
     seen = pauses_told(told, 0, time.monotonic_ns())
     found = f"{seen['count']} in {_WATCH_S:g} s, {seen['longest_ns'] / 1e6:.1f} ms at most"
     if seen["longest_ns"] < _PAUSE_NS:

@@ -151,7 +151,8 @@ def require_name(name: str) -> None:
     """Checks that CMake, C and ROS 2 all accept the name."""
     if not _NAME.fullmatch(name) or name.endswith("_") or "__" in name:
         raise UsageError(
-            f"'{name}' is no project name: use lowercase letters, digits and single _, a letter first, like my_robot"
+            f"'{name}' is not a project name: use lowercase letters, digits and single _, beginning with a "
+            "letter, like my_robot"
         )
     if name in {"tide", "test", "all", "clean", "install"}:
         raise UsageError(f"'{name}' has another meaning in CMake; choose another name")

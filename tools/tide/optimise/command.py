@@ -97,7 +97,7 @@ def optimise(
                 write_text(write, new)
                 console.print(f"written: {write}", highlight=False, markup=False, soft_wrap=True)
             elif write is not None:
-                typer.echo(f"not written: {write}, because no choice that was tried meets every deadline", err=True)
+                typer.echo(f"{write} was not written, because no choice that was tried meets every deadline", err=True)
             for path in found.bounds.paths:
                 if not path.met:
                     console.print(_missed(path), highlight=False, markup=False, soft_wrap=True)

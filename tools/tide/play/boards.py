@@ -31,8 +31,8 @@ SLOWEST = 4
 MOST_INSTANCES = 20_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
 FRAME_BYTES = 64  # exceeds what is around a fragment
 LEAST_BYTES = 8  # size to which messages are shortened
-# Limit of the time in which the last messages arrive. A run ends when all have arrived. If chains have no
-# bounds, many messages may be under way.
+# Limit of the time in which the last messages arrive; a run ends when all have arrived. Chains without bounds may have
+# many messages under way.
 SETTLE_US = 120_000_000
 _Value = TypeVar("_Value")
 _EXECUTION, _PHASE, _BYTES = "{execution_us}", "{phase_us}", "{bytes}"  # places in a plan
@@ -217,7 +217,7 @@ class BoardsPlayer:
         return link
 
     def _exact(self, place: int) -> bool:
-        """True for a chain that crosses lines, one of which has exact sizes."""
+        """True for a chain that crosses several lines, of which at least one has exact sizes."""
         boards = {one.executor for one in self._chains[place].callbacks}
         return any(
             isinstance(link, Line) and link.exact_sizes

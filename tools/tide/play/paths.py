@@ -64,8 +64,8 @@ class Played:
         return Seen([end_ns - release_ns for end_ns, release_ns in ages if release_ns is not None])
 
     def _released(self, time_ns: int) -> int | None:
-        """The release of the first chain's instance whose value is used at that time. None: there is none yet, or a
-        chain has ended."""
+        """The release of the first chain's instance whose value is used at that time. None: there is no such value yet,
+        or a chain has ended."""
         release_ns = None
         for place in reversed(range(len(self._chains) - 1)):
             at = bisect_right(self._ends[place], time_ns) - 1

@@ -47,7 +47,8 @@ def simulate(
     search: Annotated[
         bool,
         typer.Option(
-            "--search", help="Change runs of a description, as many for each chain, to bring it nearer to its bound."
+            "--search",
+            help="Number of further runs for each chain of a description, changed to bring it closer to its bound.",
         ),
     ] = False,
     seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Replay one seed of a campaign.")] = None,
@@ -55,7 +56,7 @@ def simulate(
         bool,
         typer.Option(
             "--host",
-            help="Play chains on executors of several lanes instead of microcontroller, line and agent; requires "
+            help="Simulate chains on executors of several lanes instead of microcontroller, line and agent; requires "
             "--seeds or --seed.",
         ),
     ] = False,
@@ -63,7 +64,7 @@ def simulate(
         bool,
         typer.Option(
             "--overload",
-            help="Play lanes with budgets of which some are overloaded, and hold the others against bounds that count "
+            help="Simulate lanes with budgets, some of them overloaded, and compare the others with bounds that count "
             "budgets only; requires --seeds or --seed.",
         ),
     ] = False,
@@ -71,7 +72,7 @@ def simulate(
         bool,
         typer.Option(
             "--actions",
-            help="Play actions and services of a board on rclc, with lost frames, cut lines and agents that die; "
+            help="Simulate actions and services of a board on rclc, with lost frames, cut lines and agents that die; "
             "requires --seeds or --seed.",
         ),
     ] = False,

@@ -130,9 +130,9 @@ def _size(name: str, is_reply: bool) -> tuple[int, str]:
     try:
         wire = _wire(wanted)
     except GenerateError:
-        return 1, f"has a size that is not known here: there is no definition of {name}"
+        return 1, f"has an unknown size: there is no definition of {name} here"
     part = TypeId(package, kind, f"{short}_{'Response' if is_reply else 'Request'}")
     most = wire.most(part, stored=False)
     if most is None:
-        return 1, f"has no longest size: {name} has a text or a sequence without a limit"
+        return 1, f"has no largest size: {name} has a string or a sequence without a limit"
     return -(-most // _PADDING_BYTES) * _PADDING_BYTES, ""

@@ -166,7 +166,8 @@ class Topics:
                 return
 
     def _has_changed(self, topic: WatchedTopic, now_s: float) -> bool:
-        """Or may have changed: if the number is the same, the next check of identities finds out."""
+        """True also if it may have changed: with the same number of publishers, only the next check of identities finds
+        out."""
         if topic.state != "seen" or now_s - topic.looked_closer_s >= _LOOK_CLOSER_S:
             return True
         with self.node.handle:
