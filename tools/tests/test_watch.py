@@ -7,8 +7,8 @@ import dataclasses
 import random
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -16,14 +16,15 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from descriptions import board, chain, described, host, line
-from tide.report.verdict import State
+from descriptions import chain, described, host
+from tide.report.verdict import State, Verdict
 from tide.system.load import load, parse
+from tide.system.model import System
 from tide.watch import command, screen
 from tide.watch.agents import Agents, Array, Status
 from tide.watch.chains import Answers, Latencies, TopicTimes, Window, points_of, way_back
 from tide.watch.screen import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
-from tide.watch.session import _Watched, described_link
+from tide.watch.session import Session, Settings, _Watched, described_link, level_of, message_of
 from tide.watch.topics import WatchedTopic
 from tide_test_support import each_seed
 
@@ -209,26 +210,49 @@ def steps(answers: Answers, starts: list[int], ends: list[int], seconds: float) 
 STARTS = list(range(0, 20_000, 40))
 
 
+def watched(system: System) -> _Watched:
+    """The only chain, of which all publishers are on this machine and subscribed for long."""
+    (points,) = points_of(system, 65_536)
+    topics = {
+        one.topic: WatchedTopic(one, 40 * MS, state="seen", publishers=1)
+        for one in (*points.points, *points.ends, *points.beside)
+    }
+    for one in topics.values():
+        one.machines, one.subscription, one.heard_s = frozenset({b"pc"}), Mock(), 10.0
+    return _Watched(points, topics, {})
+
+
+def play(chain: _Watched, every: Sequence[int], seconds: range, step_s: float = 1.0) -> Verdict | None:
+    """Publishes for some seconds from the tenth on: every nth run of each topic, 10 ms apart; 0: none. Returns the
+    verdict at their end; a watch asks for one after each step."""
+    found = None
+    for step in range(int(seconds.start / step_s), int(seconds.stop / step_s)):
+        first, last = (int(number * step_s * 1000) // 40 for number in (step, step + 1))
+        for place, (topic, apart) in enumerate(zip(chain.every, every, strict=True)):
+            for number in range(first, last):
+                if apart and number % apart == 0:
+                    topic.times.take((number * 40 + place * 10) * MS, topic.times.count + 1)
+                    topic.heard_s = 10.0 + (step + 1) * step_s
+        came = {one.point.topic: one.times.settle() for one in chain.every}
+        chain.count(came, False, 10.0 + (step + 1) * step_s)
+        found = chain.verdict(10.0 + (step + 1) * step_s)
+    return found
+
+
+def drive(*publications: dict[str, Any] | list[dict[str, Any]]) -> System:
+    """One chain; each callback takes the first topic of the one before it."""
+    steps: list[tuple[str, int, dict[str, Any]]] = []
+    for one in publications:
+        several = [{"payload_bytes": 8, **each} for each in (one if isinstance(one, list) else [one])]
+        before = steps[-1][2]["publishes"] if steps else []
+        steps.append(("h", 1, {"publishes": several, **({"topic": before[0]["topic"]} if len(before) > 1 else {})}))
+    return parse(described(host("h"), chain("drive", 1, *steps, period_ms=40)))
+
+
 @pytest.mark.parametrize(("every", "state"), [(1, State.NO_GUARANTEE), (10, State.NOT_MET)])
 def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds(every: int, state: State) -> None:
     """The watch processes messages in two steps a second, like a session."""
-    steps = [("board", 0.1, "imu"), ("node", 1, "cmd_vel")]
-    sent = [(one, ms, {"publishes": {"topic": topic, "payload_bytes": 8}}) for one, ms, topic in steps]
-    drive = chain("drive", 1, *sent, ("board", 0.1), period_ms=40)
-    (points,) = points_of(parse(described(board("board"), host("node"), line("uart", agent_ms=1), drive)), 100)
-    topics = {one.topic: WatchedTopic(one, 40 * MS, state="seen", publishers=1) for one in points.points}
-    for one in topics.values():
-        one.machines, one.subscription, one.heard_s = frozenset({b"pc"}), Mock(), 10.0
-    watched = _Watched(points, topics, {})
-    numbers = dict.fromkeys(topics, 0)
-    for step in range(1, 5):
-        for number in range((step - 1) * 500 // 40, step * 500 // 40):
-            for topic, own_ns in (("/imu", 0), ("/cmd_vel", 10 * MS)):
-                if topic == "/imu" or number % every == 0:
-                    numbers[topic] += 1
-                    topics[topic].times.take(number * 40 * MS + own_ns, numbers[topic])
-        watched.count({name: one.times.settle() for name, one in topics.items()}, False, 10.0 + step / 2)
-    found = watched.verdict(12.0)
+    found = play(watched(drive({"topic": "imu"}, {"topic": "cmd"})), (1, every), range(2), 0.5)
     assert found is not None and found.state is state
     assert (every == 1) != ("unanswered" in found.reasons[0])
     assert (every == 1) == any("premises are not watched" in one for one in found.reasons)
@@ -250,25 +274,52 @@ def test_a_topic_is_expected_as_often_as_described(
     imu: dict[str, int], cmd: dict[str, int], every: tuple[int, int], state: State
 ) -> None:
     """every: runs from one message to the next of each topic that comes."""
-    topics = [{"publishes": {"topic": name, "payload_bytes": 8, **more}} for name, more in (("imu", imu), ("cmd", cmd))]
-    text = described(host("h"), chain("drive", 1, ("h", 1, topics[0]), ("h", 1, topics[1]), ("h", 1), period_ms=40))
-    (points,) = points_of(parse(text), 65_536)
-    seen = {one.topic: WatchedTopic(one, 40 * MS, state="seen", publishers=1) for one in points.points}
-    for one in seen.values():
-        one.machines, one.subscription, one.heard_s = frozenset({b"pc"}), Mock(), 10.0
-    watched = _Watched(points, seen, {})
-    numbers = dict.fromkeys(seen, 0)
-    for step in range(1, 11):
-        for number in range((step - 1) * 1000 // 40, step * 1000 // 40):
-            for place, topic in enumerate(seen):
-                if number % every[place] == 0:
-                    numbers[topic] += 1
-                    seen[topic].times.take((number * 40 + place * 10) * MS, numbers[topic])
-        watched.count({name: one.times.settle() for name, one in seen.items()}, False, 10.0 + step)
-    found = watched.verdict(20.0)
+    one = watched(drive({"topic": "imu", **imu}, {"topic": "cmd", **cmd}))
+    found = play(one, every, range(10))
     assert found is not None and found.state is state, found
-    silent = [one.point.apart_ns and 5 * one.point.apart_ns < 10_000 * MS for one in watched.topics]
-    assert watched.state(20.0)[0] == ("silent" if any(silent) else "running")
+    silent = [one.point.apart_ns and 5 * one.point.apart_ns < 10_000 * MS for one in one.topics]
+    assert one.state(30.0)[0] == ("silent" if any(silent) else "running")
+
+
+ENDS: list[dict[str, Any]] = [{"topic": "cmd"}, {"topic": "log"}, {"topic": "slow", "every": 5}]
+
+
+@pytest.mark.parametrize(
+    ("every", "state", "says"),
+    [
+        ((1, 1, 1, 5), State.NO_GUARANTEE, "premises are not watched"),
+        ((1, 10, 1, 5), State.NOT_MET, "unanswered"),
+        ((1, 1, 10, 5), State.NOT_MET, "unanswered"),
+        ((1, 1, 1, 10), State.NOT_MET, "unanswered"),
+    ],
+)
+def test_each_topic_with_which_a_chain_ends_is_judged(every: tuple[int, ...], state: State, says: str) -> None:
+    one = watched(drive({"topic": "imu"}, ENDS))
+    assert [topic.point.topic for topic in one.every] == ["/imu", "/cmd", "/log", "/slow"]
+    found = play(one, every, range(10))
+    assert found is not None and found.state is state and any(says in reason for reason in found.reasons), found
+    one.ends[0].state = "gone"
+    assert one.state(20.0) == ("gone", "nothing publishes /log any more")
+
+
+def test_what_is_missing_beside_the_way_is_named() -> None:
+    one = watched(drive([{"topic": "imu"}, {"topic": "raw"}], {"topic": "cmd"}))
+    found = play(one, (1, 1, 0), range(10))
+    assert found is not None and found.state is State.NO_GUARANTEE
+    assert one.state(20.0) == ("silent", "there was nothing on /raw for 10 s")
+    found = play(watched(drive([{"topic": "imu"}, {"topic": "raw"}], {"topic": "cmd"})), (1, 1, 2), range(10))
+    assert found is not None and any("messages of /raw are missing" in reason for reason in found.reasons), found
+
+
+def test_what_was_measured_long_ago_is_no_verdict() -> None:
+    """A second publisher appears, so nothing can be measured any more."""
+    one = watched(drive({"topic": "imu"}, {"topic": "cmd"}))
+    assert play(one, (1, 1), range(10)) is not None
+    one.topics[1].publishers = 2
+    found = play(one, (1, 1), range(10, 15))
+    assert found is not None and any("/cmd has 2 publishers" in reason for reason in found.reasons), found
+    assert play(one, (1, 1), range(15, 25)) is None
+    assert "look alike" in one.no_latency(False)
 
 
 @pytest.mark.parametrize("delay_ms", [0, 1, 39, 40])
@@ -504,14 +555,47 @@ def test_plain_lines_tell_a_chain_when_it_changes() -> None:
     assert len(screen.plain_lines(silent[1], silent[0])) == 1
 
 
-# ---- the exit status ----
+# ---- levels and the exit status ----
+
+
+@pytest.mark.parametrize(
+    ("seen", "level", "says"),
+    [
+        ({}, "ok", "met, bound not judged: "),
+        ({"verdict": "met, guarantee void", "reasons": ["9 ms"]}, "warning", "met, guarantee void: 9 ms"),
+        ({"state": "waiting", "why": "nothing publishes /log yet"}, "stale", "nothing publishes /log yet"),
+        ({"state": "waiting", "verdict": "not met", "reasons": ["2 late"], "why": "w"}, "error", "not met: 2 late"),
+        ({"state": "refused", "why": "no such type"}, "warning", "no such type"),
+        ({"state": "gone", "why": "nothing publishes /b any more"}, "error", "nothing publishes /b any more"),
+        ({"verdict": ""}, "stale", "nothing was measured"),
+    ],
+)
+def test_a_status_for_others_is_that_of_the_view(seen: dict[str, Any], level: str, says: str) -> None:
+    one = row("a", **seen)
+    assert (level_of(one), message_of(one)) == (level, says)
+    shown = screen.word_of(one)
+    assert (level == "ok") == shown.startswith("met"), "the view says it, too"
 
 
 @pytest.mark.parametrize(
     ("seen", "status"),
-    [({}, 0), ({"misses": 1}, 1), ({"unanswered": 1, "above": 1}, 1), ({"not_started": 1}, 1), ({"state": "silent"}, 1),
-     ({"above": 1}, 3), ({"instances": 0}, 5)],
+    [({}, 0), ({"misses": 1}, 1), ({"unanswered": 1, "above": 1}, 1), ({"failures": 1}, 1), ({"above": 1}, 3),
+     ({"instances": 0}, 5), ({"state": "waiting"}, 5), ({"why": "/b has 2 publishers"}, 5)],
 )  # fmt: skip
 def test_the_exit_status_is_that_of_a_run(seen: dict[str, Any], status: int) -> None:
-    row = {"misses": 0, "unanswered": 0, "not_started": 0, "above": 0, "instances": 1, "state": "running", **seen}
-    assert command._status(SimpleNamespace(chains=[SimpleNamespace(**row)])) == status  # type: ignore[arg-type]
+    assert command._status(view(row("a", **seen))) == status
+
+
+def test_a_node_that_was_away_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It dies and is restarted before the watch ends: its last view is well, its status is not."""
+    one = watched(drive({"topic": "imu"}, {"topic": "cmd"}))
+    session = Session.__new__(Session)
+    session.settings = Settings(0, 65_536)
+    rows = []
+    for second, state in enumerate(["seen", "gone", "gone", "seen", "seen"]):
+        one.topics[1].state = state
+        play(one, (1, 1 if state == "seen" else 0), range(second, second + 1))
+        rows.append(session._chain_row(one, {}, 11.0 + second))
+    assert [each.state for each in rows] == ["running", "gone", "gone", "running", "running"]
+    assert [each.failures for each in rows] == [0, 1, 2, 2, 2] and rows[-1].verdict.startswith("met")
+    assert command._status(view(rows[-1])) == 1

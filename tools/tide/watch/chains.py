@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tide.system.model import Chain, Publication, System
+from tide.system.model import Chain, System
 
 # ---- what can be observed ----
 
@@ -41,13 +41,16 @@ class Point:
 
 @dataclass(frozen=True)
 class ChainPoints:
-    """points: in the order of the chain; unseen: its other publications, with the reason for each. services: those that
-    a board calls or serves in it, as reported by its agent; asked: those that a board calls."""
+    """points: in the order of the chain; ends, beside: other topics of its last callback, and of those before it, that
+    no chain receives; unseen: its other publications, with the reason for each. services: those that a board calls or
+    serves in it, as reported by its agent; asked: those that a board calls."""
 
     chain: Chain
     period_ns: int
     points: tuple[Point, ...]
     unseen: tuple[str, ...]
+    ends: tuple[Point, ...] = ()
+    beside: tuple[Point, ...] = ()
     services: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
 
@@ -66,31 +69,37 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
     """One for each chain, most urgent first; largest_bytes: largest messages still received; only: names of chains,
     none: all."""
     where = {executor.name: executor.where for executor in system.executors}
+    taken = system.taken()
     found = []
     for chain in system.by_urgency():
         if only and chain.name not in only:
             continue
-        points, unseen, services, asked = [], [], [], []
-        for callback, server, apart_ns in system.runs_on(chain):
-            made = callback.sends_to(server) or min(callback.publishes, key=lambda one: one.is_occasional, default=None)
-            if callback.requests is not None and server is not None:
+        points: list[Point] = []
+        ends: list[Point] = []
+        beside: list[Point] = []
+        unseen, services, asked = [], [], []
+        for callback, after, apart_ns in system.runs_on(chain):
+            made = callback.sends_to(after) or min(callback.publishes, key=lambda one: one.is_occasional, default=None)
+            on_board = where[callback.executor] == "mcu"
+            if callback.requests is not None and after is not None:
                 service = absolute(callback.requests.service)
-                if "mcu" in (where[callback.executor], where[server.executor]):
+                if "mcu" in (where[callback.executor], where[after.executor]):
                     services.append(service)
-                    asked += [service] if where[callback.executor] == "mcu" else []
+                    asked += [service] if on_board else []
                 else:
                     unseen.append(f"service {service} cannot be observed from outside")
-            if not isinstance(made, Publication):
-                continue
-            topic = absolute(made.topic)
-            if made.payload_bytes > largest_bytes:
-                unseen.append(f"{topic} has messages of {made.payload_bytes} B; see --largest-bytes")
-            else:
-                on_board = where[callback.executor] == "mcu"
-                own = made.apart_ns(apart_ns), made.is_occasional
-                points.append(Point(topic, made.type, made.payload_bytes, on_board, callback.name, *own))
-        told = (tuple(points), tuple(unseen), tuple(services), tuple(asked))
-        found.append(ChainPoints(chain, system.timer_of(chain).period_ns, *told))
+            for one in callback.publishes:
+                topic = absolute(one.topic)
+                if one is not made and id(one) in taken:
+                    continue  # another chain's
+                if one.payload_bytes > largest_bytes:
+                    unseen.append(f"{topic} has messages of {one.payload_bytes} B; see --largest-bytes")
+                    continue
+                own = one.apart_ns(apart_ns), one.is_occasional
+                point = Point(topic, one.type, one.payload_bytes, on_board, callback.name, *own)
+                (points if one is made else ends if after is None else beside).append(point)
+        others = tuple(ends), tuple(beside), tuple(services), tuple(asked)
+        found.append(ChainPoints(chain, system.timer_of(chain).period_ns, tuple(points), tuple(unseen), *others))
     return found
 
 

@@ -80,13 +80,13 @@ def watch(
 
 
 def _status(view: View) -> int:
-    """Exit status of the whole watch, as that of tide run."""
+    """Exit status of the whole watch, as that of tide run: 0 only if each chain is measured to the end."""
     rows = view.chains
-    if any(row.misses or row.unanswered or row.not_started or row.state in ("silent", "gone") for row in rows):
+    if any(row.failures or row.misses or row.unanswered for row in rows):
         return NOT_MET
     if any(row.above for row in rows):
         return ABOVE_BOUND
-    return MET if all(row.instances for row in rows) else NO_EVIDENCE
+    return MET if all(row.instances and row.state == "running" and not row.why for row in rows) else NO_EVIDENCE
 
 
 def _views(session: Session, every_s: float, count: int) -> Iterator[View]:

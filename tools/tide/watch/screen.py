@@ -42,7 +42,7 @@ class ChainRow:
     last seconds, in the words of tide.report.verdict, with its `reasons`; empty: nothing was measured. A latency is
     from `start` to `end`, which is a part of the chain that the bound covers. unanswered: starts without an end within
     the deadline, at least; not_started: starts of the last seconds that are missing compared with the described
-    period."""
+    period. failures: views so far in which it was not met, silent or gone."""
 
     name: str
     priority: int
@@ -72,6 +72,7 @@ class ChainRow:
     unseen: list[str]
     services: list[ServiceRow] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    failures: int = 0
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,10 @@ def milliseconds(value_ns: int | None) -> str:
 
 
 def state_of(row: ChainRow) -> str:
-    return row.verdict or row.state if row.state == "running" else row.state
+    """The verdict on a running chain, else its state: what is measured of one that waits for a topic, or has one that
+    is refused, is at most not met."""
+    decides = row.state == "running" or (row.verdict == State.NOT_MET and row.state in ("waiting", "refused"))
+    return row.verdict if row.verdict and decides else row.state
 
 
 def word_of(row: ChainRow) -> str:

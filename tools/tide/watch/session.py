@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -22,7 +23,18 @@ from tide.system.model import System
 from tide.system.places import Line, UdpLink
 from tide.watch.agents import OWN, Agents, AgentTold, LinkTold, Replies, ServiceTold, read_array, services_told
 from tide.watch.chains import Answers, ChainPoints, Latencies, points_of
-from tide.watch.screen import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
+from tide.watch.screen import (
+    VERSION,
+    AgentRow,
+    ChainRow,
+    ClientRow,
+    LegRow,
+    LinkRow,
+    ProgramRow,
+    ServiceRow,
+    View,
+    state_of,
+)
 from tide.watch.topics import Topics, WatchedTopic, quality, taken
 
 _REFRESH_S = 1.0
@@ -46,13 +58,13 @@ class Settings:
 class _Lately:
     """True if a count has increased in the last seconds."""
 
-    def __init__(self) -> None:
-        self._count, self._grown_s = 0, -_LATELY_S
+    def __init__(self, length_s: float = _LATELY_S) -> None:
+        self._length_s, self._count, self._grown_s = length_s, 0, -math.inf
 
     def update(self, count: int, now_s: float) -> bool:
         if count != self._count:
             self._count, self._grown_s = count, now_s
-        return now_s - self._grown_s < _LATELY_S
+        return now_s - self._grown_s < self._length_s
 
 
 class _Watched:
@@ -68,10 +80,15 @@ class _Watched:
             by_board = seen[0] in chain.asked
             self.replies = Replies(seen[0], by_board, askers[seen[0], by_board])
         self.topics = [topics[point.topic] for point in chain.points]
+        self.ends, self.beside = ([topics[one.topic] for one in several] for several in (chain.ends, chain.beside))
+        self.every = [*self.topics, *self.ends, *self.beside]
         self.latencies = Latencies([one.times for one in self.topics], chain.chain.deadline_ns)
         self.no_bound = ""
-        self.answers = Answers(chain.chain.deadline_ns)
+        answering = [*self.topics[chain.origin + 1 :][-1:], *(one for one in self.ends if not one.point.is_occasional)]
+        self.answers = [(topic, Answers(chain.chain.deadline_ns)) for topic in answering]
         self.missed, self.above, self.lost = _Lately(), _Lately(), _Lately()
+        self.measured = _Lately(max(_LATELY_S, _SILENT_PERIODS * chain.period_ns / 1e9))
+        self.failures = 0  # views in which it was not met, silent or gone
         self._counted, self._counted_s = 0, 0.0
 
     def clock(self, trusted: bool) -> str:
@@ -88,23 +105,22 @@ class _Watched:
 
     def count(self, came: Mapping[str, list[int]], trusted: bool, now_s: float) -> None:
         """Processes the messages of a step. Answers count once both ends have been subscribed for a while."""
-        end = self.points.points[-1].topic if self.points.has_way else ""
-        if not end or self.no_latency(trusted):
+        if not self.points.has_way or self.no_latency(trusted):
             return
+        start, end = self.topics[self.points.origin], self.points.points[-1].topic
         if end in came:
             self.latencies.match(came[end])
-        ends = self.topics[self.points.origin], self.topics[-1]
-        if ends[0] is ends[1]:  # nothing answers it
-            return
-        if all(one.state == "seen" and one.subscription and now_s - one.subscribed_s > _SETTLE_S for one in ends):
-            self.answers.take(*(came.get(one.point.topic, []) for one in ends))
-        else:
-            self.answers.restart()
+        for topic, answers in self.answers:
+            ends = start, topic
+            if all(one.state == "seen" and one.subscription and now_s - one.subscribed_s > _SETTLE_S for one in ends):
+                answers.take(*(came.get(one.point.topic, []) for one in ends))
+            else:
+                answers.restart()
 
     @property
     def unanswered(self) -> int:
-        """The number of unanswered starts, without ends that this watch itself missed."""
-        return max(0, self.answers.count - self.topics[-1].times.missed) if self.topics else 0
+        """The number of unanswered starts, without ends that this watch itself missed: of the topic with the most."""
+        return max((max(0, answers.count - topic.times.missed) for topic, answers in self.answers), default=0)
 
     @property
     def not_started(self) -> int:
@@ -115,18 +131,18 @@ class _Watched:
 
     def verdict(self, now_s: float) -> Verdict | None:
         """The verdict on the last seconds; None: no measurement."""
-        latencies, lost = self.latencies, self.unanswered
-        not_started = self.not_started
-        if not latencies.count and not lost and not not_started:
+        latencies = self.latencies
+        late = latencies.misses if self.missed.update(latencies.misses, now_s) else 0
+        lost = self.unanswered if self.lost.update(self.unanswered, now_s) else 0
+        lost = max([lost, *map(_not_published, self.ends)])
+        above = self.above.update(latencies.above, now_s)
+        if not (self.measured.update(latencies.count, now_s) or late or lost or self.not_started):
             return None
-        return lately(
-            self.missed.update(latencies.misses, now_s) and latencies.misses,
-            self.lost.update(lost, now_s) and lost,
-            not_started,
-            self.above.update(latencies.above, now_s),
-            latencies,
-            f"{self.points.points[0].words} to {self.points.points[-1].words}",
-        )
+        several = [f"{one.point.topic} has {one.publishers} publishers" for one in self.every if one.publishers > 1]
+        absent = [(count, one.point.topic) for one in self.beside if (count := _not_published(one))]
+        doubts = [*several, *(f"{count} messages of {topic} are missing" for count, topic in absent)]
+        part = f"{self.points.points[0].words} to {self.points.points[-1].words}"
+        return lately(late, lost, self.not_started, above, latencies, part, "; ".join(doubts))
 
     def no_latency(self, trusted: bool) -> str:
         """Reason why times of its topics do not show an instance; empty: they do."""
@@ -150,14 +166,14 @@ class _Watched:
     def state(self, now_s: float) -> tuple[str, str]:
         if not self.topics:
             return "unseen", "; ".join(self.points.unseen) or "it publishes nothing that can be observed"
-        refused = next((one for one in self.topics if one.state == "refused"), None)
+        refused = next((one for one in self.every if one.state == "refused"), None)
         if refused is not None:
             return "refused", refused.refusal
         for state, words in (("waiting", "nothing publishes {} yet"), ("gone", "nothing publishes {} any more")):
-            absent = next((one for one in self.topics if one.state == state), None)
+            absent = next((one for one in self.every if one.state == state), None)
             if absent is not None:
                 return state, words.format(absent.point.topic)
-        for topic in self.topics:
+        for topic in (*self.topics, *(one for one in (*self.ends, *self.beside) if one.point.apart_ns)):
             limit_s = max(_SILENT_LEAST_S, _SILENT_PERIODS * topic.point.apart_ns / 1e9)
             since_s = now_s - (topic.heard_s if topic.heard_s is not None else topic.looked_s)
             if topic.heard_s is None and (since_s <= limit_s or not topic.point.apart_ns):
@@ -178,14 +194,18 @@ def _not_published(topic: WatchedTopic) -> int:
     return not_published(recent, topic.point.apart_ns, recent[0], recent[-1])
 
 
-def lately(late: int, unanswered: int, not_started: int, above: bool, measured: Latencies, part: str) -> Verdict:
-    """The verdict for a part of a chain that is watched from outside, where none of the premises is observable."""
+def lately(
+    late: int, unanswered: int, not_started: int, above: bool, measured: Latencies, part: str, doubt: str = ""
+) -> Verdict:
+    """The verdict for a part of a chain that is watched from outside, where none of the premises is observable. doubt:
+    what else weakens it."""
     bound_ns = measured.bound_ns
     worst_ns = bound_ns + 1 if above and bound_ns is not None else 0
     seen = Observation(max(1, measured.count), late, unanswered, not_started, worst_ns)
-    doubt = "premises are not watched"
-    told = verdict(seen, Completeness(part, doubt=doubt), Premises(), measured.deadline_ns, bound_ns)
-    return told if told.is_met else replace(told, reasons=tuple(one for one in told.reasons if one != doubt))
+    every = "; ".join(filter(None, (doubt, "premises are not watched")))
+    told = verdict(seen, Completeness(part, doubt=every), Premises(), measured.deadline_ns, bound_ns)
+    reasons = (doubt if one == every else one for one in told.reasons)
+    return told if told.is_met else replace(told, reasons=tuple(filter(None, reasons)))
 
 
 class Session:
@@ -194,7 +214,7 @@ class Session:
         described = points_of(system, settings.largest_bytes, settings.only)
         topics: dict[str, WatchedTopic] = {}
         for chain in described:
-            for point in chain.points:
+            for point in (*chain.points, *chain.ends, *chain.beside):
                 known = topics.setdefault(point.topic, WatchedTopic(point, chain.period_ns))
                 known.period_ns = min(known.period_ns, chain.period_ns)
         self._topics = Topics(settings.domain, topics.values())
@@ -287,6 +307,11 @@ class Session:
         return notes
 
     def _chain_row(self, chain: _Watched, told: Mapping[str, list[ServiceTold]], now_s: float) -> ChainRow:
+        row = self._row_of(chain, told, now_s)
+        chain.failures += level_of(row) == "error"
+        return replace(row, failures=chain.failures)
+
+    def _row_of(self, chain: _Watched, told: Mapping[str, list[ServiceTold]], now_s: float) -> ChainRow:
         row = self._row_of_topics(chain, now_s)
         row.services.extend(_service_row(one) for service in chain.points.services for one in told.get(service, ()))
         if chain.replies is None:
@@ -302,7 +327,7 @@ class Session:
         missed = chain.missed.update(chain.replies.misses, now_s)
         above = chain.above.update(chain.replies.above, now_s)
         start, end = chain.replies.told.span
-        found = lately(missed and chain.replies.misses, 0, 0, above, latencies, f"{start} to {end}")
+        found = lately(chain.replies.misses if missed else 0, 0, 0, above, latencies, f"{start} to {end}")
         return replace(
             row,
             state=state,
@@ -349,9 +374,9 @@ class Session:
             unanswered=chain.unanswered,
             not_started=chain.not_started,
             unmatched=latencies.unmatched,
-            missed_by_watch=sum(one.times.missed for one in chain.topics),
+            missed_by_watch=sum(one.times.missed for one in chain.every),
             messages_per_s=chain.rate(now_s),
-            longest_gap_ns=max((one.times.longest_gap_ns for one in chain.topics if one.times.count > 1), default=None),
+            longest_gap_ns=max((one.times.longest_gap_ns for one in chain.every if one.times.count > 1), default=None),
             legs=[
                 LegRow(before.words, after.words, greatest_ns)
                 for (before, after), greatest_ns in zip(pairwise(points), latencies.legs_ns, strict=False)
@@ -441,16 +466,17 @@ _NUMBER |= {"ok": DiagnosticStatus.OK}  # the worst first
 
 
 def level_of(row: ChainRow) -> str:
-    """A chain that has not begun is not an error, and a chain without a measurement is not ok."""
-    if row.verdict == State.NOT_MET or row.state in ("silent", "gone"):
+    """A chain that has not begun is not an error, and a chain of which a part was not measured is not ok."""
+    found = state_of(row)
+    if found in (State.NOT_MET, "silent", "gone"):
         return "error"
-    if row.verdict == State.VOID or row.state == "refused":
+    if found in (State.VOID, "refused"):
         return "warning"
-    return "ok" if row.verdict else "stale"
+    return "ok" if row.verdict and found == row.verdict else "stale"
 
 
 def message_of(row: ChainRow) -> str:
-    if row.state in ("silent", "gone", "refused") or not row.verdict:
+    if not row.verdict or state_of(row) != row.verdict:
         return row.why or "nothing was measured"
     return f"{row.verdict}: {'; '.join(row.reasons)}"
 
