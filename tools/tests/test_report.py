@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from itertools import pairwise, product
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -272,10 +273,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(spans: list[Span]) -> list[tuple[float, float, str]]:
+    return board_of(charts.timeline_chart([Period("tide-preemptive", 1, 9_000_000, spans)]).svg())
+
+
+def board_of(picture: str) -> list[tuple[float, float, str]]:
     """Bars of the board's row as they appear in the picture, by the numbers of its axis: begin, end and chain, in
     drawing order, so that of two at one place the later one is visible."""
-    text = charts.timeline_chart([Period("tide-preemptive", 1, 9_000_000, spans)]).svg()
-    root = ElementTree.fromstring(text)
+    root = ElementTree.fromstring(picture)
 
     def percent(one: ElementTree.Element, key: str) -> float:
         return float((one.get(key) or "").removesuffix("%"))
@@ -307,6 +311,18 @@ def test_a_preempted_callback_has_a_gap_in_which_the_urgent_one_is_seen() -> Non
     assert drawn(spans) == [
         (0, 1, "map"), (1, 2, "brake"), (2, 3, "map"), (3, 4, "arm"), (4, 5, "brake"), (5, 6, "arm"), (6, 8, "map"),
     ]  # fmt: skip
+
+
+def test_the_guides_timeline_shows_callbacks_messages_and_who_preempts() -> None:
+    picture = (Path(__file__).parents[2] / "docs/guide/timeline.svg").read_text(encoding="utf-8")
+    titles = re.findall(r"<title>(\w+), (\w+): ", picture)
+    steps = ("sample", "message", "decide", "act")
+    assert set(titles) == set(product(("brake", "steer", "battery"), steps))
+    assert len(titles) == picture.count('class="bar"'), "nothing else is drawn"
+    assert all(f">{word}</text>" in picture for word in steps)
+    row = board_of(picture)
+    assert all(before[1] <= after[0] for before, after in pairwise(row)), "no bar hides another one"
+    assert [chain for *_, chain in row] == "brake steer battery brake battery steer battery battery".split()
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=8))

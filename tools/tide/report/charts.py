@@ -29,7 +29,7 @@ _EXECUTOR_COLOURS = {
     "batch, blocking": "#CC79A7",
 }
 _DARK = ("#0072B2", "#009E73", "#D55E00", "#B00020")  # words on them are white
-BOUND, INK, DEADLINE, GREY = "rgba(128,128,128,0.28)", "#777777", "#E3002B", "#999999"
+BOUND, INK, DEADLINE = "rgba(128,128,128,0.28)", "#777777", "#E3002B"
 _GRID = "rgba(128,128,128,0.35)"
 
 # ---- a picture ----
@@ -281,21 +281,21 @@ def timeline_chart(periods: Sequence[Period]) -> Picture:
     ]
     last_ns = max((span.end_ns for spans in pieces for span in spans), default=0)
     drawn = Picture(titles, 1.02 * last_ns / 1e6, "ms since the release of all chains")
-    names = list(dict.fromkeys(span.chain for spans in pieces for span in spans if span.chain))
+    names = list(dict.fromkeys(span.chain for spans in pieces for span in spans))
     colours = {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
     for at, (period, spans) in enumerate(zip(periods, pieces, strict=True)):
         first, end_ms = at * len(tracks), period.latency_ns / 1e6
         for span in spans:
             begin, end = span.start_ns / 1e6, span.end_ns / 1e6
-            who = ", ".join(one for one in (span.chain, span.label) if one) or "a frame of the protocol"
-            told = f"{who}: {begin:.3f} to {end:.3f} ms"
-            drawn.bar(first + tracks.index(span.track), begin, end, colours.get(span.chain, GREY), told, span.label)
+            told = f"{span.chain}, {span.label}: {begin:.3f} to {end:.3f} ms"
+            row = first + tracks.index(span.track)
+            drawn.bar(row, begin, end, colours[span.chain], told, span.label)
+            if span.track == "host" and drawn.width_of(end - begin) < _WORDS_FROM:
+                drawn.words(row, end, span.label, before=False)
         told = f"{period.label}, instance {period.index}: the most urgent chain ends after {end_ms:.3f} ms"
         drawn.mark(first, first + len(tracks) - 1, end_ms, INK, told, 1.5, dash=True)
     for name in names:
         drawn.name(colours[name], name)
-    if any(not span.chain for spans in pieces for span in spans):
-        drawn.name(GREY, "protocol frames")
     drawn.name(INK, "dashed: end of the most urgent chain")
     return drawn
 

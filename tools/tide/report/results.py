@@ -332,7 +332,7 @@ def write(results: Results, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Span:
-    """Something that took time. `track`: mcu, up (line to the host), host, down. `chain` may be empty."""
+    """Something that took time. `track`: mcu, up (line to the host), host, down. label: a callback, or "message"."""
 
     track: str
     chain: str

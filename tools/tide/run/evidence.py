@@ -426,8 +426,7 @@ def period_of(traced: Traced, chain: Chain, index: int, latency_ns: int) -> Peri
         track = tracks.get(place) or ("up" if place.endswith(", to the host") else "down")
         for one in of_it.during((release_ns, release_ns + chain.period_ns)) if place != "agent" else ():
             if one.start_ns >= release_ns:
-                label = {"mcu": one.what, "host": ""}.get(track, "data")
-                spans.append(Span(track, one.chain, label, one.start_ns - release_ns, one.end_ns - release_ns))
+                spans.append(Span(track, one.chain, one.what, one.start_ns - release_ns, one.end_ns - release_ns))
     return Period("", index, latency_ns, sorted(spans, key=lambda one: one.start_ns))
 
 
