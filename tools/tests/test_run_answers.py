@@ -494,6 +494,22 @@ def test_each_line_of_several_boards_answers_for_its_own() -> None:
     assert {judged.line_alone({})[0], judged.escapes({})[0], judged.questions("agent_questions", {})[0]} == {UNSEEN}
 
 
+@pytest.mark.parametrize(("track", "to"), [("up", "to the host"), ("down", "to the board")])
+def test_a_frame_that_the_emulator_got_late_makes_its_line_late(track: str, to: str) -> None:
+    """As a board or the agent recorded it; a lost frame is in the agent's record without an end."""
+    given_ms = [(10, 12, "message"), (20, 20, "lost message"), (40, 42, "message")]
+    steps = [Step("brake", 1, a * MS, b * MS, f"uart, {to}", what, 0) for a, b, what in given_ms]
+    traced = Traced(SYSTEM, steps)
+
+    def behind_ms(*starts_ms: float) -> float:
+        frames = [on_line(track, start_ms + 0.1) for start_ms in starts_ms]
+        return float(of_lines({"client": frames}, 0, 10**9, traced)["client"]["behind_ns"]) / MS
+
+    assert behind_ms(10, 20, 40) == 0
+    assert behind_ms(11.5, 20, 40) == 1.5
+    assert behind_ms(10, 25, 40) == 5
+
+
 def test_only_what_leaves_no_doubt_tells_how_late_a_board_starts() -> None:
     ms = 1_000_000
     down = [on_line("down", at_ms, kind) for at_ms, kind in ((15, 9), (40, 9), (40.5, 9), (71, 9), (80, 10), (80.2, 9))]

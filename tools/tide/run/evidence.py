@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import islice, pairwise
+from itertools import islice, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -166,14 +166,19 @@ def of_lines(lines: Lines, since_ns: int, until_ns: int, traced: Traced) -> Evid
 
 
 def _behind_ns(frames: Sequence[Frame], traced: Traced, board: str) -> int:
-    """The longest time until a frame that the board gave to a free line had begun: so late the emulator got it."""
-    ups = sorted((frame.start_ns, frame.end_ns) for frame in frames if frame.track == "up")
+    """The longest time until a frame that the board or the agent gave to a free line had begun: so late the emulator
+    got it. The agent's record of a lost frame has no end; such a frame had begun before the next one was given."""
     most_ns = 0
-    for step in traced.steps_at(f"{traced.link(board)}, to the host"):
-        following = bisect_left(ups, (step.start_ns, 0))
-        if following < len(ups) and ups[following][0] <= step.end_ns:
-            wait = step.start_ns, ups[following][0]
-            most_ns = max(most_ns, wait[1] - wait[0] - _busy_ns(ups[max(0, following - 2) : following], wait, 1))
+    for to, _, track in _WAYS.values():
+        begun = sorted((frame.start_ns, frame.end_ns) for frame in frames if frame.track == track)
+        steps = traced.steps_at(f"{traced.link(board)}, {to}")
+        for step, later in zip_longest(steps, steps[1:]):
+            until_ns = step.end_ns if step.end_ns > step.start_ns or later is None else later.start_ns
+            following = bisect_left(begun, (step.start_ns, 0))
+            if following < len(begun) and begun[following][0] <= until_ns:
+                wait = step.start_ns, begun[following][0]
+                busy_ns = _busy_ns(begun[max(0, following - 2) : following], wait, 1)
+                most_ns = max(most_ns, wait[1] - wait[0] - busy_ns)
     return most_ns
 
 
