@@ -243,7 +243,7 @@ struct Plan {
   unsigned cuts = 0, restarts = 0;
   Time cut_maximum = 0, outage_maximum = 0;
   bool cut_unplugs = false;   // the client notices cuts
-  Time settle = 2 * kSecond;  // after the last period, without faults, at most
+  Time settle = 2 * kSecond;  // after the last period, without faults: a run ends if no message arrives for this long
   Time way = 0;               // how long instances may be under way behind it
 
   LatencyFrom latency_from = LatencyFrom::kExpiry;

@@ -214,6 +214,8 @@ class Checks {
     violate(now, "callback '" + graph_.callbacks[callback].name + "': " + what);
   }
 
+  uint64_t arrivals() const { return arrivals_; }  // of messages, so far
+
   // True once all promised messages have arrived.
   bool is_complete(Client &client, bool renewed) const {
     if (client.unheard() != 0) return false;
@@ -289,6 +291,7 @@ class Checks {
   }
 
   bool arrived(Way &way, const Mark &mark, bool renewed, const char *where, Time now) {
+    arrivals_++;
     const size_t number = way.instances.number(mark);
     if (number == SIZE_MAX) {
       stranger(where, now);
@@ -428,6 +431,7 @@ class Checks {
     bool late = false;  // one of them became known when another one had more than one
   };
   std::array<Levels, kNodeClasses> levels_;
+  uint64_t arrivals_ = 0;
   bool tide_, budgets_ = false;
   std::vector<std::string> violations_;
 };
@@ -732,6 +736,7 @@ class OneBoard {
   }
 
   bool is_done() { return client_.is_settled() && checks_.is_complete(client_, is_renewed()); }
+  uint64_t arrivals() const { return checks_.arrivals(); }
 
   void end() {
     checks_.at_end(client_, is_renewed(), engine_.now());
@@ -1087,10 +1092,21 @@ class Run {
     Time longest = 0;
     for (const size_t root : graph_.roots) longest = std::max(longest, graph_.callbacks[root].period);
     Time next = last_release + noticed + longest + plan_.way;
-    const Time limit = next + plan_.settle;
+    Time limit = next + plan_.settle;
     engine.run_until(next);
+    const auto arrivals = [this] {
+      uint64_t sum = 0;
+      for (const auto &board : boards_) sum += board->arrivals();
+      return sum;
+    };
     // Best-effort messages and callbacks in progress occupy pool elements, so the run waits for them, too.
-    while (!(all(&OneBoard::is_done) && world_.is_quiet()) && next < limit) engine.run_until(next += kCheckPeriod);
+    for (uint64_t before = arrivals(); !(all(&OneBoard::is_done) && world_.is_quiet()) && next < limit;) {
+      engine.run_until(next += kCheckPeriod);
+      if (const uint64_t now = arrivals(); now != before) {
+        before = now;
+        limit = next + plan_.settle;
+      }
+    }
     for (const auto &board : boards_) board->end();
     world_.shipped.stop();
     engine.run_until(engine.now() + longest_callbacks());

@@ -111,6 +111,20 @@ chain = name=b level=5 phase_us=5000 period_us=26000 payload_bytes=69 reply_byte
   for (const ChainResult &chain : result.chains) EXPECT_EQ(chain.latencies.size(), plan.periods) << chain.name;
 }
 
+/* The line needs 10 s for the messages of one. */
+TEST(SimSystem, AnOverloadedLineIsAwaited) {
+  Plan plan;
+  read_plan(plan, R"(
+baud = 9600
+mtu = 512
+periods = 20
+settle_us = 1500000
+chain = name=a level=3 period_us=50000 payload_bytes=400 reply_bytes=8 sample_us=100 act_us=100
+)");
+  const Result result = simulate(plan);
+  EXPECT_TRUE(result.violations.empty()) << result.violations.front();
+}
+
 /* Seeds that once found a defect. */
 TEST(SimSystem, SeedsOfThePastHold) {
   for (const uint64_t seed : {9195u, 17824u, 18114u, 26924u, 26928u, 38491u, 60022u, 61054u, 68343u, 69935u, 72827u}) {

@@ -31,8 +31,8 @@ SLOWEST = 4
 MOST_INSTANCES = 20_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
 FRAME_BYTES = 64  # exceeds what is around a fragment
 LEAST_BYTES = 8  # size to which messages are shortened
-# Limit of the time in which the last messages arrive; a run ends when all have arrived. Chains without bounds may have
-# many messages under way.
+# A run ends when all messages have arrived, or when none arrives for this long. Chains without bounds may have many
+# messages under way.
 SETTLE_US = 120_000_000
 _Value = TypeVar("_Value")
 _EXECUTION, _PHASE, _BYTES = "{execution_us}", "{phase_us}", "{bytes}"  # places in a plan
