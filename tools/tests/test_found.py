@@ -63,6 +63,23 @@ def _stock(period_ms: int) -> System:
 
 FOUND = {
     "all of a batch over a network": lambda: _udp(*BATCH, agent=10, back=10, policy="batch"),
+    "a message of 9000 bytes to a board": lambda: system(
+        chain("a", 9, 20, "mh", (12,)), chain("u", 2, 800, "gm", (9000,)), mtu=4096
+    ),
+    "three large messages to a board before a frequent one to the host": lambda: system(
+        chain("imu", 1, 200, "mh", (40,)),
+        *(chain(f"u{n}", n + 2, 1000, f"{'ijk'[n]}m", (8100,)) for n in range(3)),
+        mtu=4096,
+    ),
+    "an own subscription of a board": lambda: system(chain("imu", 3, 100, "mmh", (320, 720))),
+    "an own subscription of a board instead of a second topic": lambda: system(
+        chain("imu", 3, 100, "mh", (320,)), chain("log", 2, 100, "mi", (720,), 'branches_from = "imu.b0"')
+    ),
+    "a lock of a service that both callers name": lambda: system(
+        *_services(2),
+        entry("locks", name="map", sections=[{"callback": f"c{n}.b1", "section_ms": 0.05} for n in range(2)]),
+        baud=20_000_000,
+    ),
     "fragments of the smallest MTU": lambda: system(
         chain("a", 2, 400, "mh", (120,)), chain("u", 1, 500, "gm", (200,)), mtu=68
     ),

@@ -72,6 +72,18 @@ def test_the_simulator_sees_what_a_full_window_does() -> None:
     assert worst_ms > 2 and not outcome.is_broken
 
 
+def test_a_run_whose_pools_an_unbounded_chain_fills_says_so() -> None:
+    """The more urgent chain has a bound, and its instances end, but such a run is no evidence for it."""
+    (full, large) = (
+        FULL_WINDOW[0].replace("_ms = 2\n", "_ms = 4\n"),
+        FULL_WINDOW[1].replace("priority = 2", "priority = 10"),
+    )
+    outcome = simulate_description(system(full, large, mtu=4096, agent=0.5, back=0.5), None, 3, 1, False)
+    (seen,) = (one for one in outcome.seen if one.chain == "u")
+    assert seen.bound_ns is not None and seen.ended > 0 and not outcome.is_broken
+    assert re.fullmatch(r"[\d.]+ ms, but pools were full", seen.wrong)
+
+
 BRANCHES = (
     chain("c0", 1, 900, "mhm", (8, 6000)),
     *(chain(f"c{n}", n + 1, 900, f"{'ijkl'[n - 1]}m", (6000,), 'branches_from = "c0.b0"') for n in range(1, 5)),

@@ -46,7 +46,15 @@ class _Worst:
     bound_ns: int | None
     limit_ns: int | None
     worst_ns: int = field(default=-1, init=False)
+    crowded_ns: int = field(default=-1, init=False)  # of runs in which pools were full, which bounds exclude
     plan: str = field(default="", init=False)
+
+    def keep(self, worst_ns: int, plan: str, is_crowded: bool) -> None:
+        """is_crowded: a chain without a bound filled a pool, so the run says nothing about bounds."""
+        if is_crowded and self.bound_ns is not None:
+            self.crowded_ns = max(self.crowded_ns, worst_ns)
+        elif worst_ns > self.worst_ns:
+            self.worst_ns, self.plan = worst_ns, plan
 
     @property
     def ratio(self) -> float | None:
@@ -64,7 +72,8 @@ class _Worst:
     def wrong(self) -> str:
         """The error that the runs revealed, or a note that they contain no observation; empty: neither."""
         if self.limit_ns is not None and self.worst_ns < 0:
-            return "never seen to end"
+            crowded = f"{self.crowded_ns / 1e6:.3f} ms, but pools were full"
+            return crowded if self.crowded_ns >= 0 else "never seen to end"
         return "above its bound" if self.is_above else "late" if self.is_late else ""
 
     @property
@@ -244,7 +253,7 @@ class _Trial:
         self._outcome.violations += [f"{rule}; plan: {plan}" for rule in played.violations[:1]]
         if played.full and self._has_bounds:
             self._outcome.full += [f"{pool}; plan: {plan}" for pool in played.full]
-        is_outside = bool(played.full) and not self._has_bounds  # the bounds make no assumption about these pools
+        is_crowded = bool(played.full) and not self._has_bounds
         told = player.of_chains(played)
         chains = {name: place for place, name in enumerate(player.chain_names)}
         until = player.until(played) if isinstance(player, BoardsPlayer) else {}
@@ -255,19 +264,17 @@ class _Trial:
                 worst_ns, ended, lost = until[one.chain, one.until]
             one.ended += ended
             one.lost += lost
-            if worst_ns > one.worst_ns and not (is_outside and one.bound_ns is not None):
-                one.worst_ns, one.plan = worst_ns, plan
-        paths = ((worst_ns, -1) for worst_ns in self._worst_of_paths(player, played, plan))
+            one.keep(worst_ns, plan, is_crowded)
+        paths = ((worst_ns, -1) for worst_ns in self._worst_of_paths(player, played, plan, is_crowded))
         return (*zip(told.worst_ns, told.worst_index, strict=True), *paths)
 
-    def _worst_of_paths(self, player: _Player, played: Played, plan: str) -> list[int]:
+    def _worst_of_paths(self, player: _Player, played: Played, plan: str, is_crowded: bool) -> list[int]:
         if not self._paths:
             return []
         found = seen_on_paths(self._system, player.chain_names, player.instances(played))
         for one, told in zip(self._paths, found, strict=True):
             one.samples += told.samples
-            if told.worst_ns > one.worst_ns:
-                one.worst_ns, one.plan = told.worst_ns, plan
+            one.keep(told.worst_ns, plan, is_crowded)
         return [told.worst_ns for told in found]
 
 
