@@ -127,9 +127,13 @@ def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: st
     assert told["accepted"] == 1 and told["failed"] == 0 and told["observations"] > 0
 
 
-@pytest.mark.parametrize(("family_name", "seed"), [("check-boards-fast", 30_275), ("check-trees-fast", 1_142)])
+@pytest.mark.parametrize(
+    ("family_name", "seed"),
+    [("check-boards-fast", 30_275), ("check-trees-fast", 1_142), ("check-board-wide", 7_100_053)],
+)
 def test_runs_that_failed_without_a_bound_exceeded(family_name: str, seed: int) -> None:
-    """A run that ended before a chain without a bound had drained, and slots that readers reserved without need."""
+    """A run that ended before a chain without a bound had drained, slots that readers reserved without need, and levels
+    that are 32 apart, of which the transmitter keeps a node for one."""
     told = hunt_block(family_name, seed, 1, Trial(3, 8, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 

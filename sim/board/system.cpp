@@ -373,12 +373,12 @@ class Checks {
   }
 
   // Counts the owners of used nodes itself instead of using the transmitter's counters. A level is known from its first
-  // message of a size class on; others keep nodes that they took before, until they return them. Runs after each step
-  // of the simulation, so it makes only one pass.
+  // message of a size class on; others keep nodes that they took before, until they return them. Levels that are 32
+  // apart count as one (tide/transmitter.h). Runs after each step of the simulation, so it makes only one pass.
   void nodes(const tide_transmitter_t &transmitter, Time now) {
     struct Use {
       size_t free = 0;
-      LevelSet used, doubled, known;
+      LevelSet used, known;
     };
     std::array<Use, kNodeClasses> uses;
     for (size_t index = 0; index < transmitter.config.node_count; index++) {
@@ -388,8 +388,7 @@ class Checks {
         use.free++;
         continue;
       }
-      const size_t level = TIDE_PRIORITY_LEVEL(node.priority);
-      use.doubled.set(level, use.doubled.test(level) || use.used.test(level));
+      const size_t level = TIDE_PRIORITY_LEVEL(node.priority) % kLevels;
       use.used.set(level);
       if (node.length == 0) continue;
       // The request was for the smallest class that fits the first sample, even if only a larger one had a free node,
@@ -407,10 +406,9 @@ class Checks {
       const size_t before = levels.known.count();
       levels.known |= use.known;
       const size_t known = levels.known.count(), without = (levels.known & ~use.used).count();
-      const bool has_more = use.doubled.any();
-      if (known > before && has_more) levels.late = true;
-      if (!has_more) levels.late = false;
-      if (known <= transmitter.config.classes[size_class].count && use.free < without && !levels.late) {
+      const bool lacks = use.free < without;
+      levels.late = lacks && (levels.late || known > before);
+      if (known <= transmitter.config.classes[size_class].count && lacks && !levels.late) {
         violate(now, "a node that is kept for a level is in use by others");
       }
     }
@@ -424,11 +422,11 @@ class Checks {
   std::map<size_t, Way> ups_, downs_;  // by message, and by input
   size_t known_to_fragments_ = 0;      // readers
   bool late_to_fragments_ = false;     // one of them became known when another one had more than one reassembly
-  static constexpr size_t kNodeClasses = 4, kLevels = 128;
+  static constexpr size_t kNodeClasses = 4, kLevels = 32;
   using LevelSet = std::bitset<kLevels>;
   struct Levels {
     LevelSet known;     // levels that have used nodes of a class
-    bool late = false;  // one of them became known when another one had more than one
+    bool late = false;  // one of them became known when too few were free, and still are
   };
   std::array<Levels, kNodeClasses> levels_;
   uint64_t arrivals_ = 0;
