@@ -199,5 +199,8 @@ def test_an_event_of_the_host_alone_has_bounds_as_a_subscription_has() -> None:
     one = bound_of(found, "stop")
     assert 13 * MS <= one.bound_ns <= 20 * MS and one.from_event_ns == one.bound_ns
     assert "expiries" not in {premise.id for premise in found.assumptions}
+    system = parse(d.described(d.host("h", lanes=2), *chains))
+    bound_ns = bound_of(system, "stop").bound_ns
+    assert 0 < worst_of(system, runs=3)["stop"] <= bound_ns
     bursts = d.described(d.host("h"), d.chain("stop", 2, begin, ("h", 1), burst=2))
     assert any("event on the host and has bursts of 2" in line for line in refusal(bursts))

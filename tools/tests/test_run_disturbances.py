@@ -159,7 +159,7 @@ def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:
     run = outcome(system, recorded).run
     assert run.refuted == ["work"]
     load = Answer(id="loads", text="", verdict="broken", counter="flash took 7 ms of 5 ms at most", chains=["work"])
-    for name in ("loads", "line_on_time"):
+    for name in ("loads", "line_on_time", "other_real_time"):
         told = load.model_copy(update={"id": name})
         assert run.model_copy(update={"answers": [*run.answers, told]}).refuted == []
     held = load.model_copy(update={"verdict": "held"})

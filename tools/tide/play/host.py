@@ -20,6 +20,7 @@ from tide.system.servers import servers_of, with_servers
 Policy = Literal["tide", "readyset"]
 _DEPTH = 64  # messages that wait for a callback; enough that none is dropped
 _BYTES = 8
+_OUTSIDE = "outside."  # executor of those who publish the events; no name of a description has a dot
 _SETTLE_US = 600_000_000  # longest time for instances under way at the end
 
 
@@ -61,7 +62,8 @@ class HostPlayer:
         self._joining = {id(chain.callbacks[0]) for chain in system.chains if chain.joins}
         self._most_ns = [max(one.execution_ns, 1) for one in self._callbacks]
         self._least_ns = [min(one.least_ns, most) for one, most in zip(self._callbacks, self._most_ns, strict=True)]
-        timers = {place: chain for place, (chain, callback) in enumerate(entries) if callback.kind == "timer"}
+        begin = ("timer", "event")
+        timers = {place: chain for place, (chain, callback) in enumerate(entries) if callback.kind in begin}
         self._periods_ns = {place: chain.period_ns for place, chain in timers.items()}
         self._jitters_ns = {place: chain.jitter_ns for place, chain in timers.items()}
         self._timers = list(self._periods_ns)
@@ -78,8 +80,10 @@ class HostPlayer:
         self._reentrant = {group.name for group in system.groups if group.kind == "reentrant"}
         self._messages = list(self._connected())
         self._paths = [
-            plan_line("path", {"name": chain.name, "callbacks": ",".join(map(self._name, system.path(chain)))})
+            plan_line("path", {"name": chain.name, "callbacks": ",".join((*before, *map(self._name, path)))})
             for chain in system.chains
+            for path in [system.path(chain)]
+            for before in [[f"{_OUTSIDE}.{self._name(path[0])}"] if path[0].kind == "event" else []]
         ]
         self.chain_names = [chain.name for chain in system.chains]
 
@@ -218,6 +222,7 @@ class HostPlayer:
             lines.append(plan_line("executor", fields))
         offsets_ns = dict(zip(self._timers, run.offsets_ns, strict=True))
         lines += [self._callback(place, run, offsets_ns) for place in run.registration]
+        lines += self._events(offsets_ns)
         for sender, every, receivers in self._messages:
             fields = {"name": f"{self._name(sender)}.{every}", "from": self._name(sender)}
             fields |= {"to": ",".join(map(self._name, receivers)), "bytes": _BYTES, "depth": _DEPTH, "every": every}
@@ -241,10 +246,23 @@ class HostPlayer:
             fields["locks"] = self._locks[place]
         if id(callback) in self._joining:
             fields["joins"] = "true"
-        if place in offsets_ns:
+        if place in offsets_ns and callback.kind == "timer":
             fields |= {"period_us": _us(self._periods_ns[place]), "phase_us": _us(offsets_ns[place])}
             fields["jitter_us"] = _us(self._jitters_ns[place] if run.late else 0)
         return plan_line("callback", fields)
+
+    def _events(self, offsets_ns: dict[int, int]) -> Iterator[str]:
+        """An event of the host is a message from outside, so the executor takes it as it takes a subscription's."""
+        events = [place for place in self._timers if self._callbacks[place].kind == "event"]
+        if events:
+            yield plan_line("executor", {"name": _OUTSIDE, "lanes": len(events), "policy": "tide"})
+        for place in events:
+            name = self._name(self._callbacks[place])
+            fields: dict[str, object] = {"name": f"{_OUTSIDE}.{name}", "on": _OUTSIDE, "execution_us": 0}
+            fields |= {"priority": 1, "period_us": _us(self._periods_ns[place]), "phase_us": _us(offsets_ns[place])}
+            yield plan_line("callback", fields)
+            sent: dict[str, object] = {"name": f"{_OUTSIDE}.{name}", "from": f"{_OUTSIDE}.{name}", "to": name}
+            yield plan_line("message", sent | {"bytes": _BYTES, "depth": _DEPTH, "every": 1})
 
     def words(self, run: HostRun) -> str:
         """Duration of the run: two of the longest periods after the last release."""

@@ -217,7 +217,7 @@ class Run(_Entry):
 
 
 # Premises that a run observes to be violated, but not when: any instance may be affected.
-_AT_NO_TIME = {"loads", "losses", "pools", "line_on_time"}
+_AT_NO_TIME = {"loads", "losses", "pools", "line_on_time", "other_real_time"}
 
 
 def premises_of(answers: Sequence[Answer]) -> Premises:

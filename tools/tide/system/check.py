@@ -972,7 +972,3 @@ def not_played(system: System, given: Collection[str] | None = None) -> Iterator
         elif link.quantum_bytes not in (0, link.mtu_bytes) and board.name not in (given or ()):
             what = f"link '{link.name}' has a quantum of its own, and a board that is played has its MTU as quantum"
             yield Finding(("links", system.links.index(link), "quantum_bytes"), what, "leave quantum_bytes out")
-    for path, callback in _callbacks(system, lambda one: one.kind == "event" and one.executor not in (given or ())):
-        if system.where(callback) == "host" and not system.boards():
-            what = f"'{callback.name}' is an event on the host, which is played only beside a board yet"
-            yield Finding((*path, "kind"), what, "use tide check, or make it a timer")
