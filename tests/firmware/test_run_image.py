@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from board import BUILDS, DOMAIN, LIMIT_S
+from board import BUILDS, DOMAIN, LIMIT_S, image
 
 import descriptions as d
-from tide.run.board_image import MACHINES, STM32F405, image, machine
+from tide.run.board_image import MACHINES, STM32F405, machine
 from tide_test_support import judged
 
 pytestmark = pytest.mark.full
@@ -20,15 +20,15 @@ pytestmark = pytest.mark.full
 ROOT = Path(__file__).parents[2]
 
 
-def system_text(image: Path) -> str:
+def system_text(elf: Path) -> str:
     steps = d.sends("tick", "counting", 1, "counter"), ("reading", 1, {"name": "read"})
-    parts = d.board("counting", image=str(image)), d.host("reading"), d.line("line", baud=115_200)
+    parts = d.board("counting", image=str(elf)), d.host("reading"), d.line("line", baud=115_200)
     return d.described(*parts, d.chain("count", 1, *steps, period_ms=1000, reliability="reliable"), name="counter")
 
 
 def test_an_image_is_a_board_of_a_description(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
-    file.write_text(system_text(image(name="int32_publisher")), encoding="utf-8")
+    file.write_text(system_text(image("cortex-m7", "int32_publisher")), encoding="utf-8")
     command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(tmp_path / "out"), "--periods", "3"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "ROS_DOMAIN_ID": str(DOMAIN)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * LIMIT_S)

@@ -136,7 +136,7 @@ def described(folder: Path, old: str, new: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize("executor", ["tide", "batch"])
+@pytest.mark.parametrize("executor", ["tide", "batch_stock"])
 def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
     """A budget of 5 ms in each 500 for 60 ms of work; then more than needed."""
     for budget_ms in (5, 400):

@@ -202,7 +202,7 @@ def test_executors_are_compared_only_where_all_are_played(tmp_path: Path) -> Non
     status, told = tide("run", file, "--executor", "tide", "--out", tmp_path / "out")
     assert status == 2 and "is a program of yours; executors are compared where all are played" in told
     host = ROOT / "examples/systems/host_pipeline.toml"
-    status, told = tide("run", host, "--executor", "both", "--out", tmp_path / "out")
+    status, told = tide("run", host, "--executor", "all", "--out", tmp_path / "out")
     assert status == 2 and "no chain touches a board, whose executor a comparison replaces" in told
 
 

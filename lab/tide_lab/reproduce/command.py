@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide.outputs import require_folder, results_folder
-from tide.programs.binaries import MissingBinaryError
+from tide.programs.binaries import ROOT, MissingBinaryError
 from tide.programs.child import RunError
 from tide.programs.domain import ros_domain
 from tide.programs.simulator import SimulationError, Simulator, terminable
@@ -199,11 +201,21 @@ def _progress(console: Console, name: str) -> Progress:
     return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
-def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
-    from tide.run.board_image import in_lockstep
+def _in_lockstep() -> list[str]:
+    """The words that make tide-sim run the image in place of its own client. TIDE_FIRMWARE_DIR: the images' folder."""
+    from tide.run.board_image import machine
 
+    folder = Path(os.environ.get("TIDE_FIRMWARE_DIR", ROOT / "build/cortex-m7/bin"))
+    if not (folder / "three_chains.elf").is_file():
+        raise MissingBinaryError(f"{folder}/three_chains.elf is missing; run `make firmware`, or set TIDE_FIRMWARE_DIR")
+    if shutil.which("qemu-system-arm") is None:
+        raise MissingBinaryError("qemu-system-arm is missing; run `make firmware`")
+    return ["--board", str(folder / "three_chains.elf"), "--machine", machine(folder / "three_chains.elf")]
+
+
+def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
     result = Reproduction(case, seed, samples, on)
-    board = in_lockstep() if on == "qemu" else []
+    board = _in_lockstep() if on == "qemu" else []
     more: list[str] = []
     points = [(system, x) for x in case.values for system in SYSTEMS if system in systems_of(case)]
     with Simulator() as simulator, _progress(Console(emoji=False), case.name) as progress:

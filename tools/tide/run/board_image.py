@@ -1,39 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of boards in QEMU: finding the built ones, and the board that an image is for."""
+"""The board of QEMU that an image is for."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import struct
 from pathlib import Path
-
-from tide.programs.binaries import ROOT, MissingBinaryError
 
 MACHINES = {"cortex-m7": "mps2-an500", "cortex-m4f": "mps2-an386"}
 STM32F405 = "netduinoplus2"
 _FLASH_OF_STM32 = range(0x0800_0000, 0x0810_0000)
-
-
-def image(core: str = "cortex-m7", name: str = "three_chains") -> Path:
-    """The folder of the images of sim/workloads: TIDE_FIRMWARE_DIR, or that of the source tree's build."""
-    named = os.environ.get("TIDE_FIRMWARE_DIR")
-    path = (Path(named) if named else ROOT / "build" / core / "bin") / f"{name}.elf"
-    if not path.is_file():
-        raise MissingBinaryError(f"{path} is missing; run `make firmware` in a clone of tide, or set TIDE_FIRMWARE_DIR")
-    if shutil.which("qemu-system-arm") is None:
-        raise MissingBinaryError("qemu-system-arm is missing; run `make firmware`")
-    return path
-
-
-def in_lockstep() -> list[str]:
-    """The words that make tide-sim run the image in place of its own client."""
-    path = image()
-    return ["--board", str(path), "--machine", machine(path)]
-
-
-_ATTRIBUTES, _FLOATING_POINT = 0x70000003, 10  # the type of a section, and a tag in it (build attributes of the Arm
-# ABI)
+_ATTRIBUTES, _FLOATING_POINT = 0x70000003, 10  # type of a section, and a tag in it (build attributes of the Arm ABI)
 _TEXT_TAGS = (4, 5, 65, 67)
 _OF_THE_M4F = 6  # VFPv4 with 16 registers
 

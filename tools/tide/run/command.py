@@ -44,18 +44,15 @@ _LEFT_BY_A_RUN = (
 
 
 class ExecutorChoice(str, Enum):
+    batch = "batch_stock"
+    blocking = "batch_blocking"
+    asynchronous = "batch_asynchronous"
     tide = "tide"
     preemptive = "tide-preemptive"
-    batch = "batch"
-    both = "both"
     every = "all"
 
 
-class SendChoice(str, Enum):
-    stock = "stock"
-    blocking = "blocking"
-    asynchronous = "asynchronous"
-    both = "both"
+_ALL = ExecutorChoice.batch, ExecutorChoice.tide, ExecutorChoice.preemptive
 
 
 class ExecutionChoice(str, Enum):
@@ -69,17 +66,10 @@ def run(
     executor: Annotated[
         ExecutorChoice | None,
         typer.Option(
-            help="Executor of the boards to compare; tide-preemptive: a preemptive lane for each chain. both: batch "
-            "and tide. Default: the described one; all, if each chain goes from one board over a serial line to a node "
-            "and back, with messages of std_msgs/String."
-        ),
-    ] = None,
-    send: Annotated[
-        SendChoice | None,
-        typer.Option(
-            help="Way in which the batch executor sends: stock (only a reliable publish waits), blocking (each publish "
-            "waits until its frame has left), asynchronous (no publish waits). both: stock and blocking. Default: "
-            "stock."
+            help="Executor of the boards. batch_stock: only a reliable publish waits; batch_blocking: each publish "
+            "waits until its frame has left; batch_asynchronous: none waits; tide-preemptive: a preemptive lane for "
+            "each chain; all: batch_stock, tide, tide-preemptive. Default: the described one; all, if each chain goes "
+            "from one board over a serial line to a node and back, with messages of std_msgs/String."
         ),
     ] = None,
     periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 36,
@@ -121,7 +111,7 @@ def run(
     image or attach is played; the others are started and measured by their topics. Prints each chain and part with its
     bound, and the result for every premise of the bounds.
 
-    With --executor or --send the description is run once for each executor of its boards, as a comparison.
+    With --executor the description is run with it on its boards; all: once for each, as a comparison.
 
     Writes results.json, report.html, latency.svg, timeline.svg (of one board) and the log of every part.
 
@@ -151,14 +141,15 @@ def run(
     )
     folder = out or Path("results") / system.name
     try:
-        compared = (executor, send) != (None, None) or (is_comparison(system) and not waits)
+        compared = executor is not None or (is_comparison(system) and not waits)
         variants: list[Variant] = []
         if compared:
             if waits:
                 raise PlanError("--execution wait is for a description as it is, not for comparisons of executors")
             require_comparison(system)
             system = system.with_chains(tuple(system.by_urgency()))
-            variants = _variants(executor or ExecutorChoice.every, send or SendChoice.stock)
+            chosen = _ALL if executor in (None, ExecutorChoice.every) else (executor,)
+            variants = [Variant.named(one.value) for one in chosen if one is not None]
         notes = [f"{name} is not installed here: another type of the same size is played" for name in stand_ins]
         for line in filter(None, [cores_line(described), *notes]):
             print_wrapped(console, line, rest="  ")
@@ -168,11 +159,8 @@ def run(
             status = results.exit_status(require_guarantee)
         console.print(f"\n{folder}/: {_files(folder)}, and the logs of every part", highlight=False, soft_wrap=True)
         raise typer.Exit(status)
-    except PlanError as error:
-        typer.echo(f"{file}: {error}", err=True)
-        raise typer.Exit(NO_ANSWER) from None
-    except (RunError, MissingBinaryError) as error:
-        typer.echo(str(error), err=True)
+    except (PlanError, RunError, MissingBinaryError) as error:
+        typer.echo(f"{file}: {error}" if isinstance(error, PlanError) else str(error), err=True)
         raise typer.Exit(NO_ANSWER) from None
     except KeyboardInterrupt:
         typer.echo("interrupted; every part has been stopped, older results are as they were", err=True)
@@ -288,17 +276,3 @@ def _files(folder: Path) -> str:
     """The files for people, the most informative first."""
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     return ", ".join(sorted(names, key=lambda name: (not name.endswith(".html"), not name.endswith(".json"))))
-
-
-def _variants(executor: ExecutorChoice, send: SendChoice) -> list[Variant]:
-    sends = ["stock", "blocking"] if send is SendChoice.both else [send.value]
-    batch = [Variant("batch", name) for name in sends]
-    tide = [Variant("tide", "asynchronous")]
-    preemptive = [Variant("tide-preemptive", "asynchronous")]
-    return {
-        ExecutorChoice.tide: tide,
-        ExecutorChoice.preemptive: preemptive,
-        ExecutorChoice.batch: batch,
-        ExecutorChoice.both: batch + tide,
-        ExecutorChoice.every: batch + tide + preemptive,
-    }[executor]

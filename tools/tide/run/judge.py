@@ -21,7 +21,7 @@ from tide.analysis.observed import Observation, as_run, bounded_runs, observatio
 from tide.analysis.premises import Reach, of_executors, places_of, reaches_of
 from tide.analysis.result import Assumption, Bounds, ChainBound
 from tide.report.results import Answer, ChainResult, Results, Run
-from tide.run.plan import NODE_DEPTH, is_given, limit_ns
+from tide.run.plan import NODE_DEPTH, Variant, is_given, limit_ns
 from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import Executor, Line
 
@@ -620,8 +620,8 @@ def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
 
 def described_label(system: System) -> str:
     """The label of the run with the description's executor."""
-    executor, _, send = described_executor(system).partition("_")
-    return {"lanes": "tide-preemptive", "batch": f"batch, {send or 'asynchronous'}"}.get(executor, executor)
+    executor = described_executor(system)
+    return Variant.named("tide-preemptive" if executor == "lanes" else executor).label
 
 
 def with_bounds(system: System, results: Results, losses: int = 0) -> tuple[Results, list[Observation]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -28,7 +29,10 @@ def describe(real_time: bool) -> Machine:
 def other_real_time_threads(root: int) -> list[str] | None:
     """Names of threads of user programs with a real-time policy, without those of this process and its descendants.
     None: the processes of the machine are not visible, as in a container. Threads of the kernel do not count."""
-    if _name(_KTHREADD) != "kthreadd":
+    try:
+        if _stat(Path(f"/proc/{_KTHREADD}/stat"))[0] != "kthreadd":
+            return None
+    except OSError:
         return None
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
@@ -61,17 +65,7 @@ def _stat(file: Path) -> tuple[str, list[str]]:
     return before.partition("(")[2], after.split()
 
 
-def _name(process: int) -> str:
-    with contextlib.suppress(OSError):
-        return _stat(Path(f"/proc/{process}/stat"))[0]
-    return ""
-
-
 def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.machine()
+    file = Path("/proc/cpuinfo")
+    known = re.search(r"^model name\s*:\s*(.*)$", file.read_text(encoding="utf-8") if file.exists() else "", re.M)
+    return platform.machine() if known is None else known[1].strip()

@@ -176,6 +176,11 @@ class Variant:
     executor: str  # tide | tide-preemptive | batch
     send: str  # asynchronous | stock | blocking
 
+    @classmethod
+    def named(cls, name: str) -> Variant:
+        executor, _, send = name.partition("_")
+        return cls(executor, send or "asynchronous")
+
     @property
     def label(self) -> str:
         return f"batch, {self.send}" if self.executor == "batch" else self.executor
@@ -203,9 +208,7 @@ def require_comparison(system: System) -> None:
     if given is not None:
         raise PlanError(f"executor '{given.name}' is a program of yours; executors are compared where all are played")
     if not boards:
-        raise PlanError(
-            "no chain touches a board, whose executor a comparison replaces; leave --executor and --send out"
-        )
+        raise PlanError("no chain touches a board, whose executor a comparison replaces; leave --executor out")
     if any(one.policy is not None for one in boards):
         raise PlanError("a board has a policy; a comparison of executors chooses it itself")
     if len({one.lanes > 1 for one in boards}) > 1:

@@ -280,9 +280,7 @@ class Robot:
 
     def _start(self, children: Children, name: str, command: list[str], log: str) -> Child:
         """The scheduling of the run itself, on processors that no board uses."""
-        scheduling = Scheduling(0, self.places.others)
-        child: Child = children.start(name, command, self.out / log, scheduling, self.environment)
-        return child
+        return children.start(name, command, self.out / log, Scheduling(0, self.places.others), self.environment)
 
     def _agent_end(self, children: Children, board: Executor, link: Line, number: int) -> str:
         """The agent's end of the board's line."""
@@ -552,22 +550,14 @@ def require_programs(executors: list[Executor], folder: Path) -> None:
             raise PlanError(f"{role_of(executor)}: there is no device '{executor.attach}'; plug it in")
 
 
-def _by_line() -> list[str]:
-    """A prefix that makes a C program write each line at once. Otherwise its log would lack the last lines, which tell
-    why it ended."""
-    program = shutil.which("stdbuf")
-    return [] if program is None else [program, "-oL"]
-
-
 def start_command(
     children: Children, executor: Executor, folder: Path, log: Path, values: dict[str, str], environment: dict[str, str]
 ) -> Child:
-    command = [*_by_line(), *command_of(executor, folder, values)]
+    """Each line is written at once; otherwise the log would lack the last ones, which tell why the program ended."""
+    by_line = [] if shutil.which("stdbuf") is None else ["stdbuf", "-oL"]
+    command = [*by_line, *command_of(executor, folder, values)]
     environment = {**environment, "PYTHONUNBUFFERED": "1"}
-    child: Child = children.start(
-        role_of(executor), command, log, environment=environment, folder=folder, is_group=True
-    )
-    return child
+    return children.start(role_of(executor), command, log, environment=environment, folder=folder, is_group=True)
 
 
 def start_image(children: Children, role: str, image: Path, log: Path) -> str:
@@ -693,12 +683,9 @@ def _read(file: Path) -> int | None:
 
 def _write(file: Path, mask: int) -> bool:
     digits = f"{mask:x}"
-    groups: list[str] = []
-    while digits:
-        digits, group = digits[:-8], digits[-8:]
-        groups.insert(0, group)
+    groups = [digits[max(0, end - 8) : end] for end in range(len(digits), 0, -8)]
     try:
-        file.write_text(",".join(groups) + "\n", encoding="ascii")
+        file.write_text(",".join(reversed(groups)) + "\n", encoding="ascii")
     except OSError:
         return False
     return True

@@ -28,6 +28,7 @@ from tide.run.plan import (
     is_given,
     is_played,
     limit_ns,
+    maker_of,
     step_of,
     timing_of,
     topics_of,
@@ -95,12 +96,9 @@ def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
 # ---- chains played from end to end ----
 
 
-def owner_of(system: System, chain: Chain, callback: Callback) -> str:
-    """The chain under whose name it is recorded: a branch begins with callbacks of another one."""
-    while not any(one is callback for one in chain.callbacks):
-        assert chain.branches_from is not None
-        chain = system.chain(chain.branches_from[0])
-    return chain.name
+def runs_of(system: System, recorded: Recorded, callback: Callback) -> dict[int, tuple[int, int, int]]:
+    """By instance. A branch begins with callbacks of another chain, which are recorded under its name."""
+    return recorded.runs.get((maker_of(system, callback).name, callback.name), {})
 
 
 def release_ns_of(system: System, chain: Chain, recorded: Recorded, index: int) -> int:
@@ -109,7 +107,7 @@ def release_ns_of(system: System, chain: Chain, recorded: Recorded, index: int) 
 
 def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
     path = system.path(chain)
-    runs = [recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in path]
+    runs = [runs_of(system, recorded, one) for one in path]
     seen = Seen(chain.name)
     counted = counted_of(system, chain, periods)
     for index in counted:
@@ -147,7 +145,7 @@ def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, h
 def instances_seen(traced: Traced, chain: Chain, recorded: Recorded, periods: int) -> dict[int, evidence.Instance]:
     """The completed instances after the warm-up, by number; none if a program of the user plays a part."""
     system, path = traced.system, traced.system.path(chain)
-    runs = [recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in path]
+    runs = [runs_of(system, recorded, one) for one in path]
     found = {}
     for index in counted_of(system, chain, periods) if is_played(system, chain) else ():
         if all(index in one for one in runs):
@@ -161,7 +159,7 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
     """The chain until it leaves each board except the last one, if its earlier part ran."""
     if is_on_host(system) or len(system.boards()) < 2 or chain.branches_from is not None:
         return []
-    runs = [recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in system.path(chain)]
+    runs = [runs_of(system, recorded, one) for one in system.path(chain)]
     counted = list(counted)
     found = []
     for number, one in enumerate(sections_of(system, chain)[:-1]):
@@ -205,9 +203,8 @@ def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
     """Uses all begun instances. Otherwise the answer of one without an observed end would be assigned to an earlier
     one."""
     first = system.path(chain)[0]
-    owner = owner_of(system, chain, first)
-    unfinished = {index for name, index in recorded.unfinished if name == owner}
-    begun = recorded.runs.get((owner, first.name), {}).keys() | unfinished
+    owner = maker_of(system, first).name
+    begun = {*runs_of(system, recorded, first), *(index for name, index in recorded.unfinished if name == owner)}
     step = step_of(system, chain)
     return [release_ns_of(system, chain, recorded, index) for index in sorted(begun) if index % step == 0]
 
@@ -223,7 +220,7 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
     for callback, after, runs_ns in system.runs_on(chain):
         given = is_given(system.executor(callback.executor))
         if after is None and not given:  # it publishes before its end
-            last = recorded.runs.get((owner_of(system, chain, callback), callback.name), {})
+            last = runs_of(system, recorded, callback)
             points.append(_Point(f"the end of {callback.name}", sorted(end_ns for _, end_ns, _ in last.values())))
             break
         sent = callback.sends_to(after) or min(callback.publishes, key=lambda one: one.is_occasional, default=None)
@@ -287,7 +284,7 @@ def _rate(sent: Publication, chain: Chain, recorded: Recorded) -> Rate:
 def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
     seen = Seen(chain.name)
     seen.rates = [
-        _rate(each, system.chain(owner_of(system, chain, one)), recorded)
+        _rate(each, maker_of(system, one), recorded)
         for one in system.path(chain)
         for each in one.publishes
         if is_given(system.executor(one.executor))
@@ -446,7 +443,7 @@ def paths_of(system: System, recorded: Recorded, periods: int) -> list[PathResul
 def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -> list[Instance]:
     """The instances, including those of the warm-up, which matters only for latencies."""
     path = system.path(chain)
-    first, last = (recorded.runs.get((owner_of(system, chain, one), one.name), {}) for one in (path[0], path[-1]))
+    first, last = (runs_of(system, recorded, one) for one in (path[0], path[-1]))
     return [
         Instance(release_ns_of(system, chain, recorded, index), first[index][0], last[index][1])
         for index in range(0, instances_of(system, chain, periods), step_of(system, chain))
@@ -502,11 +499,11 @@ def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, d
 
 def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int) -> list[UnderWay]:
     path = system.path(chain)
-    runs = [(one, recorded.runs.get((owner_of(system, chain, one), one.name), {})) for one in path]
+    runs = [(one, runs_of(system, recorded, one)) for one in path]
     executors = [system.executor(one.executor) for one in path]
     shared = frozenset({one.name for one in executors} | {f"link {one.link}" for one in executors if one.link})
     period_ns = apart_ns(system, chain)
-    names = {owner_of(system, chain, one) for one in path}
+    names = {maker_of(system, one).name for one in path}
     slow = {one.index for one in recorded.handed if one.is_slow and one.chain in names}
     found = []
     for index in range(0, instances_of(system, chain, periods), step_of(system, chain)):
