@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -33,7 +34,7 @@ from tide.report.verdict import (
     unanswered,
     verdict,
 )
-from tide.run.observer import WallClock
+from tide.run.observer import WallClock, _Topic
 from tide.run.results import Outcome, outcome_of
 from tide.run.robot import Recorded
 from tide.system.load import load, parse
@@ -269,6 +270,39 @@ def test_the_agent_tells_a_starved_observer_from_a_silent_board() -> None:
         assert only(told).state is state, to_dds
     told.undescribed = ["base publishes /battery"]  # which the agent has counted, too
     assert only(told).state is State.NOT_MET
+
+
+def test_messages_before_the_observer_was_there_excuse_no_board() -> None:
+    """It missed ten before the run began; the board left out five in it."""
+    told = recorded(IMU[:70] + IMU[75:], [])
+    told.topics["cmd_vel"] = [at + 10 * MS for at in told.topics["imu/data_raw"]]
+    told.missed = {"imu/data_raw": [(-1, 10)]}
+    told.counters = agent(10 + 155, 155)
+    found = only(told)
+    assert found.state is State.NOT_MET and found.reasons[0].startswith("5"), found
+    told.counters = agent(10 + 160, 155)
+    assert only(told).state is State.NOT_JUDGED, "the observer missed five"
+
+
+def test_a_second_publisher_leaves_a_doubt() -> None:
+    """The node never answers, and a joystick publishes as often."""
+    told = recorded(IMU, ANSWERS)
+    told.publishers = {"imu/data_raw": 1, "cmd_vel": 2}
+    found = only(told)
+    assert found.state is State.NOT_JUDGED
+    assert "cmd_vel had 2 publishers: not each message is this chain's" in found.reasons
+
+
+def test_an_observer_counts_what_it_missed_before_its_first_message_and_after_a_restart() -> None:
+    node = Mock()
+    node.count_publishers.side_effect = [1, 2, 1]
+    topic = _Topic(node, {"topic": "imu", "type": "std_msgs/msg/Int32", "readers": 0, "observed": False})
+    for number in (4, 5, 8, 1, 2, 4):
+        topic._take(b"", {"source_timestamp": 0, "publication_sequence_number": number})
+    assert [count for _, count in topic.missed] == [3, 2, 1]
+    for _ in range(3):
+        topic.look()
+    assert (topic.publishers, topic.most_publishers) == (1, 2)
 
 
 def test_answers_that_the_agent_did_not_pass_on_reached_no_board() -> None:

@@ -4,11 +4,11 @@
 Run as `python -m tide.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type", "readers",
 "observed"}], "services": [{"service", "type"}]}, where readers is the number of other subscriptions. Prints {"missing":
 [...]} while an end is missing, then {"event": "seen"}. At SIGTERM, or when standard input closes, it prints a line for
-each observed topic with the publication times of its messages on the monotonic clock, and "missed": [[time, count]]
-where the numbers of its publisher show that some did not arrive. Then follows {"event": "told", "until_ns",
-"undescribed"}: until when the observer had taken all available messages, and the user's endpoints that are not
-described (null: nobody looked), and "clock_set_ns", by how much the wall clock was set meanwhile, which the times of
-publication come from. Then it ends."""
+each observed topic with the publication times of its messages on the monotonic clock, "missed": [[time, count]] where
+the numbers of its publisher show that some did not arrive, and the most "publishers" that it had at one time. Then
+follows {"event": "told", "until_ns", "undescribed", "clock_set_ns"}: until when the observer had taken all available
+messages, the user's endpoints that are not described (null: nobody looked), and by how much the wall clock, from which
+the times of publication come, was set meanwhile. Then it ends."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Topic:
         self.readers, self.observed = int(told["readers"]), bool(told["observed"])
         self.times_ns: list[int] = []
         self.missed: list[tuple[int, int]] = []
-        self.publishers, self._number = 0, 0
+        self.publishers, self.most_publishers, self._number = 0, 0, 0
         if self.observed:  # best effort also receives reliable messages
             node.create_subscription(message_class(self.type), self.name, self._take, quality(False, _DEPTH), raw=True)
 
@@ -69,9 +69,14 @@ class _Topic:
         at_ns = time.monotonic_ns() - since_ns
         self.times_ns.append(at_ns)
         number = info["publication_sequence_number"]
-        if self.publishers == 1 and 0 < self._number < number - 1:  # a restarted publisher begins with 1
-            self.missed.append((at_ns, number - 1 - self._number))
+        before = self._number if number > self._number else 0  # a restarted publisher begins with 1
+        if self.publishers <= 1 and number > before + 1:
+            self.missed.append((at_ns, number - 1 - before))
         self._number = number
+
+    def look(self) -> None:
+        self.publishers = self.node.count_publishers(self.name)
+        self.most_publishers = max(self.most_publishers, self.publishers)
 
     def missing(self) -> dict[str, str] | None:
         absolute = "/" + self.name.lstrip("/")
@@ -158,12 +163,21 @@ def main() -> None:
                 look_ns, undescribed = 0, _undescribed(node, task)
             executor.spin_once(timeout_sec=_LOOK_S)
             clock.look()
+            for topic in topics:
+                topic.look()
             idle = time.monotonic_ns() - since_ns >= _LOOK_S * 1e9
             taken_ns = max((topic.times_ns[-1] for topic in topics if topic.times_ns), default=0)
             until_ns = max(until_ns, since_ns if idle else taken_ns)
     for topic in topics:
         if topic.observed:
-            say({"topic": topic.name, "times_ns": sorted(topic.times_ns), "missed": topic.missed})
+            say(
+                {
+                    "topic": topic.name,
+                    "times_ns": sorted(topic.times_ns),
+                    "missed": topic.missed,
+                    "publishers": topic.most_publishers,
+                }
+            )
     say({"event": "told", "until_ns": until_ns, "undescribed": undescribed, "clock_set_ns": clock.set_ns})
     end_within(END_S)
     executor.shutdown()

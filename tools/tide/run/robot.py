@@ -83,8 +83,8 @@ class Settings:
 class Recorded:
     """runs: start, end and processor time by chain, callback and instance. unfinished: instances that a board began and
     did not end; it does not report their runs. topics: when messages arrived. missed: when, and how many, messages the
-    observer missed by the numbers of their publisher. end_ns: until when everything ran. seen_until_ns: until when the
-    observer kept up."""
+    observer missed by the numbers of their publisher. publishers: the most that a topic had at one time. end_ns: until
+    when everything ran. seen_until_ns: until when the observer kept up."""
 
     start_ns: int
     end_ns: int = 0
@@ -94,6 +94,7 @@ class Recorded:
     unfinished: set[tuple[str, int]] = field(default_factory=set)
     topics: dict[str, list[int]] = field(default_factory=dict)
     missed: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    publishers: dict[str, int] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # for people
     lines: dict[str, list[Frame]] = field(default_factory=dict)  # frames by board, for each emulated line
@@ -477,7 +478,8 @@ class Robot:
             runs |= {index: (start, end, cpu) for index, start, end, cpu in told["runs"]}
         elif "times_ns" in told:
             recorded.topics[told["topic"]] = told["times_ns"]
-            recorded.missed[told["topic"]] = [(at_ns, count) for at_ns, count in told.get("missed", ())]
+            recorded.missed[told["topic"]] = [(at_ns, count) for at_ns, count in told["missed"]]
+            recorded.publishers[told["topic"]] = told["publishers"]
         elif told.get("event") == "told" and "until_ns" in told:
             recorded.seen_until_ns, recorded.undescribed = told["until_ns"], told["undescribed"]
             recorded.clock_set_ns = told["clock_set_ns"]

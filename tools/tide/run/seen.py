@@ -293,7 +293,7 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
     if not points:
         seen.unseen = "it has no topic that can be seen"
         return seen
-    until_ns = _observed_until(chain, recorded, points, seen)
+    until_ns = _observed_until(system, chain, recorded, points, seen)
     ways = _ways(points, until_ns if until_ns < recorded.end_ns else max(points[-1].times_ns, default=0))
     occasional = max((n for n, one in enumerate(points) if one.is_occasional), default=0)
     if points[0].name == _RELEASE and not occasional:  # each release is known by its number
@@ -322,13 +322,18 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
     return seen
 
 
-def _observed_until(chain: Chain, recorded: Recorded, points: list[_Point], seen: Seen) -> int:
-    """The end of the run, or of what the observer saw. Messages missed by it are not attributed to a board."""
+def _observed_until(system: System, chain: Chain, recorded: Recorded, points: list[_Point], seen: Seen) -> int:
+    """The end of the run, or of what the observer saw. Messages missed by it are not attributed to a board, and those
+    of a publisher that is not described are not told from the chain's."""
     until_ns = recorded.end_ns
+    makers = Counter(sent.topic for each in system.chains for one in each.callbacks for sent in one.publishes)
+    several = [one.name for one in points if recorded.publishers.get(one.name, 0) > makers[one.name]]
     if recorded.seen_until_ns < until_ns - chain.period_ns:
         until_ns = recorded.seen_until_ns
         seconds = max(0, until_ns - recorded.start_ns) / 1e9, (recorded.end_ns - recorded.start_ns) / 1e9
         seen.doubt = f"the observer fell behind: it saw {seconds[0]:.1f} s of {seconds[1]:.1f} s"
+    elif several:
+        seen.doubt = f"{several[0]} had {recorded.publishers[several[0]]} publishers: not each message is this chain's"
     elif missed := sum(point.missed_count for point in points):
         names = ", ".join(point.name for point in points if point.missed)
         seen.doubt = f"the observer missed {missed} messages of {names}"
@@ -371,9 +376,6 @@ def _count(
     return _longest(ways, origin, counted)
 
 
-_BEFORE_DISCOVERY = 3  # messages passed on by the agent before DDS had matched the observer with their publisher
-
-
 def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> None:
     """Compares the observations with the agent's own counters. If the agent passed on messages that are missing here,
     the observer missed them. Messages to boards that the agent did not pass on reached no board."""
@@ -396,7 +398,7 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
     for seen, chain in watched:
         path = system.path(chain)
         on_board = system.where(path[0]) == "mcu" and is_given(system.executor(path[0].executor))
-        if on_board and hidden - _BEFORE_DISCOVERY >= seen.skipped > 0:
+        if on_board and hidden >= seen.skipped > 0:
             seen.doubt = f"{hidden} messages that the agent passed on to ROS 2 did not reach the observer"
             seen.skipped = 0
             seen.unseen = seen.unseen or ("" if seen.latencies_ns else seen.doubt)
