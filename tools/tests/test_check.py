@@ -365,6 +365,8 @@ def test_times_of_0_are_counted_and_nothing_is_green_that_was_not_measured(examp
     for numbers, colours in ((origins_of(load(example)), {"yellow"}), (Origins(7, 7, 0, 0, 10, (0, 0)), {"green"})):
         cells = [row[-1] for row in bounds_table(bounds, numbers=numbers).rows]
         assert {one.colour for one in cells if isinstance(one, Cell)} == colours
+    status, output = run(example, "--require-measured")
+    assert status == 1 and output.startswith("no guarantee: not all times were measured; each bound is within")
 
 
 @pytest.mark.parametrize(
@@ -458,6 +460,8 @@ def test_chains_of_a_firmware_are_those_of_the_description(
     status, output = run(example, "--firmware", source)
     assert status == (1 if says else 0) and says in output, output
     assert ("main.c" in output) == bool(says)
+    answer = "no guarantee: the firmware is not as described; " if says else "every deadline is guaranteed, if "
+    assert output.startswith(answer), "the first line says what the status says"
 
 
 def test_a_firmware_that_cannot_be_read_is_one_line(example: Path, tmp_path: Path) -> None:

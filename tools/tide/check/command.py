@@ -243,13 +243,14 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
         _plot(bounds, wanted.plot, wanted.explain)
     numbers = origins_of(system)
     invented = numbers.placeholders > 0  # times invented by tide new system guarantee nothing
-    lacking = wanted.require_measured and numbers.measured < numbers.count
     differing = [] if wanted.firmware is None else differences(system, wanted.firmware)
-    met = bounds.met and not (invented or lacking or differing)
+    wanting = ["the firmware is not as described"] if differing else []
+    wanting += ["not all times were measured"] if wanted.require_measured and numbers.measured < numbers.count else []
+    met = bounds.met and not (invented or wanting)
     if wanted.as_json:
         typer.echo(json_text(replace(bounds, met=met), every, wanted.explain, numbers))
     else:
-        _print(system, bounds, every, wanted, console, _places(file, bounds), numbers)
+        _print(bounds, every, wanted, console, _places(file, bounds), numbers, ", and ".join(wanting))
     for line in differing:
         typer.echo(line, err=True)
     return MET if met else NOT_MET
@@ -331,20 +332,20 @@ def _print_answers(system: System, data: dict[str, Any], losses: int, console: C
 
 
 def _print(
-    system: System,
     bounds: Bounds,
     every: list[Bounds],
     wanted: _Wanted,
     console: Console,
     where: Where,
     numbers: Origins,
+    wanting: str,
 ) -> None:
     explain = wanted.explain
     if every:
-        print_verdict(bounds, console, numbers, f"the premises of executor {bounds.executor}")
+        print_verdict(bounds, console, numbers, f"the premises of executor {bounds.executor}", wanting)
         print_whole(console, comparison_table(bounds.system, every, numbers))
     else:
-        print_bounds(bounds, console, where, wanted.every, wanted.details, numbers)
+        print_bounds(bounds, console, where, wanted.every, wanted.details, numbers, wanting)
     if explain:
         console.print()
         print_explanation(bounds.chain(explain), console, where)

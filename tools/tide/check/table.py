@@ -146,12 +146,14 @@ def print_bounds(
     every: bool = False,
     details: bool = False,
     numbers: Origins | None = None,
+    wanting: str = "",
 ) -> None:
     """The answer, then the table, then its premises. every: show all chains even if there are many, instead of those
-    with the least margin. numbers: sources of the times; an answer is green only if all of them were measured."""
+    with the least margin. numbers: sources of the times; an answer is green only if all of them were measured. wanting:
+    as for print_verdict."""
     most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
     shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
-    print_verdict(bounds, console, numbers)
+    print_verdict(bounds, console, numbers, wanting=wanting)
     print_whole(console, bounds_table(bounds, shown, numbers))
     if most < len(bounds.chains):
         rest = len(bounds.chains) - most
@@ -172,9 +174,14 @@ def print_bounds(
 
 
 def print_verdict(
-    bounds: Bounds, console: Console, numbers: Origins | None = None, premises: str = "the premises below"
+    bounds: Bounds,
+    console: Console,
+    numbers: Origins | None = None,
+    premises: str = "the premises below",
+    wanting: str = "",
 ) -> None:
-    """The answer, and the sources of its numbers. premises: where the premises are printed."""
+    """The answer, and the sources of its numbers. premises: where the premises are printed. wanting: why the bounds
+    alone are not enough for what was asked."""
     late = [chain.name for chain in bounds.chains if not chain.met]
     late += [f"path {path.name}" for path in bounds.paths if not path.met]
     answer, colour = f"every deadline is guaranteed, if {premises} hold", colour_of(numbers)
@@ -183,6 +190,8 @@ def print_verdict(
         answer, colour = f"no guarantee for{' any chain' if is_all else f': {_first(late, _NAMED)}'}", "red"
     elif numbers is not None and numbers.placeholders:
         answer = "no guarantee yet: with the placeholders of tide new system every deadline would be met"
+    elif wanting:
+        answer, colour = f"no guarantee: {wanting}; each bound is within its deadline", "red"
     console.print(f"[bold {colour}]{answer}[/]", highlight=False, soft_wrap=True)
     if numbers is not None:
         print_wrapped(console, numbers.text)
