@@ -605,22 +605,25 @@ static void list_goals(listing_t *listing) {
   }
 }
 
+/* Lists as many states as a node can hold, those of running goals first. */
 int tide_action_publish_status(tide_action_t *action) {
+  const uint32_t capacity = (tide_compat_response_capacity() + TIDE_SAMPLE_IDENTITY_BYTES - 4u) / STATUS_BYTES;
   const tide_publisher_handle_t *publisher = action->server.status.impl;
   listing_t counted = {action, tide_compat_now_ns(), NULL, 0, UINT32_MAX};
   list_goals(&counted);
   for_each_result(count_result_locked, &counted);
+  const uint32_t most = counted.count < capacity ? counted.count : capacity;
   tide_write_t write;
-  const int status =
-      tide_session_write_begin(&action->support->session, &write, publisher->topic.endpoint.id, publisher->reliable,
-                               publisher->priority, 4u + counted.count * STATUS_BYTES);
+  int status = tide_session_write_begin(&action->support->session, &write, publisher->topic.endpoint.id,
+                                        publisher->reliable, publisher->priority, 4u + most * STATUS_BYTES);
   if (status != TIDE_OK) return status;
   uint8_t *count = write.cdr.bytes + write.cdr.position;
-  TIDE_INVARIANT(write.cdr.capacity - write.cdr.position >= 4u + counted.count * STATUS_BYTES);
-  listing_t listed = {action, 0, count + 4, 0, counted.count};
+  TIDE_INVARIANT(write.cdr.capacity - write.cdr.position >= 4u + most * STATUS_BYTES);
+  listing_t listed = {action, 0, count + 4, 0, most};
   list_goals(&listed);
   for_each_result(list_result_locked, &listed);
   (void)put_word(count, listed.count);
   write.cdr.position += 4u + listed.count * STATUS_BYTES - (listed.count > 0 ? PADDING_BYTES : 0u);
-  return tide_compat_write_end(action->support, &write);
+  status = tide_compat_write_end(action->support, &write);
+  return status == TIDE_OK && most < counted.count ? TIDE_ERROR_TOO_LARGE : status;
 }

@@ -301,11 +301,12 @@ static bool take(tide_action_t *action) {
 /* ---- replies and states that are due ---- */
 
 /* False: no node; the link's context will retry. */
-static bool is_settled(tide_action_t *action, int status) {
+static bool is_settled(tide_action_t *action, size_t part, int status) {
   if (status == TIDE_ERROR_FULL) return false;
   if (status != TIDE_OK) {
-    tide_service_end_t *end = &action->services[PART_GOAL].impl->end;
-    tide_compat_unread(status, &action->counters.replies_lost, end->reply_topic, end->handle);
+    const char *topic =
+        part == PART_STATUS ? action->server.status.impl->topic.name : action->services[part].impl->end.reply_topic;
+    tide_compat_unread(status, &action->counters.replies_lost, topic, action->handle);
     (void)tide_compat_result(status);
   }
   return true;
@@ -316,43 +317,48 @@ static bool send_goal_response(tide_action_t *action, tide_goal_t *goal) {
   tide_action_goal_response_t response = {goal->handle.goal_accepted,
                                           {(int32_t)(accepted_ns / 1000000000), (uint32_t)(accepted_ns % 1000000000)}};
   const int status = tide_compat_send_response(action->services[PART_GOAL].impl, &goal->server.request_id, &response);
-  if (!is_settled(action, status)) return false;
+  if (!is_settled(action, PART_GOAL, status)) return false;
   goal->server.response_due = false;
   if (tide_action_state(goal) == GOAL_STATE_UNKNOWN) tide_action_free_goal(goal); /* refused, or a repetition */
   return true;
 }
 
+/* Goals beyond a node's capacity are canceled, too; the status topic shows it, and the program gets an error. */
 static bool send_cancel_response(tide_action_t *action) {
-  size_t count = 0;
+  const uint32_t capacity = (tide_compat_response_capacity() - 8u) / sizeof(tide_action_goal_info_t);
+  uint32_t canceling = 0;
   for (size_t i = 0; i < action->goal_count; i++) {
-    if (tide_action_is_used(&action->goals[i]) && action->goals[i].server.canceling) count++;
+    if (tide_action_is_used(&action->goals[i]) && action->goals[i].server.canceling) canceling++;
   }
+  const uint32_t count = canceling < capacity ? canceling : capacity;
+  uint32_t listed = 0;
   tide_write_t write;
   int status = tide_compat_begin_response(action->services[PART_CANCEL].impl, &action->server.cancel_id, &write,
                                           8u + count * sizeof(tide_action_goal_info_t));
   if (status == TIDE_ERROR_FULL) return false;
   if (status == TIDE_OK) {
     tide_cdr_put_u8(&write.cdr, (uint8_t)action->server.cancel_code);
-    tide_cdr_put_u32(&write.cdr, (uint32_t)count);
+    tide_cdr_put_u32(&write.cdr, count);
   }
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
     if (!tide_action_is_used(goal) || !goal->server.canceling) continue;
     goal->server.canceling = false;
-    if (status != TIDE_OK) continue;
+    if (status != TIDE_OK || ++listed > count) continue;
     tide_cdr_put_bytes(&write.cdr, goal->handle.goal_id.uuid, sizeof goal->handle.goal_id.uuid);
     tide_cdr_put_u32(&write.cdr, (uint32_t)(goal->server.accepted_ns / 1000000000));
     tide_cdr_put_u32(&write.cdr, (uint32_t)(goal->server.accepted_ns % 1000000000));
   }
   if (status == TIDE_OK) status = tide_compat_write_end(action->support, &write);
   action->server.cancel_due = false;
-  return is_settled(action, status);
+  return is_settled(action, PART_CANCEL, status == TIDE_OK && count < canceling ? TIDE_ERROR_TOO_LARGE : status);
 }
 
 static bool send_result(tide_action_t *action, tide_goal_t *goal) {
   while (goal->server.asker_count > 0) {
     const rmw_request_id_t *asker = &goal->server.askers[goal->server.asker_count - 1u];
-    if (!is_settled(action, tide_action_send_kept(action, asker, goal->handle.goal_id.uuid))) return false;
+    const int status = tide_action_send_kept(action, asker, goal->handle.goal_id.uuid);
+    if (!is_settled(action, PART_RESULT, status)) return false;
     goal->server.asker_count--;
   }
   return true;
@@ -374,16 +380,15 @@ static bool send_responses(tide_action_t *action) {
   }
   if (action->server.cancel_due && !send_cancel_response(action)) return false;
   if (!action->server.late_due) return true;
-  if (!is_settled(action, tide_action_send_kept(action, &action->server.late_id, action->server.late_goal_id))) {
-    return false;
-  }
+  const int status = tide_action_send_kept(action, &action->server.late_id, action->server.late_goal_id);
+  if (!is_settled(action, PART_RESULT, status)) return false;
   action->server.late_due = false;
   return true;
 }
 
 static bool publish_states(tide_action_t *action) {
   if (!__atomic_exchange_n(&action->server.status_due, false, __ATOMIC_ACQ_REL)) return true;
-  if (is_settled(action, tide_action_publish_status(action))) return true;
+  if (is_settled(action, PART_STATUS, tide_action_publish_status(action))) return true;
   tide_action_note_change(action);
   return false;
 }
@@ -521,13 +526,6 @@ static rcl_ret_t send_now(tide_goal_t *goal, rcl_action_goal_state_t status, voi
   return RCL_RET_OK;
 }
 
-/* bytes: length of the response, 0 if its content is beyond its bounds. */
-static bool fits_node(size_t bytes) {
-  const uint32_t capacity = tide_pools.classes[tide_pools.class_count - 1u].node_bytes;
-  const size_t most = capacity < UINT16_MAX ? capacity : UINT16_MAX;
-  return bytes > 0 && bytes + TIDE_WRITE_HEADER_BYTES + TIDE_SAMPLE_IDENTITY_BYTES <= most;
-}
-
 static rcl_ret_t finish(tide_goal_t *goal, rcl_action_goal_state_t status, void *response, size_t bytes) {
   tide_action_result_t *result = tide_action_keep(goal, bytes);
   if (result != NULL) {
@@ -550,7 +548,8 @@ rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_ac
   if (result != RCL_RET_OK) return result;
   memcpy(ros_response, &status, sizeof status); /* its first member */
   const size_t bytes = tide_message_size(response_type(goal->action), ros_response);
-  if (!fits_node(bytes)) return tide_compat_result(abort_without_result(goal));
+  const bool fits = bytes > 0 /* its content is within its bounds */ && bytes <= tide_compat_response_capacity();
+  if (!fits) return tide_compat_result(abort_without_result(goal));
   result = finish(goal, status, ros_response, bytes);
   if (result == RCL_RET_OK) return result;
   const uintptr_t critical = tide_compat_enter();

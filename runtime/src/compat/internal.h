@@ -157,8 +157,8 @@ int tide_compat_send_response(tide_service_handle_t *service, const rmw_request_
 /* Never waits. Writes the client's identity; the caller appends the response. */
 int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,
                                size_t bytes);
-/* Whether a node can hold the response. */
-bool tide_compat_fits_response(const struct tide_service_type *type, const void *response);
+/* Length of the longest response that a node can hold. */
+uint32_t tide_compat_response_capacity(void);
 /* In the link's context: retries services whose responses wait for a node. */
 void tide_compat_retry_services(tide_support_t *support);
 int tide_compat_set_end_priority(tide_service_end_t *end, tide_priority_t priority);

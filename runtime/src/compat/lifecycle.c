@@ -461,7 +461,10 @@ static rcl_ret_t serve(rclc_lifecycle_service_context_t *context, rclc_executor_
   }
   tide_lifecycle_answer_t *answer = &node->answers[service];
   answer->state_machine = node->state_machine;
-  if (!tide_compat_fits_response(service_types[service].data, answer)) return tide_compat_result(TIDE_ERROR_TOO_LARGE);
+  const tide_service_type_t *type = service_types[service].data;
+  if (tide_message_size(type->response, answer) > tide_compat_response_capacity()) {
+    return tide_compat_result(TIDE_ERROR_TOO_LARGE);
+  }
   return rclc_executor_add_service_with_context(executor, place, answer, answer, callback, context);
 }
 

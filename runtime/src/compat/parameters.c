@@ -73,8 +73,7 @@ static void put_value(tide_cdr_t *cdr, uint8_t type, tide_parameter_value_t valu
 
 static const char *get_name(tide_cdr_t *cdr) {
   size_t length;
-  const char *name = tide_cdr_get_string(cdr, &length);
-  return name != NULL && length == 0 ? "" : name;
+  return tide_cdr_get_string(cdr, &length);
 }
 
 static void skip_array(tide_cdr_t *cdr, size_t element_bytes) {
@@ -588,7 +587,7 @@ static const rosidl_service_type_support_t service_types[TIDE_PARAMETER_SERVICE_
 /* Whether the list of all parameters fits a node: its answer has no way to say that it does not. */
 static bool fits_list(const tide_parameter_server_t *server) {
   const tide_parameter_answer_t all = {.server = (tide_parameter_server_t *)server, .count = server->count};
-  return tide_compat_fits_response(&ListParameters, &all);
+  return tide_message_size(ListParameters.response, &all) <= tide_compat_response_capacity();
 }
 
 /* No values, results or descriptors, as for names that ROS 2 does not know. */

@@ -389,13 +389,12 @@ static void execute_service(tide_callback_t *callback, void *context) {
   if (!service->deferred && service->end.support != NULL) (void)respond(service);
 }
 
-bool tide_compat_fits_response(const tide_service_type_t *type, const void *response) {
-  const size_t head = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + sizeof(uint32_t) + TIDE_SAMPLE_IDENTITY_BYTES;
-  const size_t bytes = head + tide_message_size(type->response, response);
-  size_t i = 0;
-  while (i < tide_pools.class_count && (tide_pools.classes[i].count == 0 || tide_pools.classes[i].node_bytes < bytes))
-    i++;
-  return i < tide_pools.class_count;
+uint32_t tide_compat_response_capacity(void) {
+  const uint32_t head = TIDE_WRITE_HEADER_BYTES + TIDE_SAMPLE_IDENTITY_BYTES;
+  size_t i = tide_pools.class_count;
+  while (i > 1 && tide_pools.classes[i - 1u].count == 0) i--;
+  const uint32_t bytes = tide_pools.classes[i - 1u].node_bytes;
+  return (bytes < UINT16_MAX ? bytes : UINT16_MAX) - head;
 }
 
 static rcl_ret_t add_service(rclc_executor_t *executor, const rclc_executor_handle_t *wanted, void *response) {

@@ -303,7 +303,7 @@ TEST_F(ActionServer, PoolsAreNamedWhenTheyAreUsedUp) {
   EXPECT_REFUSED(rclc_action_server_init_default(&third, &node, &support, count_type(), "third"), RCL_RET_ERROR,
                  TIDE_ERROR_CAPACITY_SERVICES);
   EXPECT_REFUSED(
-      rclc_executor_add_action_server(&executor, &second, 4, requests, sizeof requests[0], on_goal, on_cancel, this),
+      rclc_executor_add_action_server(&executor, &second, 44, requests, sizeof requests[0], on_goal, on_cancel, this),
       RCL_RET_ERROR, TIDE_ERROR_CAPACITY_GOALS);
   ASSERT_OK(
       rclc_executor_add_action_server(&executor, &second, 3, requests, sizeof requests[0], on_goal, nullptr, this));
@@ -366,6 +366,43 @@ TEST_F(ActionServer, RepliesWaitForANodeAndNothingIsLost) {
       [&] { return count_of("send_goal") == 2 && count_of("cancel_goal") == 1 && count_of("get_result") == 1; }));
   EXPECT_EQ(counters().replies_lost, 0u);
   EXPECT_TRUE(spin_until_states({{goal_id(1), GOAL_STATE_SUCCEEDED}, {goal_id(2), GOAL_STATE_SUCCEEDED}}));
+}
+
+// The large nodes hold 41 entries of a cancellation's reply and 36 of the status.
+TEST_F(ActionServer, AReplyAndAStatusListTheGoalsThatFitANode) {
+  constexpr size_t kMany = 43;
+  std::vector<GoalRequest> many(kMany);
+  ASSERT_OK(rclc_action_server_fini(&action, &node));
+  ASSERT_OK(rclc_action_server_init_default(&action, &node, &support, count_type(), "count"));
+  ASSERT_OK(rclc_executor_add_action_server(&executor, &action, kMany, many.data(), sizeof many[0], on_goal, on_cancel,
+                                            this));
+  for (uint8_t number = 1; number <= 36; number++) ASSERT_TRUE(send_goal(number, 1));
+  ASSERT_EQ(counters().replies_lost, 0u);
+  const auto spins = [&] {
+    bool failed = false;
+    for (int round = 0; round < 20; round++) failed |= rclc_executor_spin_some(&executor, kMillisecond) != RCL_RET_OK;
+    return failed;
+  };
+  for (uint8_t number = 37; number <= kMany; number++) {
+    ASSERT_TRUE(ask_part("send_goal", bytes_of(goal_id(number), {1})));
+    EXPECT_TRUE(spins()) << "the status lacks a goal";
+  }
+  EXPECT_EQ(states().size(), 36u);
+  const uint32_t before = counters().replies_lost;
+  EXPECT_EQ(before, 7u);
+  rcl_reset_error();
+  ASSERT_TRUE(ask_part("cancel_goal", bytes_of(GoalId{}, {0, 0})));
+  EXPECT_TRUE(spins());
+  EXPECT_EQ(tide_rclc_last_status(), TIDE_ERROR_TOO_LARGE);
+  ASSERT_EQ(count_of("cancel_goal"), 1u) << "the client is answered";
+  const Octets answer = reply("cancel_goal", 0);
+  EXPECT_EQ(answer.at(0), CANCEL_STATE_OK);
+  EXPECT_EQ(word_at(answer, 4), 41);
+  EXPECT_EQ(answer.size(), 8u + 41u * 24u);
+  EXPECT_EQ(id_at(answer, 8 + 40 * 24), goal_id(41));
+  EXPECT_EQ(asked_to_cancel.size(), kMany);
+  for (const auto *goal : running) EXPECT_TRUE(goal->goal_cancelled);
+  EXPECT_EQ(counters().replies_lost, before + 2u) << "the reply and the status";
 }
 
 // Each goal runs in its own thread, as in the public programs; some are cancelled, and some results are requested
