@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One service called by several chains: valid descriptions, bounds, the shipped code in virtual time, a run."""
+"""One callback of several chains, a service or a subscription: valid descriptions, bounds, the shipped code in virtual
+time, a run."""
 
 from __future__ import annotations
 
@@ -13,16 +14,17 @@ from bounded import MS, all_ns, bound_ns, refusal, worst_of
 from descriptions import chain
 from tide.analysis import lower
 from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import host_document, link_document
+from tide.analysis.lower import NoBoundError, host_document, link_document
 from tide.analysis.sizing import client_of, pools
 from tide.play.boards import BoardsPlayer
 from tide.run.messages import MODULI, Number
-from tide.run.plan import BoardChain, nodes_of, plan_of, write_board_plan
+from tide.run.plan import BoardChain, nodes_of, plan_of, with_topics_apart, write_board_plan
 from tide.system.levels import check_levels, levels, shared_priorities
 from tide.system.load import parse
 from tide.system.model import System
 from tide.system.servers import servers_of, with_servers
 from tide.system.variants import PlanError
+from tide.watch.chains import points_of
 
 GOAL = "test_msgs/action/Fibonacci_SendGoal"  # a request with two fields
 
@@ -43,9 +45,11 @@ def with_lanes(text: str, lanes: int) -> str:
 
 def test_several_chains_may_ask_one_service_of_the_host() -> None:
     system = parse(sharing("mhm", "nhn", "ghg"))
-    assert [one.executor for one in servers_of(system)["one"]] == ["h", "h", "h"]
+    assert [one.executor for one in servers_of(system)["service 'one'"]] == ["h", "h", "h"]
     (group,) = with_servers(system).groups
-    assert {one.group for one in servers_of(with_servers(system))["one"]} == {group.name} and group.kind == "exclusive"
+    assert {one.group for one in servers_of(with_servers(system))["service 'one'"]} == {
+        group.name
+    } and group.kind == "exclusive"
     assert not system.groups, "what was read stays as it is"
 
 
@@ -195,9 +199,11 @@ def test_levels_of_services_that_chains_have_in_common_are_one() -> None:
     ]
     text = first.partition("[[chains]]")[0] + "".join(f"[[chains]]{chain}\n" for chain in apart)
     assert levels(parse(text), "m") == {"c0": 9, "c1": 9, "c2": 7, "c3": 7}
-    chain = parse(text).chain("c3")
-    both = chain.model_copy(update={"callbacks": (*chain.callbacks, *parse(text).chain("c0").callbacks)})
-    assert shared_priorities("m", [*parse(text).chains[:3], both]) == {"c0": 9, "c1": 9, "c2": 9, "c3": 9}
+    system = parse(text)
+    chain = system.chain("c3")
+    both = chain.model_copy(update={"callbacks": (*chain.callbacks, *system.chain("c0").callbacks)})
+    found = shared_priorities("m", [*system.chains[:3], both], servers_of(system))
+    assert found == {"c0": 9, "c1": 9, "c2": 9, "c3": 9}
 
 
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
@@ -262,3 +268,102 @@ def test_one_that_cannot_say_is_refused_in_a_run() -> None:
         plan_of(parse(mine), parse(mine).executor("h"), 5)
     theirs = mine.replace('name = "h"\n', 'name = "h"\ncommand = "./theirs"\n')
     assert plan_of(parse(theirs), parse(theirs).executor("m"), 5)
+
+
+# ---- a subscription of a topic that several callbacks publish ----
+
+
+def published(*ways: str, times: tuple[float, float] = (1, 4), reliability: str = "best_effort") -> str:
+    """Chains c0, c1, ... whose timers publish the topic `cmd_vel`, taken by one subscription; the first is the most
+    urgent."""
+    chains = [
+        chain(
+            f"c{n}",
+            9 - n,
+            (way[0], times[0], {"name": "tick", "publishes": {"topic": "cmd_vel", "payload_bytes": 48}}),
+            (way[1], times[1], {"name": "drive"}),
+            period_ms=200,
+            reliability=reliability,
+        )
+        for n, way in enumerate(ways)
+    ]
+    return described(*chains)
+
+
+def test_several_callbacks_may_publish_a_topic_that_one_subscription_takes() -> None:
+    system = parse(published("hg", "hg", "mg"))
+    ((words, several),) = servers_of(system).items()
+    assert words == "subscription 'drive' of topic 'cmd_vel' on 'g'" and len(several) == 3
+    bounds = all_ns(with_lanes(published("gh", "gh"), 3))
+    assert min(bounds.values()) >= (1 + 4 + 4) * MS, "one at a time, whatever the lanes"
+    executors = host_document(with_servers(parse(published("hg", "hg"))), "priority")["executors"]
+    assert {one["name"]: one["policy"] for one in executors} == {"h": "priority", "g": "any_order"}
+    assert any("a subscription of a topic that several" in one.text for one in bounds_of(system).assumptions)
+
+
+def test_a_topic_that_nobody_takes_may_have_any_publishers() -> None:
+    first = published("hg", "gh").split('[[chains.callbacks]]\nname = "drive"')[0]
+    again = first.partition("[[chains]]")[2].replace('"c0"', '"c1"').replace("= 9\n", "= 8\n")
+    assert servers_of(parse(f"{first}[[chains]]{again}")) == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"drive"', '"other"', "'drive' on executor 'g' takes topic 'cmd_vel' of 'tick' of chain 'c0', and therefore"),
+        ('"cmd_vel"', '"cmd_vel", type = "std_msgs/msg/Bool"', "topic 'cmd_vel' is std_msgs/msg/String of 'tick'"),
+        ('"drive"', '"drive"\ngroup = "x"', "subscription 'drive' of 'cmd_vel' has no group in chain 'c0' and group"),
+    ],
+)
+def test_what_one_subscription_may_not_be_is_told(old: str, new: str, told: str) -> None:
+    text = last_changed(published("hg", "hg"), old, new) + '\n[[groups]]\nname = "x"\nkind = "exclusive"\n'
+    lines = refusal(text)
+    assert any(told in line and ";" in line for line in lines), lines
+
+
+@pytest.mark.parametrize(("executor", "losses", "told"), [("batch", 0, "use tide"), ("tide", 1, "without losses")])
+def test_where_one_subscription_of_a_board_has_no_bound_is_told(executor: str, losses: int, told: str) -> None:
+    with pytest.raises(NoBoundError) as found:
+        bounds_of(parse(published("hm", "gm", reliability="reliable")), executor, losses)
+    assert (
+        told in found.value.findings[0].remedy and "'drive' of topic 'cmd_vel' on 'm'" in found.value.findings[0].what
+    )
+
+
+@pytest.mark.parametrize("executor", ["tide", "lanes"])
+def test_a_board_takes_messages_of_several_publishers_within_their_bounds(executor: str) -> None:
+    system = parse(published("hm", "gm", "hm", times=(1, 9)))
+    assert set(levels(system, "m").values()) == {9}
+    bounds, worst = all_ns(system, executor), worst_of(system, executor, 24)
+    assert min(bounds.values()) >= 3 * 9 * MS, "the most urgent one waits for the others, too"
+    assert all(worst[name] <= bounds[name] for name in bounds), (worst, bounds)
+    assert worst["c0"] > 2 * 9 * MS, "nobody waits for anybody"
+
+
+def test_a_footprint_has_one_subscription_with_room_for_all_publishers() -> None:
+    sizes = pools(client_of(parse(published("hm", "gm"))))
+    assert (sizes["TIDE_SUBSCRIPTIONS"], sizes["TIDE_SUBSCRIPTION_DEPTH"]) == (1, 2)
+
+
+def test_a_run_plays_each_publisher_on_a_topic_of_its_own() -> None:
+    system, topics = with_topics_apart(parse(published("hg", "gg", "hg")))
+    assert topics == ["cmd_vel"] and not servers_of(system)
+    assert [one.callbacks[0].publishes[0].topic for one in system.chains] == [
+        "cmd_vel",
+        "cmd_vel_of_c1_tick",
+        "cmd_vel_of_c2_tick",
+    ]
+    alone = parse(published("hg"))
+    assert with_topics_apart(alone) == (alone, [])
+    mine = published("hg", "mg").replace('name = "h"\n', 'name = "h"\ncommand = "./mine"\n')
+    apart, _ = with_topics_apart(parse(mine))
+    assert [one.callbacks[0].publishes[0].topic for one in apart.chains] == ["cmd_vel", "cmd_vel_of_c1_tick"]
+    for name in ("g", "h"):
+        theirs = published("hg", "hg").replace(f'name = "{name}"\n', f'name = "{name}"\ncommand = "./mine"\n')
+        with pytest.raises(PlanError, match="topic 'cmd_vel' has several publishers, and its messages do not say"):
+            with_topics_apart(parse(theirs))
+
+
+def test_what_several_publish_is_not_watched() -> None:
+    points = points_of(parse(published("hg", "hg")), 1000)
+    assert all(one.unseen == ("/cmd_vel has several publishers, whose messages look alike",) for one in points)

@@ -267,7 +267,7 @@ def test_what_not_each_run_publishes_asks_for_its_part_of_the_line(seldom: dict[
         (("every = 10", "every = 20"), "whose messages are 2000 ms apart; write period_ms = 2000"),
         (("every = 10", "every = 10, distance_ms = 1000"), "each 10th time and on a condition; keep distance_ms"),
         (("every = 10", "distance_ms = 50"), "more often than 'tick' runs; write distance_ms = 100 or more"),
-        (('"b", payload_bytes = 600', '"a", payload_bytes = 600'), "topic 'a' is already published by 'tick'"),
+        (('"b", payload_bytes = 600', '"a", payload_bytes = 600'), "publishes topic 'a' twice in one run"),
         (("every = 10", 'every = 10, reliability = "reliable"'), "is best_effort, and topic 'b', which it takes, is"),
         (("payload_bytes = 600, ", ""), "'publishes' of callback 1 of chain 1 lacks 'payload_bytes'"),
     ],

@@ -51,7 +51,7 @@ class _Draw:
         for chain in document["chains"] if self.of.events else ():
             self.begin_with_event(chain, document["executors"])
         if self.of.shared and self.chance(self.of.shared):
-            self.share(document)
+            (self.share_topic if self.of.topics else self.share)(document)
             self.widen(document)
         return document
 
@@ -103,6 +103,23 @@ class _Draw:
             serves["executor"] = of[name]
             serves.pop("group", None)
             asks["requests"]["service"] = serves["replies"]["service"] = name
+
+    def share_topic(self, document: Document) -> None:
+        """Several chains publish the topic of one subscription, or those of two."""
+        places = [one["name"] for one in document["executors"] if one["where"] == self.of.shared_on]
+        for name in ("one", "other") if self.chance(0.3) else ("one",):
+            place = self.random.choice(places)
+            for chain in document["chains"]:
+                steps = [n for n, one in enumerate(chain["callbacks"]) if n > 0 and one["name"] != "one"]
+                if not steps or self.chance(0.15):
+                    continue
+                number = self.random.choice(steps)
+                taker = chain["callbacks"][number]
+                taker |= {"name": name, "executor": place}
+                chain["callbacks"][number - 1]["publishes"]["topic"] = name
+                for one in chain["callbacks"][number : number + 2]:
+                    one.pop("propagation_ms", None)
+                taker.pop("group", None)
 
     @staticmethod
     def host_names(document: Document) -> list[str]:

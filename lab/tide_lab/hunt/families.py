@@ -38,6 +38,7 @@ class Family:
     services: float = 0.0  # share of chains that touch a board in which the board or a node calls a service
     shared: float = 0.0  # share of systems whose chains call the same service, or one of two
     shared_on: str = "host"  # or mcu: where that service is
+    topics: bool = False  # the chains share a subscription, whose topic all of them publish, in place of a service
     trees: float = 0.0  # share of systems with a board in which several chains begin with one timer, and join
     actions: float = 0.0  # share of a node's calls to a board's service after which the node asks for a result
     wide: bool = False  # sizes and times up to the product's limits: messages, MTU, baud rates, delays, fast timers
@@ -53,6 +54,7 @@ _BOARDS = replace(_BOARD, executors=("described", "tide", "lanes"), boards=(2, 2
 _TWO_BOARDS = replace(_BOARD, executors=("described",), boards=(2,))
 _LOSSES = Family("", ("tide", "lanes"), (1, 2), (1, 2), board=True, reliable=1, losses=(1, 1, 2))
 _LANES = (1, 1, 2, 3)
+_SHARING = replace(_BOARD, executors=("tide", "lanes"), reliable=0.4, shared=1, topics=True, shared_on="mcu")
 
 
 def _on(place: Family, name: str, **axes: Any) -> Family:
@@ -64,6 +66,8 @@ _BOTH: dict[str, dict[str, Any]] = {
     "check-services{}": {"reliable": 0.6, "services": 0.7},
     "check-services-shared{}": {"reliable": 0.6, "services": 0.9, "shared": 1, "lanes": (1, 2, 2)},
     "check-services-shared-served{}": {"reliable": 0.6, "services": 0.9, "shared": 1, "shared_on": "mcu"},
+    "check-topics-shared{}": {"reliable": 0.5, "shared": 1, "topics": True, "lanes": (1, 2, 2)},
+    "check-topics-shared-taken{}": {"reliable": 0.5, "shared": 1, "topics": True, "shared_on": "mcu"},
     "check-trees{}": {"reliable": 0.5, "trees": 1},
     "check-actions{}": {"reliable": 0.6, "services": 0.8, "actions": 0.8},
 }
@@ -71,6 +75,8 @@ _BOTH: dict[str, dict[str, Any]] = {
 _ONE_BOARD: dict[str, dict[str, Any]] = {
     "check-services": {"idle": 0.2},
     "check-services-shared": {"lanes": (1, 2, 2, 3)},
+    "check-topics-shared": {"shapes": True},
+    "check-topics-shared-taken": {"shapes": True, "executors": ("tide", "lanes")},
     "check-trees": {"hold": 0.1},
 }
 FAMILIES = (
@@ -90,6 +96,7 @@ FAMILIES = (
     Family("check-paths", hosts=(1, 1, 2), lanes=_LANES, groups=0.2, branches=0.3, paths=1),
     Family("check-locks", hosts=(1, 1, 1, 2, 3), lanes=(1, 2, 2, 3, 4), groups=0.4, own_priorities=0.2, locks=1),
     Family("check-services-shared-host", hosts=(2, 2, 3), lanes=_LANES, groups=0.3, shared=1),
+    Family("check-topics-shared-host", hosts=(2, 2, 3), lanes=_LANES, groups=0.3, shared=1, topics=True),
     # one board
     _on(_BOARD, "check-board-tide", executors=("tide",), hosts=_LANES, reliable=0.5),
     _on(_BOARD, "check-board-lanes", executors=("lanes",), hosts=_LANES, reliable=0.5),
@@ -103,6 +110,16 @@ FAMILIES = (
     _on(_BOARD, "check-board-wide", hosts=(1, 2, 3), reliable=0.8, shapes=True, wide=True),
     _on(_BOARD, "check-board-fast", hosts=_LANES, reliable=0.5, shapes=True, fast=True),
     _on(_BOARD, "check-board-fast-round", hosts=(1, 2), reliable=0.4, fast=True),
+    _on(
+        _BOARD,
+        "check-topics-shared-fast",
+        executors=("tide", "lanes"),
+        reliable=0.4,
+        fast=True,
+        shared=1,
+        topics=True,
+        shared_on="mcu",
+    ),
     _on(_BOARD, "check-trees-fast", hosts=(1, 2), reliable=0.4, shapes=True, trees=1, fast=True),
     _on(_BOARD, "check-services-wide", reliable=0.8, services=0.9, shared=1, shared_on="mcu", wide=True),
     _on(_BOARD, "check-trees-wide", executors=("tide", "batch"), hosts=(1, 2), reliable=1, trees=1, wide=True),

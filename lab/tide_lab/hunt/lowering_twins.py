@@ -425,7 +425,7 @@ def _servers_by_priority() -> Iterator[None]:
 @contextmanager
 def _askers_by_priority() -> Iterator[None]:
     """A service of a board has the priority of each caller."""
-    with patch.object(lower, "shared_priorities", lambda board, chains: {}):
+    with patch.object(lower, "shared_priorities", lambda *asked: {}):
         yield
 
 
@@ -608,6 +608,11 @@ def twins() -> list[Twin]:
         Twin("a board that serves at once", "check-services-boards", _asked(_chains(_at_once_elsewhere))),
         Twin("a server of several chains as several", "check-services-shared", _servers_apart),
         Twin("requests in the order of priorities", "check-services-shared-host", _servers_by_priority),
+        Twin("a subscription of several publishers as several", "check-topics-shared", _servers_apart),
+        Twin("samples in the order of priorities", "check-topics-shared-host", _servers_by_priority),
+        Twin(
+            "a board's subscription by the priority of the publisher", "check-topics-shared-taken", _askers_by_priority
+        ),
         Twin("a board's service by the priority of who asks", "check-services-shared-served", _askers_by_priority),
         Twin(
             "a level of several chains as several", "check-services-shared-served", _asked(_chains(_shared_one_lower))

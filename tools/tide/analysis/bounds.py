@@ -791,8 +791,8 @@ def _from_event(system: System, chain: Chain, bound: ChainBound) -> ChainBound:
 
 _SERVERS = Assumption(
     "servers",
-    "a service that several chains call is one callback, which serves requests in order of arrival, one at a time "
-    "unless its group is reentrant",
+    "a service that several chains call, or a subscription of a topic that several callbacks publish, is one callback, "
+    "which takes messages in order of arrival, one at a time unless its group is reentrant",
 )
 
 

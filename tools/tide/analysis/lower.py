@@ -20,7 +20,7 @@ from tide.system.levels import shared_priorities, tree_priorities
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Publication, System, nanoseconds
 from tide.system.places import Executor, Line, UdpLink
-from tide.system.servers import service_of_group, serving_several
+from tide.system.servers import servers_of, serving_several, shared_of_group
 
 # ---- sections of a chain ----
 # The parts of a chain on each board that it touches (docs/analysis/boards.md).
@@ -709,6 +709,7 @@ def refuse_link(system: System, executor: ClientExecutor | None, losses: int) ->
         *_waiting_services(system, waiting),
         *_batch_events(system, executor),
         *_waiting_loads(system, waiting),
+        *_shared_subscriptions(system, executor, losses),
         *tree_findings(system, losses, waiting),
     ]
     if executor is None:
@@ -752,6 +753,18 @@ def _waiting_loads(system: System, waiting: set[str]) -> list[Finding]:
         for place, load in enumerate(one.loads)
         if load.masks_interrupts or load.agent_bytes
     ]
+
+
+def _shared_subscriptions(system: System, executor: ClientExecutor | None, losses: int) -> Iterator[Finding]:
+    """A round takes one message of each subscription; losses count for chains that end before their next release."""
+    for words, (first, *_) in servers_of(system).items():
+        if first.kind != "subscription" or system.where(first) == "host":
+            continue
+        policy = executor or executor_of_board(system.executor(first.executor))
+        if losses or policy.startswith("batch"):
+            what = f"{words} takes messages of several publishers, for which there is no bound "
+            where, remedy = ("with losses", "check without losses") if losses else ("on a batch executor", "use tide")
+            yield Finding(_path_of(system, first), what + where, f"{remedy}, or give each publisher its own topic")
 
 
 def _batch_events(system: System, executor: ClientExecutor | None) -> list[Finding]:
@@ -809,7 +822,8 @@ def board_document(
         if reason := _over_first(chain, joined):
             entry["alone"] = reason
     if client is not None:
-        _share_levels(document, shared_priorities(client.name, system.chains))
+        servers = servers_of(whole or system)
+        _share_levels(document, shared_priorities(client.name, system.chains, servers))
     if system.locks:
         _add_sections(document, system, whole or system)
     if client is not None:
@@ -868,7 +882,7 @@ def shared_callbacks(system: System) -> dict[int, int]:
 
 
 def _share_levels(document: Document, priorities: Mapping[str, int]) -> None:
-    """Chains that call the same service of the board have one level there."""
+    """Chains that share a callback of the board have one level there."""
     for entry in document["chains"]:
         if entry["name"] in priorities:
             entry |= {"priority": priorities[entry["name"]], "shares_level": True}
@@ -1039,7 +1053,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
             delays = [hop_before(system, stretches, number) for number in range(1, len(stretches))]
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
-    several = serving_several(system)  # requests wait there for one callback, regardless of priorities
+    several = serving_several(system)  # messages wait there for one callback, regardless of priorities
     executors = [
         {
             "name": one.name,
@@ -1218,6 +1232,6 @@ def _excluding(system: System, executor: Executor) -> str:
 
 
 def _come_back(group: str, text: str) -> str:
-    if service := service_of_group(group):
-        return f"; requests of service '{service}' are taken one at a time, and lanes pass over those that wait"
+    if shared := shared_of_group(group):
+        return f"; messages to {shared} are taken one at a time, and lanes pass over those that wait"
     return f"; {text}: {STARVATION}"

@@ -47,7 +47,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "interrupts": (YOURS, "time of interrupts", "boards"),
     "undescribed": (YOURS, "nothing undescribed runs", "executors"),
     "locks": (YOURS, "locks", "locks"),
-    "servers": (YOURS, "shared services", "executors"),
+    "servers": (YOURS, "shared callbacks", "executors"),
     "sampling": (YOURS, "values between chains", "paths"),
     "joining": (YOURS, "joined messages", "executors"),
     "depth": (YOURS, "depth of subscriptions", "hosts"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tide.analysis.sizing import Need, Use, Uses
 from tide.system.locate import Path
 from tide.system.model import System
-from tide.system.servers import service_of_group
+from tide.system.servers import shared_of_group
 
 if TYPE_CHECKING:
     from tide.analysis.native import LinkChainAnswer, Shortfall
@@ -183,11 +183,11 @@ def _overload(system: System, why: Shortfall, chain: str) -> Root:
 
 
 def starvation_root(system: System, executor: str, group: str) -> Root:
-    service = service_of_group(group)
-    if service:
+    shared = shared_of_group(group)
+    if shared:
         what = (
-            f"rclcpp's MultiThreadedExecutor may leave requests of service '{service}', which several chains call, "
-            "waiting (ros2/rclcpp#2360, #2645, #2702); give the executor one lane"
+            f"rclcpp's MultiThreadedExecutor may leave messages to {shared}, which several chains send, waiting "
+            "(ros2/rclcpp#2360, #2645, #2702); give the executor one lane"
         )
         return Root("starvation", _executor_path(system, executor), what, None, executor)
     number = next(index for index, one in enumerate(system.groups) if one.name == group)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tide.errors import UsageError
 from tide.system.levels import levels_of_boards
 from tide.system.model import Callback, Chain, Publication, Reliability, System
 from tide.system.places import Executor
+from tide.system.servers import servers_of
 
 _IDENTITY_BYTES = 24  # TIDE_SAMPLE_IDENTITY_BYTES of include/tide/session.h
 _NUMBER_BYTES = 4  # TIDE_REPLY_HEADER_BYTES there
@@ -105,6 +106,7 @@ class Client:
     chains: tuple[Chain, ...]
     levels: Mapping[str, int]  # by chain
     uses: Uses
+    shared: Mapping[int, str]  # subscriptions of several publishers, by the identity of each occurrence
 
     @property
     def clients(self) -> int:
@@ -120,6 +122,15 @@ class Client:
             known = found.setdefault(one.service.lstrip("/"), one)
             if one.sends.payload_bytes > known.sends.payload_bytes:
                 found[one.service.lstrip("/")] = one
+        return tuple(found.values())
+
+    @property
+    def subscribed(self) -> tuple[tuple[Endpoint, ...], ...]:
+        """The ends of each subscription: several, if several callbacks publish its topic."""
+        found: dict[str | int, tuple[Endpoint, ...]] = {}
+        for end in self.subscriptions:
+            key = self.shared.get(id(end.callback), id(end))
+            found[key] = (*found.get(key, ()), end)
         return tuple(found.values())
 
     @property
@@ -209,6 +220,7 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
         chains=tuple(chains),
         levels={name: level for known in every.values() for name, level in known.items()},
         uses=uses or {},
+        shared={id(one): words for words, several in servers_of(system).items() for one in several},
     )
 
 
@@ -267,7 +279,7 @@ def pools(client: Client) -> dict[str, int]:
     return {
         "TIDE_NODES": 1,
         "TIDE_PUBLISHERS": len(client.publications),
-        "TIDE_SUBSCRIPTIONS": len(client.subscriptions),
+        "TIDE_SUBSCRIPTIONS": len(client.subscribed),
         "TIDE_SERVICES": len(client.served),
         "TIDE_CLIENTS": client.clients,
         "TIDE_SERVICE_DEPTH": client.askers,
@@ -312,13 +324,13 @@ def _depth(client: Client, end: Endpoint) -> int:
 
 
 def _deepest(client: Client) -> int:
-    return max([_depth(client, end) for end in client.subscriptions] + [1])
+    return max([sum(_depth(client, end) for end in ends) for ends in client.subscribed] + [1])
 
 
 def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
     """For each subscription, client and service: the frames that wait for its callback, and the depth of its queue,
     which is that of its pool unless the program sets less."""
-    readers = [(_waiting(client, end), subscription_depth) for end in client.subscriptions]
+    readers = [(sum(_waiting(client, end) for end in ends), subscription_depth) for ends in client.subscribed]
     of_service: dict[str, int] = {}
     for end in client.services:
         key = f"{end.service} of {end.takes.chain.name}" if end.is_client else end.service
@@ -395,6 +407,7 @@ class Need:
     agent: tuple[str, ...]
     unbounded: tuple[str, ...]  # chains of this board whose messages cannot be counted
     above_defaults: tuple[str, ...]  # pools for which the runtime's defaults are too small
+    slots_apart: int  # more slots for a board with an object for each publisher of a subscription
 
 
 def _of_board(system: System, board: Executor) -> System:
@@ -425,7 +438,13 @@ def need_of(system: System, board: Executor, uses: Uses) -> Need:
         tuple(_lacking_of_agent(client)),
         unbounded,
         tuple(text for _, text in _lacking(client, DEFAULTS)),
+        _slots_apart(client, sizes["subscription_depth"]) if client.shared else 0,
     )
+
+
+def _slots_apart(client: Client, depth: int) -> int:
+    apart = replace(client, shared={})
+    return _least_slots(_readers(apart, depth)) - _least_slots(_readers(client, depth))
 
 
 def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:

@@ -72,7 +72,7 @@ def program(client: Client) -> str:
         "static rclc_executor_t executor;",
         f"static rcl_timer_t timers[{max(1, len(client.timers))}];",
         f"static rcl_publisher_t publishers[{max(1, len(client.publications))}];",
-        f"static rcl_subscription_t subscriptions[{max(1, len(client.subscriptions))}];",
+        f"static rcl_subscription_t subscriptions[{max(1, len(client.subscribed))}];",
         f"static rcl_service_t services[{max(1, len(client.served))}];",
         f"static rcl_client_t clients[{max(1, client.clients)}];",
         f"static tide_chain_t chains[{max(1, len(client.chains))}];",
@@ -132,7 +132,7 @@ def program(client: Client) -> str:
             f'"{end.topic}", {_qos(end)});',
             f"  errors += tide_rclc_chain_add_publisher(&chains[{chain_at[end.chain.name]}], &publishers[{index}]);",
         ]
-    for index, end in enumerate(client.subscriptions):
+    for index, (end, *_) in enumerate(client.subscribed):
         item = number[id(end)]
         lines += [
             f"  errors += rclc_subscription_init(&subscriptions[{index}], &node, &support_{item}, "

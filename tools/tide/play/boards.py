@@ -100,7 +100,7 @@ def pool_words(need: Need) -> dict[str, object]:
         "nodes": max(sizes["small_nodes"], 2),
         "large_nodes": sizes["large_nodes"],
         "small_node_bytes": sizes["small_node_bytes"],
-        "slots": sizes["slots"],
+        "slots": sizes["slots"] + need.slots_apart,
         "reassemblies": sizes["reassemblies"],
         "window": sizes["window"],
         "depth": sizes["subscription_depth"],

@@ -21,7 +21,15 @@ from tide.programs.child import RunError, may_use_fifo
 from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.report.verdict import NO_ANSWER
 from tide.run.machine import describe
-from tide.run.plan import Variant, is_comparison, is_given, require_comparison, unplayable, with_stand_ins
+from tide.run.plan import (
+    Variant,
+    is_comparison,
+    is_given,
+    require_comparison,
+    unplayable,
+    with_stand_ins,
+    with_topics_apart,
+)
 from tide.run.robot import START_LIMIT_S, Settings
 from tide.system.load import SystemFileError, load, problem_lines, require_played
 from tide.system.servers import cores_line, on_one_core
@@ -132,7 +140,12 @@ def run(
     """
     described = load(file)
     require_played(file, described, [one.name for one in described.executors if is_given(one)])
-    system, stand_ins = with_stand_ins(on_one_core(described))
+    try:
+        system, apart = with_topics_apart(on_one_core(described))
+    except PlanError as error:
+        typer.echo(f"{file}: {error}", err=True)
+        raise typer.Exit(NO_ANSWER) from None
+    system, stand_ins = with_stand_ins(system)
     if problems := [(one.path, one.what, one.remedy) for one in unplayable(system)]:
         raise SystemFileError(problem_lines(file, problems))
     waits = execution is ExecutionChoice.wait
@@ -151,6 +164,7 @@ def run(
             chosen = _ALL if executor in (None, ExecutorChoice.every) else (executor,)
             variants = [Variant.named(one.value) for one in chosen if one is not None]
         notes = [f"{name} is not installed here: another type of the same size is played" for name in stand_ins]
+        notes += [f"topic '{name}' has several publishers: each is played on a topic of its own" for name in apart]
         for line in filter(None, [cores_line(described), *notes]):
             print_wrapped(console, line, rest="  ")
         run = _Run(system, variants, settings, file.resolve().parent)

@@ -18,7 +18,7 @@ from tide.system.levels import levels
 from tide.system.locate import Path
 from tide.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
 from tide.system.places import Executor, Line, UdpLink
-from tide.system.servers import servers_of
+from tide.system.servers import servers_of, several_publish, with_servers
 from tide.system.variants import PlanError
 from tide.trace.folders import AGENT_TRACE, Role, Timing, TracedBoard, TracedCallback, TracedChain, TracedHost, Traces
 
@@ -273,7 +273,7 @@ def _mark_of(system: System, asks: Callback) -> int | None:
     if asks.requests is None:
         return None
     service = asks.requests.service.lstrip("/")
-    several = servers_of(system).get(service, [])
+    several = servers_of(system).get(f"service '{service}'", [])
     if not several or is_given(system.executor(several[0].executor)):
         return None
     askers = [
@@ -341,6 +341,56 @@ def with_stand_ins(system: System) -> tuple[System, list[str]]:
         chain.model_copy(update={"callbacks": tuple(map(changed, chain.callbacks))}) for chain in system.chains
     )
     return (system.model_copy(update={"chains": chains}) if replaced else system), sorted(replaced)
+
+
+def with_topics_apart(system: System) -> tuple[System, list[str]]:
+    """Gives publishers of one topic a topic each, as a message does not say who sent it. Returns the description and
+    these topics. PlanError: programs of the user would have to know the new ones."""
+    topics = several_publish(system)
+    if not topics:
+        return system, []
+    system = with_servers(system)  # apart, their subscriptions would overlap
+    kept: dict[str, tuple[Callback, Publication]] = {}  # by topic: the publisher that keeps it, a given one if any
+    new: dict[int, str] = {}  # by identity of the publication
+    for _, maker, sent, taker in topics_of(system):
+        topic = sent.topic.lstrip("/")
+        if topic not in topics:
+            continue
+        given = [one for one in (maker, taker) if one is not None and is_given(system.executor(one.executor))]
+        first = kept.setdefault(topic, (maker, sent))
+        if first[1] is not sent and maker in given and not is_given(system.executor(first[0].executor)):
+            first = kept[topic] = maker, sent
+        if taker in given or (maker in given and first[1] is not sent):
+            raise PlanError(
+                f"topic '{topic}' has several publishers, and its messages do not say to '{given[-1].name}', which is "
+                "of your own program, or to a run whose they are; describe one of the publishers only, or let tide "
+                "play them all"
+            )
+        new[id(sent)] = f"{sent.topic}_of_{maker_of(system, maker).name}_{maker.name}"
+    new |= {id(sent): sent.topic for _, sent in kept.values()}
+
+    def changed(before: Callback | None, callback: Callback) -> Callback:
+        taken = None if before is None else before.sends_to(callback)
+        topic = new.get(id(taken), callback.topic) if callback.topic is not None else None
+        publishes = tuple(
+            one.model_copy(update={"topic": new[id(one)]}) if id(one) in new else one for one in callback.publishes
+        )
+        return callback.model_copy(update={"topic": topic, "publishes": publishes})
+
+    chains = tuple(
+        chain.model_copy(
+            update={
+                "callbacks": tuple(
+                    changed(before, one)
+                    for before, one in zip(
+                        (next(iter(system.inputs(chain)), None), *chain.callbacks), chain.callbacks, strict=False
+                    )
+                )
+            }
+        )
+        for chain in system.chains
+    )
+    return system.model_copy(update={"chains": chains}), sorted(topics)
 
 
 def unplayable(system: System) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ def check(system: System) -> list[Finding]:
         *check_levels(system),
         *_chains(system),
         *_topics(system),
+        *_several_publishers(system),
         *_services(system),
         *_groups(system),
         *_priorities(system),
@@ -59,7 +60,6 @@ def _duplicates(system: System) -> Iterator[Finding]:
                 here = (f"{kind}s", index, "name")
                 yield Finding(here, f"there are two {kind}s named '{entry.name}'", "rename one of them")
             seen.add(entry.name)
-    topics: dict[str, tuple[Publication, str]] = {}
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index, "callbacks")
         names: set[str] = set()
@@ -71,15 +71,13 @@ def _duplicates(system: System) -> Iterator[Finding]:
                     "rename one of them",
                 )
             names.add(callback.name)
+            topics: set[str] = set()
             for publication_path, publication in callback.located((*path, position)):
                 topic = publication.topic.lstrip("/")
-                first, of = topics.setdefault(topic, (publication, f"'{callback.name}' of chain '{chain.name}'"))
-                if first is not publication:
-                    yield Finding(
-                        (*publication_path, "topic"),
-                        f"topic '{topic}' is already published by {of}",
-                        "use one topic for each step of each chain",
-                    )
+                if topic in topics:
+                    what = f"'{callback.name}' of chain '{chain.name}' publishes topic '{topic}' twice in one run"
+                    yield Finding((*publication_path, "topic"), what, "name each topic once")
+                topics.add(topic)
 
 
 def _unknown_names(system: System) -> Iterator[Finding]:
@@ -284,6 +282,58 @@ def _topics(system: System) -> Iterator[Finding]:
                     f"{sent.reliability}",
                     f'write reliability = "{sent.reliability}"',
                 )
+
+
+def _several_publishers(system: System) -> Iterator[Finding]:
+    """A subscription takes the messages of all publishers of its topic, so each publisher's chain goes on with it."""
+    by_topic: dict[str, list[tuple[Chain, Callback, Path, Publication]]] = {}
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            for path, sent in callback.located(("chains", index, "callbacks", position)):
+                by_topic.setdefault(sent.topic.lstrip("/"), []).append((chain, callback, path, sent))
+    takers: dict[int, list[tuple[Chain, Callback, Path]]] = {}
+    for index, chain in enumerate(system.chains):
+        steps = [(one, chain.callbacks[0], 0) for one in system.inputs(chain)]
+        steps += [(before, after, place) for place, (before, after) in enumerate(pairwise(chain.callbacks), 1)]
+        for before, after, place in steps:
+            at: Path = ("chains", index, "callbacks", place)
+            takers.setdefault(id(before.sends_to(after)), []).append((chain, after, at))
+    for topic, publishers in by_topic.items():
+        if len(publishers) > 1:
+            yield from _same_subscriptions(topic, publishers, takers)
+
+
+def _same_subscriptions(
+    topic: str,
+    publishers: list[tuple[Chain, Callback, Path, Publication]],
+    takers: Mapping[int, list[tuple[Chain, Callback, Path]]],
+) -> Iterator[Finding]:
+    first: dict[tuple[str, str], tuple[Chain, Callback, str]] = {}  # by executor and name of the subscription
+    of, maker, _, sent = publishers[0]
+    for chain, callback, path, one in publishers:
+        if one.type != sent.type:
+            what = f"topic '{topic}' is {sent.type} of '{maker.name}' of chain '{of.name}', and {one.type} here"
+            yield Finding((*path, "type"), what, "correct one of them, or rename one topic")
+        for other, taker, at in takers.get(id(one), []):
+            source = f"'{callback.name}' of chain '{chain.name}'"
+            known = first.setdefault((taker.executor, taker.name), (other, taker, source))
+            if other.joins and taker is other.callbacks[0]:
+                what = f"chain '{other.name}' joins topic '{topic}', which several callbacks publish"
+                yield Finding(at, what, "give each publisher its own topic")
+            yield from _same_callback(f"subscription '{taker.name}' of '{topic}'", known[:2], (other, taker), at)
+    for chain, callback, path, one in publishers:
+        taken = [(taker.executor, taker.name) for _, taker, _ in takers.get(id(one), [])]
+        for (executor, name), (_, _, source) in first.items():
+            if (executor, name) not in taken:
+                yield Finding(
+                    (*path, "topic"),
+                    f"'{name}' on executor '{executor}' takes topic '{topic}' of {source}, and therefore also that of "
+                    f"'{callback.name}' of chain '{chain.name}', after which it is missing",
+                    "add it here, too, as the next callback or in a chain with branches_from, or rename the topic",
+                )
+            elif taken.count((executor, name)) > 1:
+                what = f"'{name}' on executor '{executor}' takes topic '{topic}' of '{callback.name}' in two chains"
+                yield Finding((*path, "topic"), what, "rename one of the two subscriptions")
 
 
 def _occasions(system: System) -> Iterator[Finding]:
@@ -632,13 +682,20 @@ def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], pat
             f"{callback.replies.type} in chain '{chain.name}'",
             "correct one of them",
         )
+    yield from _same_callback(f"the server of '{first.replies.service}'", known, (chain, callback), here)
+
+
+def _same_callback(
+    words: str, known: tuple[Chain, Callback], other: tuple[Chain, Callback], path: Path
+) -> Iterator[Finding]:
+    """A callback of several chains is described alike in all of them."""
     for key in ("group", "priority"):
-        one, other = getattr(first, key), getattr(callback, key)
-        if one != other:
+        one, again = getattr(known[1], key), getattr(other[1], key)
+        if one != again:
             yield Finding(
-                (*here, key) if other is not None else here,
-                f"the server of '{first.replies.service}' has {_said(key, one)} in chain '{of.name}' and "
-                f"{_said(key, other)} in chain '{chain.name}', and is one callback",
+                (*path, key) if again is not None else path,
+                f"{words} has {_said(key, one)} in chain '{known[0].name}' and {_said(key, again)} in chain "
+                f"'{other[0].name}', and is one callback",
                 "write the same in both",
             )
 
@@ -739,9 +796,9 @@ def _locks(system: System) -> Iterator[Finding]:
 
 
 def _shared(system: System, index: int, lock: Lock) -> Iterator[Finding]:
-    """A service called by several chains is one callback: it takes the same locks for all of them."""
+    """A callback of several chains takes the same locks for all of them."""
     named = {one.callback: (place, one.section_ms) for place, one in enumerate(lock.sections)}
-    for service, several in servers_of(system).items():
+    for words, several in servers_of(system).items():
         places = [
             (chain.name, one.name)
             for chain in system.chains
@@ -756,14 +813,14 @@ def _shared(system: System, index: int, lock: Lock) -> Iterator[Finding]:
             if other not in named:
                 yield Finding(
                     ("locks", index, "sections", at, "callback"),
-                    f"service '{service}' takes lock '{lock.name}' as '{'.'.join(first)}' and not as "
+                    f"{words} takes lock '{lock.name}' as '{'.'.join(first)}' and not as "
                     f"'{'.'.join(other)}', which is the same callback",
                     f"name '{'.'.join(other)}', too, with section_ms = {section_ms}",
                 )
             elif named[other][1] != section_ms:
                 yield Finding(
                     ("locks", index, "sections", named[other][0], "section_ms"),
-                    f"service '{service}' holds lock '{lock.name}' for {section_ms} ms as '{'.'.join(first)}' and for "
+                    f"{words} holds lock '{lock.name}' for {section_ms} ms as '{'.'.join(first)}' and for "
                     f"{named[other][1]} ms as '{'.'.join(other)}', which is the same callback",
                     "write the same in both",
                 )

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The levels of chains (tide/priority.h): numbers from 1 to 126 that order a board's frames and callbacks, or the
 callbacks of an executor of the host. Priorities belong to the whole description, levels to one executor with its link,
-in the same order; only chains that call one service of a board, and chains of one timer, have the same level there. All
+in the same order; only chains that share a callback of a board, and chains of one timer, have the same level there. All
 programs that execute a description take its levels from here. Bounds need only the order."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tide.errors import UsageError
 from tide.system.fields import LEVEL_MAXIMUM
 from tide.system.finding import Finding
-from tide.system.model import Chain, System
+from tide.system.model import Callback, Chain, System
+from tide.system.servers import servers_of
 
 
 class LevelError(UsageError):
@@ -58,32 +59,34 @@ def levels(system: System, executor: str) -> dict[str, int]:
     return _levels(system, executor, meetings(system)[executor])
 
 
-def shared_priorities(board: str, chains: Sequence[Chain]) -> dict[str, int]:
-    """The priority, by chain, of chains that call a shared service of this board: that of the most urgent one, as a
-    service has one level for all clients. Includes chains whose callbacks there have another chain's priority."""
-    found: dict[str, int] = {}
-    askers: dict[str, list[str]] = defaultdict(list)
+def shared_priorities(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]) -> dict[str, int]:
+    """The priority, by chain, of chains that share a callback of this board: that of the most urgent one. servers: the
+    callbacks of several chains (tide.system.servers). Includes chains that share one with another chain of the same
+    priority (tide.analysis.lower)."""
+    alike: dict[int, list[str]] = defaultdict(list)
     for chain in chains:
-        for callback in chain.callbacks:
-            if callback.replies is not None and callback.executor == board:
-                askers[callback.replies.service.lstrip("/")].append(chain.name)
-                found[chain.name] = chain.priority
-    several = [names for names in askers.values() if len(names) > 1]
+        if any(callback.executor == board for callback in chain.callbacks):
+            alike[chain.priority].append(chain.name)
+    groups = [*_sharing(board, chains, servers), *alike.values()]
+    return _together({chain.name: chain.priority for chain in chains}, groups)
+
+
+def _sharing(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]) -> Iterator[list[str]]:
+    for several in servers.values():
+        own = {id(one) for one in several if one.executor == board}
+        yield [chain.name for chain in chains if any(id(one) in own for one in chain.callbacks)]
+
+
+def _together(priorities: Mapping[str, int], groups: Iterable[Sequence[str]]) -> dict[str, int]:
+    """The highest priority of each group of several chains, for its members; a chain may be in several groups."""
+    several = [names for names in groups if len(names) > 1]
+    found = {name: priorities[name] for names in several for name in names}
     before: dict[str, int] = {}
-    while before != found:  # a chain may call two of them
+    while before != found:
         before = dict(found)
         for names in several:
             found |= dict.fromkeys(names, max(found[name] for name in names))
-    together = {name for names in several for name in names}
-    alike: dict[int, set[str]] = defaultdict(set)  # for chains through shared callbacks (tide.analysis.lower)
-    for chain in chains:
-        if any(callback.executor == board for callback in chain.callbacks):
-            alike[chain.priority].add(chain.name)
-    for priority, those in alike.items():
-        if len(those) > 1:
-            together |= those
-            found |= {name: priority for name in those if name not in found}
-    return {name: priority for name, priority in found.items() if name in together}
+    return found
 
 
 def tree_priorities(system: System) -> dict[str, int]:
@@ -130,9 +133,13 @@ def _levels(system: System, executor: str, chains: Sequence[Chain]) -> dict[str,
     first."""
     priorities = {chain.name: chain.priority for chain in chains}
     if system.executor(executor).where == "mcu":
-        priorities |= shared_priorities(executor, chains)
         trees = tree_priorities(system)
         priorities |= {name: trees[name] for name in priorities if name in trees}
+        by_timer: dict[str, list[str]] = defaultdict(list)
+        for chain in chains:
+            by_timer[system.timer_of(chain).name].append(chain.name)
+        groups = [*_sharing(executor, chains, servers_of(system)), *by_timer.values()]
+        priorities |= _together(priorities, groups)
     ranked = sorted(set(priorities.values()))
     if len(ranked) > LEVEL_MAXIMUM:
         raise LevelError(f"{_too_many(executor, len(ranked))}; {_FEWER}")
@@ -199,4 +206,7 @@ def priorities_of(system: System, executor: str | None = None) -> dict[int, int]
                     continue
                 priority = given[callback.executor][chain.name] << 8 | position
                 found[id(callback)] = max(found.get(id(callback), 0), priority)
+    for several in servers_of(system).values():
+        highest = max((found[id(one)] for one in several if id(one) in found), default=0)
+        found |= {id(one): highest for one in several if id(one) in found}
     return found | own

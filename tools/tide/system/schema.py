@@ -37,7 +37,8 @@ _DESCRIPTIONS = {
     "UdpLink.port": "UDP port of the agent.",
     "UdpLink.mtu_bytes": "Largest message; longer ones go in fragments.",
     "UdpLink.quantum_bytes": "Largest frame, after which an urgent one may pass. 0: the MTU.",
-    "Publication.topic": "ROS 2 topic, for example brake/request.",
+    "Publication.topic": "ROS 2 topic, for example brake/request. Several callbacks may publish it; its subscriptions, "
+    "with the same names, then follow each of them.",
     "Publication.type": "ROS 2 type, for example std_msgs/msg/String.",
     "Request.service": "ROS 2 name of the service, for example gripper/close.",
     "Request.type": "ROS 2 type, for example std_srvs/srv/Trigger.",

@@ -1,38 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers called by several chains (docs/analysis/services.md): one callback, which takes one request at a time in
-order of arrival, regardless of the client. On the host, bounds treat each of its occurrences in a chain as a callback
-of one exclusive group, on an executor that takes ready callbacks in any order. On a board the calling chains have one
-level (tide.system.levels). Also handles executors that share one board."""
+"""Callbacks of several chains (docs/analysis/services.md): the server of a service that several chains call, and the
+subscription of a topic that several callbacks publish. Each is one callback, which takes one message at a time in order
+of arrival, whatever its chain. On the host, bounds treat its occurrences in the chains as callbacks of one exclusive
+group, on an executor that takes ready callbacks in any order. On a board the chains have one level
+(tide.system.levels). Also handles executors that share one board."""
 
 from __future__ import annotations
 
-from tide.system.model import Callback, Group, System
+from itertools import pairwise
+
+from tide.system.model import Callback, Group, Publication, System
 from tide.system.places import Executor
 
 _MARK = ":"  # not allowed in names of users
 
 
+def several_publish(system: System) -> set[str]:
+    """The topics, without a leading slash, that several callbacks publish."""
+    first: dict[str, Publication] = {}
+    every = (sent for chain in system.chains for one in chain.callbacks for sent in one.publishes)
+    return {topic for sent in every if first.setdefault(topic := sent.topic.lstrip("/"), sent) is not sent}
+
+
 def servers_of(system: System) -> dict[str, list[Callback]]:
-    """For each service called by several chains, its callback in each of them."""
+    """For each callback of several chains, by words that name it: its occurrence in each of them."""
     found: dict[str, list[Callback]] = {}
+    topics = several_publish(system)
     for chain in system.chains:
-        for callback in chain.callbacks:
-            if callback.replies is None:
-                continue
-            known = found.setdefault(callback.replies.service.lstrip("/"), [])
+        shared = [(f"service '{one.replies.service.lstrip('/')}'", one) for one in chain.callbacks if one.replies]
+        steps = [(one, chain.callbacks[0]) for one in system.inputs(chain)] if topics else []
+        for before, after in (*steps, *pairwise(chain.callbacks)) if topics else ():
+            sent = before.sends_to(after)
+            if isinstance(sent, Publication) and (topic := sent.topic.lstrip("/")) in topics:
+                shared.append((f"subscription '{after.name}' of topic '{topic}' on '{after.executor}'", after))
+        for words, callback in shared:
+            known = found.setdefault(words, [])
             if all(one is not callback for one in known):  # chains of a join share the callbacks before it
                 known.append(callback)
-    return {name: callbacks for name, callbacks in found.items() if len(callbacks) > 1}
+    return {words: callbacks for words, callbacks in found.items() if len(callbacks) > 1}
 
 
 def serving_several(system: System) -> set[str]:
-    """Executors with a server called by several chains."""
+    """Executors with a callback of several chains."""
     return {callbacks[0].executor for callbacks in servers_of(system).values()}
 
 
 def with_servers(system: System) -> System:
-    """Adds an exclusive group for the occurrences of each such host server without a group. Without such a server, the
-    system is unchanged."""
+    """Adds an exclusive group for the occurrences of each such callback of the host without a group. Without such a
+    callback, the system is unchanged."""
     alone = {
         name: several
         for name, several in servers_of(system).items()
@@ -40,7 +55,7 @@ def with_servers(system: System) -> System:
     }
     if not alone:
         return system
-    names = {id(one): f"service{_MARK}{name}" for name, several in alone.items() for one in several}
+    names = {id(one): f"shared{_MARK}{name}" for name, several in alone.items() for one in several}
     groups = tuple(Group.model_construct(name=name, kind="exclusive") for name in dict.fromkeys(names.values()))
     chains = tuple(
         chain.model_copy(
@@ -107,6 +122,7 @@ def cores_line(system: System) -> str:
     return several and f"cores of one board are played as one core, as they are bounded, which is no faster: {several}"
 
 
-def service_of_group(group: str) -> str:
-    """The service of a group added by `with_servers`, which has no entry in the file; empty for other groups."""
+def shared_of_group(group: str) -> str:
+    """Words for the callback of a group added by `with_servers`, which has no entry in the file; empty for other
+    groups."""
     return group.partition(_MARK)[2]

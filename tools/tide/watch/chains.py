@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tide.system.model import Chain, System
+from tide.system.servers import several_publish
 
 # ---- what can be observed ----
 
@@ -69,7 +70,7 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
     """One for each chain, most urgent first; largest_bytes: largest messages still received; only: names of chains,
     none: all."""
     where = {executor.name: executor.where for executor in system.executors}
-    taken = system.taken()
+    taken, several = system.taken(), several_publish(system)
     found = []
     for chain in system.by_urgency():
         if only and chain.name not in only:
@@ -94,6 +95,9 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
                     continue  # another chain's
                 if one.payload_bytes > largest_bytes:
                     unseen.append(f"{topic} has messages of {one.payload_bytes} B; see --largest-bytes")
+                    continue
+                if one.topic.lstrip("/") in several:
+                    unseen.append(f"{topic} has several publishers, whose messages look alike")
                     continue
                 own = one.apart_ns(apart_ns), one.is_occasional
                 point = Point(topic, one.type, one.payload_bytes, on_board, callback.name, *own)
