@@ -107,6 +107,7 @@ FAMILIES = (
     _on(_BOARD, "check-board-events", executors=("tide", "lanes"), lanes=(1,), reliable=0.3, shapes=True, events=0.7),
     _on(_BOARD, "check-board-idle", reliable=0.5, shapes=True, idle=0.5),
     _on(_BOARD, "check-board-paths", executors=("tide", "lanes"), reliable=0.5, shapes=True, paths=1),
+    _on(_BOARD, "check-board-paths-fast", executors=("tide", "lanes"), reliable=0.4, shapes=True, paths=1, fast=True),
     _on(_BOARD, "check-board-wide", hosts=(1, 2, 3), reliable=0.8, shapes=True, wide=True),
     _on(_BOARD, "check-board-fast", hosts=_LANES, reliable=0.5, shapes=True, fast=True),
     _on(_BOARD, "check-board-fast-round", hosts=(1, 2), reliable=0.4, fast=True),

@@ -600,6 +600,7 @@ def twins() -> list[Twin]:
         Twin("joins of the first input only", "check-joins", _joins_of_the_first_only),
         Twin("paths whose timers wait for nothing", "check-paths", lambda: _without_waiting(1)),
         Twin("half of each period in a path of a board", "check-board-paths", lambda: _without_waiting(2)),
+        Twin("half of each period in a path beyond it", "check-board-paths-fast", lambda: _without_waiting(2)),
         Twin("waiting for locks forgotten", "check-locks", _without_lock_waits),
         Twin("critical sections forgotten", "check-board-locks", _asked(_chains(_without_sections))),
         Twin("a lock whose ceiling is too low", "check-board-locks", _ceilings_too_low),

@@ -148,7 +148,9 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
     waits_ns = [system.chain(name).period_ns for name in path.chains]
     takes_ns = [chains[name].bound_ns or 0 for name in path.chains]
     reaction_ns = sum(waits_ns) + sum(takes_ns)
-    age_ns = sum(waits_ns[:-1]) + sum(takes_ns)
+    # A timer that is late by a period skips expiries, so a value may stay in use for a further bound.
+    skips_ns = sum(takes for waits, takes in zip(waits_ns[:-1], takes_ns[:-1], strict=True) if takes > waits)
+    age_ns = sum(waits_ns[:-1]) + sum(takes_ns) + skips_ns
     return PathBound(path.name, path.chains, reaction_ns, path.reaction_ns, age_ns, path.age_ns)
 
 
@@ -163,18 +165,20 @@ def _paths_apart(system: System, path: DataPath) -> str | None:
 
 
 def _unusable(system: System, bound: ChainBound) -> str | None:
-    """Why the time at which the chain sees a change is not known. A chain longer than its period may be passed by a
-    change under way, or its timer may skip. A message on a condition has no period."""
+    """Why the time at which the chain sees a change is not known. A message on a condition has no period. An instance
+    that may overtake the one before it may store an older value after a newer one."""
     if bound.bound_ns is None:
         return f"chain '{bound.name}' has no bound"
     chain = system.chain(bound.name)
     if topic := system.condition_of(chain):
         return f"chain '{chain.name}' begins with topic '{topic}', which is published on a condition, at no rate"
-    period_ns = chain.period_ns
-    if bound.bound_ns > period_ns:
+    kinds = {group.name: group.kind for group in system.groups}
+    overlaps = [one.name for one in system.path(chain) if one.group is not None and kinds[one.group] == "reentrant"]
+    if bound.bound_ns > chain.period_ns and overlaps:
         return (
-            f"chain '{bound.name}' may take {bound.bound_ns / 1e6:.3f} ms, longer than its period of "
-            f"{period_ns / 1e6:.3f} ms: lengthen the period or shorten the chain"
+            f"chain '{chain.name}' may take {bound.bound_ns / 1e6:.3f} ms, longer than its period of "
+            f"{chain.period_ns / 1e6:.3f} ms, and '{overlaps[0]}' in a reentrant group lets an instance pass the one "
+            "before: make the group exclusive"
         )
     return None
 
@@ -784,7 +788,7 @@ def _from_event(system: System, chain: Chain, bound: ChainBound) -> ChainBound:
     comes."""
     if system.timer_of(chain).begins_with_event:
         return replace(bound, from_event_ns=bound.bound_ns, deadline_from="event", begins_with_event=True)
-    known = _unusable(system, bound) is None
+    known = bound.bound_ns is not None and not system.condition_of(chain)
     event_ns = chain.period_ns + (bound.bound_ns or 0) if known else None
     return replace(bound, from_event_ns=event_ns, deadline_from=chain.deadline_from)
 

@@ -86,10 +86,7 @@ def _counts_from(bounds: Bounds) -> str:
     text += f", which is beyond the deadline of {_few(later)}." if later else "."
     unknown = [chain.name for chain in timers if chain.bound_ns is not None and chain.from_event_ns is None]
     if unknown:
-        text += (
-            f" This does not hold for {_few(unknown)}: an instance may be under way at the next tick, or the chain "
-            "begins with a message that is published on a condition."
-        )
+        text += f" This does not hold for {_few(unknown)}, where the first message is published on a condition."
     return text
 
 

@@ -292,12 +292,12 @@ class Chain(_Entry):
     @property
     def deadline_ns(self) -> int:
         """Deadline from the nominal expiry of its timer, even if deadline_ms counts from the event: a change just after
-        one expiry is seen at the next, a period later, if each instance ends within a period. For a chain that begins
-        with an event it counts from the event."""
+        one expiry is seen at the next, a period later. For a chain that begins with an event it counts from the
+        event."""
         deadline_ns = nanoseconds(self.deadline_ms)
         if self.deadline_from == "tick" or self.begins_with_event:
             return deadline_ns
-        return min(deadline_ns - self.period_ns, self.period_ns)
+        return deadline_ns - self.period_ns
 
     @property
     def begins_with_event(self) -> bool:
