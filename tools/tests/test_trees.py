@@ -406,3 +406,44 @@ def test_no_response_is_above_its_bound_where_a_callback_publishes_several(execu
     bounds = all_ns(system, executor)
     for name, worst_ns in worst_of(system, executor, runs=8).items():
         assert 0 < worst_ns <= bounds[name] + 1000, name
+
+
+def calls(name: str, priority: int, *more: str, service: str = "tighten") -> str:
+    """A chain that begins with the seldom topic `b` and calls a service of the board."""
+    told = {"service": service, "type": "std_srvs/srv/SetBool", "payload_bytes": 20}
+    steps = (
+        ("h", 1, {"topic": "b", "requests": told, "publishes": None}),
+        ("m", 2, {"kind": "service", "replies": told, "publishes": None}),
+        ("h", 1, {"kind": "client"}),
+    )
+    fields = {"period_ms": 1000, "reliability": "reliable", "branches_from": "own.tick"}
+    return d.chain(name, priority, *steps, **fields) + "".join(more)
+
+
+SELDOM = topic("b", 20, every=10, reliability="reliable")
+
+
+@pytest.mark.parametrize("executor", ["tide", "lanes"])
+def test_a_branch_may_end_with_a_service(executor: str) -> None:
+    system = parse(several([topic("a"), SELDOM], listens("a", 8, "a"), calls("call", 7)))
+    bounds, worst = all_ns(system, executor), worst_of(system, executor)
+    assert worst["call"] >= (1 + 1 + 2 + 1) * MS
+    assert all(worst_ns <= bounds[name] + 1000 for name, worst_ns in worst.items()), (worst, bounds)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (calls("again", 6).replace('"b0"', '"c0"'), "that other chains call, too"),
+        (
+            d.chain("on", 6, ("h", 1), branches_from="call.b2", period_ms=1000, reliability="reliable"),
+            "before a branch",
+        ),
+    ],
+)
+def test_a_service_amid_branches_has_no_bound(more: str, told: str) -> None:
+    text = several([topic("a"), SELDOM], listens("a", 8, "a"), calls("call", 7), more)
+    text = text.replace('kind = "client"\n', 'kind = "client"\npublishes = { topic = "done", payload_bytes = 8 }\n', 1)
+    with pytest.raises(NoBoundError) as error:
+        bounds_of(parse(text))
+    assert f"has a service {told}" in error.value.findings[0].what

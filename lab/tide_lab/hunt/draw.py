@@ -42,7 +42,7 @@ class _Draw:
         if self.of.board and self.of.groups:
             self.group(document)
         if self.of.trees and self.chance(self.of.trees):
-            add_tree(document, self.random, reliable=self.of.reliable, few=self.few)
+            add_tree(document, self.random, reliable=self.of.reliable, few=self.few, services=self.of.services)
             self.widen(document)
         for chain in document["chains"] if self.of.actions else ():
             ask_for_result(chain, self.host_names(document), self.random, self.of.actions)
@@ -590,8 +590,9 @@ def _value(value: Any) -> str:
 _CHAINS = 2  # number of earlier drawn chains that are kept, at most
 
 
-def add_tree(document: Document, source: random.Random, reliable: float, few: bool) -> None:
-    _Tree(document, source, few).add(source.random() < reliable)
+def add_tree(document: Document, source: random.Random, reliable: float, few: bool, services: float) -> None:
+    """services: share of a reliable tree's ends that call a service."""
+    _Tree(document, source, few).add(source.random() < reliable, services)
 
 
 class _Tree:
@@ -604,7 +605,7 @@ class _Tree:
         self._chains: list[Document] = []
         self._made: list[tuple[Document, Document]] = []  # points where a chain may branch: chain and callback
 
-    def add(self, reliable: bool) -> None:
+    def add(self, reliable: bool, services: float) -> None:
         source, document = self._random, self._document
         del document["chains"][source.randrange(_CHAINS + 1) :]
         period_ms = source.choice((100, 150, 200, 250, 400, 500, 800))
@@ -615,6 +616,9 @@ class _Tree:
             self._branch()
         for _ in range(source.choice((1, 1, 1, 2))):
             self._join()
+        for chain in self._chains if reliable and services else ():
+            if source.random() < services:
+                self._call(chain)
         taken = {chain["priority"] for chain in document["chains"]}
         free = [one for one in range(1, 127) if one not in taken]
         own = source.sample(free, len(self._chains))
@@ -644,6 +648,28 @@ class _Tree:
         count = min(len(named), self._random.choice((2, 2, 3)))
         first, *others = self._random.sample(named, count)
         self._chain(self._way(), {"branches_from": first} | ({"joins": others} if others else {}))
+
+    def _call(self, chain: Document) -> None:
+        """A chain after which no other begins ends with a service of a place other than its last."""
+        used = [
+            named.partition(".")[0]
+            for one in self._chains
+            for named in (one.get("branches_from", ""), *one.get("joins", ()))
+        ]
+        asks = chain["callbacks"][-1]
+        places = [one for one in (*self._boards, *self._hosts) if one != asks["executor"]]
+        if chain["name"] in used or "joins" in chain or not places:
+            return
+        asks.pop("publishes", None)
+        service = {"service": chain["name"], "type": "std_srvs/srv/SetBool"}
+        asks["requests"] = service | {"payload_bytes": self._random.choice((1, self._random.randint(1, 60)))}
+        for name, kind, executor in (
+            ("serve", "service", self._random.choice(places)),
+            ("take", "client", asks["executor"]),
+        ):
+            execution_ms = round(self._random.uniform(0, self._most_ms), 2)
+            chain["callbacks"].append({"name": name, "kind": kind, "executor": executor, "execution_ms": execution_ms})
+        chain["callbacks"][-2]["replies"] = service | {"payload_bytes": self._random.randint(9, 60)}
 
     def _way(self) -> list[str]:
         """Continues to a board, or ends before it."""

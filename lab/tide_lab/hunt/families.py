@@ -69,6 +69,7 @@ _BOTH: dict[str, dict[str, Any]] = {
     "check-topics-shared{}": {"reliable": 0.5, "shared": 1, "topics": True, "lanes": (1, 2, 2)},
     "check-topics-shared-taken{}": {"reliable": 0.5, "shared": 1, "topics": True, "shared_on": "mcu"},
     "check-trees{}": {"reliable": 0.5, "trees": 1},
+    "check-trees-services{}": {"reliable": 1, "trees": 1, "services": 0.8, "executors": ("tide", "lanes")},
     "check-actions{}": {"reliable": 0.6, "services": 0.8, "actions": 0.8},
 }
 # Additional features of a single board.

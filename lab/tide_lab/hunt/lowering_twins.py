@@ -605,6 +605,7 @@ def twins() -> list[Twin]:
         Twin("critical sections forgotten", "check-board-locks", _asked(_chains(_without_sections))),
         Twin("a lock whose ceiling is too low", "check-board-locks", _ceilings_too_low),
         Twin("servers that take no time", "check-services", _described(_served_at_once)),
+        Twin("servers of branches that take no time", "check-trees-services", _described(_served_at_once)),
         Twin("replies forgotten", "check-services", _asked(_chains(_no_replies))),
         Twin("a board that serves at once", "check-services-boards", _asked(_chains(_at_once_elsewhere))),
         Twin("a server of several chains as several", "check-services-shared", _servers_apart),

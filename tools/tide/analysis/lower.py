@@ -599,11 +599,28 @@ def _messages_of(system: System, chain: Chain) -> set[int]:
     return {id(sent) for before, after in pairs if (sent := before.sends_to(after)) is not None}
 
 
+def _service_amid(
+    system: System, chain: Chain, tree: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]
+) -> str:
+    """Where a service is in a chain of a tree, if it is not behind all that the tree shares. Empty: there is none."""
+    path = system.path(chain)
+    first = next((n for n, one in enumerate(path) if one.requests), len(path))
+    behind = {id(one) for one in path[first:]}
+    others = (one for other in tree if other is not chain for way in system.ways(other) for one in way)
+    if behind and len(system.ways(chain)) > 1:
+        return "behind a join"
+    if any(one.publishes_apart for one in path[first:]) or any(id(one) in behind for one in others):
+        return "before a branch"
+    called = (one for several in servers.values() for one in several if one.replies)
+    return "that other chains call, too" if any(id(one) in behind for one in called) else ""
+
+
 def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
     """Combinations not allowed for chains of one timer with a board. waiting: boards where publishing waits."""
     if not has_trees(system):
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
+    servers = servers_of(system)
     messages = {chain.name: _messages_of(system, chain) for chain in system.chains}
     takers: dict[int, list[Chain]] = {}
     for chain in system.chains:
@@ -625,10 +642,10 @@ def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Fi
                 "same",
                 f'write reliability = "{other.reliability}"',
             )
-        elif any(one.requests or one.replies for one in way):
+        elif place := _service_amid(system, chain, tree, servers):
             yield Finding(
                 ("chains", index, "branches_from"),
-                f"chain '{chain.name}' branches and has a service on its way, for which there is no bound with a board",
+                f"chain '{chain.name}' has a service {place}, for which there is no bound with a board",
                 "give it a timer of its own, or send topics",
             )
         elif any(one.name in locked for one in tree):
