@@ -89,7 +89,7 @@ def main() -> None:
     failed = False
     for page in chosen.pages:
         if not page.is_file():
-            sys.exit(f"browser: {page}: is no file")
+            sys.exit(f"browser: {page}: is not a file")
         for width in WIDTHS:
             for scheme in SCHEMES:
                 picture = None

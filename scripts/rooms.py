@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rooms of the house as they are in the code: their lines, and who uses whom by #include, import and link list.
+"""The modules of the repository: their lines, and which uses which by #include, import and link list.
 
     .venv/bin/python scripts/rooms.py             every arrow that scripts/rooms.toml does not allow, and every circle
     .venv/bin/python scripts/rooms.py --mermaid   the picture in docs/internals/README.md

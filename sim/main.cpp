@@ -391,7 +391,7 @@ Answer answer(const std::string &line) {
     if (times > 0) answer.full.emplace_back(pool);
   };
   note("nodes", result.publish_failures + result.publish_waits);
-  note("nodes that gave way", result.transmitter.evicted);
+  note("evicted nodes", result.transmitter.evicted);
   note("slots", result.receiver.overflow_dropped);
   note("reassemblies", result.receiver.reassembly_busy);
   answer.violations = result.violations;

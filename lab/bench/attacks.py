@@ -317,7 +317,7 @@ def measure(name: str, seconds: float, more: list[str]) -> dict[str, Any]:
 
 
 def print_table(console: Console, rows: list[dict[str, Any]]) -> None:
-    table = Table(title=f"two good clients, asked for {2 * GOOD_HZ} reliable messages a second, beside one attacker")
+    table = Table(title=f"two good clients at {2 * GOOD_HZ} reliable messages a second in all, and one attacker")
     table.add_column("attack")
     for heading in ("acknowledged a second", "of the closed port's", "lost", "newcomer, ms", "datagrams a second"):
         table.add_column(heading, justify="right")

@@ -451,7 +451,7 @@ def test_native_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Mon
     words = ("lab", "reproduce", "pods-chains", "--on", "native", "--quick", "--out", tmp_path)
     first = tide(*words)
     assert first.exit_code == 130
-    assert "the same command goes on with the next point" in first.output
+    assert "the same command continues with the next point" in first.output
     assert not (tmp_path / "results.json").exists()
     stop_at[0] = 100
     other = tide(*words, "--samples", 7)

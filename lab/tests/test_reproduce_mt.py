@@ -148,7 +148,7 @@ def test_an_interrupted_run_goes_on_with_what_is_left(tmp_path: Path, monkeypatc
     words = ["lab", "reproduce", "four-chains", "--samples", "5", "--out", str(tmp_path)]
     monkeypatch.setattr(mt, "run_configuration", until)
     interrupted = CliRunner().invoke(app, words)
-    assert interrupted.exit_code == 130 and "goes on with the next executor" in interrupted.output
+    assert interrupted.exit_code == 130 and "continues with the next executor" in interrupted.output
     assert len((tmp_path / "checkpoint.jsonl").read_text().splitlines()) == 3
     other = CliRunner().invoke(app, [*words, "--seed", "9"])
     assert other.exit_code == 2 and "campaign with other settings" in other.output

@@ -279,7 +279,7 @@ class BoardRun {
     bus_.subscribe("rt/" + each.name, [this, chain](const Bus::Payload &payload) {
       if (payload.size() < plan_.chains[chain].payload_bytes ||
           (payload[0] | payload[1] << 8) != static_cast<int>(chain)) {
-        violations_.push_back("a ROS 2 node got what nobody sent");
+        violations_.push_back("a ROS 2 node received a message that nobody sent");
         return;
       }
       nodes_[chain]->run([this, chain, payload] {
@@ -307,7 +307,7 @@ class BoardRun {
 
   void read(void *place, size_t count) {
     if (try_to_read(place, count)) return;
-    throw std::runtime_error("the board ended in the midst of the run, with " + std::to_string(emulator_.wait()) +
+    throw std::runtime_error("the board ended during the run, with " + std::to_string(emulator_.wait()) +
                              " (see sim/workloads/three_chains/mps2)");
   }
 
@@ -365,7 +365,7 @@ class BoardRun {
     Result result;
     const int code = emulator_.wait();
     if (code != 0) violations_.push_back("the board ended with " + std::to_string(code));
-    if (ending.strangers > 0) violations_.push_back("the board got what no node sent");
+    if (ending.strangers > 0) violations_.push_back("the board received a message that no node sent");
     for (size_t chain = 0; chain < chain_count(); chain++) {
       const ChainPlan &plan = plan_.chains[chain];
       ChainResult each{plan.name, plan.level, plan.deadline > 0 ? plan.deadline : plan.period, {}, 0, -1};

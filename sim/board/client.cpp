@@ -71,7 +71,7 @@ std::vector<Time> event_times(const CallbackPlan &callback, size_t count, Time f
   const Time period = callback.period, last = first + static_cast<Time>(count - 1) * period;
   const size_t burst = callback.burst;
   std::vector<Time> times;
-  bool whole = false;  // all of this burst at once, which hardly ever comes by chance where it is long
+  bool whole = false;  // all events of this burst come at once, which rarely happens by chance in a long burst
   for (Time next = first; times.size() < count;) {
     if (times.size() >= burst) next = std::max(next, times[times.size() - burst] + static_cast<Time>(burst) * period);
     if (next > last) break;
@@ -710,7 +710,7 @@ void Client::hear(InputState &input) {
   const Time start = engine.now();
   const void *message = tide_local_take(&input.heard, nullptr);
   if (message == nullptr) {
-    observer_.broken(callback.number, "a callback runs for no message");
+    observer_.broken(callback.number, "a callback runs without a message");
     return;
   }
   Mark mark;
@@ -742,7 +742,7 @@ void Client::hold(Callback &callback, const tide_callback_t &runs, Lock &lock, T
     observer_.broken(callback.number, tide_lock_text(status));
     return;
   }
-  if (lock.inside++ > 0) observer_.broken(callback.number, "two have a lock");
+  if (lock.inside++ > 0) observer_.broken(callback.number, "two callbacks hold one lock");
   if (plan_.lock_ceilings && lock.lock.waits > 0)
     observer_.broken(callback.number, "a lock was taken on a single core");
   Task::current()->execute(duration);
@@ -767,7 +767,7 @@ void Client::send(Callback &callback, const Mark &mark, tide_priority_t priority
 void Client::tell(Callback &callback, Output &output, const Mark &mark) {
   void *message = nullptr;
   if (tide_local_borrow(&output.local, &message) != TIDE_OK) {
-    observer_.broken(callback.number, "a loan that was set aside is refused");
+    observer_.broken(callback.number, "a reserved loan is refused");
     return;
   }
   std::memcpy(message, &mark, sizeof mark);
@@ -811,7 +811,7 @@ bool Client::answers_it(InputState &input, const tide_sample_t &sample, const Ma
   tide_cdr_reader(&cdr, sample.bytes, TIDE_REPLY_HEADER_BYTES, false);
   const auto asked = input.service->asked.extract(tide_xrce_get_request(&cdr).request);
   if (asked.empty()) return false;
-  if (asked.mapped() != mark) observer_.broken(input.of->number, "a reply comes to another request");
+  if (asked.mapped() != mark) observer_.broken(input.of->number, "a reply belongs to another request");
   return true;
 }
 

@@ -174,7 +174,7 @@ size_t Nodes::depth_of(const Callback &callback) const {
   return depth == 0 ? kDepth : depth;
 }
 
-// A callback publishes once on each of its lanes at a time, and reads as often.
+// At any time a callback publishes and reads at most one message on each of its lanes.
 void Nodes::add_topics() {
   const auto overlaps = [this](const CallbackPlan &callback) {
     return callback.executor > 0 ? plan_.executors[callback.executor - 1].lanes : 1u;
@@ -289,7 +289,7 @@ void Nodes::take(Callback &callback) {
   std::memcpy(&mark, message, sizeof mark);
   const auto place = std::find(callback.expected.begin(), callback.expected.end(), mark);
   if (place == callback.expected.end()) {
-    violate(callback, "nobody sent what it has received");
+    violate(callback, "it has received a message that nobody sent");
   } else {
     callback.expected.erase(place);
   }
@@ -323,7 +323,7 @@ void Nodes::hold(Callback &callback, unsigned number, Time duration) {
   Lock &lock = *locks_.at(number);
   const int status = tide_lock_take(&lock.lock, &callback.core());
   if (status != TIDE_OK) return violate(callback, tide_lock_text(status));
-  if (lock.inside++ > 0) violate(callback, "two have a lock");
+  if (lock.inside++ > 0) violate(callback, "two callbacks hold one lock");
   Task::current()->execute(duration);
   lock.inside--;
   tide_lock_give(&lock.lock);
@@ -338,7 +338,7 @@ void Nodes::receive(size_t callback, const Mark &mark) { deliver(callbacks_[call
 void Nodes::deliver(Topic &topic, const Mark &mark) {
   void *message = nullptr;
   if (tide_local_borrow(&topic.local, &message) != TIDE_OK)
-    return violate(*topic.subscribers.front(), "a loan that was set aside is refused");
+    return violate(*topic.subscribers.front(), "a reserved loan is refused");
   std::memcpy(message, &mark, sizeof mark);
   for (Callback *subscriber : topic.subscribers) subscriber->expected.push_back(mark);
   tide_local_publish(&topic.local, message, sizeof mark);

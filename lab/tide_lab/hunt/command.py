@@ -74,7 +74,8 @@ def hunt(
         ),
     ] = 10,
     out: Annotated[
-        Path | None, typer.Option(help="File for the result, as JSON. An interrupted hunt with the same file goes on.")
+        Path | None,
+        typer.Option(help="File for the result, as JSON. With the same file an interrupted hunt continues."),
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Drop what --out has of an interrupted hunt.")] = False,
     keep: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for descriptions that fail.")] = Path(

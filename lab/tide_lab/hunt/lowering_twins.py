@@ -299,7 +299,7 @@ def _no_others(document: Document) -> None:
 
 
 def _light_beginnings(document: Document) -> None:
-    """What chains of nodes share counts nowhere."""
+    """What chains of nodes share is counted nowhere."""
     for chain in document["chains"] if "protocol" in document else ():
         for callback in chain["callbacks"]:
             if callback.get("shared", 0) > 0:

@@ -163,7 +163,7 @@ def reproduce(
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        more = "; the same command goes on with the next point" if on == "native" else ""
+        more = "; the same command continues with the next point" if on == "native" else ""
         typer.echo(f"interrupted{more}", err=True)
         raise typer.Exit(130) from None
 

@@ -93,7 +93,7 @@ def reproduce_mt(
     except OtherCampaignError as error:
         _fail(str(error), 2)
     except KeyboardInterrupt:
-        _fail("interrupted; the same command goes on with the next executor", 130)
+        _fail("interrupted; the same command continues with the next executor", 130)
     if not all(finding.holds for finding in found if not finding.published):
         raise typer.Exit(1)
 
@@ -166,7 +166,7 @@ def _of_the_set(result: MtResult) -> list[str]:
     fitting = [one.scale for one in every if not one.wrong]
     told = [f"execution times are {result.case.scale} times those of the authors' public example"]
     if fitting:
-        told.append(f"what the paper says of bounds is so from {min(fitting)} to {max(fitting)} times")
+        told.append(f"the paper's statements on bounds hold from {min(fitting)} to {max(fitting)} times")
     if every[0].wrong:
         told.append(f"not at {every[0].scale}: {'; '.join(every[0].wrong)}")
     return ["; ".join(told)]

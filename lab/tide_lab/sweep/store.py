@@ -17,7 +17,7 @@ def write_parquet(rows: list[dict[str, Any]], path: Path) -> None:
         import pyarrow.parquet as parquet
     except ImportError:
         raise UsageError(
-            f"{path.name} needs pyarrow: install tide-lab[sweep]; the same command then goes on where it was"
+            f"{path.name} needs pyarrow: install tide-lab[sweep]; the same command then continues"
         ) from None
     parquet.write_table(arrow.Table.from_pylist(rows), path)
 

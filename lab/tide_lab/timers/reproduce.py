@@ -366,7 +366,7 @@ def reproduce_timers(samples: int, folder: Path) -> None:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     if result.interrupted:
-        typer.echo("interrupted: what was measured is kept; the same command goes on where it was", err=True)
+        typer.echo("interrupted: the measurements so far are kept; the same command continues", err=True)
         raise typer.Exit(130)
     if result.failure is not None:
         typer.echo(result.failure, err=True)
