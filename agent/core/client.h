@@ -80,7 +80,7 @@ class Client {
   Client &operator=(const Client &) = delete;
 
   // The client opens its session again, or its next one: streams restart, entities stay, and readers wait for a new
-  // READ_DATA. Its next session begins with the messages that it did not acknowledge in this one.
+  // READ_DATA. The next session begins with the messages that the client did not acknowledge in this one.
   void resume(Endpoint endpoint, const Announcement &announcement, Time now);
 
   uint32_t key() const { return announcement_.key; }

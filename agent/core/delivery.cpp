@@ -309,7 +309,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     }
     if (delivery.waiting.empty() && !fetch(entity, now)) return;
     const size_t payload_bytes = delivery.waiting.front().sample.payload.size();
-    // Nor can the client replace a sample of which it has fragments, so such samples are sent one by one.
+    // The client cannot replace a sample of which it has fragments, so fragmented samples are sent one by one.
     const bool is_long = payload_bytes > output.transmitter().fragment_bytes;
     if (keeps_last && is_long && delivery.in_flight != 0) return;
     const int sent = deliver(entity, object, output, now);

@@ -71,7 +71,7 @@ struct Limits {
   uint32_t in_flight_reliable = 16;    // DATA of one reader between DDS and the client
   uint32_t in_flight_best_effort = 4;  // beyond, samples wait and the oldest is dropped
   // The depth of a KEEP_LAST reader applies to samples that have waited for the client longer than burst_ns. Younger
-  // ones wait for the acknowledgments that arrive with them, up to these limits.
+  // samples wait, up to these limits, because acknowledgments may be about to arrive.
   Time burst_ns = 20'000'000;
   size_t burst_samples = 256;
   size_t burst_bytes = size_t{256} * 1024;

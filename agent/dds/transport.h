@@ -39,8 +39,8 @@ class Contacts {
   void forget(const Entity &reader);
   // Processes a received RTPS message of any content; called by threads of DDS.
   void receive(std::span<const uint8_t> message);
-  // Declares that the participant can receive. Its transport sends nothing before, because peers answer only its first
-  // announcement at once, and Fast DDS sends that one before it processes received messages. A participant that misses
+  // Declares that the participant can receive. Until then its transport sends nothing: peers answer only the first
+  // announcement at once, and Fast DDS would send it before it processes received messages. A participant that misses
   // the answer waits for the next announcements, up to three seconds.
   void open() { open_ = true; }
   bool is_open() const { return open_; }

@@ -170,7 +170,7 @@ class Bench:
             return pass_samples(publisher, [subscriber], 3)[0]
 
     def ages(self, publishes: Words, callback_ms: int, effort: bool) -> list[dict[str, Any]]:
-        """What a board and a ROS 2 node receive from the same publisher, a ROS 2 node."""
+        """The samples that a board and a ROS 2 node receive from the same publisher, a ROS 2 node."""
         with contextlib.ExitStack() as stack:
             node = [PYTHON, __file__, "node"]
             board = [str(self.board), *self.boards(stack, "udp", 0)[1]]

@@ -45,9 +45,9 @@ struct Observer {
   std::string name;
   Schedule (*run)(const Executor &executor, const Scenario &scenario);
   bool budgets = true;  // supports lanes with budgets
-  // Systems are drawn in small numbers, so that events coincide; for an observer in which a lane chooses before it has
-  // processed all events of an instant, times are multiplied, and the bound is computed with callbacks longer by the
-  // possible cost of that: one unit (docs/analysis/README.md).
+  // Systems are drawn with small numbers, so that events coincide. In some observers a lane chooses before it has
+  // processed all events of an instant. For these, times are multiplied, and the bound is computed with callbacks that
+  // are one unit longer, which is what that choice can cost (docs/analysis/README.md).
   time_ns factor = 1;
   time_ns unseen_ns = 0;
 };

@@ -188,15 +188,15 @@ class Checks {
     if (waits) violate(now, "the wire is idle although a frame could go");
   }
 
-  // Upwards: published means that the session has accepted it, received that it has arrived in ROS 2. False: it was not
-  // sent.
+  // Upwards: "published" means accepted by the session, "received" means arrived in ROS 2. False: it was not sent.
   void published(size_t message, const Mark &mark) { ups_.at(message).send(mark); }
   bool received(size_t message, const Mark &mark, bool renewed, Time now) {
     Way &way = ups_.at(message);
     return arrived(way, mark, renewed, "host", now);
   }
 
-  // Downwards: offered means that the agent has it for a reader of the board, took that the board has received it.
+  // Downwards: "offered" means that the agent has the message for a reader of the board, "took" that the board has
+  // received it.
   bool offered(size_t input, const Mark &mark) { return downs_.at(input).send(mark); }
   void took(size_t input, const Mark &mark, bool renewed, Time now) {
     Way &way = downs_.at(input);

@@ -5,7 +5,7 @@
  *
  * Only the public interface is used, so it links with any client; lab/bench/behaviours.py builds and compares. Each
  * behaviour runs in its own process with its own agent (the command, which serves UDP on PORT). PEER is the command, in
- * one word, of the observing ROS 2 node (peer.py); without it, behaviours that need it are omitted. */
+ * one word, of the observing ROS 2 node (peer.py). Without PEER, behaviours that need the node are omitted. */
 #define _GNU_SOURCE
 #include "behaviours.h"
 

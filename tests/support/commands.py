@@ -18,7 +18,7 @@ def tide(*words: str | Path, **environment: str) -> tuple[int, str]:
 
 
 def done(*words: str | Path, **environment: str) -> str:
-    """What it prints when all is well."""
+    """The command's output on success."""
     status, output = tide(*words, **environment)
     assert status == 0, output
     return output

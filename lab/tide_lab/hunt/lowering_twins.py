@@ -376,8 +376,8 @@ def _without_sections(chain: Document) -> None:
 
 @contextmanager
 def _ceilings_too_low() -> Iterator[None]:
-    """A lane keeps its priority while it holds a lock: others preempt it, and a lane that waits for the lock also waits
-    for them."""
+    """A lane keeps its priority while it holds a lock, so other lanes preempt it, and a lane that waits for the lock
+    also waits for those."""
     whole = BoardsPlayer.words
 
     def other(self: BoardsPlayer, run: Any) -> str:

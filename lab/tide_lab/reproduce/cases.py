@@ -61,7 +61,7 @@ Maxima = Mapping[str, Mapping[float, float]]
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of the paper as a number, which it prints or which follows from a relation that it states."""
+    """A statement of the paper as a number, which is printed in the paper or follows from a relation stated there."""
 
     case: str
     text: str
@@ -441,7 +441,7 @@ def explanation(cell: Cell, every: Sequence[Cell]) -> str:
 
 
 def told(calibration: Calibration, every: Sequence[Cell]) -> list[str]:
-    """Lines: the calibrated cells, the number of other cells that agree, and those that do not."""
+    """Lines: the calibrated cells, the number of other cells that agree, and the cells that do not."""
     predicted = [one for one in every if not one.calibrated]
     far = [one for one in predicted if not one.is_near]
     lines = [calibration.text()]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Set-up calls from one thread; goals and cancellations are sent from any thread at any time. What tide adds:
+/* Set-up calls from one thread; goals and cancellations are sent from any thread at any time. tide's additions are in
  * tide/rclc_action.h. */
 #ifndef RCLC__ACTION_CLIENT_H_
 #define RCLC__ACTION_CLIENT_H_

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Set-up calls from one thread; rclc_action_publish_feedback and rclc_action_send_result from any thread at any time,
- * for different goals at the same time, too. What tide adds: tide/rclc_action.h. */
+ * for different goals at the same time, too. tide's additions are in tide/rclc_action.h. */
 #ifndef RCLC__ACTION_SERVER_H_
 #define RCLC__ACTION_SERVER_H_
 

@@ -117,8 +117,8 @@ void tide_budget_block(tide_budget_t *budget, int64_t consumed_ns, int64_t now_n
 static inline int32_t tide_budget_priority(const tide_budget_t *budget) {
   return budget->high ? budget->config.priority : budget->config.low_priority;
 }
-/* Processor time that it may use at its priority, after the latest event; 0 at its low priority. Portions that become
- * usable later are not included. */
+/* Processor time that the lane may use at its priority, after the latest event; 0 at its low priority. Portions that
+ * become usable later are not included. */
 int64_t tide_budget_available_ns(const tide_budget_t *budget);
 /* When to call account next if no other event comes before: the budget is then exhausted or replenished. INT64_MAX:
  * never. Earlier calls are harmless. */

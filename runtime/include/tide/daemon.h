@@ -34,7 +34,7 @@ extern "C" {
 
 struct tide_daemon;
 
-/* What a link provides.
+/* The functions of a link.
  *
  * start puts one message on the wire and returns at once. TIDE_LINK_SENT: the message has left, and no further call
  * follows (a waiting message then needs tide_daemon_poll). TIDE_OK: the parts stay valid until the link calls

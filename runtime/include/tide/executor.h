@@ -346,9 +346,9 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
  * its band. From any thread or interrupt; O(log n), or O(1) on platforms that exclude lanes and interrupts separately.
  * No effect when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
-/* The same from a callback, in the thread of the lane that runs it. With the tide policy a band's only lane is not
- * woken for callbacks that its own callback makes ready, because it checks before it sleeps. For several lanes see
- * patience_ns. */
+/* The same from a callback, in the thread of the lane that runs it. With the tide policy, the only lane of a band is
+ * not woken for callbacks that its own callback makes ready, because the lane looks for work before it sleeps. For
+ * several lanes see patience_ns. */
 void tide_executor_notify_from(tide_callback_t *callback, size_t lane);
 /* Wake only the lanes to which received frames belong. */
 void tide_executor_wake_for_frames(tide_executor_t *executor);

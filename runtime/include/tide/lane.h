@@ -37,8 +37,8 @@ typedef struct tide_lane_settings {
   uint16_t processor;              /* TIDE_ON_PROCESSOR(number); 0: any. Not with deadline scheduling */
   size_t stack_bytes;              /* 0: the system's default */
   /* Applies when the system refuses the scheduling to this user. False: no lane runs, and the error is
-   * TIDE_ERROR_NOT_PERMITTED. True: the lane runs with normal scheduling and no budget. Then lanes of one processor
-   * share it instead of preempting each other, and less urgent callbacks delay urgent ones. */
+   * TIDE_ERROR_NOT_PERMITTED. True: the lane runs with normal scheduling and no budget. Lanes on one processor then
+   * share it instead of preempting each other, so less urgent callbacks delay urgent ones. */
   bool may_run_normally;
 } tide_lane_settings_t;
 

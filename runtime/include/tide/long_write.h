@@ -2,9 +2,9 @@
 /* Publishing a sample that is longer than any node of the pool: it is written in pieces while its beginning is sent.
  *
  * The sample takes two nodes (one, if no more are free; up to four if frames are large) and refills them as the agent
- * acknowledges them. It keeps its position in its reliable stream: samples published meanwhile on the same level follow
- * it, and those of other levels pass it. No copy is kept, so it cannot be sent again: it is delivered when
- * tide_session_long_poll returns TIDE_OK, and lost as a whole if the session ends before.
+ * acknowledges them. The sample keeps its position in its reliable stream: samples published meanwhile on the same
+ * level follow it, and samples of other levels pass it. No copy is kept, so it cannot be sent again: it is delivered
+ * when tide_session_long_poll returns TIDE_OK, and lost as a whole if the session ends before.
  *
  * Giving up a sample that has begun costs the session: an agent would join its beginning to the next sample, and XRCE
  * cannot cancel a fragmented message. The session reconnects and sends all other reliable messages again.

@@ -36,10 +36,10 @@ typedef struct tide_platform {
   void (*critical_exit)(void *context, uintptr_t state);
 
   /* Enter and leave a critical section against lanes and threads only; interrupts stay enabled. Executors do all work
-   * that grows with the number of callbacks within it, so the time for which interrupts are disabled does not depend on
-   * that number. critical_enter may be called inside it; if the critical section is already held, this one must exclude
-   * at least as much. Only for platforms on which each band has one lane and an interrupt ends before the interrupted
-   * code continues. Null: the critical section does both. */
+   * that grows with the number of callbacks within this section, so the time with interrupts disabled does not depend
+   * on that number. critical_enter may be called inside. If the critical section is already held, lanes_enter must
+   * exclude at least as much. Only for platforms on which each band has one lane and an interrupt ends before the
+   * interrupted code continues. Null: the critical section does both. */
   uintptr_t (*lanes_enter)(void *context);
   void (*lanes_exit)(void *context, uintptr_t state);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every port provides: its platform, and functions that open a link for a session. */
+/* The interface of every port: its platform, and functions that open a link for a session. */
 #ifndef TIDE_PORT_H
 #define TIDE_PORT_H
 

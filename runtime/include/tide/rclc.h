@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tide adds to the rclc interface. A program that uses none of this runs with the executor policy tide and one
+/* tide's additions to the rclc interface. A program that uses none of this runs with the executor policy tide and one
  * priority. Chains and priorities make a chain's latency independent of the rest.
  *
  * Set-up calls: from one thread, before the executor spins, unless said otherwise. From any thread at any time:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tide adds to the actions of rclc. A server or client of an action is one handle of its executor and one callback
- * of its chains: goals, cancellations, result requests, replies, feedback and status all travel on the streams of its
- * level and are handled one at a time, in the order of arrival.
+/* tide's additions to the actions of rclc. A server or client of an action is one handle of its executor and one
+ * callback of its chains: goals, cancellations, result requests, replies, feedback and status all travel on the streams
+ * of its level and are handled one at a time, in the order of arrival.
  *
  * Results. The result passed to rclc_action_send_result is kept serialised and sent to every client that requests it:
  * before or after the goal ends, and again after a restart of the agent. Without memory for it (TIDE_ACTION_RESULTS) a

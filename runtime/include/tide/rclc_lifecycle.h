@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tide adds to lifecycle nodes: the two services that `ros2 lifecycle` calls and rclc does not offer. */
+/* tide's additions to lifecycle nodes: two services that `ros2 lifecycle` calls and rclc does not offer. */
 #ifndef TIDE_RCLC_LIFECYCLE_H
 #define TIDE_RCLC_LIFECYCLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tide adds to the parameters of rclc: values that survive a restart, a level, and counters.
+/* tide's additions to the parameters of rclc: values that survive a restart, a level, and counters.
  *
  *   static bool load(void *context, const char *name, ParameterValue *value) { look it up, fill in the value }
  *   static void save(void *context, const char *name, const ParameterValue *value) { note it, write it later }
@@ -29,8 +29,9 @@ typedef struct tide_parameter_store {
   void *context;
 } tide_parameter_store_t;
 
-/* Sets every existing parameter to its stored value, as if the program set it; its callback and its range may refuse.
- * From then on changes are saved. Returns the first refusal; the other parameters are restored nevertheless. */
+/* Sets every existing parameter to its stored value, as if the program set it; the parameter's range and the server's
+ * callback may refuse the value. From then on changes are saved. Returns the first refusal; the other parameters are
+ * restored nevertheless. */
 rcl_ret_t tide_rclc_parameter_server_restore(rclc_parameter_server_t *parameter_server,
                                              const tide_parameter_store_t *store);
 

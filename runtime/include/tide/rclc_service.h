@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tide adds to the services of rclc. Requests and replies travel like messages of topics: on the stream of their
+/* tide's additions to the services of rclc. Requests and replies travel like messages of topics: on the stream of their
  * level, in fragments if they are long (reliable only), and the sender never waits for the wire. All queues are
  * bounded, and losses are counted.
  *

@@ -9,15 +9,15 @@
  *
  * Delivery. The executor requests the most urgent noted frame. Only then is its payload verified and delivered, in
  * place: a sample stays in its slot until it is released. A stream keeps its order. A frame that arrives early in a
- * reliable stream stays in its slot until the gap is filled, and a frame that precedes an urgent one in its stream
- * becomes as urgent as that one.
+ * reliable stream stays in its slot until the gap is filled. A frame that precedes an urgent one in its stream becomes
+ * equally urgent.
  *
  * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is either next in order or held
  * until it is. A gap is reported as soon as a header shows it. A noted frame that was not yet verified is neither
- * acknowledged nor requested again. If a reader keeps its last samples (account.keep), its waiting samples do not hold
- * up their stream: once frames have arrived that are three quarters of the window ahead, the next frames are verified
- * and acknowledged while they wait. Frames acknowledged in this way outlive the session. They are lost only to newer
- * frames of their history, or to a reader below its reservation.
+ * acknowledged nor requested again. Waiting samples of a reader that keeps its last samples (account.keep) do not hold
+ * up their stream: once frames three quarters of the window ahead have arrived, the next frames are verified and
+ * acknowledged while they wait. Frames acknowledged in this way outlive the session. They are lost only to newer frames
+ * of their history, or to a reader below its reservation.
  *
  * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. When all of those are
  * in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message larger than
@@ -36,8 +36,8 @@
  * urgency, the least urgent one is evicted (by the level of its stream, then by priority). Among frames without a
  * reader the newest one is evicted.
  *
- * A reader may keep only its latest frames (account.keep). Then a newer frame evicts its oldest whole frame, which
- * counts as received in its stream and as dropped in its account.
+ * A reader may keep only its latest frames (account.keep). A newer frame then evicts the reader's oldest whole frame,
+ * which counts as received in its stream and as dropped in its account.
  *
  * Cost: commit and each step of process O(slots + reassemblies + streams + accounts), also while all slots are in use.
  * Three things cost more: on links with checksums a frame that is evicted or acknowledged early is verified, linear in

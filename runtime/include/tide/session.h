@@ -70,8 +70,8 @@ typedef struct tide_reader {
   bool reliable;
   bool keep_all;            /* when `depth` samples are queued, further ones wait, and their stream with them */
   uint8_t keep_last;        /* history depth: beyond it, samples that have waited for more than TIDE_BURST_NS are
-                               dropped for newer ones. May exceed `depth`: the rest then wait in their slots, while no
-                               other reader needs these. 0: they do not */
+                               dropped for newer ones. May exceed `depth`: the rest then wait in their slots, as long as no
+                               other reader needs them. 0: they do not */
   uint16_t max_samples;     /* 0: no limit. The agent stops after that many in each session */
   uint16_t max_elapsed_s;   /* 0: no limit */
   uint16_t max_bytes_per_s; /* 0: no limit */

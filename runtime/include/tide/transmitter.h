@@ -329,7 +329,7 @@ uint16_t tide_transmitter_in_flight(const tide_transmitter_t *transmitter, uint8
 bool tide_transmitter_is_idle(const tide_transmitter_t *transmitter, uint8_t stream);
 
 #define TIDE_TRANSMITTER_WINDOW_DEFAULT 16
-/* Use of a class's nodes: bits of the levels and writers that have one, and that have more than one. */
+/* Use of the nodes of a class: bits of the levels and writers with one node, and of those with several. */
 typedef struct tide_node_use {
   uint32_t levels, levels_with_more, writers, writers_with_more;
 } tide_node_use_t;

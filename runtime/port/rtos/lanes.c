@@ -85,8 +85,8 @@ static void account_masked(lane_budget_t *lane) {
     return;
   }
   if (!TIDE_KERNEL_SWITCHES) {
-    /* Without reports of switches its time is assumed to be at the end. Before that others ran, unless it is all the
-     * time: budget that it did not use meanwhile is not made up for. */
+    /* Without reports of switches, the lane is assumed to have run at the end of the interval, and other tasks before
+     * it, unless it ran all the time. Budget that it did not use before it ran is not made up for. */
     lane->idle_looks = 0u;
     tide_budget_preempt(&lane->budget, 0, lane->budget.now_ns);
     tide_budget_run(&lane->budget, now_ns - consumed_ns);

@@ -313,9 +313,9 @@ static bool retry_next(tide_support_t *support, size_t *place) {
   return found;
 }
 
-/* In the link's context, while the program may create or finish services. A service that begins to wait after this has
- * cleared some_wait sets it again; one that began earlier is found in the list; and one with a pending run sets it
- * again in that run. */
+/* In the link's context, while the program may create or finish services. A service that begins to wait after some_wait
+ * was cleared here sets it again. A service that began to wait earlier is found in the list, or sets some_wait in its
+ * pending run. */
 void tide_compat_retry_services(tide_support_t *support) {
   if (!__atomic_exchange_n(&some_wait, false, __ATOMIC_ACQ_REL)) return;
   for (size_t place = 0; retry_next(support, &place);) continue;

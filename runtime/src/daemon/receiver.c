@@ -904,7 +904,7 @@ static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
 
 /* ---- readers that keep only the last samples ---- */
 
-/* A frame waits so far ahead that its sender will soon wait for those before it. */
+/* True if a frame waits so far ahead that its sender will soon have to wait for the frames before it. */
 static bool fills_window(const tide_receiver_t *r, uint8_t id) {
   const tide_input_stream_t *stream = find_stream(r, id);
   const int16_t most = (int16_t)(r->config.window - r->config.window / 4u);
@@ -916,8 +916,8 @@ static bool fills_window(const tide_receiver_t *r, uint8_t id) {
   return false;
 }
 
-/* The stream goes on past its next frame, which waits for its reader and stays in its slot: the frame is acknowledged
- * and no longer holds up later ones. */
+/* Lets the stream continue past its next frame, which waits in its slot for its reader: the frame is acknowledged and
+ * no longer holds up later frames. */
 static bool pass(tide_receiver_t *r, uint8_t id) {
   tide_input_stream_t *stream = take_stream(r, id);
   tide_slot_t *slot = stream ? find_slot(r, id, stream->next) : NULL;
@@ -972,7 +972,7 @@ static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
   settle_stream(r, id);
 }
 
-/* If a keep-last reader is slower than its samples arrive, its oldest waiting frames are evicted, so that they do not
+/* If a keep-last reader is slower than its samples arrive, its oldest waiting frames are evicted so that they do not
  * delay newer ones. Frames of the last TIDE_BURST_NS stay while there are spare slots. Without reservations, frames
  * wait for the end of the running callback; all are then processed before the next callback runs. */
 static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t now_ns) {

@@ -1061,8 +1061,8 @@ static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, ui
   t->current_stream = stream;
 }
 
-/* Takes the next fragment of a reliable node and counts it as sent, since its acknowledgment may overtake the report
- * that its last byte was sent. */
+/* Takes the next fragment of a reliable node and counts it as sent already, because its acknowledgment may arrive
+ * before the report of its last byte. */
 static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns) {
   if (node->resend != 0u) {
     uint16_t offset = 0u;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What local delivery (local.c) and the watch over deadlines (chain.c) need of the executor (executor.c). */
+/* Functions of the executor (executor.c) for local delivery (local.c) and for the watch over deadlines (chain.c). */
 #ifndef TIDE_EXEC_H
 #define TIDE_EXEC_H
 

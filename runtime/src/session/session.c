@@ -841,8 +841,9 @@ typedef struct welcome {
   const tide_reader_t *stuck; /* keeps its last samples, and has no room for the first frame */
 } welcome_t;
 
-/* True if the next frame has room in its reader's queue, if it or a later one shall replace an old sample, or if it has
- * no room and frames of other readers wait behind it: a history deeper than the queue may not delay these. */
+/* True if the next frame has room in its reader's queue, if it or a later frame shall replace an old sample, or if it
+ * has no room but frames of other readers wait behind it (a history deeper than the queue must not delay other
+ * readers). */
 static bool is_welcome(void *context, const tide_account_t *account, bool is_first) {
   welcome_t *welcome = context;
   tide_session_t *session = welcome->session;

@@ -203,8 +203,8 @@ TEST_F(Parameters, AreDescribed) {
   EXPECT_EQ(descriptors[2].floating_point_range.data[0].step, 0.5);
 }
 
-// What fits no node is refused where its caller can be told: a parameter too many when it is added, everything else by
-// an answer without values, and in the program by the error callback and spin_some.
+// Data that fits no node is refused, and the refusal is reported: for an additional parameter by the call that adds it,
+// for everything else by an answer without values, and in the program by the error callback and spin_some.
 TEST_F(Parameters, AnswersThatFitNoNodeSayNo) {
   start({true, 6, true, false});
   const auto name = [](int place) { return std::string(46, static_cast<char>('a' + place)) + ".x"; };

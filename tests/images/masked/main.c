@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures how long the runtime masks interrupts. Publishes reliable messages and receives their echo, with 10 timers,
- * 100 and 1,000, and prints the longest critical section of each part, including the registration of its timers, and
- * the longest section that only blocks lanes, and at last the instructions of a publish; before that the same for an
+ * 100 and 1,000. Prints the longest critical section of each part, including the registration of its timers, the
+ * longest section that only blocks lanes, and finally the instructions of a publish. The same is printed first for an
  * executor alone, whose sections are much shorter than those for a frame. Run it with -icount shift=5, where an
  * instruction takes 32 ns. Interrupts that are more urgent than the runtime are never masked (tests/images/clock). */
 #define TIDE_NODES 1

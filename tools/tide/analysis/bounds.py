@@ -851,7 +851,7 @@ def _more(one: Use, other: Use) -> Use:
 
 
 def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[ChainBound, ...]:
-    """The chains without the bounds of these, and of those that depend on them."""
+    """All chains, but without the bounds of the given ones and of the chains that depend on them."""
     if not roots:
         return chains
     found = dict(roots)

@@ -183,7 +183,7 @@ def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, 
 
 
 def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lanes: int) -> int:
-    """Number of runs of the other callback that may precede one of this callback, on that many lanes."""
+    """Number of runs of the other callback that may precede a run of this callback, on that many lanes."""
     if other.group is not None and kinds[other.group] == "reentrant":
         return lanes
     excluded = other is callback or (other.group is not None and other.group == callback.group)

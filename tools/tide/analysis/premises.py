@@ -258,8 +258,8 @@ def _users_of(system: System, lock_name: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Reach:
-    """The dependencies of a chain's bound: the chains whose bounds it uses, including itself, and all executors that
-    one of these visits or shares a lock with. Nothing else occurs in a term of the bound."""
+    """The dependencies of a chain's bound: the chains whose bounds it uses, the chain itself, and all executors that
+    any of these visits or shares a lock with. Nothing else occurs in a term of the bound."""
 
     chains: frozenset[str]
     executors: frozenset[str]

@@ -339,8 +339,8 @@ def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
 
 
 def _slots(readers: list[tuple[int, int]], slots: int) -> int:
-    """The number of slots that waiting frames may use, plus those that readers reserve beyond that. Readers reserve as
-    many as their queues hold, or an equal share if there are fewer. Nobody else uses reserved slots."""
+    """The number of slots that waiting frames may use, plus the slots that readers reserve in addition. Readers reserve
+    as many as their queues hold, or an equal share if there are fewer. Nobody else uses reserved slots."""
     share = max((depth for _, depth in readers), default=0)
     while sum(min(depth, share) for _, depth in readers) > slots - 1:
         share -= 1

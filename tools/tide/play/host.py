@@ -168,7 +168,7 @@ class HostPlayer:
         return replace(run, seed=source.randrange(1_000_000))
 
     def _drawn_priorities(self) -> tuple[int, ...]:
-        """An executor that takes callbacks in any order may take them in this one."""
+        """An executor that takes callbacks in any order may take them in this order, too."""
         if self._policy != "any_order":
             return self._priorities
         return self._as_one([self._random.randint(1, 9) for _ in self._callbacks])

@@ -11,8 +11,8 @@ DOMAIN_MAXIMUM = 232  # DDS has no ports for larger numbers
 
 
 def ros_domain(given: int | None = None, otherwise: int | None = None) -> int:
-    """The given domain, else that of ROS_DOMAIN_ID, else `otherwise`; if that is None, one that concurrent commands do
-    not use. UsageError."""
+    """The given domain, else ROS_DOMAIN_ID, else `otherwise`; if `otherwise` is None, a domain that no concurrent
+    command uses. UsageError."""
     if given is not None:
         return given
     named = os.environ.get("ROS_DOMAIN_ID", "")

@@ -90,8 +90,8 @@ def _together(priorities: Mapping[str, int], groups: Iterable[Sequence[str]]) ->
 
 
 def tree_priorities(system: System) -> dict[str, int]:
-    """The priority, by chain, of chains that share a timer in a system with boards: on boards all of them have that of
-    the most urgent one. Their shared callbacks have one level there, for all continuing chains."""
+    """The priority, by chain, of chains that share a timer in a system with boards: on boards all have the most urgent
+    chain's. Their shared callbacks have one level there, for all continuing chains."""
     if not system.boards() or all(chain.branches_from is None for chain in system.chains):
         return {}
     trees: dict[str, list[Chain]] = defaultdict(list)

@@ -529,8 +529,7 @@ class System(_Entry):
         return next((one.topic for one in sent if isinstance(one, Publication) and one.distance_ms is not None), "")
 
     def reliability_of(self, chain: Chain, sent: Publication | Request | Reply) -> Reliability:
-        """The reliability of a message: its own, else that of the chain that receives it, else that of its callback's
-        chain."""
+        """The reliability of a message: its own, else the receiving chain's, else the sending callback's chain's."""
         if isinstance(sent, Publication) and sent.reliability is not None:
             return sent.reliability
         return next((one.reliability for one in self.taken().get(id(sent), ())), chain.reliability)

@@ -549,8 +549,9 @@ def _late_ns(own: Sequence[Step]) -> int:
 
 
 def _shift(leading: Sequence[Step], following: Sequence[Step], late_ns: int) -> int | None:
-    """Difference of instance numbers between the leading and the other side: an instance continues the last one that
-    ended before it on the leading side. The most frequent difference, if it holds for half of the instances."""
+    """Difference of instance numbers between the leading side and the other one. An instance of the other side
+    continues the instance that last ended before it on the leading side. The most frequent difference, if it holds for
+    half of the instances."""
     ends = sorted((one.end_ns, one.instance) for one in leading)
     begun: dict[int, int] = {}
     for one in following:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What agents and other programs report on /diagnostics."""
+"""Reports of agents and other programs on /diagnostics."""
 
 from __future__ import annotations
 
