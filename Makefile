@@ -7,7 +7,7 @@
         test-campaigns test-lab test-rclcpp
 SHELL := /bin/bash
 stage = scripts/stage.sh
-# Of the campaigns in make test-all: other seeds each day, and a failure prints the one that replays it.
+# The campaigns in make test-all use other seeds each day. A failure prints the seed that replays it.
 FIRST_SEED ?= $(shell date +%y%j)0000
 LAST_SEED ?= $(shell date +%y%j)9999
 # Stages run two at a time: the tests wait more than they compute.

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules of the repository: their lines, and which uses which by #include, import and link list.
+"""The modules of the repository ("rooms" in the code): their lines, and which module uses which by #include, import
+and link list.
 
-    .venv/bin/python scripts/rooms.py             every arrow that scripts/rooms.toml does not allow, and every circle
+    .venv/bin/python scripts/rooms.py             every use that scripts/rooms.toml does not allow, and every circle
     .venv/bin/python scripts/rooms.py --mermaid   the picture in docs/internals/README.md
     .venv/bin/python scripts/rooms.py --lines [COMMIT]   lines by module, then (or the day before) and now
 
-Exit status 1 if an arrow is not allowed, or if files or folders use each other in a circle."""
+Exit status 1 if a use is not allowed, or if files or folders use each other in a circle."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from pathlib import Path
 import tomli
 
 ROOT = Path(__file__).resolve().parents[1]
-_PARTED = ("runtime", "tools", "tests")  # rooms whose folders are counted one by one
+_PARTED = ("runtime", "tools", "tests")  # modules whose folders are counted one by one
 _CODE = {".c", ".h", ".cpp", ".py", ".pyi"}
 _INCLUDE = re.compile(r'^\s*#include\s+(?:"([^"]+)"|<([^">]+/[^">]+)>)', re.MULTILINE)
 _COMMAND = re.compile(r"^\s*(\w+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
@@ -41,14 +42,14 @@ class Arrow:
 
 @dataclass
 class House:
-    """A room is a module. allowed: the rooms that a room may use. files: every tracked source file, by room."""
+    """allowed: the modules that each module may use. files: every tracked source file, by module."""
 
     allowed: dict[str, list[str]]
     files: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     arrows: list[Arrow] = field(default_factory=list)
 
     def room_of(self, path: str) -> str | None:
-        """The innermost room that has the file. Tests are separate rooms, which may use everything of their room."""
+        """The innermost module that contains the file."""
         parts = path.split("/")
         for count in range(len(parts) - 1, 0, -1):
             if "/".join(parts[:count]) in self.allowed:
@@ -70,8 +71,8 @@ def read(path: str) -> str:
 
 
 def includes(files: list[str]) -> Iterator[Arrow]:
-    """The files that a file of C or C++ includes: of the files whose path ends so, the one in its folder, the one in
-    its room, or the only one."""
+    """The files that a file of C or C++ includes: of the files whose path ends as the #include says, the one in its
+    folder, the one in its module, or the only one."""
     headers = [name for name in files if name.endswith(".h")]
     by_name = defaultdict(list)
     for name in headers:
@@ -119,7 +120,7 @@ def imports(files: list[str]) -> Iterator[Arrow]:
 
 
 def links(files: list[str]) -> Iterator[Arrow]:
-    """The rooms that a CMakeLists.txt links, and the files of other rooms that it compiles."""
+    """The modules that a CMakeLists.txt links, and the files of other modules that it compiles."""
     lists = [name for name in files if name.endswith("CMakeLists.txt")]
     makers = {}
     texts = {name: re.sub(r"#.*", "", read(name)) for name in lists}
@@ -147,7 +148,7 @@ def house() -> House:
     files = tracked()
     for name in files:
         room = found.room_of(name)
-        if room is None and is_test(name):  # tests of several rooms together, as tools/tests
+        if room is None and is_test(name):  # tests of several modules together, as tools/tests
             room = name.split("/tests/")[0]
         if room is not None and Path(name).suffix in _CODE:
             found.files[room].append(name)
@@ -156,7 +157,7 @@ def house() -> House:
 
 
 def between_rooms(found: House) -> dict[tuple[str, str], list[Arrow]]:
-    """Dependencies between rooms, without those of tests."""
+    """Dependencies between modules, without those of tests."""
     result = defaultdict(list)
     for arrow in found.arrows:
         source, target = found.room_of(arrow.source), found.room_of(arrow.target)

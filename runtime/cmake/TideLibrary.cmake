@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tide::runtime: one library of all rooms with the port of this machine, and its installation.
+# tide::runtime: one library of all modules with the port of this machine, and its installation.
 include_guard(GLOBAL)
 
 set(parts base trace queue budget cdr messages xrce link_serial daemon session link_custom exec compat utilities)

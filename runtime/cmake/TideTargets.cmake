@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The functions that make the targets of this project: one for a room of the runtime, one for everything else.
+# The functions that make the targets of this project: one for a module of the runtime, one for everything else.
 include_guard(GLOBAL)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -108,8 +108,8 @@ function(tide_room name)
   endif()
 endfunction()
 
-# tide_check_invariants(TARGET ROOM...): the program checks the invariants of the rooms and of their dependencies. It
-# links their checked objects before the libraries, from which nothing is taken then.
+# tide_check_invariants(TARGET ROOM...): the program checks the invariants of these modules and of their dependencies.
+# It links their checked objects before the libraries, from which the linker then takes nothing.
 function(tide_check_invariants target)
   set(rooms ${ARGN})
   set(linked "")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The functions that make tests in C++: one GoogleTest program for each room, of all its <name>_test.cpp and
-# <name>_test_<part>.cpp, compiled as few units. So all declarations of a file are in a namespace with the file's name.
+# The functions that make tests in C++: one GoogleTest program for each module, of all its <name>_test.cpp and
+# <name>_test_<part>.cpp, compiled as few units. Therefore all declarations of a file are in a namespace with the file's name.
 # CTest runs whole programs.
 include_guard(GLOBAL)
 include(CTest)

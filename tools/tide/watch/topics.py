@@ -139,10 +139,6 @@ class Topics:
         """Names of the existing topics; once a second is enough."""
         self._types = dict(self.node.get_topic_names_and_types())
 
-    @property
-    def other_nodes(self) -> int:
-        return sum(name != NODE for name in self.node.get_node_names())
-
     def _look(self) -> None:
         now_s = time.monotonic()
         made = 0
