@@ -153,7 +153,7 @@ def processor_ns(child: Child) -> int:
 
 
 class Bench:
-    """Agents and subscribers of one run, and its clients, one after the other."""
+    """The agents and subscribers of one run, and its clients, which are started one after the other."""
 
     def __init__(
         self, children: Children, folder: Path, stock_agent: str | None, other_agent: str | None, transport: str

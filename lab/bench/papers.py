@@ -136,7 +136,6 @@ def main(
     check: Annotated[bool, typer.Option("--check", help="Fail unless the page agrees with the file.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Run every command of the page.")] = False,
 ) -> None:
-    """Write docs/papers.md from lab/papers.toml."""
     claims = load()
     found = list(faults(claims))
     if check and (not PAGE.exists() or PAGE.read_text() != page(claims)):

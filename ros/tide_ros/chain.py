@@ -67,7 +67,6 @@ def named(callback: Any) -> str:
 
 
 def level_of(priority: int) -> int:
-    """The level of a priority."""
     return priority >> 8
 
 

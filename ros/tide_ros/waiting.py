@@ -166,7 +166,6 @@ class TimerQueue:
         self._offset_ns = time.time_ns() - time.monotonic_ns()
 
     def add(self, source: TimerSource) -> None:
-        """Begin to watch a timer."""
         self.sources.add(source)
         _hook_reset(source, self._moved)
         if source.clock.clock_type == ClockType.ROS_TIME:

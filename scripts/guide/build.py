@@ -144,7 +144,6 @@ def build(out: Path) -> None:
 def main(
     out: Annotated[Path, typer.Option("--out", help="Folder that receives the site.")] = ROOT / "build/site",
 ) -> None:
-    """Build the guide."""
     try:
         build(out)
     except (GuideError, links.BrokenLinkError, OSError) as error:

@@ -142,6 +142,6 @@ def _is_type(declaration: Declaration) -> bool:
 
 
 def _entry(group: list[Declaration]) -> list[str]:
-    """Declarations below one comment belong to it."""
+    """The section of declarations that share one comment."""
     code = "\n".join(each.code for each in group)
     return [f"## {group[0].name}", "", "```c", code, "```", "", prose(group[0].comment), ""]

@@ -107,7 +107,7 @@ def test_registers_of_the_stm32f405_are_the_vendors(tmp_path: Path) -> None:
 
 
 def test_an_image_with_freertos_needs_a_kernel_and_is_answered_with_one(tmp_path: Path, children: Children) -> None:
-    """The kernel is that of FREERTOS_KERNEL_PATH; without one the project reports the need."""
+    """FREERTOS_KERNEL_PATH names the kernel of the image. Without it the project reports that it needs one."""
     run([ROOT / ".venv/bin/tide", "new", "firmware", "my_tasks", "--board", "freertos", "--in", tmp_path], tmp_path)
     project, kernel = tmp_path / "my_tasks", os.environ.get("FREERTOS_KERNEL_PATH", "")
     environment = {**os.environ, "FREERTOS_KERNEL_PATH": kernel}

@@ -90,7 +90,7 @@ class Board:
 
 @dataclass(kw_only=True)
 class World(links.World):
-    """Callbacks of its ROS 2 node may wait for each other."""
+    """A world whose ROS 2 node has callbacks that may wait for each other."""
 
     threads: ClassVar[int] = 8
     group: ReentrantCallbackGroup = field(default_factory=ReentrantCallbackGroup)

@@ -31,7 +31,7 @@ class Agent:
         self.port = int(words[2].split(":")[1])
 
     def end(self) -> str:
-        """Its standard error."""
+        """Stops the agent and returns its standard error."""
         self.process.send_signal(signal.SIGINT)
         errors = self.process.communicate()[1]
         assert self.process.returncode == 0, errors
@@ -80,7 +80,7 @@ class Client:
         return answer is not None and answer[8] == 0
 
     def create(self, *submessages: bytes) -> int:
-        """The status."""
+        """Returns the status of the agent's reply."""
         header = bytes([0x81, 1]) + struct.pack("<H", self.sequence)
         self.sequence += 1
         answer = self.ask(header + b"".join(submessages))

@@ -25,7 +25,7 @@ class Reader:
         self.arrays: list[DiagnosticArray] = node.collect(DiagnosticArray, "/diagnostics", quality(True, 100))
 
     def status(self, name: str, hardware: str | None = None) -> DiagnosticStatus | None:
-        """The newest status of that name."""
+        """The newest status with this name."""
         for array in reversed(self.arrays[-20:]):
             for one in array.status:
                 if one.name == name and hardware in (None, one.hardware_id):

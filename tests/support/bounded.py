@@ -39,7 +39,7 @@ def bounded(system: Given, *how: Any) -> Bounds:
 
 
 def bound_of(system: Given, chain: str, *how: Any) -> ChainBound:
-    """One that exists."""
+    """The bound of this chain, which must have one."""
     bound = bounded(system, *how).chain(chain)
     assert bound.bound_ns is not None, bound.reason
     return bound
@@ -50,14 +50,14 @@ def bound_ns(system: Given, chain: str, *how: Any) -> int:
 
 
 def all_ns(system: Given, *how: Any) -> dict[str, int]:
-    """The bounds by chain; each chain has one."""
+    """The bounds by chain. Every chain must have one."""
     bounds = bounded(system, *how)
     assert all(one.bound_ns is not None for one in bounds.chains), [one.reason for one in bounds.chains]
     return {one.name: one.bound_ns or 0 for one in bounds.chains}
 
 
 def worst_of(system: System, executor: str = "tide", runs: int = 12) -> dict[str, int]:
-    """By chain."""
+    """The longest simulated response times by chain."""
     alone = is_on_host(system)
     source = random.Random(7)
     player: Any = HostPlayer(system, "default", source) if alone else BoardsPlayer(system, executor, 0, source)

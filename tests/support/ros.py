@@ -29,7 +29,6 @@ START_LIMIT_S = 60.0  # limit of a patience: an agent with sanitizers takes seco
 
 
 def program(name: str) -> str:
-    """Path of a built program."""
     path = build_folder() / "bin" / name
     assert path.is_file(), f"{name} is not in {path.parent}; run `make build`, or set TIDE_BUILD_DIR to a build"
     return str(path)

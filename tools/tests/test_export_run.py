@@ -136,7 +136,7 @@ def ways(steps: list[Step]) -> dict[tuple[str, int], list[Step]]:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_every_instance_goes_from_board_over_wire_agent_and_node_back(tmp_path: Path, batch: bool) -> None:
-    """Whatever is sent again."""
+    """Also if frames are sent again."""
     for seed in range(SEED, SEED + 20):
         source = random.Random(seed)
         run = Run(batch)

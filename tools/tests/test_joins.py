@@ -23,7 +23,7 @@ def described(
     left_ms: float = 2, right_ms: float = 5, period_ms: int = 100, joins: str = '["right.b"]', lanes: int = 2
 ) -> str:
     def chain(name: str, priority: int, *steps: tuple[str, float], **more: Any) -> str:
-        """steps: name and execution_ms; each publishes /NAME."""
+        """steps: each has a name and execution_ms, and publishes the topic of its name."""
         every = [("e", ms, {"name": one, "publishes": {"topic": f"/{one}", "payload_bytes": 8}}) for one, ms in steps]
         return d.chain(name, priority, *every, period_ms=period_ms, reliability="reliable", **more)
 

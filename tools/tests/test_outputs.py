@@ -52,7 +52,7 @@ def full_disk(left_bytes: int = 0) -> Iterator[None]:
 
 
 def refused(command: str, place: Path | str) -> str:
-    """The one line that the command prints."""
+    """Checks that the command refuses, and returns the one line that it prints."""
     status, output = tide(*command.split(), place)
     assert status == 2, f"{command}: {output}"
     (line,) = output.splitlines()

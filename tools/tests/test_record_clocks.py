@@ -26,7 +26,7 @@ def segment_of(folder: Path, messages: list[Message]) -> tuple[RecordedSegment, 
 
 
 def errors(clock: Clock, board: Board, seconds: float) -> list[int]:
-    """At times of the board's clock."""
+    """The clock's errors at eleven times of the board."""
     moments = [round(part * seconds * 1e9 / 10) for part in range(11)]
     return [clock.host_ns(at_ns) - board.host_ns(at_ns) for at_ns in moments]
 

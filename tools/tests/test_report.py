@@ -75,7 +75,7 @@ def results(line_loss: float = 0.0) -> Results:
 
 
 def answered() -> Results:
-    """The same, with bounds, parts and answers."""
+    """results() with bounds, parts and answers."""
     batch, tide = results().runs
     parts = [PartResult(name="start", most_ns=2_000_000, slowest_ns=1_000_000, bound_ns=5_000_000)]
     parts.append(PartResult(name="wire", most_ns=13_000_000, slowest_ns=13_000_000, bound_ns=13_500_000))

@@ -115,7 +115,7 @@ def test_services_are_known_by_their_names() -> None:
 
 
 def test_a_join_has_a_subscription_for_each_message_and_one_name() -> None:
-    """The tests of the executor for rclcpp read this file."""
+    """The tests of the executor for rclcpp read sensors.yaml."""
     command = ["show", "examples/systems/host_pipeline.toml", "--as", "parameters", "--executor"]
     file = ROOT / "ros/tide_rclcpp/tests/plain/sensors.yaml"
     with pytest.MonkeyPatch.context() as patch:

@@ -144,7 +144,7 @@ def test_types_say_sizes() -> None:
 
 @pytest.mark.parametrize(("way", "sizes"), [("mhm", [7, 24, 0]), ("hmh", [31, 44, 0])])
 def test_what_goes_with_a_request_and_a_reply(way: str, sizes: list[int]) -> None:
-    """24 B to and from the server, 4 B to the client."""
+    """In addition to the payload, 24 B go to and from the server, and 4 B to the client."""
     document = link_document(parse(described(service("c", way, request=7))))
     (chain,) = document["chains"]
     assert [one["payload_bytes"] for one in chain["callbacks"]] == sizes

@@ -133,7 +133,7 @@ def test_the_plan_of_the_worst_shows_it_again() -> None:
 def test_what_takes_longer_than_it_says_is_above(
     slower: dict[str, tuple[str, str]], chain: str, until: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """On one board only."""
+    """Only one board takes longer than its description says."""
     ((board, (old, new)),) = slower.items()
     words = BoardsPlayer.words
     number = {"base": 0, "arm": 1}[board]

@@ -194,7 +194,7 @@ PERIODS = 150
 
 
 def recorded(imu: list[int], cmd: list[int], seen_until_ms: int = 7000) -> Recorded:
-    """Times in ms."""
+    """imu and cmd: times in ms."""
     told = Recorded(0, end_ns=(PERIODS + 4) * 40 * MS, seen_until_ns=seen_until_ms * MS)
     told.topics = {"imu/data_raw": [one * MS for one in imu], "cmd_vel": [one * MS for one in cmd]}
     return told

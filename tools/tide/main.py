@@ -67,7 +67,6 @@ def _summary(folder: Path) -> str:
 
 
 def load_command(name: str, package: str = "tide") -> Any:
-    """The command of that name, for click."""
     folder = _folders(package)[name]
     if folder.name == LABORATORY:
         return _Laboratory(name=name, help=_summary(folder), no_args_is_help=True)
@@ -158,7 +157,7 @@ class _Root(_Folders):
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
-        """Errors and interruptions of all commands, with the same wording."""
+        """Reports errors and interruptions of all commands with the same wording."""
         try:
             with interruptible():
                 return super().invoke(ctx)

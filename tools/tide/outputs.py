@@ -81,7 +81,7 @@ def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes the text as UTF-8, by `written`."""
+    """Writes the text as UTF-8 with `written`."""
     with written(path) as beside:
         beside.write_text(text, encoding="utf-8")
 

@@ -136,7 +136,7 @@ class _Draw:
         return "requests" in asks and serves["executor"] in places
 
     def locks(self, document: Document) -> list[Document]:
-        """The locks are on the board, if there is one."""
+        """If the description has a board, only its callbacks use the locks."""
         callbacks = [(chain["name"], one) for chain in document["chains"] for one in chain["callbacks"]]
         left_us = {
             f"{name}.{one['name']}": round(one["execution_ms"] * 1000)

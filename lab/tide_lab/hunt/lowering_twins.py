@@ -67,7 +67,7 @@ def _asked(change: Callable[[Document], None]) -> Callable[[], Any]:
 
 
 def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
-    """The description has other callbacks."""
+    """A fault: the analysis gets a description whose callbacks are changed."""
 
     @contextmanager
     def broken() -> Iterator[None]:
@@ -326,7 +326,7 @@ def _ends_where_it_leaves() -> Iterator[None]:
 
 @contextmanager
 def _one_board_for_all() -> Iterator[None]:
-    """Each board has the line of the first one."""
+    """A fault: the analysis gets the line of the first board for every board."""
     whole = board_document
     first: list[Any] = []
 

@@ -79,8 +79,6 @@ class Trial:
 
 
 class Simulator:
-    """A simulator in this process."""
-
     def __init__(self, program: str) -> None:
         self._program = program
         self._answer = ctypes.CDLL(str(find_binary(LIBRARY))).tide_sim_answer
@@ -182,7 +180,7 @@ def _reason(line: str) -> str:
 
 
 class _Hunt:
-    """One description."""
+    """The check of one description."""
 
     def __init__(
         self,

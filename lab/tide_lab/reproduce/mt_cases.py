@@ -178,7 +178,6 @@ MT_CASES = {
 
 
 def configurations(case: MtCase, threads: int | None) -> list[Configuration]:
-    """The configurations to run."""
     if case.name == "four-chains":
         found = [
             Configuration(policy, 2, cost_us=cost) for policy in POLICY_LETTERS for cost in (0, RCLCPP_CALLBACK_US)

@@ -224,7 +224,7 @@ class Run:
         return [str(find_binary("tide-timers")), "measure", *common, *self.settings.scheduling_words]
 
     def _start_agent(self, children: Children, environment: dict[str, str]) -> str:
-        """Returns the port."""
+        """Starts the agent and returns its port."""
         words = [str(find_binary("tide-agent")), "--udp", "0", "--domain", environment["ROS_DOMAIN_ID"]]
         agent = children.start("tide-agent", words, self.folder / "agent.log", environment=environment)
         ready = agent.wait_line(lambda line: line.startswith("ready"), _START_LIMIT_S, "ready")

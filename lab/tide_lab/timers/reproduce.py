@@ -237,7 +237,7 @@ def not_measured() -> Iterator[str]:
 
 
 def leads(result: Reproduction) -> Iterator[str]:
-    """The gain from the early wake-up, for each cell with cyclictest."""
+    """How much the early wake-up gains, for each cell that has values of cyclictest."""
     for cell in result.cells:
         means = {summary.name: summary.mean_ns for summary in cell.summaries}
         tide, plain, other = (means.get(name) for name in ("tide", PLAIN, "cyclictest"))

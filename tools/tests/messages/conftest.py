@@ -11,7 +11,6 @@ from messages.harness import Harness
 
 @pytest.fixture(scope="session")
 def common(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All common interfaces in C."""
     out = tmp_path_factory.mktemp("common")
     run_tide("--out", out, "--all-common", "--registry")
     return out

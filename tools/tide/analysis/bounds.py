@@ -233,7 +233,7 @@ def _of_any_length(chain: Chain, always: bool = False) -> Chain:
 
 
 def latest(system: System, bounds: Sequence[ChainBound]) -> list[ChainBound]:
-    """The bounds of this system's chains, from those of the system without joins."""
+    """The bounds of this system's chains, computed from those of the system without joins."""
     by_chain: dict[str, list[ChainBound]] = {}
     for bound in bounds:
         by_chain.setdefault(chain_of(bound.name), []).append(bound)
@@ -380,7 +380,7 @@ class _Composition:
     # ---- documents ----
 
     def _document(self, place: str, executor: ClientExecutor | None, losses: int) -> Document:
-        """The document of this place with its own sections."""
+        """The document of one place, with the sections that run there."""
         system = self._system
         board = None if place == HOST else system.executor(place)
         own = [one for one in self._every.values() if one.place == place]

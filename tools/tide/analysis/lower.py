@@ -312,7 +312,7 @@ def _path_of(system: System, callback: Callback) -> Path:
 
 
 def _shared_lines(system: System) -> list[Finding]:
-    """A serial line has one board at its end."""
+    """Reports a serial line that several boards name: it can have only one board."""
     owners: dict[str, str] = {}
     findings = []
     for index, one in enumerate(system.executors):

@@ -103,7 +103,6 @@ class Root:
     part: Part | None = None
 
     def reason(self, chain: str) -> str:
-        """The reason, for this chain."""
         if self.chain is None or self.chain == chain:
             return self.what
         return f"it depends on chain '{self.chain}', which has none: {self.what}"

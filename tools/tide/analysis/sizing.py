@@ -229,7 +229,7 @@ def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -
 
 
 def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, level: int) -> ServiceEnd:
-    """way: the calling and the serving callback."""
+    """way: the callback that calls and the one that serves."""
     asks, serves = way
     assert asks.requests is not None and serves.replies is not None
     package, _, name = asks.requests.type.split("/")

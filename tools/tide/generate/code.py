@@ -29,7 +29,6 @@ def c_integer(value: int, kind: str) -> str:
 
 
 def c_literal(value: Value, kind: str) -> str:
-    """A basic value as a C literal."""
     if kind == "bool":
         return "true" if value else "false"
     if kind in ("float32", "float64"):

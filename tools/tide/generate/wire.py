@@ -70,7 +70,7 @@ def _rule_name(name: str) -> str:
 
 
 def read_file(path: Path) -> Capacities:
-    """string = 64, sequence = 16 and a table [capacity] of rules."""
+    """Reads a file with `string = 64`, `sequence = 16` and a table [capacity] of rules."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -35,7 +35,7 @@ class Played:
 
 
 def read_answer(program: str, answer: str | bytes) -> Played:
-    """answer: a line of `--serve`."""
+    """answer: a line that `--serve` printed."""
     told: dict[str, Any] = json.loads(answer)
     if "refused" in told:
         raise ServerError(f"{program} refuses the plan: {told['refused']}")

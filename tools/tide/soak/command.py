@@ -153,7 +153,6 @@ def soak(
 
 
 def page(board: str, where: str, found: Found, trial: Trial, baud: int) -> tuple[str, list[str]]:
-    """The page of results, and the failures."""
     faults = found.faults(trial.task.rounds)
     rows, late = _times(found, trial, baud) if trial.task.by_clock else ([], [])
     faults += late

@@ -397,7 +397,7 @@ def _branches(system: System) -> Iterator[Finding]:
 
 
 def _joins(system: System) -> Iterator[Finding]:
-    """Call after `_branches` without findings."""
+    """Only for a system in which `_branches` finds nothing."""
     chains = {chain.name: chain for chain in system.chains}
     for index, chain in enumerate(system.chains):
         seen = {chain.branches_from}
@@ -759,7 +759,7 @@ def _boards(system: System) -> Iterator[Finding]:
 
 
 def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
-    """Executors of one board have the same link and policy."""
+    """The executors of one board must have the same link and policy."""
     first = next(one for one in system.executors if one.board == executor.board)
     if executor.where == "host":
         yield Finding((*path, "board"), f"executor '{executor.name}' is on the host, so it is not a board", "remove it")
@@ -917,7 +917,7 @@ def _misfit(board: Executor, link: Line | UdpLink | None, path: tuple[str | int,
 
 
 def _executor_load(system: System) -> Iterator[Finding]:
-    """A board has one core; on the host a lane is a core."""
+    """The load must not exceed the cores: a board has one, and on the host every lane has its own."""
     loads = _loads(system)
     several = len(system.boards()) > 1
     for index, executor in enumerate(system.executors):
@@ -939,7 +939,6 @@ def _executor_load(system: System) -> Iterator[Finding]:
 
 
 def _loads(system: System) -> dict[str, Fraction]:
-    """Load by executor."""
     loads = {
         executor.name: sum((Fraction(one.execution_ns, one.period_ns) for one in executor.loads), Fraction(0))
         for executor in system.executors

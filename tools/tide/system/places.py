@@ -207,7 +207,7 @@ class Line(_Entry):
 
     @property
     def heartbeat_delay_ns(self) -> int:
-        """-1: measured."""
+        """-1 if the round trip is measured."""
         return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
 
     @property
@@ -303,7 +303,7 @@ class UdpLink(_Entry):
 
     @property
     def heartbeat_delay_ns(self) -> int:
-        """-1: measured."""
+        """-1 if the round trip is measured."""
         return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
 
 

@@ -51,7 +51,7 @@ _AT_SPACES: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def print_whole(console: Console, table: RenderableType) -> None:
-    """A title is as wide as the console, not as its table."""
+    """Prints the table. Its title is wrapped at the width of the console, not of the table."""
     title = getattr(table, "title", None)
     if isinstance(title, str):
         print_wrapped(console, title, style="italic")

@@ -36,7 +36,7 @@ class RecordedSegment:
 
 @dataclass(frozen=True)
 class RecordedBoard:
-    """node: with its namespace."""
+    """node: its name with its namespace."""
 
     node: str
     file: str

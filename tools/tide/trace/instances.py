@@ -479,7 +479,7 @@ def _owners(
 
 @dataclass(frozen=True)
 class BoardSteps:
-    """begins: chains that begin on the board."""
+    """begins: the chains that begin on this board."""
 
     name: str
     steps: Sequence[Step]

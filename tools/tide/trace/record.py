@@ -192,7 +192,7 @@ _KEEP_S = 5.0  # interval at which record.json is written, in case the recorder 
 
 
 def file_of(node: str) -> str:
-    """Names of nodes have no dots."""
+    """A dot replaces each `/`: names of nodes contain no dots."""
     name = node.strip("/").replace("/", ".") or "board"
     return f"{f'node.{name}' if name in _OF_OTHERS else name}.trace"
 

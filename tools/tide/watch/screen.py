@@ -107,7 +107,7 @@ class AgentRow:
 
 @dataclass(frozen=True)
 class ClientRow:
-    """queue: use and capacity of the agent's queue for it."""
+    """queue: the use and the capacity of the agent's queue for this client."""
 
     key: str
     agent: str

@@ -68,8 +68,6 @@ class _Lately:
 
 
 class _Watched:
-    """One chain."""
-
     def __init__(
         self, chain: ChainPoints, topics: dict[str, WatchedTopic], askers: Mapping[tuple[str, bool], int]
     ) -> None:
