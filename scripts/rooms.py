@@ -251,7 +251,7 @@ def _the_day_before() -> str:
 
 
 def print_lines(commit: str) -> None:
-    """Modules that grew come first."""
+    """Prints a line for each module, those that grew first."""
     now, before = lines(), lines(commit)
     head = _git("log", "-1", "--format=%cd %h", "--date=format:%m-%d", commit)
     print(f"{'lines of code':<15} {'now':>8} {head:>16} {'grew by':>8}")

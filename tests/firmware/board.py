@@ -52,7 +52,7 @@ def qemu(core: str, name: str, *more: str) -> list[str]:
 
 
 def run_program(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Waits for its end, however slow the machine is."""
+    """Waits until the program ends, however slow the machine is."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_LIMIT_S, PROCESSOR_LIMIT_S))

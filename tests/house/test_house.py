@@ -48,7 +48,7 @@ def test_dependencies_point_one_way(rooms: ModuleType, house: object) -> None:
 
 
 def test_an_arrow_that_is_not_allowed_and_a_circle_are_found(rooms: ModuleType) -> None:
-    """The test above can fail."""
+    """Shows that the test above can fail."""
     wrong = rooms.House({"runtime": [], "agent": ["runtime"]})
     wrong.arrows = [
         rooms.Arrow("runtime/src/daemon/daemon.c", "agent/core/agent.h"),

@@ -35,7 +35,7 @@ int main(int count, char **words) {
 
 
 def run(words: Sequence[str | Path], folder: Path, more: Mapping[str, str] | None = None) -> str:
-    """Its output; if the command fails, fails with the whole output."""
+    """Returns the command's output. If the command fails, the test fails with the whole output."""
     environment = {**os.environ, **(more or {})}
     done = subprocess.run([str(word) for word in words], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"

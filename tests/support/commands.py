@@ -11,7 +11,7 @@ from tide.main import app
 
 
 def tide(*words: str | Path, **environment: str) -> tuple[int, str]:
-    """Its exit status and what it prints."""
+    """Runs the command and returns its exit status and its output."""
     result = CliRunner().invoke(app, [*map(str, words)], env=environment or None, prog_name="tide")
     assert isinstance(result.exception, SystemExit | None), result.exception
     return result.exit_code, result.output

@@ -32,7 +32,7 @@ run = partial(tide, COLUMNS="160")
 
 
 def drawn(source: random.Random) -> list[Step]:
-    """Also instances that overlap, steps of no time, and names of any kind."""
+    """Random steps: also instances that overlap, steps that take no time, and names of any kind."""
     steps = []
     for chain in ("brake", "länge", "a b"):
         for instance in range(source.randint(1, 300)):

@@ -27,7 +27,7 @@ sys.meta_path.insert(0, Hidden())
 
 
 def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """As in a Python with only the dependencies of `tide`."""
+    """The environment of a Python with only the dependencies of `tide`."""
     (folder / "sitecustomize.py").write_text(HIDDEN, encoding="utf-8")
     paths = os.pathsep.join((str(folder), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")))
     words = (sys.executable, "-m", "tide.start", *words)

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["run", "run", "simulate", "record", "tide_ros-1", "tide_ros-2"])
 def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(name: str) -> None:
-    """At another moment each time; a failure reports it."""
+    """Each run of the test interrupts at another moment, which a failure reports."""
     found = campaign(name, times=1, seed=time.monotonic_ns())
     assert not found.bad, "\n".join(found.bad)
 

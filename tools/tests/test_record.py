@@ -29,7 +29,7 @@ def numbers(octets: bytes) -> dict[int, list[int]]:
 
 
 def shuffled(messages: list[Message], source: random.Random, reach: int) -> list[Message]:
-    """Each message arrives at most this many positions later."""
+    """Shuffles messages so that each arrives at most this many positions later."""
     order = sorted(range(len(messages)), key=lambda place: place + source.uniform(0, reach))
     return [messages[place] for place in order]
 
@@ -153,7 +153,7 @@ def test_a_full_disk_is_one_line_and_leaves_whole_pieces(tmp_path: Path, monkeyp
     )
 
     class Half:
-        """A disk that becomes full in the middle of a block."""
+        """A file on a disk that becomes full in the middle of a block."""
 
         def __init__(self, whole: object) -> None:
             self.whole, self.left = whole, 4

@@ -344,7 +344,7 @@ def test_programs_of_the_user_may_have_more_than_can_be_seen() -> None:
 
 
 def two_boards(**of_arm: Any) -> System:
-    """A board with a load, another one, and a node that may be the user's."""
+    """A board with a load, another board, and a node that may be the user's."""
     steps = ("base", 1), ("nodes", 1), ("base", 1)
     others = ("arm", 1), ("nodes", 1), ("arm", 1)
     load = {"name": "flash", "execution_ms": 5, "period_ms": 1000}

@@ -258,7 +258,7 @@ def given_rover(*names: str) -> System:
 
 
 def ended(periods: int) -> Recorded:
-    """A run of so many periods of 100 ms."""
+    """A run of this many periods of 100 ms."""
     return Recorded(0, end_ns=periods * 100 * MS, seen_until_ns=periods * 100 * MS)
 
 

@@ -133,7 +133,7 @@ def test_chains_of_boards_and_nodes_keep_to_their_bounds(lanes: int) -> None:
 
 
 def test_without_exclusion_nobody_would_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulator takes one request at a time as set in the plan."""
+    """The simulator takes one request at a time if the plan says so."""
     system = parse(with_lanes(sharing("ghg", "ghg", "ghg", "mhm", times=(1, 9, 1)), 4))
     one_at_a_time = worst_of(system, "tide", 24)
     monkeypatch.setattr(BoardsPlayer, "_group_of", lambda *_: 0)
@@ -229,7 +229,7 @@ def test_without_the_shared_level_the_bound_of_the_most_urgent_is_broken(monkeyp
 
 
 def test_a_lost_request_of_another_chain_keeps_one_waiting() -> None:
-    """They are on one stream, which delivers messages in order."""
+    """Both requests are on one stream, which delivers messages in order."""
     link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 20\nagent_heartbeat_ms = 20"
     chains = [service(f"c{n}", way, priority=9 - n) for n, way in enumerate(SERVED[:2])]
     apart = described(*chains, link=link).replace("_ms = 200\n", "_ms = 2000\n")

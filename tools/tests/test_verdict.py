@@ -243,7 +243,7 @@ def test_a_board_at_half_its_rate_has_not_started_half_of_its_instances() -> Non
 
 
 def test_an_observer_that_was_starved_is_no_silent_board() -> None:
-    """It observed two seconds of six; the observed part was in time."""
+    """The observer ran for two of six seconds, and what it saw was in time."""
     told = recorded([at for at in IMU if at < 2000], [at for at in ANSWERS if at < 2000], seen_until_ms=2000)
     found = only(told)
     assert found.state is State.NOT_JUDGED and "the observer fell behind: it saw 2.0 s of 6.2 s" in found.reasons
@@ -336,7 +336,7 @@ def test_a_clock_that_was_set_leaves_a_doubt() -> None:
     ("steps_ns", "set_ns"), [([100_000] * 20, 0), ([0, -5_000 * MS, 0], 5_000 * MS), ([2 * MS], 2 * MS)]
 )
 def test_a_clock_that_is_set_is_told_from_one_that_is_corrected(steps_ns: list[int], set_ns: int) -> None:
-    """Its first reading is interrupted for 50 ms, between the two clocks."""
+    """The first reading is interrupted for 50 ms between its two clocks."""
     now_ns, ahead_ns, readings = [0], [10**18], itertools.count()
 
     def steady() -> int:

@@ -67,7 +67,7 @@ def _asked(change: Callable[[Document], None]) -> Callable[[], Any]:
 
 
 def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
-    """A fault: the analysis gets a description whose callbacks are changed."""
+    """The analysis gets a description with changed callbacks."""
 
     @contextmanager
     def broken() -> Iterator[None]:
@@ -299,7 +299,7 @@ def _no_others(document: Document) -> None:
 
 
 def _light_beginnings(document: Document) -> None:
-    """What chains of nodes share is counted nowhere."""
+    """The execution times that several chains of nodes share are not counted at all."""
     for chain in document["chains"] if "protocol" in document else ():
         for callback in chain["callbacks"]:
             if callback.get("shared", 0) > 0:
@@ -326,7 +326,7 @@ def _ends_where_it_leaves() -> Iterator[None]:
 
 @contextmanager
 def _one_board_for_all() -> Iterator[None]:
-    """A fault: the analysis gets the line of the first board for every board."""
+    """The analysis gets the line of the first board for every board."""
     whole = board_document
     first: list[Any] = []
 

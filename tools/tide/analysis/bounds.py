@@ -1216,7 +1216,7 @@ def _boards_of(system: System, link: str) -> list[str]:
 
 
 def _used_lines(system: System) -> list[Line]:
-    """Boards have the link; a single one may leave it out."""
+    """Several boards name their link; a single board may leave it out."""
     every = [system.link_of_board(board) for board in system.boards()]
     known = {one.name for one in every if one is not None}
     return [link for link in system.links if isinstance(link, Line) and (link.name in known or None in every)]

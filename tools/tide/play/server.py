@@ -12,7 +12,7 @@ from tide.programs.binaries import find_binary
 
 
 class ServerError(Exception):
-    """It refused a plan or ended; the text is what is known."""
+    """The server refused a plan or ended; the text says what is known."""
 
 
 @dataclass(frozen=True)

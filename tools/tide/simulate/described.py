@@ -223,7 +223,7 @@ class _Trial:
         return self._outcome
 
     def _keep(self, best: dict[int, tuple[int, int, _Player, Any]], player: _Player, run: Any) -> None:
-        """An equally late run may lead further."""
+        """An equally late run replaces the best one: the search may get further from it."""
         for place, (worst_ns, index) in enumerate(self._play(player, run)):
             if worst_ns >= best.get(place, (-1,))[0]:
                 best[place] = (worst_ns, index, player, run)

@@ -158,7 +158,7 @@ def write_traces(traces: Traces, folder: Path) -> None:
 
 
 def read_traces(folder: Path) -> Traces | None:
-    """Returns None if there is none, or if it has another version."""
+    """Returns None if the folder has no traces, or those of another version."""
     try:
         data = json.loads((folder / TRACES).read_text(encoding="utf-8"))
         return _of_json(Traces, data) if data["version"] == TRACES_VERSION else None
