@@ -103,8 +103,11 @@ TEST(daemon_receiver, holds_what_is_early_and_reports_the_gap_from_the_header) {
 TEST(daemon_receiver, heartbeat_does_not_ask_for_what_is_here) {
   Receiver r;
   r.arrive(message(reliable0, 0, {data(0)}));
+  r.arrive(heartbeat(reliable0, 0, 0));
+  EXPECT_EQ(r.core.counters.gaps, 0u) << "the message waits to be processed";
   r.arrive(heartbeat(reliable0, 0, 2));
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 0, 0b110}));
+  EXPECT_EQ(r.core.counters.gaps, 1u);
   r.arrive(heartbeat(reliable1, 0, 0));  // the first message of a stream was lost
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable1, 0, 0b1}));
 }
