@@ -99,8 +99,9 @@ def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
     is_above = kept["samples"] > 0 and kept["max_ns"] > kept["bound_ns"]
     # A busy machine may disturb every instance, and the kernel may be late with the right line, too.
     assert is_above or not is_slow or kept["samples"] == 0
-    said = " ".join(done.stdout.split())
-    assert ("in an instance that nothing was seen to disturb" in said) is is_above
+    is_late = any(one["id"] == "line_on_time" and one["verdict"] == "broken" for one in run["answers"])
+    said = " ".join(done.stdout.split())  # an emulated line that was late at some time may have disturbed any instance
+    assert ("in an instance that nothing was seen to disturb" in said) is (is_above and not is_late)
     assert ("pauses" in run["evidence"]) is may_use_fifo()
     assert "handed" in run["evidence"]
 

@@ -17,6 +17,7 @@ import own_types
 from links import World
 from ros import eventually, quality
 from tide.programs.child import Child
+from tide_test_support import probe
 
 world = links.worlds(World, links.udp, links.serial_with_loss)
 
@@ -54,18 +55,15 @@ def name_of(message: Any) -> str:
 
 
 def test_what_is_sent_comes_back(world: World, board: Child, reading: Any) -> None:
-    for message in [*filled(reading), *(type(one)() for one in filled(reading))]:
-        came: list[Any] = []
-        name = name_of(message)
-        world.host.subscribe(type(message), f"/up/{name}", came.append, quality(True))
-        publisher = world.host.node.create_publisher(type(message), f"/down/{name}", quality(True))
-
-        def comes() -> bool:
-            publisher.publish(message)  # noqa: B023  until the board's reader is known
-            return bool(came)  # noqa: B023
-
-        eventually(comes, f"{name} comes back")
-        assert came[0] == message
+    """First a message as often as it takes until both sides are known, of which any number returns; then a new one."""
+    for message in filled(reading):
+        name, new = name_of(message), type(message)()
+        came = world.host.collect(type(message), f"/up/{name}", quality(True))
+        publisher = world.host.publisher(type(message), f"/down/{name}", quality(True))
+        probe(lambda: publisher.publish(message), lambda: came, f"{name} comes back")  # noqa: B023
+        publisher.publish(new)
+        eventually(lambda: came[-1] != message, f"a new {name} comes back")  # noqa: B023
+        assert came == [message] * (len(came) - 1) + [new]
         board.require_alive()
 
 
