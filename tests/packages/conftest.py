@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from projects import ROOT, run
+from projects import ROOT, UNOPTIMISED, run
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +13,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The prefix of an installed runtime, built without a C++ compiler."""
     folder = tmp_path_factory.mktemp("install")
     without_cpp = {"CXX": "/nonexistent/c++"}
-    options = ["-DTIDE_TESTS=OFF", f"-DCMAKE_INSTALL_PREFIX={folder / 'prefix'}"]
+    options = ["-DTIDE_TESTS=OFF", UNOPTIMISED, f"-DCMAKE_INSTALL_PREFIX={folder / 'prefix'}"]
     run(["cmake", "-S", ROOT / "runtime", "-B", folder / "build", "-G", "Ninja", *options], folder, without_cpp)
     run(["cmake", "--build", folder / "build", "-j", "2"], folder)
     run(["cmake", "--install", folder / "build", "--prefix", folder / "removed"], folder)

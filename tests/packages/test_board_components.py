@@ -403,9 +403,10 @@ def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_p
     words += ['-DCONFIG_TIDE_EXAMPLE_DEVICE="/nonexistent"', "-DCONFIG_TIDE_EXCHANGE_STACKSIZE=65536"]
     words.append("-Wno-deprecated-declarations")  # glibc's mallinfo
     trial = [package / "port/exchange/tide_exchange.c", package / "example/exchange_main.c"]
+    run([*words, "-r", *sources, "-o", tmp_path / "tide.o"], tmp_path)  # once for both programs
     programs = {"1": ([package / "example/int32_publisher_main.c"], 1), "/nonexistent": (trial, 3)}
     for argument, (own, code) in programs.items():
-        run([*words, *sources, *own, "-o", tmp_path / "program", "-lpthread"], tmp_path)
+        run([*words, *own, "tide.o", "-o", tmp_path / "program", "-lpthread"], tmp_path)
         done = subprocess.run([tmp_path / "program", argument], capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         assert "no session" in done.stdout, done.stdout + done.stderr

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from projects import PROGRAM, ROOT, copy_tree, run
+from projects import PROGRAM, ROOT, UNOPTIMISED, copy_tree, run
 
 from tide.programs.binaries import build_folder
 
@@ -23,7 +23,7 @@ def build(folder: Path, lists: str, *options: str, program: str = PROGRAM) -> Pa
     folder.mkdir(exist_ok=True)
     (folder / "CMakeLists.txt").write_text(LANGUAGES + lists)
     (folder / "main.c").write_text(program)
-    run(["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", *options], folder, ELSEWHERE)
+    run(["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", UNOPTIMISED, *options], folder, ELSEWHERE)
     run(["cmake", "--build", folder / "build", "-j", "2"], folder)
     return folder / "build" / "robot"
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from projects import ROOT, run
+from projects import ROOT, UNOPTIMISED, run
 
 from tide.programs.binaries import build_folder
 
@@ -48,7 +48,8 @@ def _version() -> str:
 
 
 def test_a_workspace_builds_what_programs_and_rclpy_nodes_use(tmp_path: Path) -> None:
-    colcon(tmp_path, "build", "--packages-select", "tide_runtime", "tide_ros", "--cmake-args", "-DTIDE_TESTS=OFF")
+    options = ["--cmake-args", "-DTIDE_TESTS=OFF", UNOPTIMISED]
+    colcon(tmp_path, "build", "--packages-select", "tide_runtime", "tide_ros", *options)
     where = "from tide_ros import budget; print(budget._library_path()); budget._library()"
     command = f'. install/setup.sh && pkg-config --modversion tide && "{sys.executable}" -c "{where}"'
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("TIDE_", "PYTHONPATH"))}

@@ -20,7 +20,7 @@ C_SOURCES = main.c
 CC = arm-none-eabi-gcc
 MCU = -mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard
 C_INCLUDES = {includes}
-CFLAGS += $(MCU) $(C_INCLUDES) -Os -Wall -fdata-sections -ffunction-sections
+CFLAGS += $(MCU) $(C_INCLUDES) -O0 -Wall -fdata-sections -ffunction-sections
 CFLAGS += -MMD -MP -MF"$(@:%.o=%.d)"
 LDFLAGS = $(MCU) -specs=nano.specs -lc -lm -lnosys -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all
 all: $(BUILD_DIR)/$(TARGET).elf
