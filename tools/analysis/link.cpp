@@ -572,6 +572,12 @@ class LinkModel {
     return one_release(other, chain) ? inside_.at({other, chain}) : outside_[other];
   }
 
+  // The same in a window of this chain.
+  const Cut &cut_within(size_t other, size_t chain) const {
+    const auto found = within_.find({other, chain});
+    return found == within_.end() || may_meet(other, chain) ? cut_for(other, chain) : found->second;
+  }
+
   struct Shares {
     double up = 0, down = 0, plain_up = 0, plain_down = 0, client = 0;
     std::vector<double> hosts;  // share of each lane, for each executor that the chain visits
@@ -768,6 +774,14 @@ class LinkModel {
         goes_on_[chain] = goes_on_[chain] || (alike && (!begins_alike(chain, other) || other < chain));
       }
     }
+    // Elements that begin when the chain has ended, as a path that continues it contains them.
+    std::vector<std::set<SharedKey>> behind(size());
+    for (size_t chain = 0; chain < size(); chain++) {
+      for (size_t longer = 0; longer < size() && goes_on_[chain]; longer++) {
+        if (!one_release(longer, chain) || !begins_alike(longer, chain)) continue;
+        behind[chain].insert(keys[longer].begin() + static_cast<ptrdiff_t>(keys[chain].size()), keys[longer].end());
+      }
+    }
     // An element counts for other chains on the first path that no other path continues.
     for (const bool goes_on : {false, true}) {
       for (size_t chain = 0; chain < size(); chain++) {
@@ -801,7 +815,12 @@ class LinkModel {
         if (self == chain || !one_release(self, chain)) continue;
         std::set<SharedKey> all = others;
         all.insert(keys[self].begin(), keys[self].end());
-        inside_[{chain, self}] = cut_of(chain, all);
+        const Cut &cut = inside_[{chain, self}] = cut_of(chain, all);
+        if (behind[self].empty()) continue;
+        all.insert(behind[self].begin(), behind[self].end());
+        Cut &less = within_[{chain, self}] = cut_of(chain, all);
+        less.up_frames = cut.up_frames;  // acknowledgments of the preceding instance may remain
+        less.down_frames = cut.down_frames;
       }
     }
   }
@@ -810,7 +829,7 @@ class LinkModel {
   // executed yet; only acknowledgments and unacknowledged frames of its preceding instance remain.
   Seen seen(size_t other, size_t chain) const {
     const Load &load = loads_[other];
-    const Cut &cut = cut_for(other, chain);
+    const Cut &cut = cut_within(other, chain);
     const bool follows = !may_meet(other, chain) && begins_alike(other, chain);
     Seen seen;
     seen.client_ns = follows ? 0 : load.client_ns - cut.client_ns;
@@ -832,7 +851,7 @@ class LinkModel {
     if (!shares_[other]) return on_host_[other][place];
     seen_on_host_.clear();
     if (!may_meet(other, chain) && begins_alike(other, chain)) return seen_on_host_;
-    seen_on_host_ = by_group(other, place, other == chain ? nullptr : &cut_for(other, chain).callbacks);
+    seen_on_host_ = by_group(other, place, other == chain ? nullptr : &cut_within(other, chain).callbacks);
     return seen_on_host_;
   }
 
@@ -2585,6 +2604,7 @@ class LinkModel {
   std::vector<bool> goes_on_;                        // there is a chain of which this one is a prefix
   std::vector<Cut> outside_;                         // the parts already counted by others
   std::map<std::pair<size_t, size_t>, Cut> inside_;  // of one, as another one of its timer has it
+  std::map<std::pair<size_t, size_t>, Cut> within_;  // and what begins when that one has ended
   std::vector<std::vector<size_t>> as_late_;         // chains through whose last input the work counted for this chain
                                                      // may arrive
   time_ns answer_ns_ = 0, gap_ns_ = 0, load_span_ns_ = 0;

@@ -48,9 +48,9 @@ def test_a_join_waits_for_the_slowest_input(left_ms: float, right_ms: float) -> 
 
 
 def test_what_chains_of_a_node_share_counts_once() -> None:
-    """All callbacks of one expiry on one lane: 1 + 6 + 6 + 3 + 1 ms."""
+    """All callbacks of one expiry on one lane: 1 + 6 + 6 + 3 + 1 ms, the last after `depth`."""
     bounds = all_ns(parse(described(6, 6, period_ms=20, lanes=1)))
-    assert bounds["depth"] == bounds["behind"] == 17_000_000
+    assert (bounds["depth"], bounds["behind"]) == (16_000_000, 17_000_000)
 
 
 def test_no_bound_where_an_instance_may_meet_the_next() -> None:

@@ -61,6 +61,21 @@ def test_a_join_is_no_earlier_than_either_branch() -> None:
     assert {part.chain for part in both.parts} <= {None, "sort", "size", "colour", "belt"}
 
 
+def test_what_waits_for_both_inputs_counts_for_neither() -> None:
+    """Nodes on two threads, which others keep busy, too."""
+
+    def sends(name: str, priority: int, execution_ms: float, **more: Any) -> str:
+        publishes = {"topic": name, "payload_bytes": 8}
+        return d.chain(name, priority, ("h", execution_ms, {"publishes": publishes}), **more)
+
+    tick = sends("tick", 9, 1)
+    inputs = [sends(name, priority, 2, branches_from="tick.b0") for name, priority in (("one", 5), ("other", 6))]
+    both = d.chain("both", 7, ("h", 20), ("h", 20), branches_from="one.b0", joins=["other.b0"])
+    nodes = d.chain("a", 3, ("h", 5)), d.chain("b", 2, ("h", 5))
+    found = all_ns(parse(d.described(d.host("h", lanes=2), tick, *inputs, both, *nodes)))
+    assert found["one"] == found["other"] < 20 * MS
+
+
 def test_no_bound_where_an_instance_may_meet_the_next() -> None:
     text = described(30, 30, period_ms=40).replace("deadline_ms = 80", "deadline_ms = 40")
     bound = bounded(text).chain("sort")

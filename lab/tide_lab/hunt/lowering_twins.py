@@ -17,6 +17,7 @@ import tide.analysis.bounds as bounding
 from tide.analysis import lower
 from tide.analysis.bounds import ask_executors
 from tide.analysis.lower import board_document
+from tide.analysis.result import alternative_name
 from tide.play import boards as boards_play
 from tide.play.boards import BoardsPlayer
 from tide.system.levels import levels_of_boards
@@ -443,6 +444,28 @@ def _boards_join_the_first_only() -> Iterator[None]:
 
 
 @contextmanager
+def _inputs_one_after_the_other() -> Iterator[None]:
+    """The other input of a join begins when the first has ended, as a path contains both."""
+    whole = bounding.ways_of
+
+    def other(system: System) -> Any:
+        ways = whole(system)
+        chains = {one.name: one for one in ways.system.chains}
+        for chain in system.chains:
+            inputs = [
+                one.callbacks[: -len(chain.callbacks)] for one in map(chains.get, ways.of_chain[chain.name]) if one
+            ]
+            for number, way in enumerate(inputs[1:] if chain.joins else ()):
+                name = alternative_name(chain.name, 90 + number)
+                both = {"name": name, "callbacks": (*inputs[0], way[-1])}
+                chains[name] = chains[ways.of_chain[chain.name][0]].model_copy(update=both)
+        return replace(ways, system=ways.system.model_copy(update={"chains": tuple(chains.values())}))
+
+    with patch.object(bounding, "ways_of", other):
+        yield
+
+
+@contextmanager
 def _too_much_shared() -> Iterator[None]:
     """The parts of different chains on a board are counted once, as a single callback."""
 
@@ -620,6 +643,7 @@ def twins() -> list[Twin]:
             "a level of several chains as several", "check-services-shared-served", _asked(_chains(_shared_one_lower))
         ),
         Twin("a join of a board by its first input", "check-trees", _boards_join_the_first_only),
+        Twin("inputs of a join one after the other", "check-trees", _inputs_one_after_the_other),
         Twin("branches by the priority of each chain", "check-trees", _branches_by_priority),
         Twin("a level of several branches as several", "check-trees", _asked(_chains(_shared_one_lower))),
         Twin("callbacks of one board as one that ways share", "check-trees", _too_much_shared),
