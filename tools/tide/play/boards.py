@@ -30,6 +30,7 @@ _MILLISECOND = 1_000_000
 SLOWEST = 4
 MOST_INSTANCES = 20_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
 FRAME_BYTES = 64  # exceeds what is around a fragment
+MEETING = 0.3  # share of drawn runs in which a callback of each chain begins at about one time
 LEAST_BYTES = 8  # size to which messages are shortened
 # A run ends when all messages have arrived, or when none arrives for this long. Chains without bounds may have many
 # messages under way.
@@ -57,12 +58,48 @@ class Worst:
     index: int
     response_ns: int
 
-    def beside(self, release_ns: int, source: random.Random) -> int:
-        """A release time for a chain that may delay this instance: from some time before its own release to its end."""
-        if source.random() < 0.2:
-            return max(release_ns + source.randint(-2, 2) * MICROSECOND, 0)
+    def beside(self, release_ns: int, marks_ns: Sequence[int], source: random.Random) -> int:
+        """A release time for a chain that may delay this instance: from some time before its own release to its end, or
+        so that a callback of the chain begins with it. marks_ns: their times after the release."""
+        if source.random() < 0.5:
+            return max(release_ns - source.choice(marks_ns) + source.randint(-2, 2) * MICROSECOND, 0)
         span_us = max(self.response_ns // MICROSECOND, 1)
         return max(release_ns // MICROSECOND + source.randint(-span_us, span_us), 0) * MICROSECOND
+
+
+def some_of(places: list[int], source: random.Random) -> list[int]:
+    """One of them, or all: several lanes are busy only if several chains meet."""
+    return [source.choice(places)] if source.random() < 0.7 else places
+
+
+def marks_of(system: System, timer: Chain) -> list[int]:
+    """Times from a timer's expiry to its callbacks, and to those of chains that continue it, if nothing delays them."""
+    found = {0}
+    for path in (system.path(one) for one in system.chains if system.timer_of(one) is timer):
+        at_ns = 0
+        for before, after in itertools.pairwise(path):
+            at_ns += before.execution_ns + system.hop_ns(before, after)
+            for callback, delay in ((before, "agent_ms"), (after, "return_ms")):
+                if system.where(callback) != "mcu":
+                    continue
+                if (link := system.link_of_board(system.executor(callback.executor))) is not None:
+                    at_ns += nanoseconds(getattr(link, delay) or Decimal(0))
+                    at_ns += _octets_ns(link, before.sent_bytes + FRAME_BYTES // 2)
+            found.add(at_ns)
+    return sorted(found)
+
+
+def _octets_ns(link: Line | UdpLink, octets: int) -> int:
+    return octets * 10 * 1_000_000_000 // (link.rate if isinstance(link, Line) else _UDP_BAUD)
+
+
+def meeting(marks_ns: Sequence[Sequence[int]], periods_ns: Sequence[int], source: random.Random) -> tuple[int, ...]:
+    """Offsets with which a callback of each timer's chains begins at about one time: of first instances, which send all
+    messages, or of later ones."""
+    chosen_ns = [source.choice(each) for each in marks_ns]
+    at_ns = source.choice((max(chosen_ns), max(periods_ns)))
+    begins_ns = (at_ns - one + source.randint(-2, 2) * MICROSECOND for one in chosen_ns)
+    return tuple(max(one, 0) % period_ns for one, period_ns in zip(begins_ns, periods_ns, strict=True))
 
 
 class UnplayableError(Exception):
@@ -174,6 +211,7 @@ class BoardsPlayer:
             for sent in _sent_by(callback)
         ]
         self._publish_several = any(len(one.publishes) > 1 for chain in system.chains for one in chain.callbacks)
+        self._own_marks_ns = [marks_of(system, system.timer_of(chain)) for chain in system.chains]
         self._marks_ns = [0]
         for chain in system.chains:
             times_ns = [callback.execution_ns for callback in chain.callbacks]
@@ -229,8 +267,11 @@ class BoardsPlayer:
         source = self._random
         places = range(len(self._chains))
         heavy = source.random() < 0.5
+        phases_ns = tuple(self._phase(place) for place in places)
+        if source.random() < MEETING:
+            phases_ns = meeting(self._own_marks_ns, [one.period_ns for one in self._chains], source)
         return BoardsRun(
-            tuple(self._phase(place) for place in places),
+            phases_ns,
             tuple(self._executions(place, heavy) for place in places),
             tuple(self._bytes(place, heavy) for place in places),
             self._spans("agent_ms"),
@@ -244,10 +285,12 @@ class BoardsPlayer:
         source = self._random
         if worst is not None and source.random() < 0.4 and len(self._timers) > 1:
             timer = self._timer_of[worst.chain]
-            other = source.choice([one for one in self._timers if one != timer])
             release_ns = run.phases_ns[timer] + worst.index * self._chains[timer].period_ns
-            phase_ns = worst.beside(release_ns, source) % self._chains[other].period_ns
-            return replace(run, phases_ns=_with(run.phases_ns, other, phase_ns))
+            phases_ns = run.phases_ns
+            for other in some_of([one for one in self._timers if one != timer], source):
+                phase_ns = worst.beside(release_ns, self._own_marks_ns[other], source) % self._chains[other].period_ns
+                phases_ns = _with(phases_ns, other, phase_ns)
+            return replace(run, phases_ns=phases_ns)
         if source.random() < 0.1:
             return replace(run, agent_ns=self._spans("agent_ms"), return_ns=self._spans("return_ms"))
         place = source.randrange(len(self._chains))
@@ -386,7 +429,7 @@ class BoardsPlayer:
         """Both ways of all messages of one instance of each chain over this line, every byte escaped."""
         sizes = [sent.payload_bytes or 0 for chain in self._chains for one in chain.callbacks for sent in _sent_by(one)]
         octets = sum(size + (size // (link.mtu_bytes // 2) + 1) * FRAME_BYTES for size in sizes)
-        return 2 * 2 * octets * 10 * 1_000_000_000 // (link.rate if isinstance(link, Line) else _UDP_BAUD)
+        return _octets_ns(link, 2 * 2 * octets)
 
     def _board_words(self, number: int, run: BoardsRun) -> str:
         settings, costs = self._board_settings[number]

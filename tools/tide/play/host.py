@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tide.play.boards import MICROSECOND, Worst, locks_of, plan_line
+from tide.play.boards import MEETING, MICROSECOND, Worst, locks_of, marks_of, meeting, plan_line, some_of
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import LevelError, priorities_of
@@ -70,6 +70,7 @@ class HostPlayer:
         firsts = {chain.name: place for place, chain in timers.items()}
         of_chains = (firsts.get(system.timer_of(chain).name) for chain in system.chains)
         self._timer_of = [None if one is None else self._timers.index(one) for one in of_chains]
+        self._own_marks_ns = [marks_of(system, chain) for chain in timers.values()]
         self._marks_ns = [0, *self._sums(system)]
         given = _priorities(system, policy)
         # A server called by several chains has one priority: the highest of theirs.
@@ -121,8 +122,11 @@ class HostPlayer:
         registration = list(range(count))
         if source.random() < 0.7:
             source.shuffle(registration)
+        offsets_ns = tuple(self._offset(place) for place in self._timers)
+        if offsets_ns and source.random() < MEETING:
+            offsets_ns = meeting(self._own_marks_ns, list(self._periods_ns.values()), source)
         return HostRun(
-            tuple(self._offset(place) for place in self._timers),
+            offsets_ns,
             tuple(self._execution(place, heavy) for place in range(count)),
             tuple(registration),
             self._drawn_priorities(),
@@ -137,10 +141,12 @@ class HostPlayer:
         source = self._random
         timer = None if worst is None else self._timer_of[worst.chain]
         if worst is not None and timer is not None and len(self._timers) > 1 and source.random() < 0.4:
-            other = source.choice([one for one in range(len(self._timers)) if one != timer])
             release_ns = run.offsets_ns[timer] + worst.index * self._periods_ns[self._timers[timer]]
-            offset_ns = worst.beside(release_ns, source) % self._periods_ns[self._timers[other]]
-            return replace(run, offsets_ns=(*run.offsets_ns[:other], offset_ns, *run.offsets_ns[other + 1 :]))
+            offsets = list(run.offsets_ns)
+            for other in some_of([one for one in range(len(self._timers)) if one != timer], source):
+                offsets[other] = worst.beside(release_ns, self._own_marks_ns[other], source)
+                offsets[other] %= self._periods_ns[self._timers[other]]
+            return replace(run, offsets_ns=tuple(offsets))
         kind = source.random()
         if kind < 0.5:
             place = source.randrange(len(self._timers))
