@@ -44,6 +44,9 @@ class _Draw:
         if self.of.trees and self.chance(self.of.trees):
             add_tree(document, self.random, reliable=self.of.reliable, few=self.few, services=self.of.services)
             self.widen(document)
+        if self.of.publishing and self.chance(self.of.publishing):
+            add_topics(document, self.random)
+            self.widen(document)
         for chain in document["chains"] if self.of.actions else ():
             ask_for_result(chain, self.host_names(document), self.random, self.of.actions)
         document["paths"] = self.paths(document["chains"]) if self.of.paths and self.chance(self.of.paths) else []
@@ -693,6 +696,47 @@ class _Tree:
             chain["callbacks"].append(callback)
         self._chains.append(chain)
         return chain
+
+
+# ---- callbacks that publish several topics ----
+
+
+def add_topics(document: Document, source: random.Random) -> None:
+    """First callbacks on boards publish further topics, some of them not in every run. Most have a chain of their own,
+    to a node or back to the board."""
+    boards = {one["name"] for one in document["executors"] if one["where"] == "mcu"}
+    hosts = [one["name"] for one in document["executors"] if one["where"] == "host"]
+    taken = {chain["priority"] for chain in document["chains"]}
+    free = source.sample([one for one in range(1, 127) if one not in taken], 16)
+    several = [
+        chain
+        for chain in document["chains"]
+        if len(chain["callbacks"]) > 1 and chain["callbacks"][0]["executor"] in boards and "branches_from" not in chain
+    ]
+    for chain in source.sample(several, min(len(several), source.choice((1, 1, 2)))):
+        first, second = chain["callbacks"][:2]
+        second["topic"] = first["publishes"]["topic"]
+        every = [first["publishes"]]
+        for number in range(source.choice((1, 1, 2, 4))):
+            topic = {"topic": f"{chain['name']}/more{number}", "payload_bytes": source.randint(1, 90)}
+            apart = source.choice((1, 1, 1, 2, 5, 1.5))
+            if apart > 1:
+                topic |= {"distance_ms": chain["period_ms"] * apart} if apart == 1.5 else {"every": apart}
+            every.append(topic)
+            if source.random() < 0.8:
+                heard = {"name": f"{chain['name']}_more{number}", "priority": free.pop()}
+                heard |= {"period_ms": chain["period_ms"] * apart, "deadline_ms": chain["period_ms"] * apart}
+                heard |= {key: chain[key] for key in ("reliability", "hold") if key in chain}
+                heard["branches_from"] = f"{chain['name']}.{first['name']}"
+                node = {"name": "b0", "kind": "subscription", "executor": source.choice(hosts)}
+                node |= {"execution_ms": round(source.uniform(0, 4), 2), "topic": topic["topic"]}
+                heard["callbacks"] = [node]
+                if source.random() < 0.4:
+                    node["publishes"] = {"topic": f"{heard['name']}/back", "payload_bytes": source.randint(1, 90)}
+                    back = {"name": "b1", "kind": "subscription", "executor": first["executor"]}
+                    heard["callbacks"].append(back | {"execution_ms": round(source.uniform(0, 4), 2)})
+                document["chains"].append(heard)
+        first["publishes"] = source.sample(every, len(every))
 
 
 # ---- goals and results ----

@@ -40,6 +40,7 @@ class Family:
     shared_on: str = "host"  # or mcu: where that service is
     topics: bool = False  # the chains share a subscription, whose topic all of them publish, in place of a service
     trees: float = 0.0  # share of systems with a board in which several chains begin with one timer, and join
+    publishing: float = 0.0  # share of systems with callbacks of boards that publish several topics
     actions: float = 0.0  # share of a node's calls to a board's service after which the node asks for a result
     wide: bool = False  # sizes and times up to the product's limits: messages, MTU, baud rates, delays, fast timers
     events: float = 0.0  # share of chains from a board that begin with an event; half of those to hosts only in bursts
@@ -123,6 +124,8 @@ FAMILIES = (
         shared_on="mcu",
     ),
     _on(_BOARD, "check-trees-fast", hosts=(1, 2), reliable=0.4, shapes=True, trees=1, fast=True),
+    _on(_BOARD, "check-publishing", hosts=(1, 2), lanes=(1, 1, 2), reliable=0.5, publishing=1),
+    _on(_BOARDS, "check-publishing-boards", hosts=(1, 2), reliable=0.5, publishing=1),
     _on(_BOARD, "check-services-wide", reliable=0.8, services=0.9, shared=1, shared_on="mcu", wide=True),
     _on(_BOARD, "check-trees-wide", executors=("tide", "batch"), hosts=(1, 2), reliable=1, trees=1, wide=True),
     _on(_LOSSES, "check-board-losses"),

@@ -466,6 +466,19 @@ def _inputs_one_after_the_other() -> Iterator[None]:
 
 
 @contextmanager
+def _only_topics_of_chains() -> Iterator[None]:
+    """Messages that no chain takes are not sent."""
+    with patch.object(lower, "_unheard", lambda *asked: []):
+        yield
+
+
+def _one_message(chain: Document) -> None:
+    """All messages of a run are the same one."""
+    for callback in chain["callbacks"]:
+        callback["message"] = 0
+
+
+@contextmanager
 def _too_much_shared() -> Iterator[None]:
     """The parts of different chains on a board are counted once, as a single callback."""
 
@@ -643,6 +656,8 @@ def twins() -> list[Twin]:
             "a level of several chains as several", "check-services-shared-served", _asked(_chains(_shared_one_lower))
         ),
         Twin("a join of a board by its first input", "check-trees", _boards_join_the_first_only),
+        Twin("topics that no chain takes forgotten", "check-publishing", _only_topics_of_chains),
+        Twin("several messages of one run as one", "check-publishing", _asked(_chains(_one_message))),
         Twin("inputs of a join one after the other", "check-trees", _inputs_one_after_the_other),
         Twin("branches by the priority of each chain", "check-trees", _branches_by_priority),
         Twin("a level of several branches as several", "check-trees", _asked(_chains(_shared_one_lower))),
