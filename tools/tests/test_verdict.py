@@ -284,6 +284,20 @@ def test_messages_before_the_observer_was_there_excuse_no_board() -> None:
     assert only(told).state is State.NOT_JUDGED, "the observer missed five"
 
 
+def test_the_first_instances_do_not_count_and_are_not_forgotten() -> None:
+    says = "of the first 3 instances, which do not count, had no end in time"
+    found = only(recorded(IMU, ANSWERS[2:]))
+    assert found.state is State.NOT_JUDGED and f"2 {says}" in found.reasons
+    system = parse(d.described(d.host("h"), d.chain("work", 1, ("h", 1), period_ms=40)))
+    told = Recorded(0)
+    told.runs["work", "b0"] = {n: (40 * MS * n, 40 * MS * n + MS, MS) for n in range(100)}
+    assert not outcome_of(system, told, 9).run.chains[0].doubt
+    told.runs["work", "b0"][1] = (40 * MS, 40 * MS + 99 * MS, MS)
+    run = outcome_of(system, told, 9).run
+    (found,) = run.verdicts
+    assert run.chains[0].samples == 9 and f"1 {says}" in found.reasons and found.state is not State.GUARANTEED
+
+
 def test_a_second_publisher_leaves_a_doubt() -> None:
     """The node never answers, and a joystick publishes as often."""
     told = recorded(IMU, ANSWERS)

@@ -110,14 +110,27 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
     runs = [runs_of(system, recorded, one) for one in path]
     seen = Seen(chain.name)
     counted = counted_of(system, chain, periods)
-    for index in counted:
+    early = range(0, counted.start, counted.step)
+    bad = 0
+    for index in (*early, *counted):
+        latency_ns = None
         if all(index in one for one in runs):
-            seen.latencies_ns.append(runs[-1][index][1] - release_ns_of(system, chain, recorded, index))
+            latency_ns = runs[-1][index][1] - release_ns_of(system, chain, recorded, index)
+        if index in early:
+            bad += latency_ns is None or latency_ns > chain.deadline_ns
+        elif latency_ns is not None:
+            seen.latencies_ns.append(latency_ns)
         elif _was_skipped(system, chain, recorded, index, index in runs[0]):
             seen.skipped += 1
         else:
             seen.lost += 1
+    seen.doubt = "" if seen.lost + seen.skipped else _of_warm_up(bad, len(early))
     return seen
+
+
+def _of_warm_up(bad: int, count: int) -> str:
+    """The first instances do not count, since DDS and caches begin with them; "every instance" includes them."""
+    return f"{bad} of the first {count} instances, which do not count, had no end in time" if bad else ""
 
 
 def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[str, int | None, int, int]]]:
@@ -369,6 +382,8 @@ def _count(
         missing = unanswered(counted, last.times_ns, chain.deadline_ns, until_ns)
         seen.lost = max(0, missing - late - sum(point.missed_count for point in points[origin + 1 :]))
         since_ns = counted[0] if counted else until_ns
+        bad = unanswered(came[:WARM_UP_INSTANCES], last.times_ns, chain.deadline_ns, until_ns)
+        seen.doubt = seen.doubt or ("" if seen.lost + seen.skipped else _of_warm_up(bad, WARM_UP_INSTANCES))
         answers = bisect_left(last.times_ns, until_ns) - bisect_left(last.times_ns, since_ns)
         if answers > len(counted) + start.missed_count + 1:  # one answer may belong to the preceding start
             extra = f"{last.name} came {answers} times for {len(counted)} of {start.name}: not each is an answer"
