@@ -171,7 +171,8 @@ def run(
         with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:
             results = run.run(place)
             status = results.exit_status(require_guarantee)
-        console.print(f"\n{folder}/: {_files(folder)}, and the logs of every part", highlight=False, soft_wrap=True)
+        text = f"\n{folder}/report.html; beside it results.json, pictures, and the logs of every part"
+        console.print(text, highlight=False, soft_wrap=True)
         raise typer.Exit(status)
     except (PlanError, RunError, MissingBinaryError) as error:
         typer.echo(f"{file}: {error}" if isinstance(error, PlanError) else str(error), err=True)
@@ -284,9 +285,3 @@ def _progress(title: str) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title or "starting", total=None)
         yield lambda text: progress.update(task, description=f"{title}: {text}" if title else text)
-
-
-def _files(folder: Path) -> str:
-    """The files for people, the most informative first."""
-    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
-    return ", ".join(sorted(names, key=lambda name: (not name.endswith(".html"), not name.endswith(".json"))))

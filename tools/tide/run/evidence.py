@@ -25,15 +25,6 @@ Interval = tuple[int, int]
 Lines = Mapping[str, Sequence["Frame"]]  # by board
 
 
-def executions(lines: Iterable[str]) -> Evidence:
-    """Reads the lines for `tide trace times`."""
-    found = {}
-    for line in lines:
-        _, name, count, least, most, *_ = line.split()
-        found[name] = {"count": int(count), "least_ns": int(least), "most_ns": int(most)}
-    return {"executions": found}
-
-
 # ---- frames of a line, from the log of tide-line ----
 
 _GET_INFO, _INFO = 2, 6  # asks and tells whether the other side is there

@@ -14,31 +14,20 @@ from typing import Any
 
 ENCAPSULATION_BYTES = 4
 _DIGITS = 5
-# Where a number wraps around; the names are those of sim/workloads/three_chains/plan.h.
-MODULI = {
-    "none": 1,
-    "bool": 2,
-    "u8": 1 << 7,
-    "u16": 1 << 15,
-    "u32": 1 << 31,
-    "u64": 1 << 31,
-    "f32": 1 << 24,
-    "f64": 1 << 31,
-    "digits": 10**_DIGITS,
-    "count": 1,
+# Bytes of a number, and where it wraps around; the names are those of sim/workloads/three_chains/plan.h.
+_FORMS = {
+    "none": (0, 1),
+    "bool": (1, 2),
+    "u8": (1, 1 << 7),
+    "u16": (2, 1 << 15),
+    "u32": (4, 1 << 31),
+    "u64": (8, 1 << 31),
+    "f32": (4, 1 << 24),
+    "f64": (8, 1 << 31),
+    "digits": (_DIGITS, 10**_DIGITS),
+    "count": (0, 1),
 }
-_WIDTHS = {
-    "none": 0,
-    "bool": 1,
-    "u8": 1,
-    "u16": 2,
-    "u32": 4,
-    "u64": 8,
-    "f32": 4,
-    "f64": 8,
-    "digits": _DIGITS,
-    "count": 0,
-}
+_WIDTHS, MODULI = ({kind: form[n] for kind, form in _FORMS.items()} for n in (0, 1))
 _KINDS = {
     "boolean": "bool",
     **dict.fromkeys(("uint8", "int8", "octet", "byte", "char"), "u8"),

@@ -79,27 +79,22 @@ def run_once(system: System, settings: Settings, folder: Path, out: Path, report
     with contextlib.suppress(UsageError):  # nothing was recorded
         recorded.steps = read_run(out)[0]
     recorded.handed = evidence.handed(evidence.Traced(system, recorded.steps))
-    times = execution_lines(system, recorded)
-    if times:
-        write_times(out, times)
+    if spent := _spent(system, recorded):  # `tide trace times` does not take what is played for the user's
+        lines = (f"{name} {len(of)} {min(of)} {max(of)} {sum(of)}" for name, of in spent.items())
+        text = "".join(f"{line}\n" for line in (PLAYED, *(f"tide-execution {line}" for line in lines)))
+        (out / TIMES).write_text(text, encoding="ascii")
     return outcome_of(system, recorded, settings.periods)
 
 
-def write_times(folder: Path, lines: list[str]) -> None:
-    """Marks the callbacks as played, so that `tide trace times` does not take them for the user's."""
-    (folder / TIMES).write_text("".join(f"{line}\n" for line in (PLAYED, *lines)), encoding="ascii")
-
-
-def execution_lines(system: System, recorded: Recorded) -> list[str]:
-    """The lines that `tide trace times` reads."""
-    lines = []
-    for chain in system.chains:
-        for callback in chain.callbacks:
-            spent = [cpu_ns for _, _, cpu_ns in recorded.runs.get((chain.name, callback.name), {}).values()]
-            if spent and not is_given(system.executor(callback.executor)):
-                name = f"{chain.name}/{callback.name}"
-                lines.append(f"tide-execution {name} {len(spent)} {min(spent)} {max(spent)} {sum(spent)}")
-    return lines
+def _spent(system: System, recorded: Recorded) -> dict[str, list[int]]:
+    """The processor times of each played callback that ran, by "chain/callback"."""
+    found = {
+        f"{chain.name}/{one.name}": [cpu_ns for *_, cpu_ns in recorded.runs.get((chain.name, one.name), {}).values()]
+        for chain in system.chains
+        for one in chain.callbacks
+        if not is_given(system.executor(one.executor))
+    }
+    return {name: spent for name, spent in found.items() if spent}
 
 
 def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
@@ -164,7 +159,10 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
             "parts": evidence.parts_of(list(instances[chain.name].values()), traced, recorded.lines),
         }
         chains.append(result.model_copy(update=more))
-    told: dict[str, Any] = evidence.executions(execution_lines(system, recorded))
+    spent = _spent(system, recorded).items()
+    told: dict[str, Any] = {
+        "executions": {name: {"count": len(of), "least_ns": min(of), "most_ns": max(of)} for name, of in spent}
+    }
     if any(is_played(system, chain) for chain in system.chains):
         told["in_time"] = in_time(system, chains)
     told |= evidence.evidence_of(recorded.handed)
