@@ -24,7 +24,7 @@ from tide.watch import command, screen
 from tide.watch.agents import Agents, Array, Status
 from tide.watch.chains import Answers, Latencies, TopicTimes, Window, points_of, way_back
 from tide.watch.screen import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
-from tide.watch.session import Session, Settings, _Watched, described_link, level_of, message_of
+from tide.watch.session import Session, Settings, Warnings, _Watched, described_link, level_of, message_of
 from tide.watch.topics import WatchedTopic
 from tide_test_support import each_seed
 
@@ -575,6 +575,15 @@ def test_a_status_for_others_is_that_of_the_view(seen: dict[str, Any], level: st
     assert (level_of(one), message_of(one)) == (level, says)
     shown = screen.word_of(one)
     assert (level == "ok") == shown.startswith("met"), "the view says it, too"
+
+
+def test_the_first_status_is_as_bad_as_the_worst_chain() -> None:
+    node = Mock()
+    Warnings(node).publish(view(row("fine"), row("dead", state="gone", why="nothing publishes /b any more")))
+    array = node.create_publisher.return_value.publish.call_args.args[0]
+    told = [(one.name, int.from_bytes(one.level, "little"), one.message) for one in array.status]
+    assert told[0] == ("tide_watch", 2, "1 of 2 chains are not ok")
+    assert told[1] == ("tide_watch: chain dead", 2, "nothing publishes /b any more") and told[2][1] == 0
 
 
 @pytest.mark.parametrize(

@@ -499,7 +499,7 @@ class Warnings:
         words += [f"nothing was measured of {unknown} of {len(levels)} chains"] if unknown else []
         array.status.append(
             DiagnosticStatus(
-                level=DiagnosticStatus.WARN if bad else DiagnosticStatus.STALE if unknown else DiagnosticStatus.OK,
+                level=_NUMBER[worst[0][0]],
                 name=OWN,
                 message="; ".join(words) or f"{len(levels)} chains",
                 hardware_id=view.system,
