@@ -298,6 +298,16 @@ def test_the_first_instances_do_not_count_and_are_not_forgotten() -> None:
     assert run.chains[0].samples == 9 and f"1 {says}" in found.reasons and found.state is not State.GUARANTEED
 
 
+@pytest.mark.parametrize(("every_ms", "state"), [(20, State.VOID), (37, State.VOID), (40, State.NOT_JUDGED)])
+def test_a_board_that_is_faster_than_described_voids_the_guarantee(every_ms: int, state: State) -> None:
+    """Each message is answered in time, and the bounds know of fewer."""
+    imu = [every_ms * n for n in range(6400 // every_ms)]
+    found = only(recorded(imu, [at + 10 for at in imu]))
+    assert found.state is state, found
+    said = f"nothing undescribed runs (imu/data_raw came every {every_ms}.000 ms, 40.000 ms described)"
+    assert (said in " ".join(found.reasons)) == (state is State.VOID), found
+
+
 def test_a_second_publisher_leaves_a_doubt() -> None:
     """The node never answers, and a joystick publishes as often."""
     told = recorded(IMU, ANSWERS)
@@ -372,7 +382,7 @@ def test_a_node_that_publishes_by_itself_is_not_taken_to_answer() -> None:
     """The node may never read the message, but its own rate hides that it is late."""
     own = sorted([*ANSWERS, *(at + 20 for at in ANSWERS)])
     found = only(recorded(IMU, own))
-    assert found.state is State.NOT_JUDGED
+    assert found.state is State.VOID, "it runs more often than described"
     assert any(one.endswith("of imu/data_raw: not each is an answer") for one in found.reasons), found.reasons
 
 

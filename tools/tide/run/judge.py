@@ -11,6 +11,7 @@ because each bound relies on its neighbours to end in time."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, Literal
@@ -30,6 +31,7 @@ HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
 _NAMED = 3  # number of named threads
+_CLOCKS_DIFFER = 1.001  # the rates of a board's clock and this machine's
 _CLOCK_NS = 500_000  # between a frame and a query after it: precision of the line's log
 Verdict = tuple[Word, str, float | None]  # verdict, the counter, its margin
 
@@ -412,7 +414,27 @@ class _Judge:
         late_ns = self.line_late_ns()
         return _within(late_ns, _CLOCK_NS, f"{_milliseconds(late_ns)} late at most, {_milliseconds(_CLOCK_NS)} allowed")
 
+    def too_often(self) -> str:
+        """A topic of the user's programs there that came more often than described: its callback ran as often. Bursts,
+        and messages that were late by up to the deadline, may come at once."""
+        makers = Counter(
+            sent.topic for chain in self.system.chains for one in chain.callbacks for sent in one.publishes
+        )
+        for chain in self.system.chains:
+            spare = 1 + self.system.timer_of(chain).burst + chain.deadline_ns // chain.period_ns
+            own = {sent.topic for one in chain.callbacks if one.executor in self.at for sent in one.publishes}
+            for rate in self.seen.get("topics", ()):
+                topic, gaps = rate["topic"], rate["count"] - 1
+                if topic not in own or makers[topic] > 1 or gaps < 1:
+                    continue
+                if gaps > rate["mean_ns"] * gaps / rate["described_ns"] * _CLOCKS_DIFFER + spare:
+                    came, said = map(_milliseconds, (rate["mean_ns"], rate["described_ns"]))
+                    return f"{topic} came every {came}, {said} described"
+        return ""
+
     def undescribed(self, _: dict[str, int]) -> Verdict:
+        if often := self.too_often():
+            return BROKEN, often, None
         found = self.seen.get("undescribed")
         if found is None:
             return UNSEEN, "nobody looked for endpoints that are not described", None
