@@ -22,7 +22,7 @@ from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.report.page import write_page
 from tide.report.results import Machine, Results, write
-from tide.report.table import KINDS, weaknesses
+from tide.report.table import KINDS, summaries, weaknesses
 from tide.report.verdict import (
     Completeness,
     Observation,
@@ -520,8 +520,12 @@ def test_verdict_page_json_table_and_exit_status_agree(name: str, tmp_path: Path
     assert found.exit_status(require_guarantee=True) == (status or 5), "a CI that asks for a guarantee fails"
     ended, shown = tide("report", tmp_path, COLUMNS="200")
     assert ended == status and shown.startswith(f"{state.value}: drive"), shown
+    numbers = "0 of 7 times were measured; 7 are estimates"
+    met = state not in (State.NOT_MET, State.NOT_SEEN)
+    assert (numbers in shown) == met, "an answer about a guarantee counts its numbers"
     write_page(found, [], [], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert (numbers in page) == met
     assert f'<li class="{KINDS[state.colour]}">' in page and html.escape(stored["reasons"][0]) in page
     for claim in ("in every instance", "met, guaranteed", '<li class="good">', "verdict-cell good"):
         assert claim not in page, claim
@@ -571,6 +575,16 @@ def test_a_premise_is_of_every_chain_whose_bound_it_moves(file: Path) -> None:
                     moved += 1
                     assert callback.executor in reaches[one.name].executors, (chain.name, callback.name, one.name)
     assert moved
+
+
+def test_what_rests_on_estimates_is_not_green() -> None:
+    run = outcome(recorded(IMU, ANSWERS)).run
+    for estimated, kind in (("0 of 7 times were measured; 7 are estimates", "fair"), ("", "good")):
+        chain = run.chains[0].model_copy(update={"part": "", "doubt": ""})
+        held = run.model_copy(update={"chains": [chain], "answers": [], "evidence": {"estimated": estimated}})
+        assert held.verdicts[0].state is State.GUARANTEED
+        (summary,) = summaries(results_of(recorded(IMU, ANSWERS)).model_copy(update={"runs": [held]}))
+        assert summary.kind == kind and weaknesses(held) == [estimated] * bool(estimated)
 
 
 def test_what_breaks_on_one_board_voids_no_chain_of_another(tmp_path: Path) -> None:

@@ -167,6 +167,11 @@ class Run(_Entry):
     answers: list[Answer] = []
 
     @property
+    def estimated(self) -> str:
+        """How many of the description's times were measured, if not all: the bounds rest on them."""
+        return str(self.evidence.get("estimated", ""))
+
+    @property
     def label(self) -> str:
         return f"{self.executor}, {self.send}" if self.executor == "batch" else self.executor
 

@@ -144,7 +144,8 @@ def _summary(run: Run) -> Summary:
     all_of_them = len(of_it) == len(verdicts) > 1 and not _tells_why(worst)
     better = ", ".join(f"{states.count(one)} {one.value}" for one in State if one is not worst and one in states)
     text = f"{worst.value}: {every if all_of_them else _named(names)}" + (f"; others: {better}" if better else "")
-    return Summary(run.label, KINDS[worst.colour], text)
+    is_sure = worst is not State.GUARANTEED or not run.estimated
+    return Summary(run.label, KINDS[worst.colour] if is_sure else "fair", text)
 
 
 def _tells_why(state: State) -> bool:
@@ -159,7 +160,10 @@ def weaknesses(run: Run) -> list[str]:
     for limited, one in verdicts:
         for reason in () if _tells_why(one.state) else one.reasons:
             found.setdefault(reason, []).append(limited.name)
-    return [reason if len(names) == len(verdicts) else f"{reason} [{_named(names)}]" for reason, names in found.items()]
+    lines = [
+        reason if len(names) == len(verdicts) else f"{reason} [{_named(names)}]" for reason, names in found.items()
+    ]
+    return lines + [run.estimated] * (any(one.is_met for _, one in verdicts) and bool(run.estimated))
 
 
 def print_answer(console: Console, results: Results) -> None:

@@ -17,6 +17,7 @@ from rich.table import Table
 from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.observed import DESCRIBED
+from tide.analysis.premises import origins_of
 from tide.analysis.result import Bounds, ChainBound
 from tide.errors import UsageError
 from tide.programs.binaries import MissingBinaryError
@@ -169,6 +170,8 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
     if recorded.pauses is not None:
         until_ns = recorded.start_ns + length_ns(system, periods)
         told["pauses"] = pauses_told(recorded.pauses, recorded.start_ns, until_ns)
+    numbers = origins_of(system)
+    told["estimated"] = numbers.text if numbers.measured < numbers.count else ""
     told |= {"undescribed": recorded.undescribed, "other_real_time": recorded.other_real_time}
     told["legs"] = [asdict(leg) for one in seen for leg in one.legs]
     told["topics"] = [asdict(rate) for one in seen for rate in one.rates]
