@@ -329,6 +329,23 @@ def test_answers_in_time_are_none_that_are_missing(delay_ms: int) -> None:
     assert answers.count == 0
 
 
+def test_an_end_that_was_taken_before_its_start_is_an_answer() -> None:
+    """A step takes the topics one after the other, and the watch begins in between."""
+    answers = Answers(40 * MS)
+    answers.restart()
+    for step in range(1, 20):
+        now = range(step * 400, step * 400 + 400)
+        answers.take([at * MS for at in now if at % 40 == 0], [(at + 41) * MS for at in now if at % 40 == 0])
+    assert answers.count == 0
+
+
+def test_a_latency_above_the_bound_is_the_one_that_was_seen() -> None:
+    one = watched(drive({"topic": "imu"}, {"topic": "cmd"}))
+    one.latencies.bound_ns = 2 * MS
+    found = play(one, (1, 1), range(3))
+    assert found is not None and found.reasons[0] == "10.000 ms seen, above its bound"
+
+
 def test_each_answer_that_is_missing_is_counted_once() -> None:
     answers = Answers(40 * MS)
     steps(answers, STARTS, [at + 10 for number, at in enumerate(STARTS) if number not in (100, 200, 201)], 20)

@@ -212,8 +212,11 @@ class Answers:
         """Processes the starts and ends of one step in order of time."""
         if starts and starts[0] < self._known_ns - _STEP_NS:  # the clock was set back
             self.restart()
-        self._starts = [*self._starts, *starts][-_KEPT:]
         self._ends = sorted([*self._ends, *ends])[-_KEPT:]
+        if not self._known_ns:  # the ends of the first starts may have been taken before
+            self._known_ns = max(starts, default=0)
+            return
+        self._starts = [*self._starts, *starts][-_KEPT:]
         judged = place = 0
         for start_ns in self._starts:
             place = max(place, bisect_left(self._ends, start_ns))

@@ -133,14 +133,14 @@ class _Watched:
         late = latencies.misses if self.missed.update(latencies.misses, now_s) else 0
         lost = self.unanswered if self.lost.update(self.unanswered, now_s) else 0
         lost = max([lost, *map(_not_published, self.ends)])
-        above = self.above.update(latencies.above, now_s)
+        above_ns = latencies.greatest_ns if self.above.update(latencies.above, now_s) else None
         if not (self.measured.update(latencies.count, now_s) or late or lost or self.not_started):
             return None
         several = [f"{one.point.topic} has {one.publishers} publishers" for one in self.every if one.publishers > 1]
         absent = [(count, one.point.topic) for one in self.beside if (count := _not_published(one))]
         doubts = [*several, *(f"{count} messages of {topic} are missing" for count, topic in absent)]
         part = f"{self.points.points[0].words} to {self.points.points[-1].words}"
-        return lately(late, lost, self.not_started, above, latencies, part, "; ".join(doubts))
+        return lately(late, lost, self.not_started, above_ns, latencies, part, "; ".join(doubts))
 
     def no_latency(self, trusted: bool) -> str:
         """Reason why times of its topics do not show an instance; empty: they do."""
@@ -193,13 +193,12 @@ def _not_published(topic: WatchedTopic) -> int:
 
 
 def lately(
-    late: int, unanswered: int, not_started: int, above: bool, measured: Latencies, part: str, doubt: str = ""
+    late: int, unanswered: int, not_started: int, above_ns: int | None, measured: Latencies, part: str, doubt: str = ""
 ) -> Verdict:
-    """The verdict for a part of a chain that is watched from outside, where none of the premises is observable. doubt:
-    what else weakens it."""
+    """The verdict for a part of a chain that is watched from outside, where none of the premises is observable.
+    above_ns: the greatest latency, if one was above the bound. doubt: what else weakens it."""
     bound_ns = measured.bound_ns
-    worst_ns = bound_ns + 1 if above and bound_ns is not None else 0
-    seen = Observation(max(1, measured.count), late, unanswered, not_started, worst_ns)
+    seen = Observation(max(1, measured.count), late, unanswered, not_started, above_ns)
     every = "; ".join(filter(None, (doubt, "premises are not watched")))
     told = verdict(seen, Completeness(part, doubt=every), Premises(), measured.deadline_ns, bound_ns)
     reasons = (doubt if one == every else one for one in told.reasons)
@@ -323,9 +322,9 @@ class Session:
         if chain.replies.told.replies == 0:
             return replace(row, state=state, why=why)
         missed = chain.missed.update(chain.replies.misses, now_s)
-        above = chain.above.update(chain.replies.above, now_s)
+        above_ns = chain.replies.told.greatest_ns if chain.above.update(chain.replies.above, now_s) else None
         start, end = chain.replies.told.span
-        found = lately(chain.replies.misses if missed else 0, 0, 0, above, latencies, f"{start} to {end}")
+        found = lately(chain.replies.misses if missed else 0, 0, 0, above_ns, latencies, f"{start} to {end}")
         return replace(
             row,
             state=state,
