@@ -2,8 +2,8 @@
 // Logical execution time: inputs are taken before the first callback of a round, outputs leave after the last.
 #include <functional>
 #include <random>
-
 #include <thread>
+#include <utility>
 
 #include "connected.h"
 #include "tide/pools.h"
@@ -146,6 +146,45 @@ TEST_F(Rounds, AreRefusedFromWithinAndWithLanes) {
   ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
   EXPECT_REFUSED(tide_rclc_executor_set_lanes(&executor, lanes.data(), lanes.size()), RCL_RET_UNSUPPORTED,
                  TIDE_ERROR_UNSUPPORTED);
+}
+
+// What another thread does while an input is decoded.
+std::function<void()> meanwhile;
+void decode_slowly(tide_cdr_t *cdr, void *message) {
+  static_cast<const tide_message_type_t *>(int32_type()->data)->decode(cdr, message);
+  if (meanwhile) std::exchange(meanwhile, nullptr)();
+}
+
+TEST_F(Rounds, ACallbackMayBeRemovedWhileInputsAreTaken) {
+  static tide_message_type_t type = *static_cast<const tide_message_type_t *>(int32_type()->data);
+  type.decode = decode_slowly;
+  static rosidl_message_type_support_t support_of_type = *int32_type();
+  support_of_type.data = &type;
+  ASSERT_OK(rcl_subscription_fini(&inputs[1].subscription, &node));
+  ASSERT_OK(rclc_subscription_init_default(&inputs[1].subscription, &node, &support_of_type, "in1"));
+  ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
+  for (size_t place = 0; place < 3; place++) add(place);
+  const auto round = [&](int32_t number, std::function<void()> other) {
+    for (size_t place = 0; place < 3; place++) deliver(place, number);
+    meanwhile = std::move(other);
+    for (int spins = 0; spins < 2; spins++) ASSERT_OK(spin());
+  };
+  const auto remove = [&](size_t place) {
+    EXPECT_OK(rclc_executor_remove_subscription(&executor, &inputs[place].subscription));
+  };
+  round(1, nullptr);
+  round(2, [&] { remove(2); });
+  std_msgs__msg__Int32 message{};
+  EXPECT_OK(rcl_take(&inputs[2].subscription, &message, nullptr, nullptr)) << "it is still there";
+  add(2);
+  round(3, nullptr);
+  round(4, [&] {
+    remove(0);
+    add(0);
+  });
+  EXPECT_EQ(inputs[0].numbers, (std::vector<int32_t>{1, 2, 3}));
+  EXPECT_EQ(inputs[1].numbers, (std::vector<int32_t>{1, 2, 3, 4}));
+  EXPECT_EQ(inputs[2].numbers, (std::vector<int32_t>{1, 3, 4})) << "not an old one again";
 }
 
 // Whatever the order of events, each sample runs its callback once, in order, and each output arrives once, in order.

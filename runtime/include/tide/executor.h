@@ -328,6 +328,8 @@ int tide_executor_remove_idle(tide_executor_t *executor, tide_callback_t *callba
  * of the executor in it. O(callbacks). */
 void tide_executor_each(tide_executor_t *executor, void (*visit)(tide_callback_t *callback, void *context),
                         void *context);
+/* The callback with this index (from 0), or null. Order of registration: a removal moves the later ones down. O(1). */
+tide_callback_t *tide_executor_callback_at(tide_executor_t *executor, size_t index);
 /* True while a lane runs it. O(lanes). */
 bool tide_executor_is_running(tide_executor_t *executor, const tide_callback_t *callback);
 /* Set a callback's priority and move it to that priority's band. A run that has begun stays on its lane. O(log n). */

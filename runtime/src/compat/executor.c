@@ -844,7 +844,7 @@ static void finish_round(tide_executor_handle_t *executor) {
 
 /* ---- inputs ---- */
 
-static void call_subscription(rclc_executor_handle_t *handle, const void *message) {
+static void call_subscription(const rclc_executor_handle_t *handle, const void *message) {
   if (handle->type == RCLC_SUBSCRIPTION_WITH_CONTEXT) {
     handle->subscription_callback_with_context(message, handle->callback_context);
   } else {
@@ -852,27 +852,30 @@ static void call_subscription(rclc_executor_handle_t *handle, const void *messag
   }
 }
 
-static void execute_taken(tide_callback_t *callback, void *context) {
-  (void)callback;
-  rclc_executor_handle_t *handle = context;
-  call_subscription(handle, handle->data);
-}
+static void execute_without(tide_callback_t *callback, void *context);
 
-/* Called for a message that could not be decoded. */
-static void execute_without(tide_callback_t *callback, void *context) {
-  (void)callback;
-  rclc_executor_handle_t *handle = context;
-  if (handle->invocation == ALWAYS) call_subscription(handle, NULL);
-}
-
-/* Messages that arrived after the round began belong to the next one. */
+/* Messages that arrived after the round began belong to the next one. So do those of a callback that begin_round did
+ * not reach, because another thread removed one before it. */
 static void execute_early(tide_callback_t *callback, void *context) {
-  rclc_executor_handle_t *handle = context;
+  const rclc_executor_handle_t *handle = context;
   tide_subscription_handle_t *subscription = handle->impl;
   const bool waiting =
       subscription->reader.count > 0 || (subscription->local != NULL && subscription->local->waiting(subscription) > 0);
   if (waiting) tide_executor_notify(callback);
   execute_without(callback, context);
+}
+
+static void execute_taken(tide_callback_t *callback, void *context) {
+  const rclc_executor_handle_t *handle = context;
+  callback->execute = execute_early;
+  call_subscription(handle, handle->data);
+}
+
+/* Called for a message that could not be decoded. */
+static void execute_without(tide_callback_t *callback, void *context) {
+  const rclc_executor_handle_t *handle = context;
+  callback->execute = execute_early;
+  if (handle->invocation == ALWAYS) call_subscription(handle, NULL);
 }
 
 static void take_input(tide_callback_t *callback) {
@@ -888,18 +891,17 @@ static void take_input(tide_callback_t *callback) {
 static bool begin_round(tide_callback_t *const *callbacks, size_t count, void *object) {
   tide_executor_handle_t *executor = object;
   if (!ask_program(callbacks, count, executor)) return false;
-  for (size_t i = 0; i < count; i++) {
-    if (callbacks[i]->kind == TIDE_CALLBACK_SUBSCRIPTION) take_input(callbacks[i]);
+  tide_callback_t *callback;
+  for (size_t i = 0; (callback = tide_executor_callback_at(&executor->core, i)) != NULL; i++) {
+    if (callback->kind == TIDE_CALLBACK_SUBSCRIPTION) take_input(callback);
   }
   current = executor;
   return true;
 }
 
-static void take_at_once(tide_executor_handle_t *executor) {
-  for (size_t i = 0; i < executor->core.count; i++) {
-    tide_callback_t *callback = executor->core.config.callbacks[i];
-    if (callback->kind == TIDE_CALLBACK_SUBSCRIPTION) callback->execute = execute_subscription;
-  }
+static void take_at_once(tide_callback_t *callback, void *context) {
+  (void)context;
+  if (callback->kind == TIDE_CALLBACK_SUBSCRIPTION) callback->execute = execute_subscription;
 }
 
 /* ---- choice ---- */
@@ -916,7 +918,7 @@ rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_s
   const rcl_ret_t result = rclc_executor_set_trigger(executor, handle->trigger, handle->trigger_object);
   if (result != RCL_RET_OK) handle->rounds = NULL;
   handle->core.all_frames_first = handle->rounds != NULL;
-  if (handle->rounds == NULL) take_at_once(handle);
+  if (handle->rounds == NULL) tide_executor_each(&handle->core, take_at_once, NULL);
   handle->support->keep = keep; /* stays: another executor of the support may use it */
   return result;
 }

@@ -1706,6 +1706,13 @@ void tide_executor_each(tide_executor_t *executor, void (*visit)(tide_callback_t
   unlock_lists(executor, locked);
 }
 
+tide_callback_t *tide_executor_callback_at(tide_executor_t *executor, size_t index) {
+  const uintptr_t locked = lock_lists(executor);
+  tide_callback_t *callback = index < executor->count ? executor->config.callbacks[index] : NULL;
+  unlock_lists(executor, locked);
+  return callback;
+}
+
 /* Locked. */
 static void change_priority(tide_callback_t *callback, tide_priority_t priority) {
   if (is_readyset(callback->executor)) {
