@@ -123,6 +123,72 @@ TEST_F(Fresh, EachOfSeveralSlowCallbacksIsGivenTheNewest) {
   }
 }
 
+// Several topics of one level, with callbacks that are too slow, share the slots.
+class FreshShared : public Fresh, public ::testing::WithParamInterface<Case> {
+ protected:
+  using Publishers = std::vector<std::unique_ptr<Thread>>;
+  void publish(Publishers &publishers, const char *name, Time period, Time end) {
+    publishers.push_back(std::make_unique<Thread>([this, name, period, end] { offer_until(name, period, end); }));
+  }
+  // The publishers outlive the last callback.
+  void spin_until_end(Publishers &publishers, Time end) {
+    while (now_ns() < end) ASSERT_OK(rclc_executor_spin_some(&executor, 10'000'000));
+    for (const auto &publisher : publishers) publisher->join();
+  }
+  static void expect_fresh(const char *name, const Topic &topic, Time bound) {
+    const Case &one = GetParam();
+    std::printf("%s of depth %2zu %3d Hz callback %4d ms %-11s: age mean %4d ms, greatest %4d ms, of %zu callbacks\n",
+                name, one.depth, one.rate_hz, int(one.callback / sim::kMillisecond),
+                one.reliable ? "reliable" : "best effort", int(mean(topic) / sim::kMillisecond),
+                int(greatest(topic) / sim::kMillisecond), topic.ages.size());
+    EXPECT_LE(greatest(topic), bound);
+  }
+};
+
+TEST_P(FreshShared, EachOfTheSlowCallbacksIsGivenWhatItsDepthKeeps) {
+  const Case &one = GetParam();
+  std::array<Topic, 3> topics;
+  const std::array<const char *, 3> names = {"one", "two", "three"};
+  for (size_t i = 0; i < topics.size(); i++) subscribe(topics.at(i), names.at(i), one.depth, one.reliable);
+  const Time period = sim::kSecond / one.rate_hz, end = now_ns() + 24 * one.callback;
+  Publishers publishers;
+  for (size_t i = 0; i < topics.size(); i++) {
+    topics.at(i).callback = one.callback;
+    publish(publishers, names.at(i), period, end + 3 * one.callback);
+  }
+  spin_until_end(publishers, end);
+  for (size_t i = 0; i < topics.size(); i++) {
+    EXPECT_GE(topics.at(i).ages.size(), 7u) << "they take turns";
+    expect_fresh(names.at(i), topics.at(i), static_cast<Time>(one.depth) * period + kWay);
+  }
+}
+
+TEST_P(FreshShared, ARareTopicWaitsForOneCallback) {
+  const Case &one = GetParam();
+  Topic busy, rare;
+  subscribe(busy, "busy", one.depth, one.reliable);
+  subscribe(rare, "rare", 1, one.reliable);
+  busy.callback = one.callback;
+  const Time end = now_ns() + 20 * one.callback;
+  Publishers publishers;
+  publish(publishers, "busy", sim::kSecond / one.rate_hz, end + one.callback);
+  publish(publishers, "rare", 2 * one.callback + 7 * sim::kMillisecond, end - 2 * one.callback);
+  spin_until_end(publishers, end);
+  EXPECT_GE(rare.ages.size(), 9u);
+  expect_fresh("rare", rare, one.callback + kWay);
+}
+
+std::vector<Case> shared() {
+  std::vector<Case> all;
+  for (const size_t depth : {1, 4, 10})
+    for (const int rate_hz : {20, 100})
+      for (const Time callback_ms : {50, 200})
+        for (const bool reliable : {true, false})
+          all.push_back({depth, rate_hz, callback_ms * sim::kMillisecond, reliable, false});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(All, FreshShared, ::testing::ValuesIn(shared()));
+
 // ---- samples that do not arrive, by the rules of the history ----
 
 struct Overload {

@@ -215,6 +215,7 @@ typedef struct tide_lane { /* internal to the executor, except members that a po
   bool busy;                 /* within a round */
   bool forgotten;            /* the callback that it runs was removed meanwhile */
   bool idle, left;           /* idle: waiting in the idle list of its band; left: has left a spin that is ending */
+  uint16_t again;            /* 1 + index of the callback that it ran last, if that is still ready; 0: none */
   int64_t sleeps_until_ns;   /* while it is idle */
   int64_t since_last_run_ns; /* of the timer that it runs: time since the previous run */
   tide_callback_t *running;  /* null between callbacks */

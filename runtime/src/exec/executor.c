@@ -364,7 +364,7 @@ static void enqueue(tide_callback_t *callback) {
   if (is_readyset(executor)) {
     if (callback->kind == TIDE_CALLBACK_TIMER) set_admit(callback);
   } else if (is_tide(executor) && !tide_queue_contains(&callback->ready_entry)) {
-    /* the most urgent first, and among equals the one that became ready first */
+    /* the most urgent first, and among equals the one that became ready first; see take_turns */
     TIDE_INVARIANT(executor->next_stamp >> STAMP_BITS == 0);
     callback->ready_entry.key = ((int64_t)(UINT16_MAX - callback->priority) << STAMP_BITS) | executor->next_stamp++;
     offer(callback);
@@ -688,6 +688,8 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
     callback->running--;
     const bool stays = is_tide(executor) ? callback->pending > 0u && !is_in_round(callback) : callback->in_set;
     if (stays && group_of(callback) == NULL && !tide_queue_contains(&callback->ready_entry)) show(callback);
+    const bool again = !TIDE_LEAN && is_tide(executor) && tide_callback_is_ready(callback) && !is_in_round(callback);
+    if (!TIDE_LEAN) lane->again = again ? (uint16_t)(callback->index + 1u) : 0u;
   }
 
   /* the end may unblock a callback in another band: one of the group, or this one if its priority changed
@@ -917,10 +919,24 @@ static void wait_until(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
   if (TIDE_LANES && lane->budget.ready != NULL) lane->budget.ready(lane->budget.context);
 }
 
+/* Before a choice: the callback that the lane has run, if it is still ready, goes behind all of its priority that have
+ * become ready since, also by frames that arrived during its run. So each waits at most for the running callback and
+ * for one run of each other. Locked. */
+static void take_turns(tide_executor_t *executor, tide_lane_t *lane) {
+  if (TIDE_LEAN || lane->again == 0u) return;
+  tide_callback_t *again = executor->config.callbacks[lane->again - 1u];
+  lane->again = 0u;
+  const bool is_alone = group_of(again) == NULL && lane->band->ready_list.count < 2u;
+  if (is_alone || !tide_queue_contains(&again->ready_entry)) return;
+  withdraw(again);
+  enqueue(again);
+}
+
 /* Locked; unlocks. Returns 1 when the head of the ready_list has run, else 0. */
 static int run_head_locked(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool updated,
                            uintptr_t locked) {
   tide_band_t *band = lane->band;
+  take_turns(executor, lane);
   tide_queue_entry_t *head = tide_queue_pop(&band->ready_list);
   TIDE_INVARIANT(head == NULL || (callback_of(head)->pending > 0u && callback_of(head)->band == band));
   TIDE_INVARIANT(lane->busy && !lane->idle);
@@ -1054,6 +1070,7 @@ static bool has_always(const tide_executor_t *executor) {
 static int run_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
   if (!has_always(executor)) return run_head(executor, lane, true);
   const uintptr_t locked = lock_lists(executor);
+  take_turns(executor, lane);
   tide_queue_entry_t *head = tide_queue_head(&lane->band->ready_list);
   if (head != NULL) {
     round_add(lane, callback_of(head));
@@ -1631,6 +1648,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   for (size_t index = 0; index < lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
     lane->forgotten = lane->forgotten || lane->running == callback;
+    if (!TIDE_LEAN) lane->again = 0u; /* the indexes change */
   }
   if (TIDE_LANES && callback->group != NULL) {
     TIDE_INVARIANT(callback->group->members > 0u && callback->group->offered != callback);

@@ -202,6 +202,7 @@ class Model {
       for (const Action &action : found->second) apply(action);
     }
     pass_time(now + item.spec.execution);
+    last = item.pending > 0 ? &item : nullptr;
   }
 
   bool run_closed(std::vector<Item *> round) {
@@ -246,6 +247,9 @@ class Model {
     for (bool digested = false;;) {
       collect();
       if (digest_if_first(digested)) continue;
+      // What the last run has left goes behind its equals that have become ready since.
+      if (last != nullptr && last->pending > 0) last->ready_order = ++order;
+      last = nullptr;
       if (Item *first = head(); first != nullptr) {
         const bool always = std::any_of(items.begin(), items.end(), [](const Item &item) { return item.spec.always; });
         return run_closed(always ? with_always({first}) : std::vector{first});
@@ -342,6 +346,7 @@ class Model {
   std::vector<size_t> frames;
   size_t next_interrupt = 0;
   uint64_t order = 0;
+  Item *last = nullptr;  // that has run, if it is still pending
   int64_t now = 0;
   int ran = 0;
   Outcome outcome;

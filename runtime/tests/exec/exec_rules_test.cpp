@@ -195,6 +195,14 @@ TEST(ExecRules, EqualPrioritiesAreServedInTurn) {
   }
   rounds_until(bench, 10);
   EXPECT_EQ(log, "bababa");
+
+  log.clear();
+  first.action = [&] {
+    if (log == "a") second.notify();
+  };
+  for (int times = 0; times < 3; times++) first.notify();
+  rounds_until(bench, 20);
+  EXPECT_EQ(log, "abaa") << "what becomes ready during a run goes before the next one";
 }
 
 TEST(ExecRules, NewPriorityCountsForWhatIsReadyAlready) {
