@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import descriptions as d
-from bounded import MS, bound_ns, bound_of, refusal, worst_of
+from bounded import MS, bound_ns, bound_of, worst_of
 from commands import tide
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
@@ -91,7 +91,7 @@ def test_messages_of_a_burst_have_nodes() -> None:
     [
         ("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"', "no bound on a batch executor"),
         ('where = "host"', 'where = "host"\nlanes = 2', "whose nodes have several lanes"),
-        ("period_ms = 50", "period_ms = 50\nburst = 2", "that comes back to a board"),
+        ("period_ms = 50", "period_ms = 50\nburst = 2", "that goes to a board"),
     ],
 )
 def test_what_has_no_bound_says_so_of_its_entry(before: str, after: str, says: str) -> None:
@@ -202,5 +202,20 @@ def test_an_event_of_the_host_alone_has_bounds_as_a_subscription_has() -> None:
     system = parse(d.described(d.host("h", lanes=2), *chains))
     bound_ns = bound_of(system, "stop").bound_ns
     assert 0 < worst_of(system, runs=3)["stop"] <= bound_ns
-    bursts = d.described(d.host("h"), d.chain("stop", 2, begin, ("h", 1), burst=2))
-    assert any("event on the host and has bursts of 2" in line for line in refusal(bursts))
+
+
+def test_events_of_the_host_may_come_in_bursts() -> None:
+    """Each of three events waits for the others, in any order, and the last message for all of them."""
+    begin = ("h", 5, {"name": "pressed", "kind": "event"})
+    chains = (d.chain("stop", 2, begin, ("g", 1), burst=3), d.chain("other", 1, ("h", 7)))
+    text = d.described(d.host("h"), d.host("g"), *chains)
+    one, system = bound_of(text, "stop"), parse(text)
+    found = bounds_of(system)
+    assert (3 * 5 + 7 + 1) * MS <= one.bound_ns < 60 * MS and one.from_event_ns == one.bound_ns
+    assert [each.model for each in found.models] == ["any_order", "any_order"]
+    assert next(each.values for each in found.assumptions if each.id == "depth") == {"stop": 3}
+    assert (3 * 5 + 1) * MS <= worst_of(system)["stop"] <= one.bound_ns
+    assert bound_ns(text.replace("burst = 3\n", ""), "stop") < one.bound_ns
+    boards = d.described(d.host("h"), d.board("m"), d.line("l"), d.chain("stop", 2, begin, ("m", 1), burst=3))
+    with pytest.raises(NoBoundError, match="bursts of 3, for which there is no bound in a chain that goes to a board"):
+        bounds_of(parse(boards))

@@ -81,9 +81,13 @@ class _Draw:
     def begin_with_event(self, chain: Document, executors: Sequence[Document]) -> None:
         first, *rest = chain["callbacks"]
         hosts = [one["name"] for one in executors if one["where"] == "host"]
-        if first["executor"] in hosts or not self.chance(self.of.events):
+        if "branches_from" in chain or (first["executor"] in hosts) == self.of.board or not self.chance(self.of.events):
             return
         first["kind"] = "event"
+        if not self.of.board:
+            chain.pop("jitter_ms", None)
+            chain |= {"burst": self.random.choice((1, 1, 2, 3))}
+            return
         (board,) = (one for one in executors if one["name"] == first["executor"])
         board.pop("policy", None)  # no bounds on a batch executor
         chain.pop("jitter_ms", None)

@@ -43,7 +43,7 @@ class Family:
     publishing: float = 0.0  # share of systems with callbacks of boards that publish several topics
     actions: float = 0.0  # share of a node's calls to a board's service after which the node asks for a result
     wide: bool = False  # sizes and times up to the product's limits: messages, MTU, baud rates, delays, fast timers
-    events: float = 0.0  # share of chains from a board that begin with an event; half of those to hosts only in bursts
+    events: float = 0.0  # share of chains, with a board of those from it, that begin with an event, some in bursts
     fast: bool = False  # periods that are shorter than the chain: several instances under way
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and occasionally many
     # chains
@@ -98,6 +98,7 @@ FAMILIES = (
     Family("check-paths", hosts=(1, 1, 2), lanes=_LANES, groups=0.2, branches=0.3, paths=1),
     Family("check-locks", hosts=(1, 1, 1, 2, 3), lanes=(1, 2, 2, 3, 4), groups=0.4, own_priorities=0.2, locks=1),
     Family("check-services-shared-host", hosts=(2, 2, 3), lanes=_LANES, groups=0.3, shared=1),
+    Family("check-events-host", hosts=(1, 1, 2), propagation=0.2, events=0.6),
     Family("check-topics-shared-host", hosts=(2, 2, 3), lanes=_LANES, groups=0.3, shared=1, topics=True),
     # one board
     _on(_BOARD, "check-board-tide", executors=("tide",), hosts=_LANES, reliable=0.5),

@@ -575,6 +575,7 @@ def _one_sample_deep() -> Iterator[None]:
 def twins() -> list[Twin]:
     return [
         Twin("one event of each burst forgotten", "check-board-events", _one_event_less),
+        Twin("one event of each burst on the host forgotten", "check-events-host", _one_event_less),
         Twin("pools for one event of a burst", "check-board-events", _pools_of_one_event),
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
         Twin("priorities reversed", "check-one-lane", _asked(_reversed_priorities)),

@@ -599,7 +599,8 @@ def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, 
 # Bursts of events. At most `burst` events come in any `burst` periods, so an event and the one `burst` events later are
 # as many periods apart. The events are distributed in turn over `burst` chains of one priority, each with a period
 # `burst` times as long. The bound is that of the latest chain. A guard condition that is triggered again before its
-# callback has begun runs once for both. This adds no run, and makes no answer later.
+# callback has begun runs once for both. This adds no run, and makes no answer later. On the host events are messages,
+# which wait for one callback; one thread that takes ready callbacks in any order may take them in order of arrival.
 #
 # Rejected: a release jitter of burst - 1 periods, because each of the events would be that late.
 
@@ -688,7 +689,7 @@ def _findings(system: System) -> list[Finding]:
             "that branches": chain.name in others,
             "with locks": chain.name in locked,
             "with services": any(one.requests or one.replies for one in chain.callbacks),
-            "that comes back to a board": any(system.where(one) == "mcu" for one in chain.callbacks[1:]),
+            "that goes to a board": any(system.where(one) == "mcu" for one in chain.callbacks[1:]),
             "whose nodes have several lanes": any(
                 system.where(one) == "host" and system.executor(one.executor).lanes > 1 for one in chain.callbacks
             ),
@@ -739,7 +740,9 @@ def _with_cores(bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
 
 def _instances(system: System, bound: ChainBound) -> int:
     """The most instances of the chain that are under way at once."""
-    return max(-(-(bound.bound_ns or 0) // system.chain(bound.name).period_ns), 1)
+    chain = system.chain(bound.name)
+    burst = system.timer_of(chain).burst
+    return burst * max(-(-(bound.bound_ns or 0) // (burst * chain.period_ns)), 1)
 
 
 def _under_way(system: System, chains: Sequence[ChainBound], assumption: Assumption) -> Assumption:
@@ -930,6 +933,8 @@ def _with_paths(system: System, bounds: Bounds) -> Bounds:
 
 
 def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Bounds:
+    if is_on_host(system) and has_bursts(system):  # events of one burst wait for one callback, regardless of priorities
+        return bursts_joined(system, lambda events: _bounds_of_chains(events, "any_order", losses))
     if is_on_host(system):
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
         if policy == "priority" and not own_priorities(system) and (findings := too_many_levels(system)):

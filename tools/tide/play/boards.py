@@ -523,7 +523,7 @@ class BoardsPlayer:
             if chain.branches_from is None:
                 fields |= {"period_us": chain.period_ns // MICROSECOND, "phase_us": _PHASE}
                 fields["jitter_us"] = chain.jitter_ns // MICROSECOND
-                if chain.begins_with_event and self._system.where(callback) == "mcu":
+                if chain.begins_with_event:
                     fields["burst"] = chain.burst
         return plan_line("callback", fields)
 

@@ -66,6 +66,7 @@ class HostPlayer:
         timers = {place: chain for place, (chain, callback) in enumerate(entries) if callback.kind in begin}
         self._periods_ns = {place: chain.period_ns for place, chain in timers.items()}
         self._jitters_ns = {place: chain.jitter_ns for place, chain in timers.items()}
+        self._bursts = {place: chain.burst for place, chain in timers.items()}
         self._timers = list(self._periods_ns)
         firsts = {chain.name: place for place, chain in timers.items()}
         of_chains = (firsts.get(system.timer_of(chain).name) for chain in system.chains)
@@ -261,11 +262,12 @@ class HostPlayer:
         """An event of the host is a message from outside, so the executor takes it as it takes a subscription's."""
         events = [place for place in self._timers if self._callbacks[place].kind == "event"]
         if events:
-            yield plan_line("executor", {"name": _OUTSIDE, "lanes": len(events), "policy": "tide"})
+            yield plan_line("executor", {"name": _OUTSIDE, "lanes": len(events)})
         for place in events:
             name = self._name(self._callbacks[place])
             fields: dict[str, object] = {"name": f"{_OUTSIDE}.{name}", "on": _OUTSIDE, "execution_us": 0}
-            fields |= {"priority": 1, "period_us": _us(self._periods_ns[place]), "phase_us": _us(offsets_ns[place])}
+            fields |= {"period_us": _us(self._periods_ns[place]), "phase_us": _us(offsets_ns[place])}
+            fields["burst"] = self._bursts[place]
             yield plan_line("callback", fields)
             sent: dict[str, object] = {"name": f"{_OUTSIDE}.{name}", "from": f"{_OUTSIDE}.{name}", "to": name}
             yield plan_line("message", sent | {"bytes": _BYTES, "depth": _DEPTH, "every": 1})

@@ -248,7 +248,8 @@ class _Play:
         if self.start_ns is not None and index >= 0:
             expiry_ns = self.start_ns + int(self.chain["offset_ns"]) + index * int(self.chain["period_ns"])
             self._reserve.led(0, now_ns - expiry_ns)
-        self._run(index, now_ns)
+        for one in range(index + 1 - int(self.chain["burst"]), index + 1):
+            self._run(one, time.monotonic_ns())
 
     def _take_of_host(self, place: int, message: bytes, info: dict[str, int]) -> None:
         """A message of another host executor is under way for as long as both executors take for it."""

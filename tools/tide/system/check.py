@@ -155,13 +155,6 @@ def _event(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
                 'remove burst, or begin with kind = "event"',
             )
         return
-    if system.where(chain.callbacks[0]) == "host" and chain.burst > 1:
-        yield Finding(
-            (*path, "burst"),
-            f"chain '{chain.name}' begins with an event on the host and has bursts of {chain.burst}, for which there "
-            "is no bound",
-            "remove burst, and give the least distance as period_ms",
-        )
     for name, value in (("offset_ms", chain.offset_ms), ("jitter_ms", chain.jitter_ms)):
         if value:
             yield Finding(
