@@ -2427,7 +2427,8 @@ class LinkModel {
              (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");
     }
     if (const auto text = full_window(chain)) return *text;
-    if (loads_[chain].settling_ns >= kLongestWaitNs) return "its acknowledgments and HEARTBEATs have no end";
+    if (loads_[chain].settling_ns >= kLongestWaitNs)
+      return "more urgent chains keep board and line so busy that nothing bounds when its messages are acknowledged";
     if (several_[chain]) return why_[chain];
     std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
     if (const std::string why = alone(chain); !why.empty()) limit += ": " + why;

@@ -21,7 +21,7 @@ from commands import done, tide
 from tide.analysis.bounds import bounds_of
 from tide.analysis.premises import Origins, origins_of
 from tide.check.table import bounds_table
-from tide.system.load import load
+from tide.system.load import load, parse
 from tide.terminal.ruled import Cell
 
 ROOT = Path(__file__).parents[2]
@@ -470,3 +470,35 @@ def test_a_firmware_that_cannot_be_read_is_one_line(example: Path, tmp_path: Pat
     (tmp_path / "board.elf").write_bytes(b"\x7fELF\x01\x01")
     status, output = run(example, "--firmware", tmp_path / "board.elf")
     assert status == 2 and "is a compiled program without readable numbers; give the C source" in output
+
+
+def busy(priority: int) -> str:
+    """A board and a line that one fast chain keeps busy, and a service that is called once a second."""
+    told = {"service": "arm", "type": "std_srvs/srv/SetBool", "payload_bytes": 20}
+    publishes = [{"topic": f"t{size}", "payload_bytes": size} for size in (320, 81, 80)]
+    load = {"name": "loop", "execution_ms": 0.8, "period_ms": 2.5}
+    return d.described(
+        d.board("m", submit_ms=0.03, loads=[load]),
+        d.host("h"),
+        d.line("l", baud=2_000_000, escaped_bytes=30, agent_ms=2, return_ms=2),
+        d.chain("imu", 9, ("m", 0.2, {"publishes": publishes}), ("h", 0.1, {"topic": "t320"}), period_ms=5),
+        d.chain(
+            "arm",
+            priority,
+            ("h", 0.1, {"requests": told, "publishes": None}),
+            ("m", 1, {"kind": "service", "replies": told, "publishes": None}),
+            ("h", 0.1, {"kind": "client"}),
+            period_ms=1000,
+            reliability="reliable",
+        ),
+    )
+
+
+def test_a_chain_that_is_never_acknowledged_in_time_needs_a_higher_priority(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(busy(3), encoding="utf-8")
+    status, told = tide("check", file)
+    assert status == 1 and "arm has no bound: " in told
+    assert "so busy that nothing bounds when its messages are acknowledged" in told
+    assert "; raise its priority, or shorten that part" in told
+    assert all(one.bound_ns for one in bounds_of(parse(busy(20))).chains), "the advice helps"

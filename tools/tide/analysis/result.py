@@ -90,8 +90,8 @@ def label(part: Part) -> str:
 
 @dataclass(frozen=True)
 class Root:
-    """The first failure. kind: overload, too_long, unsettled, effort, starvation or, over a line, link. path: the entry
-    of the description. part: the largest part of the value reached."""
+    """The first failure. kind: overload, too_long, unsettled, effort, starvation or, over a line, link or busy. path:
+    the entry of the description. part: the largest part of the value reached."""
 
     kind: str
     path: Path
@@ -209,7 +209,8 @@ def link_root(system: System, told: LinkChainAnswer) -> Root:
     path = _chain_path(system, chain)
     if system.chain(chain).deadline_ns > system.chain(chain).period_ns and reached_ns is not None:
         path = (*path, "deadline_ms")
-    return Root("link", path, what, chain, None, reached_ns, limit_ns, part)
+    kind = "busy" if what.startswith("more urgent chains keep") else "link"
+    return Root(kind, path, what, chain, None, reached_ns, limit_ns, part)
 
 
 # ---- bounds ----

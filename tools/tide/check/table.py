@@ -219,7 +219,7 @@ def _next(root: Root) -> str:
     """The advice for a root cause."""
     if root.chain is None or root.part is None or root.limit_ns is None:
         return ""
-    return "; raise its period_ms, or shorten that part"
+    return f"; raise its {'priority' if root.kind == 'busy' else 'period_ms'}, or shorten that part"
 
 
 def print_explanation(chain: ChainBound, console: Console, where: Where = nowhere) -> None:

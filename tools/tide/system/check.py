@@ -424,7 +424,8 @@ def _join(
         yield Finding(
             path,
             f"'{callback}' of chain '{name}' begins with another timer than the other inputs of chain '{chain.name}'",
-            "let both branch from one timer, or use [[paths]] for data of different timers",
+            "let both branch from one timer; or go on from the input that triggers it, end the other chain with a "
+            "subscription that keeps its value, and name both in [[paths]]",
         )
 
 
@@ -565,7 +566,7 @@ def _callback(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
         yield Finding(
             (*path, sent[1]),
             f"'{callback.name}' of chain '{chain.name}' {sent[0]} and {sent[1]}, but a callback sends only one of them",
-            "move the other one to a later callback, or to a separate chain",
+            "move the other one to a later callback, or to a separate chain that begins with an event",
         )
     elif callback.replies is not None and callback.kind != "service":
         yield Finding(

@@ -166,7 +166,10 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
         return path, f"{_place(path).removeprefix(' in ') or 'the file'} lacks '{key}'", f"add {_written(path)}"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         what = "a link's kind must be 'serial', 'usb_cdc', 'udp' or 'tcp'"
-        return path, what, 'write kind = "serial", for example; the agent does not support CAN FD'
+        remedy = (
+            'write kind = "serial", for example; the agent does not support CAN FD, and a bus behind a board is part '
+        )
+        return path, what, remedy + "of execution_ms"
     if kind == "literal_error":
         return path, f"'{key}' is {_shown(details['input'])}", f"write {context['expected']}"
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
