@@ -148,9 +148,7 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
     waits_ns = [system.chain(name).period_ns for name in path.chains]
     takes_ns = [chains[name].bound_ns or 0 for name in path.chains]
     reaction_ns = sum(waits_ns) + sum(takes_ns)
-    # A timer that is late by a period skips expiries, so a value may stay in use for a further bound.
-    skips_ns = sum(takes for waits, takes in zip(waits_ns[:-1], takes_ns[:-1], strict=True) if takes > waits)
-    age_ns = sum(waits_ns[:-1]) + sum(takes_ns) + skips_ns
+    age_ns = sum(waits_ns[:-1]) + sum(takes_ns)
     return PathBound(path.name, path.chains, reaction_ns, path.reaction_ns, age_ns, path.age_ns)
 
 
