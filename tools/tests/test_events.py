@@ -91,7 +91,7 @@ def test_messages_of_a_burst_have_nodes() -> None:
     [
         ("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"', "no bound on a batch executor"),
         ('where = "host"', 'where = "host"\nlanes = 2', "whose nodes have several lanes"),
-        ("period_ms = 50", "period_ms = 50\nburst = 2", "that goes to a board"),
+        ("period_ms = 50", "period_ms = 50\nburst = 2", "that comes back to a board"),
     ],
 )
 def test_what_has_no_bound_says_so_of_its_entry(before: str, after: str, says: str) -> None:
@@ -216,6 +216,18 @@ def test_events_of_the_host_may_come_in_bursts() -> None:
     assert next(each.values for each in found.assumptions if each.id == "depth") == {"stop": 3}
     assert (3 * 5 + 1) * MS <= worst_of(system)["stop"] <= one.bound_ns
     assert bound_ns(text.replace("burst = 3\n", ""), "stop") < one.bound_ns
-    boards = d.described(d.host("h"), d.board("m"), d.line("l"), d.chain("stop", 2, begin, ("m", 1), burst=3))
-    with pytest.raises(NoBoundError, match="bursts of 3, for which there is no bound in a chain that goes to a board"):
-        bounds_of(parse(boards))
+
+
+@pytest.mark.parametrize("executor", ["tide", "lanes"])
+def test_a_burst_of_the_host_may_end_at_a_board(executor: str) -> None:
+    begin = ("h", 1, {"name": "pressed", "kind": "event"})
+    parts = d.board("m"), d.line("l", agent_ms=1, return_ms=1), d.host("h")
+    text = d.described(*parts, d.chain("drive", 2, begin, ("m", 4), burst=3), d.chain("imu", 1, ("m", 2), ("h", 1)))
+    one, system = bound_of(text, "drive", executor), parse(text)
+    assert (1 + 3 * 4) * MS <= worst_of(system, executor)["drive"] <= one.bound_ns
+    assert bounds_of(system, executor).needs[0].sizes["subscription_depth"] == 3
+    for losses, other, says in ((0, "batch", "a batch executor"), (1, executor, "a board, with losses")):
+        with pytest.raises(
+            NoBoundError, match=f"bursts of 3, for which there is no bound in a chain that goes to {says}"
+        ):
+            bounds_of(system, other, losses)

@@ -81,10 +81,11 @@ class _Draw:
     def begin_with_event(self, chain: Document, executors: Sequence[Document]) -> None:
         first, *rest = chain["callbacks"]
         hosts = [one["name"] for one in executors if one["where"] == "host"]
-        if "branches_from" in chain or (first["executor"] in hosts) == self.of.board or not self.chance(self.of.events):
+        on_host = first["executor"] in hosts
+        if "branches_from" in chain or on_host != self.of.host_events or not self.chance(self.of.events):
             return
         first["kind"] = "event"
-        if not self.of.board:
+        if on_host:
             chain.pop("jitter_ms", None)
             chain |= {"burst": self.random.choice((1, 1, 2, 3))}
             return

@@ -523,9 +523,9 @@ def _one_event_less() -> Iterator[None]:
     """Only one event of each burst counts."""
     whole = bounding.bursts_joined
 
-    def other(system: System, bounds_of: Callable[[System], Any]) -> Any:
+    def other(system: System, *asked: Any) -> Any:
         chains = tuple(chain.model_copy(update={"burst": max(chain.burst - 1, 1)}) for chain in system.chains)
-        return whole(system.model_copy(update={"chains": chains}), bounds_of)
+        return whole(system.model_copy(update={"chains": chains}), *asked)
 
     with patch.object(bounding, "bursts_joined", other):
         yield
@@ -576,6 +576,7 @@ def twins() -> list[Twin]:
     return [
         Twin("one event of each burst forgotten", "check-board-events", _one_event_less),
         Twin("one event of each burst on the host forgotten", "check-events-host", _one_event_less),
+        Twin("one event of each burst to a board forgotten", "check-board-events-host", _one_event_less),
         Twin("pools for one event of a burst", "check-board-events", _pools_of_one_event),
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
         Twin("priorities reversed", "check-one-lane", _asked(_reversed_priorities)),

@@ -610,10 +610,10 @@ def has_bursts(system: System) -> bool:
     return any(chain.burst > 1 for chain in system.chains)
 
 
-def bursts_joined(system: System, bounds_of: Callable[[System], Bounds]) -> Bounds:
+def bursts_joined(system: System, executor: str | None, losses: int, bounds_of: Callable[[System], Bounds]) -> Bounds:
     """The bounds of a system with bursts, by way of a system without them. NoBoundError names entries of this
     system."""
-    findings = _findings(system)
+    findings = _findings(system, executor, losses)
     if findings:
         raise NoBoundError(findings)
     members = [(chain, number) for chain in system.chains for number in range(2, chain.burst + 1)]
@@ -677,17 +677,24 @@ def _uses_by_chains(one: Assumption) -> Assumption:
     return one._replace(text=_MEMBER.sub("", one.text), values={_MEMBER.sub("", k): v for k, v in one.values.items()})
 
 
-def _findings(system: System) -> list[Finding]:
-    """Entries for which two events of one chain would meet, although the analysis treats them as two chains."""
+def _findings(system: System, executor: str | None, losses: int) -> list[Finding]:
+    """Entries for which two events of one chain would meet, although the analysis treats them as two chains. Where a
+    burst of the host ends at a board, its chains share a level there, as those of several publishers do."""
     locked = {section.callback[0] for lock in system.locks for section in lock.sections}
     others = [name for chain in system.chains for name, _ in (*filter(None, (chain.branches_from,)), *chain.joins)]
     found = []
     for index, chain in enumerate(system.chains):
+        places = [system.where(one) for one in chain.callbacks]
+        last = system.executor(chain.callbacks[-1].executor)
+        policy = executor if executor in CLIENT_EXECUTORS else executor_of_board(last)
         reasons = {
             "that branches": chain.name in others,
             "with locks": chain.name in locked,
             "with services": any(one.requests or one.replies for one in chain.callbacks),
-            "that goes to a board": any(system.where(one) == "mcu" for one in chain.callbacks[1:]),
+            "that goes to a board and on": any(system.where(one) == "mcu" for one in chain.callbacks[1:-1]),
+            "that comes back to a board": len(places) > 1 and places[0] == places[-1] == "mcu",
+            "that goes to a board, with losses": losses > 0 and places[0] != places[-1] == "mcu",
+            "that goes to a batch executor": places[0] != places[-1] == "mcu" and policy.startswith("batch"),
             "whose nodes have several lanes": any(
                 system.where(one) == "host" and system.executor(one.executor).lanes > 1 for one in chain.callbacks
             ),
@@ -932,7 +939,7 @@ def _with_paths(system: System, bounds: Bounds) -> Bounds:
 
 def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Bounds:
     if is_on_host(system) and has_bursts(system):  # events of one burst wait for one callback, regardless of priorities
-        return bursts_joined(system, lambda events: _bounds_of_chains(events, "any_order", losses))
+        return bursts_joined(system, executor, losses, lambda one: _bounds_of_chains(one, "any_order", losses))
     if is_on_host(system):
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
         if policy == "priority" and not own_priorities(system) and (findings := too_many_levels(system)):
@@ -941,7 +948,7 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
     asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
     apart = _apart_from_boards(system)
     if has_bursts(system):
-        return bursts_joined(system, lambda events: _bounds_of_chains(events, executor, losses))
+        return bursts_joined(system, executor, losses, lambda one: _bounds_of_chains(one, executor, losses))
     if apart:
         rest = [chain.name for chain in system.chains if chain.name not in apart]
         on_boards = _bounds_of_part(system, rest, executor, losses)
