@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message
 
+import descriptions as d
 from commands import tide
 from tide.programs.child import Child, RunError
 from tide.programs.patience import Patience
@@ -157,6 +158,17 @@ def test_types_that_are_not_installed_are_played_by_others_of_their_size() -> No
     text = (ROOT / "examples/systems/robots/fishbot.toml").read_text(encoding="utf-8")
     given = parse(text.replace('name = "teleop"\n', 'name = "teleop"\ncommand = "node"\n'))
     assert with_stand_ins(given) == (given, [])
+
+
+def test_each_event_of_a_burst_is_told_apart_by_its_message() -> None:
+    """A Bool has one bit for the number of its instance, so of three events at once one would seem unanswered."""
+    stop = {"publishes": {"topic": "stop", "type": "std_msgs/msg/Bool", "payload_bytes": 1}, "kind": "event"}
+    text = d.described(d.board("m"), d.line("l"), d.host("h"), d.chain("stop", 1, ("m", 1, stop), ("h", 1), burst=3))
+    system, names = with_stand_ins(parse(text))
+    (plan,) = plan_of(system, system.executor("h"), 5)
+    taken = plan.callbacks[0].takes
+    assert taken is not None and names == []
+    assert len({taken.sample.number.instance(bytes([one]), 8) for one in (6, 7, 8)}) == 3
 
 
 def test_what_is_beyond_a_board_that_is_played_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -346,8 +346,9 @@ def test_a_footprint_has_one_subscription_with_room_for_all_publishers() -> None
 
 
 def test_a_run_plays_each_publisher_on_a_topic_of_its_own() -> None:
-    system, topics = with_topics_apart(parse(published("hg", "gg", "hg")))
-    assert topics == ["cmd_vel"] and not servers_of(system)
+    text = published("hg", "gg", "mg")
+    system, topics = with_topics_apart(parse(text))
+    assert topics == ["cmd_vel"] and all_ns(system) == all_ns(text), "the bounds are those of the description"
     assert [one.callbacks[0].publishes[0].topic for one in system.chains] == [
         "cmd_vel",
         "cmd_vel_of_c1_tick",

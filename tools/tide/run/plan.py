@@ -314,17 +314,21 @@ def _message(system: System, chain: Chain, made_by: Callback, sent: Publication 
 # stands for a type that is not installed here: the bytes are the same, and nobody reads them
 _STAND_INS = {"publishes": "std_msgs/msg/String", "service": "diagnostic_msgs/srv/AddDiagnostics"}
 _STAND_IN_BYTES = 10  # the shortest one: a text with a number
+# A Bool has room for the last bit of an instance's number, and more than two may be under way, in a burst for example.
+_BOOL, _OF_ITS_SIZE = "std_msgs/msg/Bool", "std_msgs/msg/UInt8"
 
 
 def with_stand_ins(system: System) -> tuple[System, list[str]]:
-    """Replaces types that are not installed, if tide plays everything. Returns the description and the replaced
-    types."""
+    """Replaces types that are not installed, and those with too little room for a number, if tide plays everything.
+    Returns the description and the types that are not installed."""
     replaced: set[str] = set()
     if any(map(is_given, used_executors(system))):
         return system, []
 
     def known(sent: Publication | Request | Reply) -> Publication | Request | Reply:
         is_topic = isinstance(sent, Publication)
+        if sent.type == _BOOL:
+            return sent.model_copy(update={"type": _OF_ITS_SIZE})
         try:
             (message_class if is_topic else service_class)(sent.type)
         except MessageError:
@@ -340,7 +344,17 @@ def with_stand_ins(system: System) -> tuple[System, list[str]]:
     chains = tuple(
         chain.model_copy(update={"callbacks": tuple(map(changed, chain.callbacks))}) for chain in system.chains
     )
-    return (system.model_copy(update={"chains": chains}) if replaced else system), sorted(replaced)
+    return (system.model_copy(update={"chains": chains}) if chains != system.chains else system), sorted(replaced)
+
+
+class _Apart(Publication):
+    """Is played on another topic than the described one."""
+
+    described: str
+
+    @property
+    def shared_topic(self) -> str:
+        return self.described.lstrip("/")
 
 
 def with_topics_apart(system: System) -> tuple[System, list[str]]:
@@ -349,7 +363,7 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
     topics = several_publish(system)
     if not topics:
         return system, []
-    system = with_servers(system)  # apart, their subscriptions would overlap
+    system = with_servers(system)  # their subscriptions do not overlap, although they are several here
     kept: dict[str, tuple[Callback, Publication]] = {}  # by topic: the publisher that keeps it, a given one if any
     new: dict[int, str] = {}  # by identity of the publication
     for _, maker, sent, taker in topics_of(system):
@@ -373,7 +387,8 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
         taken = None if before is None else before.sends_to(callback)
         topic = new.get(id(taken), callback.topic) if callback.topic is not None else None
         publishes = tuple(
-            one.model_copy(update={"topic": new[id(one)]}) if id(one) in new else one for one in callback.publishes
+            _Apart(**{**dict(one), "topic": new[id(one)]}, described=one.topic) if id(one) in new else one
+            for one in callback.publishes
         )
         return callback.model_copy(update={"topic": topic, "publishes": publishes})
 

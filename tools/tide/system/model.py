@@ -69,6 +69,11 @@ class Publication(_Entry):
     ] = None
 
     @property
+    def shared_topic(self) -> str:
+        """The topic, without a leading slash, whose subscriptions take its messages."""
+        return self.topic.lstrip("/")
+
+    @property
     def is_occasional(self) -> bool:
         """True if not every run of its callback publishes it."""
         return self.every > 1 or self.distance_ms is not None

@@ -19,7 +19,7 @@ def several_publish(system: System) -> set[str]:
     """The topics, without a leading slash, that several callbacks publish."""
     first: dict[str, Publication] = {}
     every = (sent for chain in system.chains for one in chain.callbacks for sent in one.publishes)
-    return {topic for sent in every if first.setdefault(topic := sent.topic.lstrip("/"), sent) is not sent}
+    return {topic for sent in every if first.setdefault(topic := sent.shared_topic, sent) is not sent}
 
 
 def servers_of(system: System) -> dict[str, list[Callback]]:
@@ -31,7 +31,7 @@ def servers_of(system: System) -> dict[str, list[Callback]]:
         steps = [(one, chain.callbacks[0]) for one in system.inputs(chain)] if topics else []
         for before, after in (*steps, *pairwise(chain.callbacks)) if topics else ():
             sent = before.sends_to(after)
-            if isinstance(sent, Publication) and (topic := sent.topic.lstrip("/")) in topics:
+            if isinstance(sent, Publication) and (topic := sent.shared_topic) in topics:
                 shared.append((f"subscription '{after.name}' of topic '{topic}' on '{after.executor}'", after))
         for words, callback in shared:
             known = found.setdefault(words, [])
