@@ -89,7 +89,7 @@ TEST_F(Told, AFloodOfClientsIsCounted) {
   driver.run_until(11 * kSecond);
   EXPECT_EQ(
       std::count_if(lines.begin(), lines.end(),
-                    [](const std::string &line) { return line.find("lines more in 10 s of clients") != line.npos; }),
+                    [](const std::string &line) { return line.find("lines more in 10 s about clients") != line.npos; }),
       1);
 }
 

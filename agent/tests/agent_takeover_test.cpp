@@ -94,8 +94,7 @@ TEST_P(Silent, AnAddressThatNeverAcknowledgesIsLeftInPeace) {
   EXPECT_EQ(run(200 * kSecond), 0u);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0],
-            "client 00000011 at endpoint 1: acknowledges nothing, so nothing more is sent to it until it says "
-            "something");
+            "client 00000011 at endpoint 1: acknowledges nothing; nothing more is sent to it until it sends a message");
   client->write(0x0015, {1}, 0x01);
   EXPECT_GT(run(kSecond), GetParam() < 0x80 ? 5 * 1000u : 10u) << "it is there after all";
 }
