@@ -70,8 +70,8 @@ test-firmware: build-asan build-gate-images #: five STM32F405 images in QEMU
 test-check: build-asan #: formats, clang-tidy without its analyzer, ruff, mypy, spelling
 	@$(stage) $@ "formats, linters, types" scripts/check.sh
 
-build-release: setup-all build-asan #: (all) optimised build with all tests, in build/release
-	@$(stage) $@ "optimised build with all tests, in build/release" scripts/build.sh release
+build-release: setup-all build-asan #: (all) optimised build with all tests and the laboratory, in build/release
+	@$(stage) $@ "optimised build with all tests and the laboratory, in build/release" scripts/build.sh lab
 
 build-tsan: setup-all build-release #: (all) tests with ThreadSanitizer, in build/tsan
 	@$(stage) $@ "tests with ThreadSanitizer, in build/tsan" scripts/build.sh tsan tests
@@ -91,15 +91,15 @@ test-full: build-release build-gate-images #: (all) Python tests that the gate l
 test-firmware-full: build-release build-images #: (all) the other images in QEMU, and the sizes of all
 	@$(stage) $@ "the other images in QEMU, and the sizes of all" sh -c 'scripts/pytest.sh firmware-full 2 && .venv/bin/python scripts/sizes.py --check 2'
 
-test-analyzer: setup-all build-asan #: (all) clang-tidy with its analyzer over everything
+test-analyzer: setup-all build-asan #: (all) clang-tidy with its analyzer, and over C++
 	@$(stage) $@ "clang-tidy with its analyzer" scripts/check.sh all
 
 test-campaigns: build-release #: (all) long campaigns of the simulator
 	@$(stage) $@ "seeds $(FIRST_SEED)..$(LAST_SEED) of each campaign" sh -c 'for mode in "" overload host \
 	  actions; do echo "tide-sim $$mode" && build/release/bin/tide-sim $$mode --seeds $(FIRST_SEED)..$(LAST_SEED) || exit 1; done'
 
-test-lab: setup-all #: (all) the laboratory, a project of its own: its build, checks and tests
-	@$(stage) $@ "the laboratory" $(MAKE) --no-print-directory -C lab test
+test-lab: build-release build-images #: (all) the laboratory, a project of its own: its checks and tests
+	@$(stage) $@ "the laboratory" $(MAKE) --no-print-directory -C lab tests
 
 test-rclcpp: build-release #: (all) the executor for rclcpp, where the environment has an rclcpp
 	@$(stage) $@ "the executor for rclcpp" scripts/rclcpp.sh
@@ -113,7 +113,7 @@ sizes: firmware ## print flash and RAM of the Cortex-M builds, against the last 
 lines: ## print lines of code by module, and what grew since the commit SINCE (default: that of the day before)
 	@.venv/bin/python scripts/rooms.py --lines $(SINCE)
 
-check: build-asan ## formats, linters, types, as the gate has them (make test-analyzer: everything)
+check: build-asan ## formats, linters, types, as the gate has them (make test-analyzer: clang-tidy with its analyzer, too)
 	@scripts/check.sh
 
 bench: ## measure ratios against a baseline in the same run (in the laboratory: make -C lab help)

@@ -25,7 +25,7 @@ case "$path" in
   *.py)
     scripts/setup.sh gate
     case "$path" in
-      lab/*) make -C lab build && export TIDE_BUILD_DIR="$PWD/build/lab" ;;
+      lab/*) make -C lab build ;;
       tests/firmware/*) for core in cortex-m7 cortex-m4f; do scripts/build.sh "$core"; done; scripts/build.sh release programs ;;
       ros/tests/*) scripts/build.sh release tide_ros_budget ;;
       tools/tests/*) scripts/build.sh release programs ;;

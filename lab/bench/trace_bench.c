@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions for a trace record, counted by `make bench`:
  *
- *   valgrind --tool=callgrind --toggle-collect=measured_records build/lab/bin/trace_bench
+ *   valgrind --tool=callgrind --toggle-collect=measured_records build/release/bin/trace_bench
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of built programs: the laboratory's own build (make -C lab build) comes before the product's; ports of an
-agent."""
+"""Paths of built programs; ports of an agent."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 from tide.programs import binaries
-from tide.programs.binaries import ROOT, MissingBinaryError
-
-OWN = ROOT / "build/lab/bin"
+from tide.programs.binaries import MissingBinaryError
 
 
 def find_binary(name: str) -> Path:
-    """Raises MissingBinaryError if neither build has it."""
-    if "TIDE_BUILD_DIR" not in os.environ and (OWN / name).is_file():
-        return OWN / name
+    """Raises MissingBinaryError if it is not built."""
     try:
         return binaries.find_binary(name)
     except MissingBinaryError as error:

@@ -12,6 +12,9 @@ add_library(tide_test_headers STATIC "${CMAKE_CURRENT_BINARY_DIR}/pch_main.cpp")
 set(tide_test_definitions TIDE_TEST_DATA="${TIDE_RUNTIME}/tests/data")
 target_compile_definitions(tide_test_headers PRIVATE ${tide_test_definitions})
 target_link_libraries(tide_test_headers PRIVATE tide_warnings GTest::gtest)
+# As compiled programs have it by default, also where all libraries can be parts of shared ones: with other settings a
+# compiler refuses the headers.
+set_target_properties(tide_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 # The tested code is optimised. The tests' own code only has to compile fast, except in the few tests that compute much.
 set(tide_test_options -O0)
 # With a precompiled header of std::string, GCC 12 reports overflows in it that do not exist. It also takes the else
@@ -60,6 +63,7 @@ function(tide_test_program name)
   target_include_directories(${name} PRIVATE "${TIDE_RUNTIME}/tests/support")
   target_link_libraries(${name} PRIVATE tide_warnings GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM tide_test_headers)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${options}>")
   get_target_property(sources ${name} SOURCES)
   set(files ${sources})
