@@ -729,7 +729,7 @@ def add_topics(document: Document, source: random.Random) -> None:
                 topic |= {"distance_ms": chain["period_ms"] * apart} if apart == 1.5 else {"every": apart}
             every.append(topic)
             if source.random() < 0.8:
-                heard = {"name": f"{chain['name']}_more{number}", "priority": free.pop()}
+                heard: dict[str, Any] = {"name": f"{chain['name']}_more{number}", "priority": free.pop()}
                 heard |= {"period_ms": chain["period_ms"] * apart, "deadline_ms": chain["period_ms"] * apart}
                 heard |= {key: chain[key] for key in ("reliability", "hold") if key in chain}
                 heard["branches_from"] = f"{chain['name']}.{first['name']}"

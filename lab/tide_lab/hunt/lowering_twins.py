@@ -446,7 +446,7 @@ def _boards_join_the_first_only() -> Iterator[None]:
 @contextmanager
 def _inputs_one_after_the_other() -> Iterator[None]:
     """The other input of a join begins when the first has ended, as a path contains both."""
-    whole = bounding.ways_of
+    whole = lower.ways_of
 
     def other(system: System) -> Any:
         ways = whole(system)
