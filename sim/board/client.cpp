@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "sim/board/losses.h"
+#include "tide/framing.h"
 #include "tide/status.h"
 
 namespace tide::sim {
@@ -133,7 +134,7 @@ void Client::add_callback(size_t number) {
     output->message = &graph_.messages[sent];
     output->number = sent;
     output->topic.name = topic_of(*output->message);
-    output->payload.assign(output->message->bytes, 0x2E);
+    output->payload.assign(output->message->bytes, output->message->escaped ? TIDE_FRAMING_ESCAPE : 0x2E);
     callback->outputs.push_back(std::move(output));
   }
   for (const size_t taken : callback->plan->inputs) {

@@ -178,6 +178,7 @@ void visit(Settings &settings, MessagePlan &message) {
   settings.number<uint32_t>("bytes", message.bytes, 0, 16'000'000);
   settings.flag("reliable", message.reliable);
   settings.flag("hold", message.hold);
+  settings.flag("escaped", message.escaped);
   settings.number("every", message.every, 1u, 1'000'000u);
   settings.number<uint32_t>("depth", message.depth, 0, 255);
 }

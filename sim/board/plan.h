@@ -92,9 +92,10 @@ struct MessagePlan {
   std::string request;  // for a reply: the name of the request
   uint32_t bytes = 0;   // size in CDR, without encapsulation
   bool reliable = true;
-  bool hold = false;   // the board sends nothing less urgent while the message waits for its acknowledgment
-  unsigned every = 1;  // it is sent in one of this many runs of the sender
-  uint32_t depth = 0;  // local, or to a shipped executor: messages that a receiver's queue holds
+  bool hold = false;     // the board sends nothing less urgent while the message waits for its acknowledgment
+  bool escaped = false;  // it consists of bytes that a serial line escapes
+  unsigned every = 1;    // it is sent in one of this many runs of the sender
+  uint32_t depth = 0;    // local, or to a shipped executor: messages that a receiver's queue holds
 
   // Set by graph_of.
   size_t sender = 0, answers = SIZE_MAX, answered_by = SIZE_MAX;

@@ -21,6 +21,7 @@
 #include "sim/board/losses.h"
 #include "sim/board/nodes.h"
 #include "sim/board/ros.h"
+#include "tide/framing.h"
 #include "tide/priority.h"
 #include "tide/xrce.h"
 
@@ -78,7 +79,7 @@ class Instances {
 };
 
 Bus::Payload payload_of(const MessagePlan &message, const Mark &mark, uint8_t fill) {
-  Bus::Payload payload(message.bytes, fill);
+  Bus::Payload payload(message.bytes, message.escaped ? TIDE_FRAMING_ESCAPE : fill);
   put_mark(std::span(payload), mark);
   return payload;
 }

@@ -15,8 +15,8 @@ import pytest
 
 import tide.analysis.bounds as bounding
 from commands import done
+from descriptions import board, described, host, line
 from descriptions import chain as written
-from descriptions import described, host, line
 from tide.analysis.bounds import ask_link, bounds_of, uses_of
 from tide.analysis.result import Bounds
 from tide.analysis.sizing import AGENT_NODES, AGENT_RESERVED_NODES, DEFAULTS, client_of, need_of, only_board, pools
@@ -216,6 +216,13 @@ def test_a_best_effort_message_on_a_slow_line_ends_before_the_run() -> None:
     described = system(slow, baud=9600, mtu=16_000, agent=10)
     assert 146 < (bound_ms(bounds_of(described), "slow") or 0) < 600
     assert all(one.lost == 0 for one in played(described, 3).seen)
+
+
+def test_bytes_of_a_line_are_escaped_where_any_may_be() -> None:
+    """A frame of 330 bytes takes 28 ms, and twice as long then."""
+    text = described(board("m"), host("h"), line("l", baud=115_200), chain("a", 1, 500, "mh", (300,)))
+    outcome = played(parse(text), 3)
+    assert outcome.seen[0].worst_ns > 50_000_000 and not outcome.is_broken
 
 
 def test_a_firmware_that_exists_says_its_sizes(tmp_path: Path) -> None:

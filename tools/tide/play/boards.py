@@ -474,11 +474,11 @@ class BoardsPlayer:
             execution_us = run.executions_ns[place][position] // MICROSECOND
             with_execution = entry.replace(_EXECUTION, str(execution_us))
             yield with_execution.replace(_PHASE, str(run.phases_ns[place] // MICROSECOND))
-        # Transfer times between executors of the host: the maximum, or zero.
-        has_hops = run.seed % 4 != 0
-        for place, position, fixed_bytes, entry, hops in self._ordered_messages(run.order):
+        # Transfer times between executors of the host: the maximum, or zero. Bytes of a line: all are escaped, or none.
+        has_hops, has_escapes = run.seed % 4 != 0, run.seed % 3 != 0
+        for place, position, fixed_bytes, entry, hops, escapes in self._ordered_messages(run.order):
             sent_bytes = run.payload_bytes[place][position] if fixed_bytes is None else fixed_bytes
-            yield f"{entry.replace(_BYTES, str(sent_bytes))}{hops if has_hops else ''}"
+            yield f"{entry.replace(_BYTES, str(sent_bytes))}{hops * has_hops}{escapes * has_escapes}"
         phases = random.Random(f"{run.seed} loads")
         for board in self._boards:
             for load in board.loads:
@@ -493,7 +493,7 @@ class BoardsPlayer:
                 }
                 yield plan_line("load", fields)
 
-    def _ordered_messages(self, order: int) -> list[tuple[int, int, int | None, str, str]]:
+    def _ordered_messages(self, order: int) -> list[tuple[int, int, int | None, str, str, str]]:
         if order == 0:
             return self._messages
         source = random.Random(order)
@@ -527,8 +527,9 @@ class BoardsPlayer:
                     fields["burst"] = chain.burst
         return plan_line("callback", fields)
 
-    def _message(self, chain: Chain, position: int, sent: Publication | Request | Reply) -> tuple[str, str]:
-        """The message's line with a place for its size, and its transfer times between executors of the host."""
+    def _message(self, chain: Chain, position: int, sent: Publication | Request | Reply) -> tuple[str, str, str]:
+        """The message's line with a place for its size, its transfer times between executors of the host, and whether
+        any of its bytes may be escaped."""
         callback = chain.callbacks[position]
         receivers = self._receivers.get(id(sent), [])
         fields: dict[str, object] = {
@@ -546,7 +547,11 @@ class BoardsPlayer:
         elif callback.replies:
             fields |= {"carry": "reply", "request": self._message_of(chain.callbacks[position - 1])}
         hops_us = [self._system.hop_ns(callback, one) // MICROSECOND for one in receivers]
-        return plan_line("message", fields), f" hops_us={','.join(map(str, hops_us))}" if any(hops_us) else ""
+        ends = {callback.executor for callback in (callback, *receivers)}
+        links = [link for board, link in zip(self._boards, self._links, strict=True) if board.name in ends]
+        are_open = all(isinstance(link, Line) and link.escaped_bytes is None for link in links)
+        hops = f" hops_us={','.join(map(str, hops_us))}" if any(hops_us) else ""
+        return plan_line("message", fields), hops, " escaped=true" if links and are_open else ""
 
     def _holds(self, timer: Chain) -> bool:
         """True if one of the timer's chains has hold, as they share a level."""
