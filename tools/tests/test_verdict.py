@@ -430,6 +430,10 @@ KINDS_OF_RUNS: dict[str, tuple[System, dict[str, list[int]], State, str]] = {
     "one of two topics of the end is silent": (
         robot_with(ends=(*DONE,)), {"done": ANSWERS, "log": []}, State.NOT_MET, "153 unanswered"
     ),
+    "a board at half its rate, and all that follows": (
+        robot_with(ends=(*DONE,)), {"imu/data_raw": IMU[::2], "cmd_vel": ANSWERS[::2], "done": ANSWERS[::2],
+        "log": ANSWERS[::2]}, State.NOT_MET, "77 not started"
+    ),
     "the other of two topics is silent": (
         robot_with(ends=(*DONE,)), {"done": [], "log": ANSWERS}, State.NOT_MET, "151 of 151 unanswered"
     ),

@@ -302,6 +302,12 @@ def test_each_topic_with_which_a_chain_ends_is_judged(every: tuple[int, ...], st
     assert one.state(20.0) == ("gone", "nothing publishes /log any more")
 
 
+def test_an_end_that_no_start_asked_for_is_not_unanswered() -> None:
+    found = play(watched(drive({"topic": "imu"}, ENDS)), (10, 10, 10, 10), range(10))
+    assert found is not None and found.state is State.NOT_MET
+    assert found.reasons[0].endswith("not started") and not any("unanswered" in one for one in found.reasons), found
+
+
 def test_what_is_missing_beside_the_way_is_named() -> None:
     one = watched(drive([{"topic": "imu"}, {"topic": "raw"}], {"topic": "cmd"}))
     found = play(one, (1, 1, 0), range(10))

@@ -321,7 +321,7 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
     for one in (*ends, *beside):
         if absent := one.absent(recorded.start_ns, until_ns):
             seen.doubt = f"{absent} messages of {one.name} are missing"
-            seen.lost = max(seen.lost, absent) if one in ends else seen.lost
+            seen.lost = max(seen.lost, absent - seen.skipped) if one in ends else seen.lost
     if len(points) < 2:
         seen.unseen = seen.unseen or f"only {points[0].name} can be seen"
         return seen

@@ -38,7 +38,6 @@ from tide.watch.screen import (
 from tide.watch.topics import Topics, WatchedTopic, quality, taken
 
 _REFRESH_S = 1.0
-_SETTLE_S = 1.0  # DDS needs a moment to match a subscription with its publisher
 _LATELY_S = 10.0  # duration of a warning
 _SILENT_PERIODS, _SILENT_LEAST_S = 5, 2.0
 _TOLD_LATE_S = 3.0  # agents report every second by default
@@ -109,9 +108,8 @@ class _Watched:
         if end in came:
             self.latencies.match(came[end])
         for topic, answers in self.answers:
-            ends = start, topic
-            if all(one.state == "seen" and one.subscription and now_s - one.subscribed_s > _SETTLE_S for one in ends):
-                answers.take(*(came.get(one.point.topic, []) for one in ends))
+            if all(one.state == "seen" and one.is_settled(now_s) for one in (start, topic)):
+                answers.take(*(came.get(one.point.topic, []) for one in (start, topic)))
             else:
                 answers.restart()
 
@@ -132,7 +130,7 @@ class _Watched:
         latencies = self.latencies
         late = latencies.misses if self.missed.update(latencies.misses, now_s) else 0
         lost = self.unanswered if self.lost.update(self.unanswered, now_s) else 0
-        lost = max([lost, *map(_not_published, self.ends)])
+        lost = max([lost, *(_not_published(one) - self.not_started for one in self.ends)])
         above_ns = latencies.greatest_ns if self.above.update(latencies.above, now_s) else None
         if not (self.measured.update(latencies.count, now_s) or late or lost or self.not_started):
             return None

@@ -27,6 +27,7 @@ _LOOKS_A_STEP = 50  # checks of topics' publishers per step
 _LOOK_AGAIN_S = 2.0  # between counts of an existing topic's publishers
 _LOOK_CLOSER_S = 10.0  # between checks of their identities, which cost ten times as much, if the count is unchanged
 _LEAST_DEPTH, _MOST_DEPTH = 20, 1000
+_SETTLE_S, _SETTLE_SILENT_S = 1.0, 5.0
 _FAST_DDS = b"\x01\x0f"
 
 
@@ -46,6 +47,12 @@ class WatchedTopic:
     heard_s: float | None = None  # on the clock of this machine
     looked_s: float = -_LOOK_AGAIN_S
     looked_closer_s: float = -_LOOK_CLOSER_S
+
+    def is_settled(self, now_s: float) -> bool:
+        """DDS needs a moment to match a subscription with its publisher, and longer on a busy machine: then the first
+        message shows it."""
+        since_s = now_s - self.subscribed_s if self.subscription is not None else 0.0
+        return since_s > (_SETTLE_S if self.times.count else _SETTLE_SILENT_S)
 
     def publishers_are(self, infos: list[Any]) -> None:
         others = [one.topic_type for one in infos if one.topic_type != self.point.type]
