@@ -296,6 +296,9 @@ def test_the_first_instances_do_not_count_and_are_not_forgotten() -> None:
     run = outcome_of(system, told, 9).run
     (found,) = run.verdicts
     assert run.chains[0].samples == 9 and f"1 {says}" in found.reasons and found.state is not State.GUARANTEED
+    told.runs["work", "b0"][7] = (40 * MS * 7, 40 * MS * 7 + 99 * MS, MS)
+    (found,) = outcome_of(system, told, 9).run.verdicts
+    assert found.reasons == ("1 of 9 late",), "a chain that is late is not weakened by it"
 
 
 @pytest.mark.parametrize(("every_ms", "state"), [(20, State.VOID), (37, State.VOID), (40, State.NOT_JUDGED)])

@@ -124,7 +124,8 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
             seen.skipped += 1
         else:
             seen.lost += 1
-    seen.doubt = "" if seen.lost + seen.skipped else _of_warm_up(bad, len(early))
+    is_met = not seen.lost + seen.skipped and max(seen.latencies_ns, default=0) <= chain.deadline_ns
+    seen.doubt = _of_warm_up(bad, len(early)) if is_met else ""
     return seen
 
 
@@ -383,7 +384,7 @@ def _count(
         seen.lost = max(0, missing - late - sum(point.missed_count for point in points[origin + 1 :]))
         since_ns = counted[0] if counted else until_ns
         bad = unanswered(came[:WARM_UP_INSTANCES], last.times_ns, chain.deadline_ns, until_ns)
-        seen.doubt = seen.doubt or ("" if seen.lost + seen.skipped else _of_warm_up(bad, WARM_UP_INSTANCES))
+        seen.doubt = seen.doubt or ("" if seen.lost + seen.skipped + late else _of_warm_up(bad, WARM_UP_INSTANCES))
         answers = bisect_left(last.times_ns, until_ns) - bisect_left(last.times_ns, since_ns)
         if answers > len(counted) + start.missed_count + 1:  # one answer may belong to the preceding start
             extra = f"{last.name} came {answers} times for {len(counted)} of {start.name}: not each is an answer"
