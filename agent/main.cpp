@@ -96,11 +96,13 @@ void describe(CLI::App &app, Arguments &arguments) {
                  "acknowledgment; -1: measured, so some are too early; repeated: one for each --serial, in order")
       ->check(CLI::Range(-1.0, 10'000.0))
       ->capture_default_str();
-  app.add_option("--bind", arguments.bind,
-                 "Address for UDP and TCP; 0.0.0.0: all networks of this machine, for boards on Wi-Fi or Ethernet")
+  app.add_option(
+         "--bind", arguments.bind,
+         "Address for UDP and TCP; 0.0.0.0: all networks of this machine, for boards on Wi-Fi or Ethernet; :: the "
+         "same with IPv6")
       ->capture_default_str();
   app.add_option("--allow", arguments.allow,
-                 "Admit only these clients: an address (192.168.1.7, 192.168.1.0/24), a serial device, a "
+                 "Admit only these clients: an address (192.168.1.7, 192.168.1.0/24, fd00::/8), a serial device, a "
                  "client's key (0A0B0C0D), or KEY@ADDRESS, KEY@DEVICE; may be repeated");
   app.add_option("--domain", arguments.domain,
                  "DDS domain of all clients; by default each client's own, or "
@@ -409,11 +411,13 @@ class ClientOptions {
   std::set<Renaming> made_;  // one for each set of rules that applies to a client
 };
 
+bool is_own_machine(const std::string &address) { return address.starts_with("127.") || address == "::1"; }
+
 TcpLimits tcp_limits(const Arguments &arguments) {
   constexpr size_t kForNewcomers = 16;
   TcpLimits limits;
   limits.connections = arguments.limits.clients + kForNewcomers;
-  const bool own_machine = arguments.bind.starts_with("127.");
+  const bool own_machine = is_own_machine(arguments.bind);
   limits.per_address = own_machine ? limits.connections : std::max<size_t>(limits.connections / 2, 1);
   if (arguments.tcp_per_address != 0) limits.per_address = arguments.tcp_per_address;
   return limits;
@@ -458,7 +462,7 @@ void print_ready(const Arguments &arguments, const Loop &loop) {
   }
   if (open.empty()) return;
   const bool network = !arguments.udp.empty() || !arguments.tcp.empty();
-  const bool here = arguments.bind.starts_with("127.");
+  const bool here = is_own_machine(arguments.bind);
   if (network && here) open += " (this machine only; --bind 0.0.0.0 for boards on the network)";
   if (network && !here && !arguments.ros_network)
     open += " (ROS 2 of this machine only; --ros-network for other machines)";

@@ -194,6 +194,12 @@ bool Agent::has_client(Endpoint endpoint) const {
   return place != places_.end() && !place->second.keys.empty();
 }
 
+std::set<Host> Agent::hosts() const {
+  std::set<Host> hosts;
+  for (const auto &[key, slot] : clients_) hosts.insert(slot.host);
+  return hosts;
+}
+
 bool Agent::has_used_session(Endpoint endpoint) const {
   const auto place = places_.find(endpoint);
   return place != places_.end() &&

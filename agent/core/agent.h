@@ -72,6 +72,7 @@ class Agent {
   Counters counters() const;
   Notices &notices() { return notices_; }
   bool has_client(Endpoint endpoint) const;
+  std::set<Host> hosts() const;  // of all clients
   // True if a client at the endpoint has sent a message in its session.
   bool has_used_session(Endpoint endpoint) const;
   bool allows(Endpoint endpoint) const { return !options_.allows || options_.allows(endpoint, std::nullopt); }

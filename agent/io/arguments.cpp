@@ -13,6 +13,49 @@
 
 namespace tide::agent {
 
+// ---- addresses ----
+
+namespace {
+
+constexpr unsigned kBits = 8 * sizeof(Address);
+
+Address first_bits(Address address, unsigned bits) {
+  for (unsigned octet = 0; octet < address.size(); octet++) {
+    const unsigned kept = std::min(bits - std::min(bits, 8 * octet), 8u);
+    address[octet] &= static_cast<uint8_t>(0xFF00u >> kept);
+  }
+  return address;
+}
+
+}  // namespace
+
+Address mapped(uint32_t ipv4) {
+  Address address{};
+  address[10] = address[11] = 0xFF;
+  for (unsigned octet = 0; octet < 4; octet++) address[12 + octet] = static_cast<uint8_t>(ipv4 >> (24 - 8 * octet));
+  return address;
+}
+
+std::optional<uint32_t> ipv4_of(const Address &address) {
+  uint32_t ipv4 = 0;
+  for (unsigned octet = 12; octet < 16; octet++) ipv4 = ipv4 << 8 | address[octet];
+  return mapped(ipv4) == address ? std::optional(ipv4) : std::nullopt;
+}
+
+std::optional<Address> parse_address(const std::string &text) {
+  Address address{};
+  in_addr ipv4{};
+  if (inet_pton(AF_INET, text.c_str(), &ipv4) == 1) return mapped(ntohl(ipv4.s_addr));
+  return inet_pton(AF_INET6, text.c_str(), address.data()) == 1 ? std::optional(address) : std::nullopt;
+}
+
+std::string text_of(const Address &address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool is_ipv4 = ipv4_of(address).has_value();
+  inet_ntop(is_ipv4 ? AF_INET : AF_INET6, address.data() + (is_ipv4 ? 12 : 0), text.data(), text.size());
+  return text.data();
+}
+
 // ---- rules ----
 
 namespace {
@@ -36,7 +79,7 @@ Who Who::parse(const std::string &option, const std::string &rule) {
     result.key_ = key_of(std::string_view(rule).substr(0, at));
     if (!result.key_) fail("before @ a client's key is needed, 1 to 8 hexadecimal digits and not 0");
     place = rule.substr(at + 1);
-  } else if (rule.find_first_of("./") == std::string::npos) {
+  } else if (rule.find_first_of("./:") == std::string::npos) {
     result.key_ = key_of(rule);
     if (!result.key_) fail("is neither an address (192.168.1.0/24), a device (/dev/ttyUSB0) nor a key (0A0B0C0D)");
     result.any_place_ = true;
@@ -47,21 +90,23 @@ Who Who::parse(const std::string &option, const std::string &rule) {
     return result;
   }
   const size_t slash = place.find('/');
-  unsigned bits = 32;
+  const std::string address = place.substr(0, slash);
+  const std::optional<Address> network = parse_address(address);
+  if (!network) fail("'" + address + "' is not an IP address");
+  const unsigned most = ipv4_of(*network) ? 32 : 128;
+  unsigned bits = most;
   if (slash != std::string::npos) {
     const std::string_view text = std::string_view(place).substr(slash + 1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
-    if (error != std::errc{} || end != text.data() + text.size() || bits > 32) {
-      fail("after / a number of bits from 0 to 32 is needed");
+    if (error != std::errc{} || end != text.data() + text.size() || bits > most) {
+      fail("after / a number of bits from 0 to " + std::to_string(most) + " is needed");
     }
   }
-  in_addr address{};
-  if (inet_pton(AF_INET, place.substr(0, slash).c_str(), &address) != 1) {
-    fail("'" + place.substr(0, slash) + "' is not an IPv4 address");
+  result.network_ = *network;
+  result.bits_ = kBits - most + bits;
+  if (first_bits(*network, result.bits_) != *network) {
+    fail("the address has bits beyond the first " + std::to_string(bits));
   }
-  result.mask_ = bits == 0 ? 0 : ~uint32_t{0} << (32 - bits);
-  result.network_ = ntohl(address.s_addr);
-  if ((result.network_ & ~result.mask_) != 0) fail("the address has bits beyond the first " + std::to_string(bits));
   return result;
 }
 
@@ -69,7 +114,7 @@ bool Who::names(const Peer &peer, std::optional<uint32_t> key) const {
   if (key_ && key && *key_ != *key) return false;
   if (any_place_) return true;
   if (!device_.empty() || !peer.device.empty()) return device_ == peer.device;
-  return (peer.address & mask_) == network_;
+  return first_bits(peer.address, bits_) == network_;
 }
 
 bool AccessList::allows(const Peer &peer, std::optional<uint32_t> key) const {
@@ -152,7 +197,8 @@ std::string stock_command_in_our_words(const std::vector<std::string> &words) {
   std::string ours = "tide agent";
   // The stock agent serves all networks, and so does its DDS.
   if (!serial) {
-    ours += (udp ? " --udp " : " --tcp ") + (options.port.empty() ? "8888" : options.port) + " --bind 0.0.0.0";
+    ours += (udp ? " --udp " : " --tcp ") + (options.port.empty() ? "8888" : options.port);
+    ours += kind.ends_with('6') ? " --bind ::" : " --bind 0.0.0.0";
   }
   for (const std::string &device : options.devices) ours += " --serial " + device;
   if (serial && options.devices.empty()) ours += " --serial /dev/ttyUSB0";
@@ -161,7 +207,6 @@ std::string stock_command_in_our_words(const std::vector<std::string> &words) {
   if (options.discovers) ours += " --discovery " + (options.discovery.empty() ? "7400" : options.discovery);
   if (!options.references.empty()) ours += " --references " + options.references;
   if (options.verbose) ours += " --verbose";
-  if (kind == "udp6" || kind == "tcp6") ours += " (over IPv4: this agent does not speak IPv6)";
   return ours;
 }
 

@@ -2,6 +2,7 @@
 // Command line: rules that name clients, and hints for unknown arguments.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,14 +10,21 @@
 
 namespace tide::agent {
 
+using Address = std::array<uint8_t, 16>;  // IPv6; an IPv4 address as ::ffff:192.168.1.1
+
+Address mapped(uint32_t ipv4);                            // host order
+std::optional<uint32_t> ipv4_of(const Address &address);  // host order
+std::optional<Address> parse_address(const std::string &text);
+std::string text_of(const Address &address);
+
 // Source of a message.
 struct Peer {
-  uint32_t address = 0;  // IPv4, host order; serial lines: 0
-  std::string device;    // of a serial line
+  Address address{};   // serial lines: zeroes
+  std::string device;  // of a serial line
 };
 
-// A rule that names clients: PLACE, KEY or KEY@PLACE. A place is an IPv4 address, an address range (192.168.1.0/24) or
-// the path of a serial device; a key is a client's, in hexadecimal digits.
+// A rule that names clients: PLACE, KEY or KEY@PLACE. A place is an IP address, an address range (192.168.1.0/24,
+// fd00::/8) or the path of a serial device; a key is a client's, in hexadecimal digits.
 class Who {
  public:
   // Throws std::runtime_error with one line about the error. option: name of the command-line option.
@@ -28,7 +36,8 @@ class Who {
  private:
   std::optional<uint32_t> key_;
   std::string device_;  // empty: any address in the range
-  uint32_t network_ = 0, mask_ = 0;
+  Address network_{};
+  unsigned bits_ = 0;  // of network_
   bool any_place_ = false;
 };
 

@@ -61,12 +61,12 @@ class Link {
   virtual bool flush(Time now) = 0;
   // When to call turn next.
   virtual Time deadline() const { return TIDE_FOREVER; }
-  // Address 0 and no device: no peer.
+  // Zeroes and no device: no peer.
   virtual Peer peer(Endpoint endpoint) const = 0;
   virtual std::string name_of(Endpoint endpoint) const = 0;
   // Identifies the machine or the line behind an endpoint; it does not change when its clients return from other
   // endpoints.
-  Host host_of(Endpoint endpoint) const { return base_ | peer(endpoint).address; }
+  virtual Host host_of(Endpoint) const { return base_; }
   // Whether the sender's address can be forged.
   virtual bool may_be_forged() const { return false; }
   // Called after the events of each turn: processes waiting received messages.

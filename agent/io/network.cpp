@@ -23,63 +23,100 @@ namespace tide::agent {
 
 namespace {
 
-in_addr parse_address(const std::string &text) {
-  in_addr address{};
-  if (inet_pton(AF_INET, text.c_str(), &address) != 1) throw std::runtime_error("not an IPv4 address: " + text);
-  return address;
+void set_option(int descriptor, int level, int option, int value) {
+  setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-std::string text_of_address(uint32_t address) {
-  std::string text = std::to_string(address >> 24);
-  for (const unsigned shift : {16u, 8u, 0u}) text += "." + std::to_string(address >> shift & 0xFF);
-  return text;
-}
-
-sockaddr_in socket_address(uint32_t address, uint16_t port) {
-  sockaddr_in result{};
-  result.sin_family = AF_INET;
-  result.sin_addr.s_addr = htonl(address);
-  result.sin_port = htons(port);
+tide_socket_address_t socket_address(int family, const Origin &origin, uint16_t port) {
+  tide_socket_address_t result;
+  std::memset(&result, 0, sizeof result);
+  result.any.sa_family = static_cast<sa_family_t>(family);
+  if (family == AF_INET6) {
+    std::memcpy(&result.v6.sin6_addr, origin.address.data(), sizeof result.v6.sin6_addr);
+    result.v6.sin6_scope_id = origin.scope;
+    result.v6.sin6_port = htons(port);
+  } else {
+    result.v4.sin_addr.s_addr = htonl(ipv4_of(origin.address).value_or(INADDR_ANY));
+    result.v4.sin_port = htons(port);
+  }
   return result;
 }
 
-using Step = bool (*)(int descriptor, in_addr interface);
+Origin origin_of(const tide_socket_address_t &from) {
+  if (from.any.sa_family != AF_INET6) return {mapped(ntohl(from.v4.sin_addr.s_addr)), 0};
+  Origin origin{{}, from.v6.sin6_scope_id};
+  std::memcpy(origin.address.data(), &from.v6.sin6_addr, sizeof origin.address);
+  return origin;
+}
+
+// An address with a colon is put into brackets: [::1]:8888.
+std::string with_port(const std::string &address, unsigned port) {
+  const bool is_ipv6 = address.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
+}
+
+// The interface's IPv4 address, host order; INADDR_ANY for all. Unset: it is an IPv6 address.
+using Step = bool (*)(int descriptor, std::optional<in_addr_t> interface);
 
 // A socket bound to `bound`, by default to this address, with options set by `prepare`. port: 0: any; receives the
 // chosen port. finish: called after binding; false: errno gives the reason. Throws one line for the user.
 int open_socket(const std::string &protocol, int type, const std::string &address, uint16_t &port, Step prepare,
                 Step finish, const char *bound = nullptr) {
-  const in_addr interface = parse_address(address);
-  sockaddr_in local = socket_address(ntohl(bound == nullptr ? interface.s_addr : parse_address(bound).s_addr), port);
+  const std::optional<Address> own = parse_address(address);
+  if (!own) throw std::runtime_error("--bind " + address + ": not an IP address");
+  const std::optional<in_addr_t> interface = *own == Address{} ? INADDR_ANY : ipv4_of(*own);
+  const std::optional<Address> local_address = bound == nullptr ? own : parse_address(bound);
+  const int family = ipv4_of(*local_address) ? AF_INET : AF_INET6;
+  tide_socket_address_t local = socket_address(family, {*local_address, 0}, port);
   socklen_t length = sizeof local;
-  const int descriptor = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), protocol);
+  const int descriptor = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), protocol + " " + address);
+  if (family == AF_INET6) set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 0);  // :: serves IPv4, too
   prepare(descriptor, interface);
-  if (bind(descriptor, reinterpret_cast<sockaddr *>(&local), sizeof local) == 0 &&
-      getsockname(descriptor, reinterpret_cast<sockaddr *>(&local), &length) == 0 && finish(descriptor, interface)) {
-    port = ntohs(local.sin_port);
+  if (bind(descriptor, &local.any, tide_socket_address_bytes(&local)) == 0 &&
+      getsockname(descriptor, &local.any, &length) == 0 && finish(descriptor, interface)) {
+    port = ntohs(family == AF_INET6 ? local.v6.sin6_port : local.v4.sin_port);
     return descriptor;
   }
   const int reason = errno;
   close(descriptor);
-  const std::string place = address + ":" + std::to_string(port);
+  const std::string place = with_port(address, port);
   std::string text = protocol + " " + place + ": " + std::generic_category().message(reason);
   if (reason == EADDRINUSE) {
     text += "; ss -lp" + std::string(type == SOCK_STREAM ? "t" : "u") + "n sport = :" + std::to_string(port) +
             " names the process that has it, tide doctor --agent " + place + " says whether that is an agent";
   } else if (reason == EADDRNOTAVAIL) {
-    text += ": this machine has no such address; 0.0.0.0 stands for all its addresses";
+    text += ": this machine has no such address; 0.0.0.0 (:: with IPv6) stands for all its addresses";
+  } else if (reason == EAFNOSUPPORT) {
+    text += ": boards look for agents over IPv4; --bind an IPv4 address, or :: for all";
   } else if (reason == EACCES) {
     text += ": ports below 1024 need special rights; use 8888";
   }
   throw std::runtime_error(text);
 }
 
-void set_option(int descriptor, int level, int option, int value) {
-  setsockopt(descriptor, level, option, &value, sizeof value);
+}  // namespace
+
+uint64_t Origins::number_of(const Origin &origin) {
+  if (const std::optional<uint32_t> ipv4 = ipv4_of(origin.address)) return *ipv4;
+  const auto known = numbers_.find(origin);
+  if (known != numbers_.end()) return known->second;
+  if (numbers_.size() >= most_) {  // forged addresses are as many as their sender likes
+    const std::set<Host> used = agent_.hosts();
+    std::erase_if(numbers_, [&](const auto &entry) {
+      return !used.contains(base_ | entry.second) && origins_.erase(entry.second) != 0;
+    });
+    most_ = kLeast + 2 * numbers_.size();
+  }
+  origins_[next_] = origin;
+  return numbers_[origin] = next_++;
 }
 
-}  // namespace
+std::optional<Origin> Origins::find(uint64_t number) const {
+  if (number >> 32 == 0) return Origin{mapped(static_cast<uint32_t>(number)), 0};
+  const auto found = origins_.find(number);
+  return found == origins_.end() ? std::nullopt : std::optional(found->second);
+}
 
 // ---- messages that wait for the agent ----
 
@@ -209,7 +246,7 @@ constexpr int kReceiveBytes = 8 * 1024 * 1024;
 constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // the longest message in pieces takes more than its own
                                                             // length
 
-bool prepare_udp(int descriptor, in_addr) {
+bool prepare_udp(int descriptor, std::optional<in_addr_t>) {
   if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0) {
     set_option(descriptor, SOL_SOCKET, SO_RCVBUF, kReceiveBytes);
   }
@@ -223,11 +260,17 @@ UdpLink::UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string
     : Link(number, agent, poller),
       address_(address),
       port_(port),
-      socket_(open_socket("udp", SOCK_DGRAM, address, port_, prepare_udp, [](int, in_addr) { return true; })),
+      socket_(open_socket("udp", SOCK_DGRAM, address, port_, prepare_udp,
+                          [](int, std::optional<in_addr_t>) { return true; })),
       in_storage_(size_t{TIDE_DATAGRAM_PLACES_MAXIMUM} * TIDE_DATAGRAM_BYTES_MAXIMUM),
       out_storage_(TIDE_DATAGRAM_BYTES_MAXIMUM + TIDE_DATAGRAM_BATCH_BYTES),
-      backlog_([this](Endpoint endpoint, Bytes message) { agent_.input(endpoint, message, now_); }, {},
-               [this](Endpoint endpoint) { return standing_of(endpoint); }, monotonic_ns) {
+      origins_(agent, base_),
+      backlog_(
+          [this](Endpoint endpoint, Bytes message) {
+            if (origins_.find(number_of(endpoint))) agent_.input(endpoint, message, now_);
+          },
+          {}, [this](Endpoint endpoint) { return standing_of(endpoint); }, monotonic_ns) {
+  family_ = ipv4_of(*parse_address(address)) ? AF_INET : AF_INET6;
   tide_datagram_input_init(&in_, socket_, in_storage_.data(), in_storage_.size());
   tide_datagram_output_init(&out_, socket_, out_storage_.data(), out_storage_.size());
   poller_.watch(socket_, base_);
@@ -235,20 +278,22 @@ UdpLink::UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string
 
 UdpLink::~UdpLink() { close(socket_); }
 
-std::string UdpLink::describe() const { return "udp " + address_ + ":" + std::to_string(port_); }
+std::string UdpLink::describe() const { return "udp " + with_port(address_, port_); }
 
-// The endpoint number contains address and port.
-Peer UdpLink::peer(Endpoint endpoint) const { return {static_cast<uint32_t>((endpoint & kLinkMask) >> 16), {}}; }
+// The endpoint number contains the origin's number and the port.
+Peer UdpLink::peer(Endpoint endpoint) const {
+  return {origins_.find(number_of(endpoint)).value_or(Origin{}).address, {}};
+}
 
 std::string UdpLink::name_of(Endpoint endpoint) const {
-  return "udp " + text_of_address(peer(endpoint).address) + ":" + std::to_string(endpoint & 0xFFFF);
+  return "udp " + with_port(text_of(peer(endpoint).address), endpoint & 0xFFFF);
 }
 
 void UdpLink::event(const Poller::Event &event, Time now) {
   now_ = now;
   behind_ = !backlog_.empty();
   turn_messages_ = turn_bytes_ = 0;
-  const auto received = [](void *link, const uint8_t *bytes, size_t length, const sockaddr_in *from) {
+  const auto received = [](void *link, const uint8_t *bytes, size_t length, const tide_socket_address_t *from) {
     static_cast<UdpLink *>(link)->receive({bytes, length}, *from);
   };
   for (size_t round = 0; event.readable && round < kReceiveRounds; round++) {
@@ -263,10 +308,11 @@ void UdpLink::event(const Poller::Event &event, Time now) {
   sent_ = sent_ || !endpoints.empty();
 }
 
-void UdpLink::receive(Bytes message, const sockaddr_in &from) {
+void UdpLink::receive(Bytes message, const tide_socket_address_t &from) {
   counters_.frames_in++;
   counters_.bytes_in += message.size();
-  const Endpoint endpoint = base_ | uint64_t{ntohl(from.sin_addr.s_addr)} << 16 | ntohs(from.sin_port);
+  const uint16_t port = from.any.sa_family == AF_INET6 ? from.v6.sin6_port : from.v4.sin_port;
+  const Endpoint endpoint = base_ | origins_.number_of(origin_of(from)) << 16 | ntohs(port);
   if (behind_ || standing_of(endpoint) == Standing::kStranger) {
     behind_ = true;
     backlog_.push(endpoint, message);
@@ -291,7 +337,12 @@ Standing UdpLink::standing_of(Endpoint endpoint) const {
 }
 
 void UdpLink::write(Endpoint endpoint, Time now) {
-  const sockaddr_in to = socket_address(peer(endpoint).address, static_cast<uint16_t>(endpoint));
+  const std::optional<Origin> origin = origins_.find(number_of(endpoint));
+  if (!origin) {
+    agent_.forget(endpoint);
+    return;
+  }
+  const tide_socket_address_t to = socket_address(family_, *origin, static_cast<uint16_t>(endpoint));
   tide_frame_parts_t frame;
   for (size_t turn = 0; turn < kFramesPerTurn && !out_.blocked && agent_.next(endpoint, now, frame); turn++) {
     const size_t length = frame.head_bytes + frame.body_bytes + frame.tail_bytes;
@@ -334,7 +385,7 @@ constexpr size_t kOutMaximum = 16384;
 constexpr int kUnsentBytes = 16384;
 constexpr size_t kFramesPerConnection = 32;
 
-bool prepare_tcp(int descriptor, in_addr) {
+bool prepare_tcp(int descriptor, std::optional<in_addr_t>) {
   set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
   return true;
 }
@@ -347,8 +398,9 @@ TcpLink::TcpLink(uint8_t number, Agent &agent, Poller &poller, const std::string
       address_(address),
       port_(port),
       listener_(open_socket("tcp", SOCK_STREAM, address, port_, prepare_tcp,
-                            [](int descriptor, in_addr) { return listen(descriptor, 16) == 0; })),
-      limits_(limits) {
+                            [](int descriptor, std::optional<in_addr_t>) { return listen(descriptor, 16) == 0; })),
+      limits_(limits),
+      origins_(agent, base_) {
   poller_.watch(listener_, base_);
 }
 
@@ -357,7 +409,7 @@ TcpLink::~TcpLink() {
   close(listener_);
 }
 
-std::string TcpLink::describe() const { return "tcp " + address_ + ":" + std::to_string(port_); }
+std::string TcpLink::describe() const { return "tcp " + with_port(address_, port_); }
 
 void TcpLink::event(const Poller::Event &event, Time now) {
   const uint64_t number = event.token & kLinkMask;
@@ -373,15 +425,20 @@ void TcpLink::event(const Poller::Event &event, Time now) {
 
 Peer TcpLink::peer(Endpoint endpoint) const {
   const auto place = connections_.find(endpoint & kLinkMask);
-  return {place == connections_.end() ? 0 : place->second.address, {}};
+  return {place == connections_.end() ? Address{} : place->second.origin.address, {}};
 }
 
-std::string TcpLink::name_of(Endpoint endpoint) const { return "tcp " + text_of_address(peer(endpoint).address); }
+Host TcpLink::host_of(Endpoint endpoint) const {
+  const auto place = connections_.find(endpoint & kLinkMask);
+  return place == connections_.end() ? base_ : base_ | place->second.host;
+}
+
+std::string TcpLink::name_of(Endpoint endpoint) const { return "tcp " + text_of(peer(endpoint).address); }
 
 void TcpLink::accept_connection(Time now) {
-  sockaddr_in from{};
+  tide_socket_address_t from{};
   socklen_t length = sizeof from;
-  const int descriptor = accept4(listener_, reinterpret_cast<sockaddr *>(&from), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  const int descriptor = accept4(listener_, &from.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor < 0 && (errno == EMFILE || errno == ENFILE)) {
     agent_.notices().tell("connections wait, because no file descriptor is free; raise the limit (ulimit -n)",
                           describe(), now);
@@ -391,9 +448,10 @@ void TcpLink::accept_connection(Time now) {
   }
   if (descriptor < 0) return;
   const uint64_t number = next_number_++;
-  const uint32_t address = ntohl(from.sin_addr.s_addr);
-  const char *reason = reason_to_refuse(address, now);
-  connections_[number] = {.descriptor = descriptor, .address = address, .heard_ns = now};
+  const Origin origin = origin_of(from);
+  const char *reason = reason_to_refuse(origin, now);
+  connections_[number] = {
+      .descriptor = descriptor, .origin = origin, .host = origins_.number_of(origin), .heard_ns = now};
   if (reason == nullptr && !agent_.allows(base_ | number)) reason = "refused: no --allow names it";
   if (reason != nullptr) {
     agent_.notices().tell(reason, name_of(base_ | number), now);
@@ -409,10 +467,10 @@ void TcpLink::accept_connection(Time now) {
 }
 
 // Null: none.
-const char *TcpLink::reason_to_refuse(uint32_t address, Time now) {
+const char *TcpLink::reason_to_refuse(const Origin &origin, Time now) {
   const auto same = std::count_if(connections_.begin(), connections_.end(),
-                                  [address](const auto &entry) { return entry.second.address == address; });
-  if (static_cast<size_t>(same) >= limits_.per_address && !make_room(address, now)) {
+                                  [&origin](const auto &entry) { return entry.second.origin == origin; });
+  if (static_cast<size_t>(same) >= limits_.per_address && !make_room(origin, now)) {
     return "connection refused: this address has reached the limit of --max-tcp-per-address";
   }
   if (connections_.size() >= limits_.connections && !make_room({}, now)) {
@@ -421,11 +479,11 @@ const char *TcpLink::reason_to_refuse(uint32_t address, Time now) {
   return nullptr;
 }
 
-// Closes a connection without a session, from this address if one is given.
-bool TcpLink::make_room(std::optional<uint32_t> address, Time now) {
+// Closes a connection without a session, from this origin if one is given.
+bool TcpLink::make_room(std::optional<Origin> origin, Time now) {
   auto chosen = connections_.end();
   for (auto place = connections_.begin(); place != connections_.end(); ++place) {
-    if ((address && place->second.address != *address) || agent_.has_client(base_ | place->first)) continue;
+    if ((origin && place->second.origin != *origin) || agent_.has_client(base_ | place->first)) continue;
     if (chosen == connections_.end() || place->second.heard_ns < chosen->second.heard_ns) chosen = place;
   }
   if (chosen == connections_.end()) return false;
@@ -553,19 +611,24 @@ namespace {
 
 constexpr size_t kQuestionsPerTurn = 16;  // boards repeat further requests
 
-bool prepare_group(int descriptor, in_addr) {
+bool prepare_group(int descriptor, std::optional<in_addr_t>) {
   set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);  // since DDS uses the same port for another group
   set_option(descriptor, IPPROTO_IP, IP_PKTINFO, 1);
   return true;
 }
 
 bool join(int descriptor, in_addr interface) {
-  const ip_mreq group = {.imr_multiaddr = parse_address(TIDE_XRCE_DISCOVERY_GROUP), .imr_interface = interface};
+  ip_mreq group = {.imr_multiaddr = {}, .imr_interface = interface};
+  inet_pton(AF_INET, TIDE_XRCE_DISCOVERY_GROUP, &group.imr_multiaddr);
   return setsockopt(descriptor, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group) == 0;
 }
 
-bool join_group(int descriptor, in_addr interface) {
-  if (interface.s_addr != INADDR_ANY) return join(descriptor, interface);
+bool join_group(int descriptor, std::optional<in_addr_t> interface) {
+  if (!interface) {
+    errno = EAFNOSUPPORT;  // its group and its answers are IPv4 addresses
+    return false;
+  }
+  if (*interface != INADDR_ANY) return join(descriptor, {htonl(*interface)});
   ifaddrs *first = nullptr;
   if (getifaddrs(&first) != 0) return false;
   bool joined = false;
@@ -643,7 +706,7 @@ bool DiscoveryLink::answer_next() {
   counters_.frames_in++;
   tide_xrce_request_t request{};
   const bool asks = tide_xrce_get_discovery_question(bytes.data(), static_cast<size_t>(count), &request);
-  const bool let_in = access_.allows({ntohl(from.sin_addr.s_addr), {}}, std::nullopt);
+  const bool let_in = access_.allows({mapped(ntohl(from.sin_addr.s_addr)), {}}, std::nullopt);
   const std::optional<in_addr> own = asks && let_in ? address_told(interface_of(message), from) : std::nullopt;
   if (!own) return true;
   const tide_xrce_info_t info = {.related = {request.request, TIDE_XRCE_OBJECT_AGENT},

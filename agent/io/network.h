@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links over IPv4: UDP, TCP, and the answers to boards that look for the agent.
+// Links over IPv4 and IPv6: UDP, TCP, and the answers to boards that look for the agent.
 #pragma once
 
 #include <netinet/in.h>
@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -87,6 +88,34 @@ class Backlog {
   uint64_t dropped_ = 0;
 };
 
+// ---- addresses ----
+
+// Where messages come from, without the port. scope: interface of a link-local IPv6 address, else 0.
+struct Origin {
+  Address address{};
+  uint32_t scope = 0;
+  auto operator<=>(const Origin &) const = default;
+};
+
+// Numbers of 40 bits for origins, as an endpoint has no room for an IPv6 address. An IPv4 address is its own number.
+// Others get the next one and keep it until they have been without a client for long; no number is used again.
+class Origins {
+ public:
+  Origins(const Agent &agent, uint64_t base) : agent_(agent), base_(base) {}
+  uint64_t number_of(const Origin &origin);
+  // Unset: its number was given up.
+  std::optional<Origin> find(uint64_t number) const;
+
+ private:
+  static constexpr size_t kLeast = 4096;
+  const Agent &agent_;
+  const uint64_t base_;  // of the link's hosts
+  std::map<Origin, uint64_t> numbers_;
+  std::unordered_map<uint64_t, Origin> origins_;
+  uint64_t next_ = uint64_t{1} << 32;
+  size_t most_ = kLeast;
+};
+
 // ---- UDP ----
 
 // One socket; each source address is an endpoint. Frames leave in batches (link_datagrams.h): a frame that becomes the
@@ -103,22 +132,25 @@ class UdpLink : public Link {
   void write(Endpoint endpoint, Time now) override;
   bool flush(Time now) override;
   Peer peer(Endpoint endpoint) const override;
+  Host host_of(Endpoint endpoint) const override { return base_ | number_of(endpoint); }
   std::string name_of(Endpoint endpoint) const override;
   Time deadline() const override { return backlog_.empty() ? TIDE_FOREVER : 0; }
   void turn(Time now) override;
   bool may_be_forged() const override { return true; }
 
  private:
-  void receive(Bytes message, const sockaddr_in &from);
+  void receive(Bytes message, const tide_socket_address_t &from);
+  static uint64_t number_of(Endpoint endpoint) { return (endpoint & kLinkMask) >> 16; }  // of its origin
   Standing standing_of(Endpoint endpoint) const;
   void send();
 
   std::string address_;
   uint16_t port_;
-  int socket_;
+  int socket_, family_ = 0;
   std::vector<uint8_t> in_storage_, out_storage_;
   tide_datagram_input_t in_{};
   tide_datagram_output_t out_{};
+  Origins origins_;
   Backlog backlog_;
   bool behind_ = false;                        // new messages must wait behind others
   size_t turn_messages_ = 0, turn_bytes_ = 0;  // processed directly on arrival
@@ -153,12 +185,14 @@ class TcpLink : public Link {
   bool flush(Time now) override;
   Time deadline() const override { return next_check_ns_; }
   Peer peer(Endpoint endpoint) const override;
+  Host host_of(Endpoint endpoint) const override;
   std::string name_of(Endpoint endpoint) const override;
 
  private:
   struct Connection {
     int descriptor = -1;
-    uint32_t address = 0;
+    Origin origin{};
+    uint64_t host = 0;  // number of the origin
     Time heard_ns = 0;  // last whole message, or the connection itself
     Time half_ns = 0;   // time since which a message is unfinished; 0: none
     std::vector<uint8_t> in{}, out{};
@@ -166,8 +200,8 @@ class TcpLink : public Link {
   };
 
   void accept_connection(Time now);
-  const char *reason_to_refuse(uint32_t address, Time now);
-  bool make_room(std::optional<uint32_t> address, Time now);
+  const char *reason_to_refuse(const Origin &origin, Time now);
+  bool make_room(std::optional<Origin> origin, Time now);
   void check(Time now);
   void receive(uint64_t number, Connection &connection, Time now);
   bool put_bytes(uint64_t number, Connection &connection);
@@ -177,6 +211,7 @@ class TcpLink : public Link {
   uint16_t port_;
   int listener_;
   TcpLimits limits_;
+  Origins origins_;
   Time next_check_ns_ = TIDE_FOREVER;
   bool paused_ = false;  // no descriptor is free: accepts nothing until the next check
   std::map<uint64_t, Connection> connections_;
@@ -192,8 +227,8 @@ std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_i
 // Answers boards that search the network for an agent. It serves no clients.
 class DiscoveryLink : public Link {
  public:
-  // address: of the interface to listen on, 0.0.0.0 for all; port: of the group, 0: any; served: the UDP port named in
-  // answers. Boards that are not admitted get no answer.
+  // address: of the interface to listen on, 0.0.0.0 or :: for all; port: of the group, 0: any; served: the UDP port
+  // named in answers. Boards that are not admitted get no answer.
   DiscoveryLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
                 uint16_t served, const AccessList &access);
   ~DiscoveryLink() override;

@@ -32,7 +32,7 @@ class SerialLink : public Link {
   void write(Endpoint endpoint, Time now) override;
   bool flush(Time now) override;
   Time deadline() const override;
-  Peer peer(Endpoint) const override { return {0, device_}; }
+  Peer peer(Endpoint) const override { return {{}, device_}; }
   std::string name_of(Endpoint) const override { return "serial " + device_; }
 
  private:

@@ -21,7 +21,7 @@ std::string ours(const std::string &line) {
 
 TEST(Access, RulesSayWhoIsLetIn) {
   AccessList list;
-  const Peer near = {0xC0A80107, {}}, far = {0x0A000001, {}}, line = {0, "/dev/ttyUSB0"};
+  const Peer near = {mapped(0xC0A80107), {}}, far = {mapped(0x0A000001), {}}, line = {{}, "/dev/ttyUSB0"};
   EXPECT_TRUE(list.allows(far, 7));
   list.add("192.168.1.0/24");
   EXPECT_TRUE(list.allows(near, 7));
@@ -35,11 +35,30 @@ TEST(Access, RulesSayWhoIsLetIn) {
   EXPECT_TRUE(list.allows(far, 0x0A0B0C0D));
   EXPECT_TRUE(list.allows(far, std::nullopt));
   list.add("0xFF");
-  EXPECT_TRUE(list.allows({0x01020304, {}}, 0xFF));
+  EXPECT_TRUE(list.allows({mapped(0x01020304), {}}, 0xFF));
   AccessList all;
   all.add("0.0.0.0/0");
   EXPECT_TRUE(all.allows(far, 7));
   EXPECT_FALSE(all.allows(line, 7));
+}
+
+TEST(Access, RulesNameIpv6Addresses) {
+  const auto peer = [](const char *address) { return Peer{parse_address(address).value(), {}}; };
+  AccessList list;
+  list.add("fd00:0:0:4200::/58");
+  list.add("0A0B0C0D@fe80::1");
+  EXPECT_TRUE(list.allows(peer("fd00:0:0:423f::1"), 7));
+  EXPECT_FALSE(list.allows(peer("fd00:0:0:4240::1"), 7));
+  EXPECT_FALSE(list.allows(peer("192.168.1.7"), 7));
+  EXPECT_TRUE(list.allows(peer("fe80::1"), 0x0A0B0C0D));
+  EXPECT_FALSE(list.allows(peer("fe80::1"), 7));
+  EXPECT_FALSE(list.allows(peer("fe80::2"), 0x0A0B0C0D));
+  AccessList all, one;
+  all.add("::/0");
+  EXPECT_TRUE(all.allows(peer("::1"), 7));
+  EXPECT_TRUE(all.allows(peer("192.168.1.7"), 7)) << "::ffff:192.168.1.7";
+  one.add("::1");
+  EXPECT_FALSE(one.allows(peer("0.0.0.1"), 7));
 }
 
 TEST(Access, ABadRuleIsNamedWithWhatIsWrong) {
@@ -48,15 +67,18 @@ TEST(Access, ABadRuleIsNamedWithWhatIsWrong) {
            {"192.168.1.0/", "number of bits"},
            {"192.168.1.0/8x", "number of bits"},
            {"192.168.1.7/24", "beyond the first 24"},
-           {"192.168.1", "not an IPv4 address"},
-           {"1.2.3.400", "not an IPv4 address"},
+           {"192.168.1", "not an IP address"},
+           {"1.2.3.400", "not an IP address"},
+           {"fe80:::1", "not an IP address"},
+           {"fd00::/129", "from 0 to 128"},
+           {"fd00::1/64", "beyond the first 64"},
            {"hello", "neither an address"},
            {"", "neither an address"},
            {"0", "neither an address"},
            {"123456789", "neither an address"},
            {"G1@10.0.0.1", "before @"},
            {"@10.0.0.1", "before @"},
-           {"7@", "not an IPv4 address"},
+           {"7@", "not an IP address"},
        }) {
     AccessList list;
     try {
@@ -77,7 +99,7 @@ TEST(CommandWords, TheStockAgentsLineIsAnsweredWithOurs) {
   EXPECT_EQ(ours("udp4 -p 8888 -v4"), udp);
   EXPECT_EQ(ours("udp4 --port=8888 -v 6"), udp + " --verbose");
   EXPECT_EQ(ours("udp4 -p8888 -v6 -d"), udp + " --discovery 7400 --verbose");
-  EXPECT_EQ(ours("udp6 -p 8888"), udp + " (over IPv4: this agent does not speak IPv6)");
+  EXPECT_EQ(ours("udp6 -p 8888"), "tide agent --udp 8888 --bind :: --ros-network");
   EXPECT_EQ(ours("tcp4 -p 9000 -r profiles.xml"),
             "tide agent --tcp 9000 --bind 0.0.0.0 --ros-network --references profiles.xml");
   EXPECT_EQ(ours("serial --dev /dev/ttyACM0 -b 921600"),

@@ -10,9 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "client_messages.h"
 #include "io/network.h"
@@ -71,20 +73,26 @@ void create_readers(TestClient &client, const std::vector<std::pair<uint16_t, st
   }
 }
 
-sockaddr_in loopback(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
+tide_socket_address_t loopback(uint16_t port, int family = AF_INET) {
+  tide_socket_address_t address{};
+  address.any.sa_family = static_cast<sa_family_t>(family);
+  if (family == AF_INET6) {
+    address.v6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
+    address.v6.sin6_port = htons(port);
+  } else {
+    address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.v4.sin_port = htons(port);
+  }
   return address;
 }
 
 class Socket {
  public:
-  Socket(int type, uint16_t port, int receive_bytes = 0) : number(::socket(AF_INET, type | SOCK_CLOEXEC, 0)) {
+  Socket(int type, uint16_t port, int receive_bytes = 0, int family = AF_INET)
+      : number(::socket(family, type | SOCK_CLOEXEC, 0)) {
     if (receive_bytes != 0) setsockopt(number, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
-    const sockaddr_in to = loopback(port);
-    EXPECT_EQ(connect(number, reinterpret_cast<const sockaddr *>(&to), sizeof to), 0);
+    const tide_socket_address_t to = loopback(port, family);
+    EXPECT_EQ(connect(number, &to.any, tide_socket_address_bytes(&to)), 0);
   }
   ~Socket() { close(number); }
   Socket(const Socket &) = delete;
@@ -95,8 +103,10 @@ class Socket {
 // ---- UDP ----
 
 struct UdpClient {
-  UdpClient(Served &agent, uint32_t key)
-      : served(agent), socket(SOCK_DGRAM, static_cast<UdpLink &>(*agent.link).port()), client(driver, 1, key) {
+  UdpClient(Served &agent, uint32_t key, int family = AF_INET)
+      : served(agent),
+        socket(SOCK_DGRAM, static_cast<UdpLink &>(*agent.link).port(), 0, family),
+        client(driver, 1, key) {
     driver.forward = [this](Endpoint, const Octets &bytes) {
       ASSERT_EQ(send(socket.number, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
       served.run(0);
@@ -494,6 +504,83 @@ TEST(HostileTcp, ARestartedClientIsInAtOnceAndAThiefIsNot) {
   server.run();
   EXPECT_FALSE(thief.opens_session(0x0A0B0C0D));
   EXPECT_TRUE(after.opens_session(0x0A0B0C0D));
+}
+
+// ---- IPv6 ----
+
+TEST(Ipv6, UdpServesAndNamesItsClients) {
+  std::vector<std::string> lines;
+  Link *link = nullptr;
+  Options options = telling(lines, true);
+  options.host_of = [&link](Endpoint endpoint) { return link->host_of(endpoint); };
+  options.name_of = [&link](Endpoint endpoint) { return link->name_of(endpoint); };
+  Served served(options);
+  served.link = std::make_unique<UdpLink>(3, served.agent, served.poller, "::1", 0);
+  link = served.link.get();
+  const std::string port = std::to_string(static_cast<UdpLink &>(*link).port());
+  EXPECT_EQ(link->describe(), "udp [::1]:" + port);
+  std::vector<std::unique_ptr<UdpClient>> clients;
+  for (const uint32_t key : {0x100u, 0x101u}) {
+    clients.push_back(std::make_unique<UdpClient>(served, key, AF_INET6));
+    ASSERT_EQ(clients.back()->client.connect(), 0);
+    create_readers(clients.back()->client, {{0x0016, "t" + std::to_string(key)}});
+    clients.back()->client.read(0x0016, 0x01);
+  }
+  for (uint8_t number = 0; number < 100; number++) {
+    for (const std::string topic : {"t256", "t257"}) served.source(topic).offer(sample_of({number, 0, 0, 0}));
+  }
+  served.run(0);
+  for (const auto &client : clients) {
+    client->receive();
+    EXPECT_EQ(client->client.all(TIDE_XRCE_DATA).size(), 100u);
+  }
+  ASSERT_FALSE(lines.empty());
+  EXPECT_NE(lines.front().find("udp [::1]:"), std::string::npos) << lines.front();
+  EXPECT_EQ(served.agent.hosts().size(), 1u) << "one machine";
+  const Host host = *served.agent.hosts().begin();
+  const Endpoint endpoint = (host & ~kLinkMask) | (host & kLinkMask) << 16;
+  EXPECT_EQ(text_of(link->peer(endpoint).address), "::1");
+}
+
+TEST(Ipv6, TcpServesAndCountsByAddress) {
+  Served served;
+  served.link = std::make_unique<TcpLink>(0, served.agent, served.poller, "::1", 0, TcpLimits{.per_address = 1});
+  const uint16_t port = static_cast<TcpLink &>(*served.link).port();
+  EXPECT_EQ(served.link->describe(), "tcp [::1]:" + std::to_string(port));
+  const Socket first(SOCK_STREAM, port, 0, AF_INET6);
+  served.run(0);
+  const Octets ask = {0x10, 0x00, 0x80, 0x00, 0x00, 0x00, 0x02, 0x01, 0x08,
+                      0x00, 0x00, 0x0A, 0xFF, 0xFD, 0x02, 0x00, 0x00, 0x00};  // GET_INFO
+  ASSERT_EQ(send(first.number, ask.data(), ask.size(), 0), static_cast<ssize_t>(ask.size()));
+  served.run(0);
+  Octets answer(64);
+  EXPECT_GT(recv(first.number, answer.data(), answer.size(), MSG_DONTWAIT), 0);
+  const Socket second(SOCK_STREAM, port, 0, AF_INET6);
+  served.run(0);
+  EXPECT_EQ(served.link->counters().connections_timed_out, 1u) << "the second one replaces it";
+}
+
+TEST(Ipv6, ANumberIsNotUsedAgain) {
+  FakeMiddleware middleware;
+  const Agent agent(middleware, {});
+  Origins origins(agent, 0);
+  const auto origin = [](uint32_t number) {
+    Origin result{parse_address("fd00::").value(), number % 3};
+    std::memcpy(result.address.data() + 8, &number, sizeof number);
+    return result;
+  };
+  std::set<uint64_t> numbers;
+  for (uint32_t number = 0; number < 20000; number++) {
+    const uint64_t own = origins.number_of(origin(number));
+    EXPECT_TRUE(numbers.insert(own).second);
+    EXPECT_EQ(origins.number_of(origin(number)), own);
+    ASSERT_EQ(origins.find(own), origin(number));
+    EXPECT_EQ(own >> 40, 0u) << "a port has room beside it";
+  }
+  size_t kept = 0;
+  for (const uint64_t number : numbers) kept += origins.find(number).has_value() ? 1 : 0;
+  EXPECT_LE(kept, 8192u) << "forged addresses take no more memory";
+  EXPECT_EQ(origins.number_of({mapped(0x7F000001), 0}), 0x7F000001u);
 }
 
 // ---- discovery ----

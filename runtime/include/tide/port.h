@@ -26,7 +26,7 @@ typedef struct tide_link_address {
   bool paced;       /* serial: compute the end of a transmission from the baud rate even when the driver reports it, for
                        adapters that report it wrongly; a pseudo terminal is always paced */
   bool agent_side;  /* serial: use the agent's address on the line, not the client's: for tests and tools */
-  const char *host; /* UDP, TCP: IPv4 address or name */
+  const char *host; /* UDP, TCP: IPv4 or IPv6 address, or name */
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
   uint8_t *storage; /* custom, if the link runs in a task and there is no heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the

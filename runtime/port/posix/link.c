@@ -551,7 +551,7 @@ static int receive_serial(link_t *link) {
 static const kind_t serial_kind = {
     .open = open_serial, .load = load_serial, .push = push_stream, .is_drained = is_drained, .receive = receive_serial};
 
-/* ---- sockets: UDP and TCP over IPv4 ---- */
+/* ---- sockets: UDP and TCP ---- */
 
 static void set_option(int descriptor, int level, int option, int value) {
   (void)setsockopt(descriptor, level, option, &value, (socklen_t)sizeof value);
@@ -584,18 +584,22 @@ static int connect_to(const struct addrinfo *target, int timeout_ms) {
   return TIDE_ERROR_LINK;
 }
 
-/* A socket of this type that is connected to the address, non-blocking. */
+/* A socket of this type that is connected to the address, non-blocking. A name of both families means IPv4, which an
+ * agent serves by default. */
 static int connect_address(const tide_link_address_t *address, int type) {
-  const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = type};
-  struct addrinfo *targets = NULL;
+  static const int families[] = {AF_INET, AF_INET6};
   char service[8];
   (void)snprintf(service, sizeof service, "%u", (unsigned)address->port);
-  if (getaddrinfo(address->host, service, &hints, &targets) != 0) return TIDE_ERROR_LINK;
   int descriptor = TIDE_ERROR_LINK;
-  for (const struct addrinfo *target = targets; target != NULL && descriptor < 0; target = target->ai_next) {
-    descriptor = connect_to(target, CONNECT_TIMEOUT_MS);
+  for (size_t i = 0; i < 2u && descriptor < 0; i++) {
+    const struct addrinfo hints = {.ai_family = families[i], .ai_socktype = type};
+    struct addrinfo *targets = NULL;
+    if (getaddrinfo(address->host, service, &hints, &targets) != 0) continue;
+    for (const struct addrinfo *target = targets; target != NULL && descriptor < 0; target = target->ai_next) {
+      descriptor = connect_to(target, CONNECT_TIMEOUT_MS);
+    }
+    freeaddrinfo(targets);
   }
-  freeaddrinfo(targets);
   return descriptor;
 }
 
@@ -624,7 +628,7 @@ static int append_udp(link_t *link, const tide_frame_parts_t *frame) {
   return TIDE_OK;
 }
 
-static void take_datagram(void *context, const uint8_t *bytes, size_t length, const struct sockaddr_in *from) {
+static void take_datagram(void *context, const uint8_t *bytes, size_t length, const tide_socket_address_t *from) {
   link_t *link = context;
   (void)from; /* the socket is connected */
   const bool oversize = length > link->session->config.mtu;

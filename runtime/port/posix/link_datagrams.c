@@ -37,11 +37,12 @@ uint8_t *tide_datagram_output_place(const tide_datagram_output_t *output, size_t
   return output->storage + output->bytes;
 }
 
-void tide_datagram_output_add(tide_datagram_output_t *output, size_t length, const struct sockaddr_in *to) {
+void tide_datagram_output_add(tide_datagram_output_t *output, size_t length, const tide_socket_address_t *to) {
   tide_datagram_t *datagram = &output->datagrams[output->count++];
   datagram->offset = output->bytes;
   datagram->length = length;
-  datagram->to = to != NULL ? *to : (struct sockaddr_in){0};
+  memset(&datagram->to, 0, sizeof datagram->to);
+  if (to != NULL) datagram->to = *to;
   output->bytes += length;
 }
 
@@ -62,11 +63,6 @@ typedef struct train {
   _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))];
 } train_t;
 
-static bool is_same_place(const struct sockaddr_in *left, const struct sockaddr_in *right) {
-  return left->sin_family == right->sin_family && left->sin_port == right->sin_port &&
-         left->sin_addr.s_addr == right->sin_addr.s_addr;
-}
-
 /* How many datagrams from `first` on may leave as one: all of equal length, except that the last one may be shorter. */
 static size_t train_length(const tide_datagram_output_t *output, size_t first) {
   const tide_datagram_t *head = &output->datagrams[first];
@@ -75,7 +71,7 @@ static size_t train_length(const tide_datagram_output_t *output, size_t first) {
   while (first + count < output->count) {
     const tide_datagram_t *next = &output->datagrams[first + count];
     if (next->length > head->length || next->length == 0u || bytes + next->length > TRAIN_BYTES_MAXIMUM) break;
-    if (!is_same_place(&head->to, &next->to)) break;
+    if (memcmp(&head->to, &next->to, sizeof head->to) != 0) break;
     bytes += next->length;
     count++;
     if (next->length < head->length) break;
@@ -104,9 +100,9 @@ static unsigned make_trains(tide_datagram_output_t *output, struct mmsghdr *head
     const tide_datagram_t *last = &output->datagrams[first + train->count - 1u];
     train->bytes = (struct iovec){output->storage + head->offset, last->offset + last->length - head->offset};
     *header = (struct msghdr){.msg_iov = &train->bytes, .msg_iovlen = 1u};
-    if (head->to.sin_family != 0) {
+    if (head->to.any.sa_family != 0) {
       header->msg_name = &head->to;
-      header->msg_namelen = sizeof head->to;
+      header->msg_namelen = tide_socket_address_bytes(&head->to);
     }
     if (train->count > 1u) put_piece_length(header, train, (uint16_t)head->length);
   }
@@ -123,12 +119,11 @@ static int send_trains(tide_datagram_output_t *output, train_t *trains) {
 /* The most frequent case, with little preparation. */
 static int send_last_one(const tide_datagram_output_t *output, train_t *train) {
   const tide_datagram_t *last = &output->datagrams[output->first];
-  const bool connected = last->to.sin_family == 0;
+  const bool connected = last->to.any.sa_family == 0;
   train->count = 1u;
   train->bytes = (struct iovec){output->storage + last->offset, last->length};
-  const ssize_t taken =
-      sendto(output->descriptor, train->bytes.iov_base, last->length, MSG_DONTWAIT | MSG_NOSIGNAL,
-             connected ? NULL : (const struct sockaddr *)&last->to, connected ? 0u : (socklen_t)sizeof last->to);
+  const ssize_t taken = sendto(output->descriptor, train->bytes.iov_base, last->length, MSG_DONTWAIT | MSG_NOSIGNAL,
+                               connected ? NULL : &last->to.any, connected ? 0u : tide_socket_address_bytes(&last->to));
   return taken < 0 ? -1 : 1;
 }
 

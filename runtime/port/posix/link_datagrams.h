@@ -31,9 +31,19 @@ extern "C" {
  * by priority. (On loopback the kernel holds none.) */
 #define TIDE_DATAGRAM_SOCKET_BYTES 65536
 
+typedef union tide_socket_address { /* zeroes beyond its family's structure */
+  struct sockaddr_in6 v6;           /* the largest: {0} clears all */
+  struct sockaddr_in v4;
+  struct sockaddr any;
+} tide_socket_address_t;
+
+static inline socklen_t tide_socket_address_bytes(const tide_socket_address_t *address) {
+  return address->any.sa_family == AF_INET6 ? (socklen_t)sizeof address->v6 : (socklen_t)sizeof address->v4;
+}
+
 typedef struct tide_datagram {
-  size_t offset, length; /* in the storage */
-  struct sockaddr_in to; /* family 0: the socket's peer */
+  size_t offset, length;    /* in the storage */
+  tide_socket_address_t to; /* family 0: the socket's peer */
 } tide_datagram_t;
 
 typedef struct tide_datagram_output {
@@ -56,7 +66,7 @@ void tide_datagram_output_init(tide_datagram_output_t *output, int descriptor, u
  * above). */
 uint8_t *tide_datagram_output_place(const tide_datagram_output_t *output, size_t length);
 /* Adds the message written there to the batch. to: null for a connected socket. */
-void tide_datagram_output_add(tide_datagram_output_t *output, size_t length, const struct sockaddr_in *to);
+void tide_datagram_output_add(tide_datagram_output_t *output, size_t length, const tide_socket_address_t *to);
 bool tide_datagram_output_is_full(const tide_datagram_output_t *output);
 /* Sends everything; messages with a permanent error are lost and counted. False: the kernel takes no more now; the next
  * call sends the rest when the socket is writable. */
@@ -68,7 +78,7 @@ size_t tide_datagram_output_clear(tide_datagram_output_t *output);
 
 typedef struct tide_datagram_place {
   struct iovec part; /* a buffer of TIDE_DATAGRAM_BYTES_MAXIMUM; pages are used only when written */
-  struct sockaddr_in from;
+  tide_socket_address_t from;
   union {
     size_t alignment; /* of a cmsghdr */
     uint8_t bytes[CMSG_SPACE(sizeof(int))];
@@ -83,7 +93,8 @@ typedef struct tide_datagram_input { /* refers to itself: not to be moved after 
   tide_datagram_place_t place[TIDE_DATAGRAM_PLACES_MAXIMUM];
 } tide_datagram_input_t;
 
-typedef void (*tide_on_datagram_t)(void *context, const uint8_t *bytes, size_t length, const struct sockaddr_in *from);
+typedef void (*tide_on_datagram_t)(void *context, const uint8_t *bytes, size_t length,
+                                   const tide_socket_address_t *from);
 
 /* At least one buffer. Enables whole trains in the kernel. */
 void tide_datagram_input_init(tide_datagram_input_t *input, int descriptor, uint8_t *storage, size_t storage_bytes);

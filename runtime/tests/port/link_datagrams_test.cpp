@@ -23,13 +23,21 @@ struct Socket {
   int number;
 };
 
+uint16_t port_of(const tide_socket_address_t &address) {
+  return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+}
+
 struct UdpSocket : Socket {
-  UdpSocket() : Socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  explicit UdpSocket(int family = AF_INET) : Socket(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    address.any.sa_family = static_cast<sa_family_t>(family);
+    if (family == AF_INET6) {
+      address.v6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
+    } else {
+      address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
     socklen_t length = sizeof address;
-    EXPECT_EQ(bind(number, reinterpret_cast<sockaddr *>(&address), sizeof address), 0);
-    EXPECT_EQ(getsockname(number, reinterpret_cast<sockaddr *>(&address), &length), 0);
+    EXPECT_EQ(bind(number, &address.any, tide_socket_address_bytes(&address)), 0);
+    EXPECT_EQ(getsockname(number, &address.any, &length), 0);
     const int bytes = 4 << 20;
     setsockopt(number, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   }
@@ -40,20 +48,20 @@ struct UdpSocket : Socket {
     bytes.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
     return bytes;
   }
-  sockaddr_in address{};
+  tide_socket_address_t address{};
 };
 
 struct Output {
   explicit Output(int descriptor, size_t longest = 2000) : storage(longest + TIDE_DATAGRAM_BATCH_BYTES) {
     tide_datagram_output_init(&core, descriptor, storage.data(), storage.size());
   }
-  void add(const Bytes &message, const sockaddr_in *to = nullptr) {
+  void add(const Bytes &message, const tide_socket_address_t *to = nullptr) {
     uint8_t *place = tide_datagram_output_place(&core, message.size());
     ASSERT_NE(place, nullptr);
     std::copy(message.begin(), message.end(), place);
     tide_datagram_output_add(&core, message.size(), to);
   }
-  void put(const Bytes &message, const sockaddr_in *to = nullptr) {
+  void put(const Bytes &message, const tide_socket_address_t *to = nullptr) {
     add(message, to);
     if (tide_datagram_output_is_full(&core)) {
       EXPECT_TRUE(flush());
@@ -69,9 +77,9 @@ struct Input {
     tide_datagram_input_init(&core, descriptor, storage.data(), storage.size());
   }
   void take_all() {
-    const auto keep = [](void *self, const uint8_t *bytes, size_t length, const sockaddr_in *from) {
+    const auto keep = [](void *self, const uint8_t *bytes, size_t length, const tide_socket_address_t *from) {
       static_cast<Input *>(self)->messages.emplace_back(bytes, bytes + length);
-      static_cast<Input *>(self)->ports.push_back(ntohs(from->sin_port));
+      static_cast<Input *>(self)->ports.push_back(port_of(*from));
     };
     while (tide_datagram_input_take(&core, keep, this)) {
     }
@@ -102,7 +110,8 @@ class Datagrams : public testing::TestWithParam<unsigned> {};
 
 TEST_P(Datagrams, ArriveOneByOneAndInOrder) {
   SCOPED_TRACE("seed " + std::to_string(GetParam()));
-  const UdpSocket plain, whole, from;
+  const int family = GetParam() % 4 == 1 ? AF_INET6 : AF_INET;
+  const UdpSocket plain(family), whole(family), from(family);
   Output output(from.number);
   Input input(whole.number);
   std::vector<Bytes> expected_plain, expected_whole;
@@ -120,7 +129,7 @@ TEST_P(Datagrams, ArriveOneByOneAndInOrder) {
   input.take_all();
   for (const Bytes &next : expected_plain) ASSERT_EQ(plain.take(), next);
   EXPECT_EQ(input.messages, expected_whole);
-  EXPECT_EQ(input.ports, std::vector<uint16_t>(expected_whole.size(), ntohs(from.address.sin_port)));
+  EXPECT_EQ(input.ports, std::vector<uint16_t>(expected_whole.size(), port_of(from.address)));
   EXPECT_EQ(output.core.lost, 0u);
   EXPECT_TRUE(output.core.trains);
 }
@@ -129,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Datagrams, testing::Values(1u, 2u, 77u), testing
 
 TEST(DatagramBatch, LeavesWithOneCallAndHasABound) {
   const UdpSocket to, from;
-  ASSERT_EQ(connect(from.number, reinterpret_cast<const sockaddr *>(&to.address), sizeof to.address), 0);
+  ASSERT_EQ(connect(from.number, &to.address.any, tide_socket_address_bytes(&to.address)), 0);
   Output output(from.number);
   for (size_t index = 0; index < TIDE_DATAGRAMS_A_BATCH; index++) {
     EXPECT_FALSE(tide_datagram_output_is_full(&output.core));
@@ -177,12 +186,12 @@ TEST(DatagramBatch, LosesOnlyWhatCannotLeave) {
 
 TEST(DatagramBatch, MeetsTheErrorOfAnEarlierDatagramWithoutLoss) {
   const UdpSocket from;
-  sockaddr_in nobody{};
+  tide_socket_address_t nobody{};
   {
     const UdpSocket gone;
     nobody = gone.address;
   }
-  ASSERT_EQ(connect(from.number, reinterpret_cast<const sockaddr *>(&nobody), sizeof nobody), 0);
+  ASSERT_EQ(connect(from.number, &nobody.any, tide_socket_address_bytes(&nobody)), 0);
   Output output(from.number);
   for (int round = 0; round < 5; round++) {
     for (int number = 0; number < 10; number++) output.add(Bytes(static_cast<size_t>(30 + number % 3)));

@@ -21,6 +21,7 @@
 
 #include "eventually.h"
 #include "fake_daemon.h"
+#include "link_datagrams.h"
 
 inline Bytes random_message(std::mt19937_64 &random, size_t length) {
   Bytes message(length);
@@ -60,10 +61,10 @@ inline tide_link_address_t serial(const std::string &path, uint32_t baud = 11520
   return address;
 }
 
-inline tide_link_address_t internet(tide_link_kind_t kind, uint16_t port) {
+inline tide_link_address_t internet(tide_link_kind_t kind, uint16_t port, int family = AF_INET) {
   tide_link_address_t address{};
   address.kind = kind;
-  address.host = "127.0.0.1";
+  address.host = family == AF_INET6 ? "::1" : "127.0.0.1";
   address.port = port;
   return address;
 }
@@ -108,27 +109,32 @@ struct PseudoTerminal {
 };
 
 struct Server {
-  explicit Server(int type, uint16_t wanted = 0) : socket(::socket(AF_INET, type | SOCK_CLOEXEC, 0)) {
+  explicit Server(int type, uint16_t wanted = 0, int family = AF_INET)
+      : socket(::socket(family, type | SOCK_CLOEXEC, 0)) {
     const int yes = 1;
     setsockopt(socket.number, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(wanted);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(bind(socket.number, reinterpret_cast<sockaddr *>(&address), sizeof address), 0);
+    tide_socket_address_t address{};
+    address.any.sa_family = static_cast<sa_family_t>(family);
+    address.v6.sin6_port = htons(wanted); /* at the same place in both */
+    if (family == AF_INET6) {
+      address.v6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
+    } else {
+      address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
+    EXPECT_EQ(bind(socket.number, &address.any, tide_socket_address_bytes(&address)), 0);
     if (type == SOCK_STREAM) {
       EXPECT_EQ(listen(socket.number, 8), 0);
     }
     socklen_t length = sizeof address;
-    getsockname(socket.number, reinterpret_cast<sockaddr *>(&address), &length);
-    port = ntohs(address.sin_port);
+    getsockname(socket.number, &address.any, &length);
+    port = ntohs(address.v6.sin6_port);
   }
-  Bytes take(sockaddr_in *from = nullptr) {
+  Bytes take(tide_socket_address_t *from = nullptr) {
     Bytes message(70000);
     if (!tide::test::eventually([this] { return has_some(); })) return {};
-    socklen_t length = sizeof(sockaddr_in);
-    const ssize_t count = recvfrom(socket.number, message.data(), message.size(), 0, reinterpret_cast<sockaddr *>(from),
-                                   from == nullptr ? nullptr : &length);
+    socklen_t length = sizeof(tide_socket_address_t);
+    const ssize_t count = recvfrom(socket.number, message.data(), message.size(), 0,
+                                   from == nullptr ? nullptr : &from->any, from == nullptr ? nullptr : &length);
     message.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
     return message;
   }
@@ -136,10 +142,9 @@ struct Server {
     pollfd wait{socket.number, POLLIN, 0};
     return poll(&wait, 1, 0) > 0;
   }
-  void give(const Bytes &message, const sockaddr_in &to) {
-    EXPECT_EQ(
-        sendto(socket.number, message.data(), message.size(), 0, reinterpret_cast<const sockaddr *>(&to), sizeof to),
-        static_cast<ssize_t>(message.size()));
+  void give(const Bytes &message, const tide_socket_address_t &to) {
+    EXPECT_EQ(sendto(socket.number, message.data(), message.size(), 0, &to.any, tide_socket_address_bytes(&to)),
+              static_cast<ssize_t>(message.size()));
   }
   Descriptor socket;
   uint16_t port;

@@ -7,10 +7,13 @@
 
 namespace link_tcp_test {
 
-TEST(TcpLink, KeepsMessagesApartHoweverTheStreamIsCut) {
-  Server server(SOCK_STREAM);
+class TcpLinkFamily : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(All, TcpLinkFamily, ::testing::Values(AF_INET, AF_INET6));
+
+TEST_P(TcpLinkFamily, KeepsMessagesApartHoweverTheStreamIsCut) {
+  Server server(SOCK_STREAM, 0, GetParam());
   FakeDaemon client;
-  ASSERT_EQ(client.open(internet(TIDE_LINK_TCP, server.port)), TIDE_OK);
+  ASSERT_EQ(client.open(internet(TIDE_LINK_TCP, server.port, GetParam())), TIDE_OK);
   const Descriptor peer(accept(server.socket.number, nullptr, nullptr));
   const auto messages = random_messages(5, 200, 512);
   Bytes stream;

@@ -41,12 +41,15 @@ int descriptor_connected_to(uint16_t port) {
   return -1;
 }
 
-TEST(UdpLink, CarriesOneMessageADatagramBothWays) {
-  Server server(SOCK_DGRAM);
+class UdpLinkFamily : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(All, UdpLinkFamily, ::testing::Values(AF_INET, AF_INET6));
+
+TEST_P(UdpLinkFamily, CarriesOneMessageADatagramBothWays) {
+  Server server(SOCK_DGRAM, 0, GetParam());
   FakeDaemon client;
-  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
+  ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port, GetParam())), TIDE_OK);
   const auto messages = random_messages(1, 500, 512);
-  sockaddr_in from{};
+  tide_socket_address_t from{};
   for (const auto &message : messages) {
     client.submit(message);
     ASSERT_EQ(server.take(&from), message);
@@ -250,7 +253,7 @@ TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
   FakeDaemon client;
   ASSERT_EQ(client.open(internet(TIDE_LINK_UDP, server.port)), TIDE_OK);
   client.submit(Bytes(10, 1));
-  sockaddr_in from{};
+  tide_socket_address_t from{};
   ASSERT_EQ(server.take(&from), Bytes(10, 1));
   const tide_platform_t *platform = tide_port_platform();
   tide_event_t event{};
@@ -312,7 +315,7 @@ struct Program {
   const tide_platform_t *platform = tide_port_platform();
   const LinkTimes times;
   Server server{SOCK_DGRAM};
-  sockaddr_in from{};
+  tide_socket_address_t from{};
   tide_event_t event{};
   FakeDaemon client;
 };
