@@ -178,6 +178,32 @@ TEST_P(FreshShared, ARareTopicWaitsForOneCallback) {
   expect_fresh("rare", rare, one.callback + kWay);
 }
 
+// Until the callback ends, no frame of a flood fits: the board drops what is too old whenever the agent asks.
+TEST_P(FreshShared, AFloodBesideASlowCallback) {
+  constexpr Time kQuestions = 100 * sim::kMillisecond;
+  const Case &one = GetParam();
+  struct Part {
+    const char *name;
+    Time period, callback;
+    Topic topic{};
+  };
+  std::array<Part, 3> parts = {Part{"slow", sim::kSecond / one.rate_hz, one.callback},
+                               Part{"flood", 2 * sim::kMillisecond, sim::kMillisecond},
+                               Part{"rest", 5 * sim::kMillisecond, sim::kMillisecond}};
+  for (Part &part : parts) subscribe(part.topic, part.name, one.depth, one.reliable);
+  const Time end = now_ns() + 16 * one.callback;
+  Publishers publishers;
+  for (Part &part : parts) {
+    part.topic.callback = part.callback;
+    publish(publishers, part.name, part.period, end + one.callback);
+  }
+  spin_until_end(publishers, end);
+  for (const Part &part : parts) {
+    const Time kept = static_cast<Time>(one.depth) * part.period;
+    expect_fresh(part.name, part.topic, 2 * one.callback + kept + kQuestions + kWay);
+  }
+}
+
 std::vector<Case> shared() {
   std::vector<Case> all;
   for (const size_t depth : {1, 4, 10})

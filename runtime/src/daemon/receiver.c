@@ -919,6 +919,15 @@ static bool fills_window(const tide_receiver_t *r, uint8_t id) {
   return false;
 }
 
+/* The sender will wait, or its frames find no slot, while the next frame of the stream waits for its reader. */
+static bool holds_up_sender(const tide_receiver_t *r, uint8_t id, int64_t now_ns) {
+  if (fills_window(r, id)) return true;
+  if (r->free > r->owed) return false;
+  const tide_input_stream_t *stream = find_stream(r, id);
+  const tide_slot_t *next = find_slot(r, id, stream ? stream->next : 0u);
+  return next && now_ns - next->arrived_ns >= TIDE_BURST_NS;
+}
+
 /* Lets the stream continue past its next frame, which waits in its slot for its reader: the frame is acknowledged and
  * no longer holds up later frames. */
 static bool pass(tide_receiver_t *r, uint8_t id) {
@@ -992,6 +1001,22 @@ static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t
   }
 }
 
+/* While frames find no slot, the sender only asks, no frame arrives, and nothing else would end the age of those that
+ * wait. */
+static void receive_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *heartbeat, int64_t now_ns) {
+  if (TIDE_RESERVATIONS && r->withheld) {
+    for (const tide_account_t *account = r->nobody.next; account; account = account->next)
+      keep_last(r, account, now_ns);
+    for (size_t i = 0; i < r->config.stream_count; ++i) {
+      const uint8_t id = r->config.streams[i].id;
+      if (id == 0u || !TIDE_STREAM_IS_RELIABLE(id)) continue;
+      while (holds_up_sender(r, id, now_ns) && pass(r, id)) continue;
+      refresh_stream(r, id);
+    }
+  }
+  apply_heartbeat(r, heartbeat);
+}
+
 /* ---- commit: handled at once, noted, or dropped ---- */
 
 static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
@@ -1006,7 +1031,7 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
   int more;
   while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage)) == 1) {
     if (TIDE_RELIABLE_STREAMS && in_session && delivery.submessage.id == TIDE_XRCE_HEARTBEAT)
-      apply_heartbeat(r, &delivery.submessage);
+      receive_heartbeat(r, &delivery.submessage, slot->arrived_ns);
     if (in_session && delivery.submessage.id == TIDE_XRCE_RESET) tide_receiver_reset(r);
     report_control(r, &delivery);
   }
