@@ -462,3 +462,15 @@ def test_a_service_amid_branches_has_no_bound(more: str, told: str) -> None:
     with pytest.raises(NoBoundError) as error:
         bounds_of(parse(text))
     assert f"has a service {told}" in error.value.findings[0].what
+
+
+def test_a_node_makes_a_seldom_message_in_a_run_of_its_timer() -> None:
+    """A controller of 500 Hz that publishes each tenth state would else run twice in a period."""
+    tick = ("h", 1.2, {"publishes": [topic("a", 20), topic("b", 20, every=10)]})
+    parts = (d.board("m"), d.line("l", kind="udp", baud=None, agent_ms=0.1, return_ms=0.1), d.host("h"), d.host("g"))
+    own = d.chain("own", 9, tick, ("m", 0.05, {"topic": "a"}), period_ms=2)
+    seldom = d.chain("seldom", 8, ("g", 0.1, {"topic": "b"}), period_ms=20, branches_from="own.b0")
+    system = parse(d.described(*parts, own, seldom))
+    bounds, worst = all_ns(system), worst_of(system)
+    assert 1.2 * MS < worst["seldom"] <= bounds["seldom"] < 2 * MS
+    assert 1.25 * MS < worst["own"] <= bounds["own"] < 2 * MS

@@ -53,10 +53,33 @@ class _Draw:
         document["locks"] = self.locks(document) if self.of.locks and self.chance(self.of.locks) else []
         for chain in document["chains"] if self.of.events else ():
             self.begin_with_event(chain, document["executors"])
+        for chain in tuple(document["chains"]) if self.of.seldom else ():
+            self.publish_seldom(chain, document)
         if self.of.shared and self.chance(self.of.shared):
             (self.share_topic if self.of.topics else self.share)(document)
             self.widen(document)
         return document
+
+    def publish_seldom(self, chain: Document, document: Document) -> None:
+        """A callback of the host that begins a chain publishes a further topic in every nth run, or at a distance."""
+        first, *rest = chain["callbacks"]
+        hosts = self.host_names(document)
+        used = {named.partition(".")[0] for one in document["chains"] for named in [one.get("branches_from", "")]}
+        is_alone = "branches_from" not in chain and chain["name"] not in used
+        if not rest or first["executor"] not in hosts or not is_alone or not self.chance(self.of.seldom):
+            return
+        name, apart = f"{chain['name']}_more", self.random.choice((2, 5, 1.5))
+        topic: Document = {"topic": f"{name}/b0", "payload_bytes": self.random.randint(8, 90)}
+        topic |= {"distance_ms": chain["period_ms"] * apart} if apart == 1.5 else {"every": apart}
+        rest[0]["topic"] = first["publishes"]["topic"]
+        first["publishes"] = [first["publishes"], topic]
+        taken = {one["priority"] for one in document["chains"]}
+        more = {"name": name, "priority": self.random.choice([one for one in range(1, 127) if one not in taken])}
+        more |= {"period_ms": chain["period_ms"] * apart, "deadline_ms": chain["period_ms"] * apart}
+        more |= {"reliability": chain["reliability"], "branches_from": f"{chain['name']}.{first['name']}"}
+        taker = {"name": "b0", "kind": "subscription", "executor": self.random.choice(hosts)}
+        more["callbacks"] = [taker | {"execution_ms": round(self.random.uniform(0, 1), 2), "topic": topic["topic"]}]
+        document["chains"].append(more)
 
     def group(self, document: Document) -> None:
         """With a board: callbacks of the host in groups, at least one of which has several chains if possible."""

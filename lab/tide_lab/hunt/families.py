@@ -44,6 +44,7 @@ class Family:
     actions: float = 0.0  # share of a node's calls to a board's service after which the node asks for a result
     wide: bool = False  # sizes and times up to the product's limits: messages, MTU, baud rates, delays, fast timers
     events: float = 0.0  # share of chains, with a board of those from it, that begin with an event, some in bursts
+    seldom: float = 0.0  # share of chains of the host whose first callback also publishes a topic in every nth run
     host_events: bool = False  # chains of the host begin with events, not those of boards
     fast: bool = False  # periods that are shorter than the chain: several instances under way
     levels: bool = False  # boards with the same priorities, or with some that are no levels, and occasionally many
@@ -100,6 +101,7 @@ FAMILIES = (
     Family("check-paths", hosts=(1, 1, 2), lanes=_LANES, groups=0.2, branches=0.3, paths=1),
     Family("check-locks", hosts=(1, 1, 1, 2, 3), lanes=(1, 2, 2, 3, 4), groups=0.4, own_priorities=0.2, locks=1),
     Family("check-services-shared-host", hosts=(2, 2, 3), lanes=_LANES, groups=0.3, shared=1),
+    Family("check-seldom-host", ("any_order",), hosts=(1, 1, 2), branches=0.3, seldom=0.7),
     Family("check-events-host", hosts=(1, 1, 2), propagation=0.2, events=0.6, host_events=True),
     Family("check-topics-shared-host", hosts=(2, 2, 3), lanes=_LANES, groups=0.3, shared=1, topics=True),
     # one board
@@ -111,6 +113,7 @@ FAMILIES = (
     _on(_BOARD, "check-board-groups", executors=("tide", "batch"), lanes=(2, 2, 3), reliable=0.4, groups=1),
     _on(_SHAPES, "check-board-events", events=0.7),
     _on(_SHAPES, "check-board-events-host", events=0.8, host_events=True),
+    _on(_SHAPES, "check-board-seldom", hosts=(1, 1, 2), lanes=(1, 1, 2), seldom=0.6),
     _on(_BOARD, "check-board-idle", reliable=0.5, shapes=True, idle=0.5),
     _on(_BOARD, "check-board-paths", executors=("tide", "lanes"), reliable=0.5, shapes=True, paths=1),
     _on(_BOARD, "check-board-paths-fast", executors=("tide", "lanes"), reliable=0.4, shapes=True, paths=1, fast=True),

@@ -365,6 +365,13 @@ def _without_waiting(share: int) -> Iterator[None]:
 
 
 @contextmanager
+def _seldom_beside_the_run() -> Iterator[None]:
+    """With several lanes a message of every nth run leaves before the run."""
+    with patch.object(lower, "_takes_one_at_a_time", lambda executor: True):
+        yield
+
+
+@contextmanager
 def _without_lock_waits() -> Iterator[None]:
     with patch.object(lower, "waits_of", lambda system: {}):
         yield
@@ -639,6 +646,7 @@ def twins() -> list[Twin]:
         Twin("paths whose timers wait for nothing", "check-paths", lambda: _without_waiting(1)),
         Twin("half of each period in a path of a board", "check-board-paths", lambda: _without_waiting(2)),
         Twin("half of each period in a path beyond it", "check-board-paths-fast", lambda: _without_waiting(2)),
+        Twin("a seldom message beside the run that makes it", "check-board-seldom", _seldom_beside_the_run),
         Twin("waiting for locks forgotten", "check-locks", _without_lock_waits),
         Twin("critical sections forgotten", "check-board-locks", _asked(_chains(_without_sections))),
         Twin("a lock whose ceiling is too low", "check-board-locks", _ceilings_too_low),

@@ -443,14 +443,19 @@ def ways_of(system: System) -> Ways:
 
 
 class _Repeated(Callback):
-    """A run on a board that is counted, with all its messages, in another tree of its level."""
+    """A run that is counted, with all its messages, in another tree of its timer."""
+
+
+def _takes_one_at_a_time(executor: Executor) -> bool:
+    """Whether nothing of a level runs beside a callback there. All of a tree on a board have one level."""
+    return executor.where == "mcu" or executor.lanes == 1
 
 
 class _Begun:
     """A message that is not published in every run begins its own tree, with a timer whose period is the least distance
     of two such messages. The tree repeats the callbacks and messages before it, which only adds work. If that is a
-    single callback of a board, the run that makes the message is counted in the other tree, which has the same level:
-    after the run only the sending is left (docs/analysis/joins.md, Several messages)."""
+    single callback of a board, or of an executor of one lane, the run that makes the message is counted in the other
+    tree: after the run only the sending is left (docs/analysis/joins.md, Several messages)."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -464,7 +469,7 @@ class _Begun:
         return way
 
     def _prefix(self, prefix: Way, sent: Publication) -> Iterator[Callback]:
-        is_one = len(prefix) == 1 and self._system.where(prefix[0]) == "mcu"
+        is_one = len(prefix) == 1 and _takes_one_at_a_time(self._system.executor(prefix[0].executor))
         for place, callback in enumerate(prefix):
             key = (*map(id, prefix[: place + 1]), id(sent))
             if key not in self._made:
