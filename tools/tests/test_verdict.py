@@ -22,7 +22,7 @@ from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.report.page import write_page
 from tide.report.results import Machine, Results, write
-from tide.report.table import KINDS, summaries, weaknesses
+from tide.report.table import KINDS, summaries, verdict_table, weaknesses
 from tide.report.verdict import (
     Completeness,
     Observation,
@@ -584,14 +584,19 @@ def test_a_premise_is_of_every_chain_whose_bound_it_moves(file: Path) -> None:
     assert moved
 
 
-def test_what_rests_on_estimates_is_not_green() -> None:
+def test_what_rests_on_estimates_is_not_green(tmp_path: Path) -> None:
     run = outcome(recorded(IMU, ANSWERS)).run
     for estimated, kind in (("0 of 7 times were measured; 7 are estimates", "fair"), ("", "good")):
         chain = run.chains[0].model_copy(update={"part": "", "doubt": ""})
         held = run.model_copy(update={"chains": [chain], "answers": [], "evidence": {"estimated": estimated}})
         assert held.verdicts[0].state is State.GUARANTEED
-        (summary,) = summaries(results_of(recorded(IMU, ANSWERS)).model_copy(update={"runs": [held]}))
+        results = results_of(recorded(IMU, ANSWERS)).model_copy(update={"runs": [held]})
+        (summary,) = summaries(results)
         assert summary.kind == kind and weaknesses(held) == [estimated] * bool(estimated)
+        cell = str(next(iter(verdict_table(results).columns[-1].cells)))
+        assert cell.startswith("[green]" if kind == "good" else "[yellow]"), cell
+        write_page(results, [], [], tmp_path / "page.html")
+        assert f'class="verdict-cell {kind}"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_what_breaks_on_one_board_voids_no_chain_of_another(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from tide.analysis.premises import GROUPS, group_of
 from tide.report import charts, table
 from tide.report.references import Reference
 from tide.report.results import Period, Results
-from tide.report.verdict import State
 
 
 def write_page(results: Results, references: Sequence[Reference], periods: Sequence[Period], path: Path) -> None:
@@ -43,7 +42,7 @@ def write_page(results: Results, references: Sequence[Reference], periods: Seque
             for group in GROUPS
         ],
         verdicts=table.verdict_rows(results),
-        kinds={"": ""} | {state.value: table.KINDS[state.colour] for state in State},
+        kinds={"": ""} | table.kinds_of(results.runs),
         parts=[(run, charts.parts_chart(run).svg(), table.part_rows(run)) for run in divided],
         answered=[run for run in results.runs if run.answers],
         partly=[run for run in results.runs if any(one.undisturbed for one in run.chains)],

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -72,11 +72,12 @@ def verdict_table(results: Results) -> Table:
     table = empty_table(f"ms from the tick{part}", gap=0 if several else 1)
     for place in kept:
         table.add_column(VERDICT_HEADINGS[place], justify="right" if 2 <= place <= 6 else "left", no_wrap=True)
+    colours, kinds = {kind: colour for colour, kind in KINDS.items()}, kinds_of(results.runs)
     last = ""
     for row in verdict_rows(results):
         if several and last and row[0] != last:
             table.add_section()
-        state = f"[{State(row[-1]).colour}]{row[-1]}[/]" if row[-1] else ""
+        state = f"[{colours[kinds[row[-1]]]}]{row[-1]}[/]" if row[-1] else ""
         cells = [row[0] if row[0] != last else "", *row[1:-1], state]
         table.add_row(*(cells[place] for place in kept))
         last = row[0]
@@ -132,6 +133,14 @@ def summaries(results: Results) -> list[Summary]:
 KINDS = {"red": "bad", "yellow": "fair", "green": "good"}
 
 
+def kinds_of(runs: Iterable[Run]) -> dict[str, str]:
+    """The kind of each verdict. A guarantee that rests on estimates is not good."""
+    kinds = {state.value: KINDS[state.colour] for state in State}
+    if any(run.estimated for run in runs):
+        kinds[State.GUARANTEED.value] = "fair"
+    return kinds
+
+
 def _summary(run: Run) -> Summary:
     verdicts = [(limited.name, one) for limited, one in run.judged]
     if not verdicts:
@@ -144,8 +153,7 @@ def _summary(run: Run) -> Summary:
     all_of_them = len(of_it) == len(verdicts) > 1 and not _tells_why(worst)
     better = ", ".join(f"{states.count(one)} {one.value}" for one in State if one is not worst and one in states)
     text = f"{worst.value}: {every if all_of_them else _named(names)}" + (f"; others: {better}" if better else "")
-    is_sure = worst is not State.GUARANTEED or not run.estimated
-    return Summary(run.label, KINDS[worst.colour] if is_sure else "fair", text)
+    return Summary(run.label, kinds_of([run])[worst.value], text)
 
 
 def _tells_why(state: State) -> bool:
