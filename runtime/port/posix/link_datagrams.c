@@ -63,6 +63,14 @@ typedef struct train {
   _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))];
 } train_t;
 
+static bool is_same_address(const tide_socket_address_t *a, const tide_socket_address_t *b) {
+  if (a->any.sa_family != b->any.sa_family) return false;
+  if (a->any.sa_family == AF_INET)
+    return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr && a->v4.sin_port == b->v4.sin_port;
+  return memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof a->v6.sin6_addr) == 0 &&
+         a->v6.sin6_port == b->v6.sin6_port && a->v6.sin6_scope_id == b->v6.sin6_scope_id;
+}
+
 /* How many datagrams from `first` on may leave as one: all of equal length, except that the last one may be shorter. */
 static size_t train_length(const tide_datagram_output_t *output, size_t first) {
   const tide_datagram_t *head = &output->datagrams[first];
@@ -71,7 +79,7 @@ static size_t train_length(const tide_datagram_output_t *output, size_t first) {
   while (first + count < output->count) {
     const tide_datagram_t *next = &output->datagrams[first + count];
     if (next->length > head->length || next->length == 0u || bytes + next->length > TRAIN_BYTES_MAXIMUM) break;
-    if (memcmp(&head->to, &next->to, sizeof head->to) != 0) break;
+    if (!is_same_address(&head->to, &next->to)) break;
     bytes += next->length;
     count++;
     if (next->length < head->length) break;

@@ -927,7 +927,7 @@ static void take_turns(tide_executor_t *executor, tide_lane_t *lane) {
   tide_callback_t *again = executor->config.callbacks[lane->again - 1u];
   lane->again = 0u;
   const bool is_alone = group_of(again) == NULL && lane->band->ready_list.count < 2u;
-  if (is_alone || !tide_queue_contains(&again->ready_entry)) return;
+  if (is_alone || again->band != lane->band || !tide_queue_contains(&again->ready_entry)) return;
   withdraw(again);
   enqueue(again);
 }
