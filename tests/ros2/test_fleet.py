@@ -4,7 +4,9 @@ with separate agents."""
 
 from __future__ import annotations
 
+import itertools
 import re
+import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -130,7 +132,9 @@ def test_clients_that_come_and_go_leave_nothing(world: World) -> None:
         world.await_nodes(["/resident_0/base"], "the nodes go with their clients")
         after.append((world.state("Threads"), world.state("VmRSS")))
     assert {threads for threads, _ in after} == {after[0][0]}
-    assert after[-1][1] - after[4][1] < 1500, f"kB after each: {after}"
+    grown = [later[1] - earlier[1] for earlier, later in itertools.pairwise(after)]
+    # Memory of the allocator and of DDS grows by steps of up to 5 MB; what a fleet leaves would add up in each.
+    assert statistics.median(grown[-4:]) < 400, f"kB after each: {after}"
     resident.leave()
 
 

@@ -143,7 +143,7 @@ def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp
         row = chain(seen)
         # On a machine that is too busy for the bound, instances exceed it, and the guarantee is void.
         verdict = "met, guarantee void" if row["above"] else "met, bound not judged"
-        assert (row["state"], row["verdict"], row["clock"]) == ("running", verdict, "one machine")
+        assert (row["state"], row["verdict"], row["clock"]) == ("running", verdict, "one machine"), row
         assert (row["start"], row["end"]) == ("/exchange/string/up at the agent", "/answered")
         assert 0 < row["p99_ns"] <= row["greatest_ns"] and row["misses"] == 0
         assert [leg["greatest_ns"] for leg in row["legs"]] == [row["greatest_ns"]]
