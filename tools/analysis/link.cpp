@@ -2604,8 +2604,8 @@ class LinkModel {
   std::vector<int64_t> roots_of_;                    // number of the first callback
   std::vector<bool> goes_on_;                        // there is a chain of which this one is a prefix
   std::vector<Cut> outside_;                         // the parts already counted by others
-  std::map<std::pair<size_t, size_t>, Cut> inside_;  // of one, as another one of its timer has it
-  std::map<std::pair<size_t, size_t>, Cut> within_;  // and what begins when that one has ended
+  std::map<std::pair<size_t, size_t>, Cut> inside_;  // of a chain, what another one of its timer shares
+  std::map<std::pair<size_t, size_t>, Cut> within_;  // and what begins only after the other has ended
   std::vector<std::vector<size_t>> as_late_;         // chains through whose last input the work counted for this chain
                                                      // may arrive
   time_ns answer_ns_ = 0, gap_ns_ = 0, load_span_ns_ = 0;

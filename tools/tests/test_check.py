@@ -473,7 +473,7 @@ def test_a_firmware_that_cannot_be_read_is_one_line(example: Path, tmp_path: Pat
 
 
 def busy(priority: int) -> str:
-    """A board and a line that one fast chain keeps busy, and a service that is called once a second."""
+    """One fast chain keeps the board and the line busy; another calls a service once a second."""
     told = {"service": "arm", "type": "std_srvs/srv/SetBool", "payload_bytes": 20}
     publishes = [{"topic": f"t{size}", "payload_bytes": size} for size in (320, 81, 80)]
     load = {"name": "loop", "execution_ms": 0.8, "period_ms": 2.5}
