@@ -215,7 +215,8 @@ class Checks {
     violate(now, "callback '" + graph_.callbacks[callback].name + "': " + what);
   }
 
-  uint64_t arrivals() const { return arrivals_; }  // of messages, so far
+  // First ones only: a message that comes again and again must not keep a run going.
+  uint64_t arrivals() const { return arrivals_; }
 
   // True once all promised messages have arrived.
   bool is_complete(Client &client, bool renewed) const {
@@ -292,7 +293,6 @@ class Checks {
   }
 
   bool arrived(Way &way, const Mark &mark, bool renewed, const char *where, Time now) {
-    arrivals_++;
     const size_t number = way.instances.number(mark);
     if (number == SIZE_MAX) {
       stranger(where, now);
@@ -303,6 +303,7 @@ class Checks {
       return true;
     }
     way.seen[number] = true;
+    arrivals_++;
     int64_t &last = way.last[mark.root];
     if (mark.index < last && way.message.keeps_order) violate(now, text(where, way, mark) + " was overtaken");
     last = std::max(last, int64_t{mark.index});
