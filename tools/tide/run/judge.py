@@ -561,6 +561,9 @@ class _Judge:
         text = f"{seen['missing']} instances did not end; the longest took {share * 100:.1f} % of its period"
         text += f", of {count * 100} %" if count > 1 else ""
         text += f" ({chain})" if chain else ""
+        players = [*self.boards().values(), *self.run.counters.get("hosts", {}).values()]
+        if late := sum(int(one.get("unexpected", 0)) for one in players):
+            text += f"; {late} messages came so late that their instance is not known, which counts as unanswered"
         reconnects = self.count("session", "reconnects")
         broken = seen["missing"] or share > count or reconnects
         return (BROKEN if broken else HELD), text, round(1 - share / count, 4)

@@ -4,7 +4,7 @@
 Run as `python -m tide.run.nodes` with a JSON object on standard input (tide.run.plan.nodes_of). Prints {"event":
 "created"} when all endpoints exist, and {"event": "matched"} when they have found their peers. A line `start NS` tells
 when the system starts, on the monotonic clock. At SIGTERM, or when standard input closes, it prints a line for each
-callback with the times of its runs, then {"event": "told"}, and ends."""
+callback with the times of its runs, then {"event": "told", "unexpected"}, and ends."""
 
 from __future__ import annotations
 
@@ -187,6 +187,7 @@ class _Play:
         self.start_ns: int | None = None
         self.timer: Timer | None = None
         self._seen: set[int] = set()
+        self.repeated = 0
         self._reserve = Reserve(int(callback["execution_ns"]), int(callback["least_ns"]), bool(callback["sends"]))
         self._publish: list[Callable[[int], None]] = []
         self._publishers: list[tuple[Publisher, int]] = []  # with the number of subscriptions to its topic
@@ -315,7 +316,10 @@ class _Play:
 
     def _run(self, index: int, now_ns: int, begun_ns: int | None = None, place: int = 0) -> None:
         """begun_ns: the thread's time at its start, if that was earlier. place: which of several messages began it."""
-        if index < 0 or index >= int(self.chain["instances"]) or index in self._seen:
+        if index in self._seen:
+            self.repeated += 1  # the message is later than its number can tell
+            return
+        if index < 0 or index >= int(self.chain["instances"]):
             return
         self._seen.add(index)
         cpu_ns = self._clock.now_ns() if begun_ns is None else begun_ns
@@ -474,7 +478,7 @@ def main() -> None:
         kept = ("exhaustions", "used_ns", "low_ns", "overrun_ns")
         every = [{name: getattr(one, name) for name in kept} for one in counters]
         say({"budgets_of": task["executor"], "budgets": every})
-    say({"event": "told"})
+    say({"event": "told", "unexpected": sum(play.repeated for play in plays)})
     end_within(END_S)
     executor.shutdown()
 

@@ -483,6 +483,8 @@ class Robot:
         elif told.get("event") == "told" and "until_ns" in told:
             recorded.seen_until_ns, recorded.undescribed = told["until_ns"], told["undescribed"]
             recorded.clock_set_ns = told["clock_set_ns"]
+        elif told.get("event") == "told" and "unexpected" in told:
+            recorded.counters.setdefault("hosts", {})[name] = {"unexpected": told["unexpected"]}
         elif "budgets_of" in told:
             recorded.counters.setdefault("host_budgets", {})[told["budgets_of"]] = told["budgets"]
         elif told.get("event") == "summary":
