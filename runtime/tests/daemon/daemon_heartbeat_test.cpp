@@ -81,4 +81,22 @@ TEST_F(Heartbeat, IsNotFollowedByAnotherBecauseAnAcknowledgmentMetIt) {
   EXPECT_EQ(tide_transmitter_poll(&t.core, now_ns), now_ns + 100 * millisecond);
 }
 
+TEST_F(Heartbeat, ToASilentPeerComesAtAnEighthOfTheRateAndNoLessOften) {
+  submit(millisecond);
+  ASSERT_TRUE(next(millisecond));
+  int64_t now_ns = millisecond, before_ns = 0;
+  std::vector<int64_t> apart_ms;
+  while (apart_ms.size() < 60) {
+    tide_transmitter_sent(&t.core, now_ns);
+    now_ns = tide_transmitter_poll(&t.core, now_ns);
+    tide_transmitter_poll(&t.core, now_ns);
+    if (!next(now_ns)) continue;
+    ASSERT_TRUE(frame_is_heartbeat());
+    apart_ms.push_back((now_ns - before_ns) / millisecond);
+    before_ns = now_ns;
+  }
+  EXPECT_EQ(apart_ms[8], 100);
+  EXPECT_EQ(std::vector<int64_t>(apart_ms.end() - 30, apart_ms.end()), std::vector<int64_t>(30, 800));
+}
+
 }  // namespace daemon_heartbeat_test
