@@ -158,6 +158,8 @@ class AgentHost {
   // Called before the agent receives a message, and when it begins to send one.
   std::function<void(agent::Bytes message)> on_input, on_output;
   unsigned restarts() const { return restarts_; }
+  // Replies to requests of the board that the agent had forgotten, as too many others came after them.
+  uint64_t replies_unmatched() const { return agent_->counters().replies_unmatched; }
 
  private:
   void begin();

@@ -218,18 +218,18 @@ class Checks {
   // First ones only: a message that comes again and again must not keep a run going.
   uint64_t arrivals() const { return arrivals_; }
 
-  // True once all promised messages have arrived.
-  bool is_complete(Client &client, bool renewed) const {
+  // True once all promised messages have arrived. unmatched: replies that the agent dropped and counted.
+  bool is_complete(Client &client, uint64_t unmatched, bool renewed) const {
     if (client.unheard() != 0) return false;
     for (const auto &[message, way] : ups_)
       if (way.promises(renewed) && way.first_missing() != SIZE_MAX) return false;
     for (const auto &[input, way] : downs_)
-      if (way.reliable && !renewed && way.sent_count != way.got + client.dropped(input)) return false;
+      if (way.reliable && !renewed && !way.has_all(client.dropped(input), unmatched)) return false;
     return client.session().state == TIDE_SESSION_READY && tide_session_is_idle(&client.session(), 0) &&
            missing_in_pools(client).empty();
   }
 
-  void at_end(Client &client, bool renewed, Time now) {
+  void at_end(Client &client, uint64_t unmatched, bool renewed, Time now) {
     if (client.unheard() != 0) violate(now, "a local message is lost");
     for (const auto &[message, way] : ups_) {
       const size_t missing = way.promises(renewed) ? way.first_missing() : SIZE_MAX;
@@ -237,7 +237,7 @@ class Checks {
     }
     for (const auto &[input, way] : downs_) {
       const uint32_t dropped = client.dropped(input);
-      if (!way.reliable || renewed || way.sent_count == way.got + dropped) continue;
+      if (!way.reliable || renewed || way.has_all(dropped, unmatched)) continue;
       violate(now, "client: message '" + way.message.name + "' was sent " + std::to_string(way.sent_count) +
                        " times, taken " + std::to_string(way.got) + " times and dropped " + std::to_string(dropped));
     }
@@ -269,6 +269,16 @@ class Checks {
       if (number == SIZE_MAX) return false;
       sent_count++;
       sent[number]++;
+      return true;
+    }
+    // Whether each message was taken, dropped by a full queue, or is a reply that the agent dropped; then takes these
+    // off `unmatched`.
+    bool has_all(uint64_t dropped, uint64_t &unmatched) const {
+      const uint64_t accounted = got + dropped;
+      const uint64_t missing = accounted < sent_count ? sent_count - accounted : 0;
+      if (accounted > sent_count || (missing > 0 && (message.carry != Carry::kReply || missing > unmatched)))
+        return false;
+      unmatched -= missing;
       return true;
     }
     bool promises(bool renewed) const { return reliable && !(renewed && waits_in_agent); }
@@ -735,11 +745,13 @@ class OneBoard {
     });
   }
 
-  bool is_done() { return client_.is_settled() && checks_.is_complete(client_, is_renewed()); }
+  bool is_done() {
+    return client_.is_settled() && checks_.is_complete(client_, host_.replies_unmatched(), is_renewed());
+  }
   uint64_t arrivals() const { return checks_.arrivals(); }
 
   void end() {
-    checks_.at_end(client_, is_renewed(), engine_.now());
+    checks_.at_end(client_, host_.replies_unmatched(), is_renewed(), engine_.now());
     client_.stop();
   }
 
