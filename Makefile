@@ -19,7 +19,7 @@ help: ## print this list
 	@grep -hE '^[a-z-]+:.*#:' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*#: /  make \1\t/' | expand -t 24
 
 run: build ## install what is missing, build, and run the main job: three chains, batch against TIDE
-	.venv/bin/tide run examples/three_chains/system.toml --out results/three_chains || case $$? in 1|3|4|5) ;; *) exit 1 ;; esac  # a verdict is no error
+	.venv/bin/tide run examples/three_chains/system.toml --executor all --out results/three_chains || case $$? in 1|3|4|5) ;; *) exit 1 ;; esac  # a verdict is no error
 
 test: ## install what is missing, build, and pass the gate (docs/internals/testing.md: what it covers and what not)
 	@$(stage) begin

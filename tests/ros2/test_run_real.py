@@ -63,7 +63,7 @@ def flows_of(folder: Path) -> dict[tuple[str, int], list[str]]:
 
 
 def test_three_chains_under_all_executors(tmp_path: Path) -> None:
-    data = tide_run(tmp_path, "--periods", "6")
+    data = tide_run(tmp_path, "--periods", "6", "--executor", "all")
     batch, tide, preemptive = data["runs"]  # type: ignore[misc]
     for run in (batch, tide, preemptive):
         assert {one["verdict"] for one in run["answers"]} <= {"held", "broken", "not observable here"}

@@ -23,7 +23,7 @@ from tide.programs.binaries import MissingBinaryError, find_binary
 from tide.programs.child import Child, Children, RunError, Scheduling
 from tide.programs.patience import Patience
 from tide.run.evidence import frame_of
-from tide.run.plan import Variant, instances_of, is_comparison, plan_of, require_comparison, write_board_plan
+from tide.run.plan import Variant, instances_of, plan_of, require_comparison, write_board_plan
 from tide.run.results import outcome_of
 from tide.run.robot import Recorded, client_options, kept_off
 from tide.system.check import check
@@ -113,7 +113,7 @@ def test_reliability_is_replaced_everywhere() -> None:
     ],
 )
 def test_executors_that_are_chosen_already_are_not_compared(old: str, new: str, says: str) -> None:
-    assert old in TEXT and is_comparison(SYSTEM)
+    assert old in TEXT
     text = TEXT.replace(old, new, 1)
     if says.startswith("no chain"):
         text = d.described(d.host("h"), d.chain("c", 1, ("h", 1)))
@@ -128,10 +128,8 @@ def test_executors_that_are_chosen_already_are_not_compared(old: str, new: str, 
         ('executor = "ros2"', 'executor = "client"'),
     ],
 )
-def test_other_systems_are_compared_only_on_request(old: str, new: str) -> None:
-    system = parse(TEXT.replace(old, new))
-    assert not is_comparison(system)
-    require_comparison(system)
+def test_systems_of_any_shape_and_type_are_compared(old: str, new: str) -> None:
+    require_comparison(parse(TEXT.replace(old, new)))
 
 
 # ---- frames of the line ----

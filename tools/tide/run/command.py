@@ -23,7 +23,6 @@ from tide.report.verdict import NO_ANSWER
 from tide.run.machine import describe
 from tide.run.plan import (
     Variant,
-    is_comparison,
     is_given,
     require_comparison,
     unplayable,
@@ -76,8 +75,7 @@ def run(
         typer.Option(
             help="Executor of the boards. batch_stock: only a reliable publish waits; batch_blocking: each publish "
             "waits until its frame has left; batch_asynchronous: none waits; tide-preemptive: a preemptive lane for "
-            "each chain; all: batch_stock, tide, tide-preemptive. Default: the described one; all, if each chain goes "
-            "from one board over a serial line to a node and back, with messages of std_msgs/String."
+            "each chain; all: batch_stock, tide, tide-preemptive, one after the other. Default: the described one."
         ),
     ] = None,
     periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 36,
@@ -119,8 +117,6 @@ def run(
     image or attach is played; the others are started and measured by their topics. Prints each chain and part with its
     bound, and the result for every premise of the bounds.
 
-    With --executor the description is run with it on its boards; all: once for each, as a comparison.
-
     Writes results.json, report.html, latency.svg, timeline.svg (of one board) and the log of every part.
 
     Exit status: 0 every observed chain met its deadline, and every path its limit; 1 one did not; 2 no answer, because
@@ -130,39 +126,32 @@ def run(
 
     Examples:
 
-      tide run examples/three_chains/system.toml
+      tide run examples/three_chains/system.toml --executor all
 
       tide run examples/systems/arm_and_base.toml --periods 10
 
       tide run examples/systems/four_legs.toml --execution wait
-
-      tide run examples/systems/quadcopter.toml --executor all
     """
     described = load(file)
     require_played(file, described, [one.name for one in described.executors if is_given(one)])
-    try:
-        system, apart = with_topics_apart(on_one_core(described))
-    except PlanError as error:
-        typer.echo(f"{file}: {error}", err=True)
-        raise typer.Exit(NO_ANSWER) from None
-    system, stand_ins = with_stand_ins(system)
-    if problems := [(one.path, one.what, one.remedy) for one in unplayable(system)]:
-        raise SystemFileError(problem_lines(file, problems))
     waits = execution is ExecutionChoice.wait
     settings = Settings(
         periods, seed, line_loss, ros_domain(domain), start_limit_s=start_limit_s, details=details, waits=waits
     )
-    folder = out or Path("results") / system.name
+    folder = out or Path("results") / described.name
     try:
-        compared = executor is not None or (is_comparison(system) and not waits)
+        system, apart = with_topics_apart(on_one_core(described))
+        system, stand_ins = with_stand_ins(system)
+        if problems := [(one.path, one.what, one.remedy) for one in unplayable(system)]:
+            raise SystemFileError(problem_lines(file, problems))
         variants: list[Variant] = []
-        if compared:
+        if executor is not None:
             if waits:
                 raise PlanError("--execution wait is for a description as it is, not for comparisons of executors")
             require_comparison(system)
             system = system.with_chains(tuple(system.by_urgency()))
-            chosen = _ALL if executor in (None, ExecutorChoice.every) else (executor,)
-            variants = [Variant.named(one.value) for one in chosen if one is not None]
+            chosen = _ALL if executor is ExecutorChoice.every else (executor,)
+            variants = [Variant.named(one.value) for one in chosen]
         notes = [f"{name} is not installed here: another type of the same size is played" for name in stand_ins]
         notes += [f"topic '{name}' has several publishers: each is played on a topic of its own" for name in apart]
         for line in filter(None, [cores_line(described), *notes]):

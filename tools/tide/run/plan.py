@@ -165,9 +165,6 @@ def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Ca
 
 # ---- executors that are compared ----
 
-_COMPARED = (("timer", "mcu"), ("subscription", "host"), ("subscription", "mcu"))
-_COMPARED_TYPE = "std_msgs/msg/String"
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -213,19 +210,6 @@ def require_comparison(system: System) -> None:
         raise PlanError("a board has a policy; a comparison of executors chooses it itself")
     if len({one.lanes > 1 for one in boards}) > 1:
         raise PlanError("some boards have lanes and others have none; a comparison of executors gives all the same")
-
-
-def is_comparison(system: System) -> bool:
-    """True if executors are compared unasked: each chain goes from one board over a serial line to a node and back."""
-    try:
-        require_comparison(system)
-    except PlanError:
-        return False
-    used = used_executors(system)
-    links = [system.link_of_board(one) for one in used if one.where == "mcu"]
-    types = {sent.type for chain in system.chains for one in chain.callbacks for sent in one.publishes}
-    shapes = {tuple((one.kind, system.where(one)) for one in chain.callbacks) for chain in system.chains}
-    return len(used) == 2 and isinstance(links[0], Line) and (shapes, types) == ({_COMPARED}, {_COMPARED_TYPE})
 
 
 # ---- messages ----
