@@ -184,7 +184,7 @@ def sound() -> dict[str, Any]:
         "taken_by": {"client": 40_000},
         "handed": handed(),
         "lines": on_lines(),
-        "in_time": {"share": 0.12, "chain": "battery", "missing": 0},
+        "in_time": {"shares": {"battery": 0.12}, "missing": 0},
         "pauses": {"count": 0, "least_ns": 250_000, "longest_ns": 0, "share": 0, "left_out": 0},
         "undescribed": [],
         "other_real_time": [],
@@ -247,8 +247,8 @@ BREAKS: list[tuple[str, str, Any]] = [
     ("line_alone", "lines", on_lines(strangers=3)),
     ("line_on_time", "lines", on_lines(behind_ns=2 * MS)),
     ("heard_at_start", "lines", on_lines(signs_of_life=1)),
-    ("over_in_time", "in_time", {"share": 0.2, "chain": "battery", "missing": 1}),
-    ("over_in_time", "in_time", {"share": 1.01, "chain": "battery", "missing": 0}),
+    ("over_in_time", "in_time", {"shares": {"battery": 0.2}, "missing": 1}),
+    ("over_in_time", "in_time", {"shares": {"battery": 1.01}, "missing": 0}),
 ]
 
 
@@ -423,7 +423,7 @@ QUIET = {"transmitter": {"heartbeats": 0, "retransmissions": 0}, "receiver": {"g
 def test_a_network_without_a_log_is_judged_by_counters_alone(
     missing: int, counters: dict[str, Any], losses: str, client: str
 ) -> None:
-    seen = {"in_time": {"share": 0.1, "chain": "c", "missing": missing}}
+    seen = {"in_time": {"shares": {"c": 0.1}, "missing": missing}}
     assert told_of(NETWORK, "losses", seen, counters).keys() == {losses}
     assert told_of(NETWORK, "client_questions", seen, counters).keys() == {client}
     assert told_of(NETWORK, "agent_questions", seen, counters).keys() == {UNSEEN}
@@ -431,7 +431,7 @@ def test_a_network_without_a_log_is_judged_by_counters_alone(
 
 def test_what_is_the_users_is_not_judged_by_what_is_played() -> None:
     system = two_boards(command="./mine")
-    assert told_of(system, "depth", {"in_time": {"share": 0.1, "chain": "grip", "missing": 0}}, {}).keys() == {UNSEEN}
+    assert told_of(system, "depth", {"in_time": {"shares": {"grip": 0.1}, "missing": 0}}, {}).keys() == {UNSEEN}
 
 
 # ---- runs with bounds ----

@@ -75,11 +75,7 @@ def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
         whole = bounding.bounds_of
 
         def other(system: System, *options: Any) -> Any:
-            chains = tuple(
-                chain.model_copy(update={"callbacks": tuple(change(one) for one in chain.callbacks)})
-                for chain in system.chains
-            )
-            return whole(system.model_copy(update={"chains": chains}), *options)
+            return whole(system.with_callbacks(change), *options)
 
         with patch.object(bounding, "bounds_of", other):
             yield

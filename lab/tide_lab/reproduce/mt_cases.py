@@ -150,10 +150,7 @@ def scaled(system: System, factor: Decimal) -> System:
         times = {"execution_ms": callback.execution_ms * factor, "least_ms": callback.least_ms * factor}
         return callback.model_copy(update=times)
 
-    chains = (
-        chain.model_copy(update={"callbacks": tuple(longer(one) for one in chain.callbacks)}) for chain in system.chains
-    )
-    return system.model_copy(update={"chains": tuple(chains)})
+    return system.with_callbacks(longer)
 
 
 MT_CASES = {

@@ -47,11 +47,7 @@ def system_of(case: Case, system: str, x: int) -> System:
         publishes = tuple(one.model_copy(update={"payload_bytes": payload_bytes}) for one in callback.publishes)
         return callback.model_copy(update={"execution_ms": Decimal(execution_ms), "publishes": publishes})
 
-    changed = tuple(
-        chain.model_copy(update={"callbacks": tuple(adapted(callback) for callback in chain.callbacks)})
-        for chain in base.chains
-    )
-    return base.model_copy(update={"chains": changed})
+    return base.with_callbacks(adapted)
 
 
 def variant_of(case: Case, system: str) -> Variant:

@@ -22,7 +22,7 @@ from tide.analysis.observed import Observation, as_run, bounded_runs, observatio
 from tide.analysis.premises import Reach, of_executors, places_of, reaches_of
 from tide.analysis.result import Assumption, Bounds, ChainBound
 from tide.report.results import Answer, ChainResult, Results, Run
-from tide.run.plan import NODE_DEPTH, Variant, is_given, limit_ns
+from tide.run.plan import NODE_DEPTH, Variant, is_given, limit_ns, maker_of
 from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import Executor, Line
 
@@ -158,8 +158,8 @@ class _Judge:
         """The description with the observed longest or shortest times."""
         known = self.seen.get("executions", {})
 
-        def changed(chain: Chain, one: Callback) -> Callback:
-            times = known.get(f"{chain.name}/{one.name}")
+        def changed(one: Callback) -> Callback:
+            times = known.get(f"{maker_of(self.system, one).name}/{one.name}")
             if times is None:
                 return one
             over_ns = max(0, times["most_ns"] - limit_ns(self.system, one))
@@ -168,11 +168,7 @@ class _Judge:
                 update={"execution_ms": one.execution_ms + Decimal(over_ns) / _NS, "least_ms": least_ms}
             )
 
-        chains = tuple(
-            chain.model_copy(update={"callbacks": tuple(changed(chain, one) for one in chain.callbacks)})
-            for chain in self.system.chains
-        )
-        return self.system.model_copy(update={"chains": chains})
+        return self.system.with_callbacks(changed)
 
     def with_links(self) -> System:
         links = {one.name: one for one in self.system.links}
@@ -555,7 +551,7 @@ class _Judge:
         seen = self.seen.get("in_time")
         if seen is None:
             return UNSEEN, "instances were not recorded", None
-        shares = seen.get("shares", {seen["chain"]: seen["share"]})
+        shares = seen["shares"]
         chain = max(shares, key=lambda one: shares[one] / several.get(one, 1), default="")
         share, count = shares.get(chain, 0.0), several.get(chain, 1)
         text = f"{seen['missing']} instances did not end; the longest took {share * 100:.1f} % of its period"

@@ -227,12 +227,14 @@ class ServicePart:
 
 @dataclass(frozen=True)
 class Message:
-    """A message that a callback takes or sends, with a sample of it. every: its distance in instances of its timer."""
+    """A message that a callback takes or sends, with a sample of it. every: its distance in instances of its timer.
+    of_host: a host executor makes it."""
 
     publication: Publication | ServicePart
     sample: Sample
     reliable: bool
-    every: int = 1
+    every: int
+    of_host: bool
 
     @property
     def words(self) -> str:
@@ -292,7 +294,8 @@ def _message(system: System, chain: Chain, made_by: Callback, sent: Publication 
     if is_given(system.executor(made_by.executor)):
         on_condition = isinstance(sent, Publication) and sent.distance_ms is not None
         sample, every = Sample(sample.body, NEWEST if on_condition else COUNTED), 1 if on_condition else every
-    return Message(publication, sample, system.reliability_of(chain, sent) == "reliable", every)
+    is_reliable = system.reliability_of(chain, sent) == "reliable"
+    return Message(publication, sample, is_reliable, every, system.where(made_by) == "host")
 
 
 # stands for a type that is not installed here: the bytes are the same, and nobody reads them
@@ -325,10 +328,7 @@ def with_stand_ins(system: System) -> tuple[System, list[str]]:
         asked = {key: known(one) for key in ("requests", "replies") if (one := getattr(callback, key)) is not None}
         return callback.model_copy(update={"publishes": tuple(map(known, callback.publishes)), **asked})
 
-    chains = tuple(
-        chain.model_copy(update={"callbacks": tuple(map(changed, chain.callbacks))}) for chain in system.chains
-    )
-    return (system.model_copy(update={"chains": chains}) if chains != system.chains else system), sorted(replaced)
+    return system.with_callbacks(changed), sorted(replaced)
 
 
 class _Apart(Publication):
@@ -367,7 +367,9 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
         new[id(sent)] = f"{sent.topic}_of_{maker_of(system, maker).name}_{maker.name}"
     new |= {id(sent): sent.topic for _, sent in kept.values()}
 
-    def changed(before: Callback | None, callback: Callback) -> Callback:
+    def changed(callback: Callback) -> Callback:
+        path = system.path(maker_of(system, callback))
+        before = next((one for one, after in pairwise(path) if after is callback), None)
         taken = None if before is None else before.sends_to(callback)
         topic = new.get(id(taken), callback.topic) if callback.topic is not None else None
         publishes = tuple(
@@ -376,20 +378,7 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
         )
         return callback.model_copy(update={"topic": topic, "publishes": publishes})
 
-    chains = tuple(
-        chain.model_copy(
-            update={
-                "callbacks": tuple(
-                    changed(before, one)
-                    for before, one in zip(
-                        (next(iter(system.inputs(chain)), None), *chain.callbacks), chain.callbacks, strict=False
-                    )
-                )
-            }
-        )
-        for chain in system.chains
-    )
-    return system.model_copy(update={"chains": chains}), sorted(topics)
+    return system.with_callbacks(changed), sorted(topics)
 
 
 def unplayable(system: System) -> Iterator[Finding]:
@@ -557,14 +546,6 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
     for chain, _, sent, reader in topics_of(system):
         count = (reader is not None) + (not is_played(system, chain))
         readers[sent.topic] = max(readers.get(sent.topic, 0), count)
-    of_hosts: set[tuple[str, str | None]] = set()  # topics and parts of services whose messages come from host
-    # executors
-    for one in (one for chain in system.chains for one in chain.callbacks if system.where(one) == "host"):
-        of_hosts |= {(each.topic.lstrip("/"), None) for each in one.publishes}
-        if one.requests is not None:
-            of_hosts.add((one.requests.service.lstrip("/"), "Request"))
-        if one.replies is not None:
-            of_hosts.add((one.replies.service.lstrip("/"), "Response"))
 
     def described(message: Message) -> dict[str, Any]:
         sample, publication = message.sample, message.publication
@@ -579,8 +560,7 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
         return told
 
     def taken(message: Message) -> dict[str, Any]:
-        told = described(message)
-        return told | {"of_host": (told["topic"].lstrip("/"), told.get("part")) in of_hosts}
+        return described(message) | {"of_host": message.of_host}
 
     def sent_by(chain: BoardChain, callback: BoardCallback) -> Iterator[dict[str, Any]]:
         for number, message in enumerate(callback.sends):

@@ -99,21 +99,19 @@ def _spent(system: System, recorded: Recorded) -> dict[str, list[int]]:
 
 
 def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
-    """For the chains observed as a whole: the greatest share of its period that an instance took, the number of
-    instances that did not end, and the chains concerned."""
+    """Of the chains observed as a whole: the greatest share of its period that an instance of each took, the number of
+    instances that did not end, and the chains that were not over in time. unseen: all other chains."""
     played = [one for one in chains if is_played(system, system.chain(one.name))]
-    shares = [
-        (latency_ns / apart_ns(system, system.chain(one.name)), one.name)
-        for one in played
-        for latency_ns in one.latencies_ns
-    ]
-    share, name = max(shares, default=(0.0, ""))
-    over = {one for share_of, one in shares if share_of > 1} | {one.name for one in played if one.lost + one.skipped}
-    missing = sum(one.lost + one.skipped for one in played)
-    unseen = {one.name for one in system.chains} - {one.name for one in played}
-    shares_of = {one: max(share_of for share_of, of in shares if of == one) for one in {of for _, of in shares}}
-    told: dict[str, object] = {"share": share, "chain": name, "missing": missing, "shares": shares_of}
-    return told | {"over": sorted(over), "unseen": sorted(unseen)}
+    shares = {
+        one.name: one.max_ns / apart_ns(system, system.chain(one.name)) for one in played if one.max_ns is not None
+    }
+    missing = {one.name: one.lost + one.skipped for one in played}
+    return {
+        "missing": sum(missing.values()),
+        "shares": shares,
+        "over": sorted(name for name in missing if missing[name] or shares.get(name, 0.0) > 1),
+        "unseen": sorted(one.name for one in system.chains if one.name not in missing),
+    }
 
 
 def _undisturbed(
@@ -275,8 +273,7 @@ def budget_lines(system: System, runs: Iterable[Run]) -> list[str]:
     lines = []
     for run in runs:
         of_boards = [one for board in run.counters.get("boards", {}).values() for one in board.get("budgets", ())]
-        for one in (*run.counters.get("budgets", ()), *of_boards):
-            lines.append(_budget_line(run.label, _lane(system, one), one))
+        lines += [_budget_line(run.label, _lane(system, one), one) for one in of_boards]
         for host, every in run.counters.get("host_budgets", {}).items():
             lines += [_budget_line(run.label, f"a lane of '{host}'", one) for one in every]
     return lines
@@ -300,23 +297,23 @@ def _budget_line(run: str, who: str, counters: dict[str, Any]) -> str:
 
 
 def heading(system: System, settings: Settings) -> str:
-    used = used_executors(system)
-    words = []
-    for where, word in (("mcu", "board"), ("host", "host executor")):
-        count = sum(one.where == where for one in used)
-        if count:
-            words.append(f"{count} {word}{'s' if count > 1 else ''}")
-    words.append(f"{len(system.chains)} chain{'s' if len(system.chains) > 1 else ''}")
+    places = [one.where for one in used_executors(system)]
+    counts = (places.count("mcu"), "board"), (places.count("host"), "host executor"), (len(system.chains), "chain")
     seconds = length_ns(system, settings.periods) / 1e9
     length = f"{seconds:.{0 if seconds >= 10 else 1}f} s"
-    return f"[bold]{system.name}[/bold]: {', '.join(words)}; {length} and the time to start"
+    return f"[bold]{system.name}[/bold]: {', '.join(_numbers(counts))}; {length} and the time to start"
 
 
-def _counted(boards: list[Executor], hosts: list[Executor]) -> str:
-    lanes = sum(one.lanes for one in hosts)
-    words = [f"{len(boards)} board{'s' if len(boards) > 1 else ''}"] if boards else []
-    words += [f"{lanes} lane{'s' if lanes > 1 else ''} of host executors"] if lanes else []
-    return " and ".join(words)
+def _numbers(counts: Iterable[tuple[int, str]]) -> list[str]:
+    return [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
+
+
+def _processors(executors: list[Executor]) -> tuple[int, str]:
+    """How many processors they use, and what that many are."""
+    boards = sum(one.where == "mcu" for one in executors)
+    lanes = sum(one.lanes for one in executors if one.where == "host")
+    words = _numbers([(boards, "board"), (lanes, "host lane")])
+    return boards + lanes, " and ".join(words)
 
 
 def shared_lines(system: System, waits: bool) -> list[str]:
@@ -324,16 +321,16 @@ def shared_lines(system: System, waits: bool) -> list[str]:
     machine; and for each executor that only waits for its execution times."""
     played = [one for one in used_executors(system) if not is_given(one)]
     waiting = [one for one in played if waits and may_wait(one)]
-    boards, hosts = ([one for one in played if one.where == where and one not in waiting] for where in ("mcu", "host"))
-    processors = len(os.sched_getaffinity(0))
+    count, words = _processors([one for one in played if one not in waiting])
+    available = len(os.sched_getaffinity(0))
     lines = []
     if waiting:
-        words = _counted(*([one for one in waiting if one.where == where] for where in ("mcu", "host")))
-        lines.append(f"{words} wait for their execution times, as if each had a processor of its own")
-    if len(boards) + sum(one.lanes for one in hosts) > processors:
+        what = _processors(waiting)[1]
+        lines.append(f"{what} wait for their execution times, as if each had a processor of its own")
+    if count > available:
         lines.append(
-            f"{_counted(boards, hosts)} share {processors} processors of this machine: one may wait for another, which "
-            f"bounds do not count{'' if waits else '; see --execution wait'}"
+            f"{words} share {available} processors of this machine: one may wait for another, which bounds do not "
+            f"count{'' if waits else '; see --execution wait'}"
         )
     return lines
 

@@ -50,7 +50,6 @@ from tide.trace.folders import AGENT_TRACE, TRACES, TracedGiven, is_record, read
 from tide.trace.step import Step
 
 START_LIMIT_S = 30.0
-SETTLE_S = 0.3  # both sides of a DDS match detect it independently
 _LINE_PRIORITY, _LINK_PRIORITY, _AGENT_PRIORITY, _EXECUTOR_PRIORITY, _NODES_PRIORITY = 80, 75, 70, 50, 40
 _SETTLE_NS = 500_000_000
 _GRACE_S = 1.0
@@ -105,14 +104,6 @@ class Recorded:
     other_real_time: list[str] | None = None  # threads outside the run; None: not visible
     pauses: dict[str, Any] | None = None  # pauses of the machine's processors, as tide-pauses reports them; None: not
     # watched
-
-
-def ros_environment(domain: int) -> dict[str, str]:
-    return {"ROS_DOMAIN_ID": str(domain), "ROS_LOCALHOST_ONLY": "1"}
-
-
-def agent_options(link: Line, baud: int) -> list[str]:
-    return ["--baud", str(baud), "--heartbeat-delay", str(link.agent_heartbeat_ms)]
 
 
 def client_options(system: System, board: Executor, link: Line | UdpLink) -> list[str]:
@@ -182,7 +173,7 @@ class Robot:
         needed += ["chain_client"] if not all(map(is_given, self.boards)) else []
         needed += ["tide-line"] if any(map(self._has_line, self.boards)) else []
         self.binaries = {name: str(find_binary(name)) for name in needed}
-        self.environment = ros_environment(settings.domain)
+        self.environment = {"ROS_DOMAIN_ID": str(settings.domain), "ROS_LOCALHOST_ONLY": "1"}
         self.lines: dict[str, Child] = {}
         self.devices: dict[str, str] = {}  # the boards' own ends of their lines
         self.agent: Child | None = None
@@ -258,7 +249,8 @@ class Robot:
             link = self.links[board.name]
             if isinstance(link, Line):
                 words += ["--serial", self._agent_end(children, board, link, number)]
-                words += agent_options(link, self._baud(board, link))
+                words += ["--baud", str(self._baud(board, link))]
+                words += ["--heartbeat-delay", str(link.agent_heartbeat_ms)]
             elif link not in networks:
                 networks.append(link)
         for link in networks:  # the programs of the user know the described port; any other may be free
@@ -421,10 +413,7 @@ class Robot:
         if not any(map(is_given, (*self.boards, *self.hosts))):
             return
         report("waiting until all have heard of each other")
-        until_s = time.monotonic() + _REPEATED_S
-        while (left_s := until_s - time.monotonic()) > 0:
-            children.require_alive()
-            time.sleep(min(0.2, left_s))
+        self._wait_until(time.monotonic() + _REPEATED_S, children)
 
     def _begin(self) -> int:
         timers = [
@@ -449,12 +438,21 @@ class Robot:
     # ---- until everything has ended ----
 
     def _wait_end(self, start_ns: int, children: Children, report: Report) -> None:
-        end_ns = self._end_ns(start_ns)
         total_s = length_ns(self.system, self.settings.periods) / 1e9
-        while (left_s := (end_ns - time.monotonic_ns()) / 1e9 + _GRACE_S) > 0:
+        self._wait_until(
+            self._end_ns(start_ns) / 1e9 + _GRACE_S,
+            children,
+            lambda left_s: report(f"measuring, {max(0.0, min(total_s, left_s - _GRACE_S)):.0f} s left"),
+        )
+
+    def _wait_until(
+        self, until_s: float, children: Children, each: Callable[[float], None] = lambda left_s: None
+    ) -> None:
+        """On the monotonic clock. Raises RunError when a part ends meanwhile."""
+        while (left_s := until_s - time.monotonic()) > 0:
             children.require_alive()
-            report(f"measuring, {max(0.0, min(total_s, left_s - _GRACE_S)):.0f} s left")
-            time.sleep(min(0.2, left_s))
+            each(left_s)
+            time.sleep(min(_LOOK_S, left_s))
 
     def _gather(self, start_ns: int, observer: Child) -> Recorded:
         recorded = Recorded(start_ns)

@@ -13,7 +13,7 @@ from statistics import median
 from tide.analysis.bounds import bounds_of
 from tide.programs.binaries import find_binary
 from tide.programs.child import Child, Children, RunError
-from tide.run.robot import SETTLE_S, start_image
+from tide.run.robot import start_image
 from tide.soak.host import CHAINS, REPEAT_S, WINDOW, Found, Host, Task
 from tide.system.load import parse
 
@@ -22,6 +22,7 @@ AGENT_MS = 10  # delay allowed for this computer, each way
 _SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unplugged cable; time that the user may take
 _SETTLE_S = 5.0  # after a loss, until all waiting messages have passed
 _STUCK_S = 60.0
+_MATCHED_S = 0.3  # both sides of a DDS match detect it independently
 _BYES = 5  # sent repeatedly, as this command is not acknowledged
 _GONE_S = 1.0  # how long the agent is away
 
@@ -254,7 +255,7 @@ class Trial:
         task, host = self.task, self.host
         found = Found(host.up, host.sent)
         self._until(host.is_matched, task.start_limit_s, "appeared")
-        time.sleep(SETTLE_S)
+        time.sleep(_MATCHED_S)
         plan = f"plan {task.each} {task.period_ms} {task.rounds}"
         self._until(lambda: host.state.get("count") == task.each, task.start_limit_s, "begun", plan)
         started_s = time.monotonic()

@@ -6,7 +6,7 @@ are more urgent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -470,6 +470,11 @@ class System(_Entry):
         return self.model_copy(
             update={"chains": chains, "paths": paths, "locks": tuple(lock for lock in locks if lock.sections)}
         )
+
+    def with_callbacks(self, changed: Callable[[Callback], Callback]) -> System:
+        """The system with each callback replaced."""
+        chains = (chain.model_copy(update={"callbacks": tuple(map(changed, chain.callbacks))}) for chain in self.chains)
+        return self.model_copy(update={"chains": tuple(chains)})
 
     def chain(self, name: str) -> Chain:
         return next(chain for chain in self.chains if chain.name == name)

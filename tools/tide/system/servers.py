@@ -57,18 +57,9 @@ def with_servers(system: System) -> System:
         return system
     names = {id(one): f"shared{_MARK}{name}" for name, several in alone.items() for one in several}
     groups = tuple(Group.model_construct(name=name, kind="exclusive") for name in dict.fromkeys(names.values()))
-    chains = tuple(
-        chain.model_copy(
-            update={
-                "callbacks": tuple(
-                    one.model_copy(update={"group": names[id(one)]}) if id(one) in names else one
-                    for one in chain.callbacks
-                )
-            }
-        )
-        for chain in system.chains
-    )
-    return system.model_copy(update={"groups": (*system.groups, *groups), "chains": chains})
+    return system.with_callbacks(
+        lambda one: one.model_copy(update={"group": names[id(one)]}) if id(one) in names else one
+    ).model_copy(update={"groups": (*system.groups, *groups)})
 
 
 def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
@@ -102,18 +93,9 @@ def on_one_core(system: System) -> System:
         pools = next((each.pools for each in every if each.pools is not None), None)
         return one.model_copy(update=changed | {"lanes": lanes, "loads": loads, "pools": pools})
 
-    chains = tuple(
-        chain.model_copy(
-            update={
-                "callbacks": tuple(
-                    one.model_copy(update={"executor": first[one.executor]}) if one.executor in first else one
-                    for one in chain.callbacks
-                )
-            }
-        )
-        for chain in system.chains
-    )
-    return system.model_copy(update={"executors": tuple(map(whole, system.executors)), "chains": chains})
+    return system.with_callbacks(
+        lambda one: one.model_copy(update={"executor": first[one.executor]}) if one.executor in first else one
+    ).model_copy(update={"executors": tuple(map(whole, system.executors))})
 
 
 def cores_line(system: System) -> str:
