@@ -8,24 +8,20 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from tide.analysis.premises import Origins, of_executors
-from tide.analysis.result import LABELS, Bounds, ChainBound, Root, label
+from tide.analysis.result import Bounds, ChainBound, Root, label
 from tide.extras import install_of
+from tide.report.results import exact
 from tide.report.table import print_premise_names, print_premises
 from tide.system.locate import Path
 from tide.system.sizes import types_are_known
 from tide.terminal.ruled import Cell, Column, RuledTable
 from tide.terminal.style import print_whole, print_wrapped
 
-__all__ = ["LABELS", "label"]  # of parts
 Where = Callable[[Root], str]  # "file:line: " of what fails first
 
 
 def nowhere(_: Root) -> str:
     return ""
-
-
-def milliseconds(value_ns: int | None) -> str:
-    return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
 
 
 MOST_CHAINS = 50  # number of chains that a table always shows
@@ -58,10 +54,10 @@ def bounds_table(
     for chain in bounds.chains if chains is None else chains:
         table.add_row(
             chain.name,
-            "" if chain.begins_with_event else milliseconds(chain.bound_ns),
-            milliseconds(chain.from_event_ns),
-            milliseconds(chain.deadline_ns),
-            "" if chain.slack_ns is None else milliseconds(chain.slack_ns),
+            "" if chain.begins_with_event else exact(chain.bound_ns),
+            exact(chain.from_event_ns),
+            exact(chain.deadline_ns),
+            "" if chain.slack_ns is None else exact(chain.slack_ns),
             Cell("yes", colour_of(numbers)) if chain.met else Cell("no", "red"),
         )
     return table
@@ -101,10 +97,10 @@ def paths_table(bounds: Bounds, numbers: Origins | None = None) -> RuledTable:
     for path in bounds.paths:
         table.add_row(
             path.name,
-            milliseconds(path.reaction_ns),
-            "" if path.reaction_limit_ns is None else milliseconds(path.reaction_limit_ns),
-            milliseconds(path.age_ns),
-            "" if path.age_limit_ns is None else milliseconds(path.age_limit_ns),
+            exact(path.reaction_ns),
+            "" if path.reaction_limit_ns is None else exact(path.reaction_limit_ns),
+            exact(path.age_ns),
+            "" if path.age_limit_ns is None else exact(path.age_limit_ns),
             Cell("yes" if path.is_limited else "no limit", colour_of(numbers)) if path.met else Cell("no", "red"),
         )
     return table
@@ -116,18 +112,18 @@ def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | No
     table = RuledTable(columns, f"{system}: bounds in ms by executor")
     for number, chain in enumerate(every[0].chains):
         bound = [bounds.chains[number] for bounds in every]
-        cells = [Cell(milliseconds(one.bound_ns), colour_of(numbers) if one.met else "red") for one in bound]
-        table.add_row(chain.name, milliseconds(chain.deadline_ns), *cells)
+        cells = [Cell(exact(one.bound_ns), colour_of(numbers) if one.met else "red") for one in bound]
+        table.add_row(chain.name, exact(chain.deadline_ns), *cells)
     return table
 
 
 def explanation_table(chain: ChainBound) -> RuledTable:
     columns = [Column("part", no_wrap=True), Column("ms", right=True), Column("share", no_wrap=True)]
-    table = RuledTable(columns, f"{chain.name}: what {milliseconds(chain.bound_ns)} ms are made of")
+    table = RuledTable(columns, f"{chain.name}: what {exact(chain.bound_ns)} ms are made of")
     whole = max(chain.bound_ns or 1, 1)
     for part in chain.parts:
         bar = "█" * max(1, round(30 * part.value_ns / whole))
-        table.add_row(label(part), milliseconds(part.value_ns), f"{bar} {100 * part.value_ns / whole:.1f} %")
+        table.add_row(label(part), exact(part.value_ns), f"{bar} {100 * part.value_ns / whole:.1f} %")
     return table
 
 
@@ -232,7 +228,7 @@ def print_explanation(chain: ChainBound, console: Console, where: Where = nowher
         console.print("The time on the line costs the executor nothing: callbacks run meanwhile.", highlight=False)
     if chain.lateness_ns:
         console.print(
-            f"{milliseconds(chain.lateness_ns)} ms of it are there only because other chains may be late (jitter).",
+            f"{exact(chain.lateness_ns)} ms of it are there only because other chains may be late (jitter).",
             highlight=False,
             soft_wrap=True,
         )

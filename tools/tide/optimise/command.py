@@ -14,13 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.analysis.premises import origins_of
-from tide.analysis.result import PathBound
-from tide.check.table import label, milliseconds
+from tide.analysis.result import PathBound, label
 from tide.interrupts import interruptible
 from tide.optimise.choice import Moves, only, present, rewritten
 from tide.optimise.search import Change, FewestChanges, Found, Report, Search, changes, core
 from tide.outputs import require_file, write_text
 from tide.programs.binaries import MissingBinaryError
+from tide.report.results import exact
 from tide.system.load import load, problem_lines
 from tide.terminal.style import empty_table, print_whole, print_wrapped
 
@@ -147,9 +147,9 @@ def _report(system: System, before: Found, found: Found, every: list[Change], co
             chain.name,
             str(chain.priority),
             str(priority) if priority != chain.priority else "",
-            milliseconds(old.bound_ns),
-            f"[{colour}]{milliseconds(new.bound_ns)}[/]",
-            milliseconds(chain.deadline_ns),
+            exact(old.bound_ns),
+            f"[{colour}]{exact(new.bound_ns)}[/]",
+            exact(chain.deadline_ns),
         )
     print_whole(console, table)
     if every and not found.score.feasible:
@@ -176,7 +176,7 @@ def _missed(path: PathBound) -> str:
         return f"path {path.name} has no bound: {path.reason}"
     pairs = (("reaction", path.reaction_ns, path.reaction_limit_ns), ("age", path.age_ns, path.age_limit_ns))
     above = (
-        f"its {what} of {milliseconds(bound)} ms is above {milliseconds(limit)}"
+        f"its {what} of {exact(bound)} ms is above {exact(limit)}"
         for what, bound, limit in pairs
         if limit is not None and bound is not None and bound > limit
     )
@@ -210,11 +210,11 @@ def _explain(system: System, found: Found, names: list[str], console: Console) -
         chain = next(one for one in system.chains if one.name == name)
         bound = bounds_of(only(system, [name]), found.bounds.executor).chains[0]
         largest = max(bound.parts, key=lambda part: part.value_ns, default=None)
-        part = f"; most of it: {label(largest)}, {milliseconds(largest.value_ns)} ms" if largest else ""
+        part = f"; most of it: {label(largest)}, {exact(largest.value_ns)} ms" if largest else ""
         alone = f"no bound: {bound.reason}"
         if bound.bound_ns is not None:
-            alone = f"a bound of {milliseconds(bound.bound_ns)} ms{part}"
-        text = f"{name}, with a deadline of {milliseconds(chain.deadline_ns)} ms: alone it has {alone}"
+            alone = f"a bound of {exact(bound.bound_ns)} ms{part}"
+        text = f"{name}, with a deadline of {exact(chain.deadline_ns)} ms: alone it has {alone}"
         print_wrapped(console, text, "  ", "    ")
     others = [chain.name for chain in found.bounds.chains if not chain.met and chain.name not in names]
     if others:

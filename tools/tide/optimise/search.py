@@ -15,8 +15,8 @@ from math import inf
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import is_on_host
 from tide.analysis.result import Bounds
-from tide.check.table import milliseconds
 from tide.optimise.choice import Choice, Moves, applied, is_ordered, only, present
+from tide.report.results import exact
 from tide.system.fields import LEVEL_MAXIMUM
 from tide.system.model import System
 
@@ -435,7 +435,7 @@ def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, 
             yield f"lanes of executor {executor.name}", str(now.lanes[index]), str(choice.lanes[index]), back
         if choice.budgets_ns[index] != now.budgets_ns[index]:
             back = replace(choice, budgets_ns=_with_value(choice.budgets_ns, index, now.budgets_ns[index]))
-            before, after = (milliseconds(one.budgets_ns[index]) for one in (now, choice))
+            before, after = (exact(one.budgets_ns[index]) for one in (now, choice))
             yield f"budget of executor {executor.name}", before, f"{after} ms of {executor.budget_period_ms} ms", back
     for index, link in enumerate(system.links):
         if choice.quanta[index] != now.quanta[index]:
@@ -477,5 +477,5 @@ def _reason(before: str, found: Found, without: Found) -> str:
     others = f", and {len(late) - 1} more are late" if len(late) > 1 else ""
     if worst.bound_ns is None:
         return f"with {before} there is no bound for {worst.name}{others}"
-    bound, deadline = milliseconds(worst.bound_ns), milliseconds(worst.deadline_ns)
+    bound, deadline = exact(worst.bound_ns), exact(worst.deadline_ns)
     return f"with {before} {worst.name} has {bound} ms, above its deadline of {deadline}{others}"

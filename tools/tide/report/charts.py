@@ -18,7 +18,7 @@ from tide.analysis.observed import Observation
 from tide.analysis.result import LABELS as PARTS_OF_BOUNDS
 from tide.analysis.result import Bounds, ChainBound, Part, label
 from tide.report.references import Reference
-from tide.report.results import LABELS, NAMES, ChainResult, Period, Results, Run, nearest_rank, running
+from tide.report.results import LABELS, NAMES, ChainResult, Period, Results, Run, exact, nearest_rank, running
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 _MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # further colours for more names of parts
@@ -178,10 +178,6 @@ def _ticks(most: float) -> list[float]:
     return [round(number * step, 9) for number in range(int(most / step) + 1)]
 
 
-def _ms(value_ns: int | None) -> str:
-    return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
-
-
 # ---- every instance of a run ----
 
 MOST_POINTS = 300  # points in one row, always including the largest
@@ -238,8 +234,8 @@ def _latency_title(row: _Row, several: bool) -> Title:
     chain = row.chain
     counts = ((chain.deadline_misses, "late"), (chain.lost, "unanswered"), (chain.skipped, "not started"))
     wrong = "".join(f", {count} {word}" for count, word in counts if count)
-    limits = f"bound {_ms(chain.bound_ns)}, deadline {chain.deadline_ns / 1e6:g}"
-    return Title(chain.name, f"{f'{row.run.label}: ' if several else ''}worst {_ms(chain.max_ns)}, {limits}{wrong}")
+    limits = f"bound {exact(chain.bound_ns)}, deadline {chain.deadline_ns / 1e6:g}"
+    return Title(chain.name, f"{f'{row.run.label}: ' if several else ''}worst {exact(chain.max_ns)}, {limits}{wrong}")
 
 
 def _latency_row(
@@ -247,14 +243,14 @@ def _latency_row(
 ) -> None:
     chain, who = row.chain, f"{row.chain.name}, {row.run.label}"
     if chain.bound_ns is not None:
-        drawn.bar(number, 0, chain.bound_ns / 1e6, BOUND, f"{who}: bound {_ms(chain.bound_ns)} ms")
+        drawn.bar(number, 0, chain.bound_ns / 1e6, BOUND, f"{who}: bound {exact(chain.bound_ns)} ms")
     for place, latency_ns in shown_points(chain.latencies_ns, most_points):
-        told = f"{who}, sample {place + 1}: {_ms(latency_ns)} ms"
+        told = f"{who}, sample {place + 1}: {exact(latency_ns)} ms"
         drawn.dot(number, latency_ns / 1e6, jitter.uniform(-0.7, 0.7), _colour(row.run, of_run), told)
     ordered = sorted(chain.latencies_ns)
     for percent, width in ((50, 3.0), (99, 1.0)) if ordered else ():
         value_ns = nearest_rank(ordered, percent)
-        drawn.mark(number, number, value_ns / 1e6, INK, f"{who}: p{percent} {_ms(value_ns)} ms", width)
+        drawn.mark(number, number, value_ns / 1e6, INK, f"{who}: p{percent} {exact(value_ns)} ms", width)
     if chain.deadline_ns <= most_ns:
         drawn.mark(number, number, chain.deadline_ns / 1e6, DEADLINE, f"deadline {chain.deadline_ns / 1e6:g} ms", 2.5)
 
@@ -308,7 +304,7 @@ def _stacked(drawn: Picture, rows: Iterable[tuple[int, list[tuple[str, str, int]
     for row, pieces in rows:
         at_ns = 0
         for name, told, length_ns in pieces:
-            drawn.bar(row, at_ns / 1e6, (at_ns + length_ns) / 1e6, colours[name], f"{told}: {_ms(length_ns)} ms")
+            drawn.bar(row, at_ns / 1e6, (at_ns + length_ns) / 1e6, colours[name], f"{told}: {exact(length_ns)} ms")
             at_ns += length_ns
     for name, colour in colours.items():
         drawn.name(colour, name)
@@ -332,11 +328,11 @@ def parts_chart(run: Run) -> Picture:
         if not chain.parts:
             continue
         add(
-            Title(chain.name, f"slowest instance, {_ms(chain.max_ns)} ms"),
+            Title(chain.name, f"slowest instance, {exact(chain.max_ns)} ms"),
             {one.name: one.slowest_ns for one in chain.parts},
         )
         if chain.bound_ns is not None:
-            add(Title("", f"bound, {_ms(chain.bound_ns)} ms"), {one.name: one.bound_ns or 0 for one in chain.parts})
+            add(Title("", f"bound, {exact(chain.bound_ns)} ms"), {one.name: one.bound_ns or 0 for one in chain.parts})
     used = {name for _, pieces in rows for name, *_ in pieces}
     every = zip(NAMES, (*COLOURS, *_MORE), strict=True)
     most_ns = max((sum(length_ns for *_, length_ns in pieces) for _, pieces in rows), default=0)
@@ -357,7 +353,7 @@ def bounds_chart(bounds: Bounds, only: ChainBound | None = None) -> Picture:
     titles = [
         Title(
             one.name,
-            f"{'no bound' if one.bound_ns is None else f'bound {_ms(one.bound_ns)}'}, deadline {_ms(one.deadline_ns)}",
+            f"bound {exact(one.bound_ns)}, deadline {exact(one.deadline_ns)}",
         )
         for one in chains
     ]
@@ -368,7 +364,7 @@ def bounds_chart(bounds: Bounds, only: ChainBound | None = None) -> Picture:
     _stacked(drawn, rows, _coloured(name for _, pieces in rows for name, *_ in pieces))
     for row, chain in enumerate(chains):
         if chain.deadline_ns in limits:
-            drawn.mark(row, row, chain.deadline_ns / 1e6, DEADLINE, f"deadline {_ms(chain.deadline_ns)} ms", 2.5)
+            drawn.mark(row, row, chain.deadline_ns / 1e6, DEADLINE, f"deadline {exact(chain.deadline_ns)} ms", 2.5)
     drawn.name(DEADLINE, "line: deadline")
     return drawn
 
@@ -377,7 +373,7 @@ def _pieces(parts: Sequence[Part], each: bool) -> Iterator[tuple[str, str, int]]
     kinds: dict[str, int] = {}
     for part in parts:
         if each and part.value_ns > 0:
-            yield f"{label(part)}: {_ms(part.value_ns)} ms", label(part), part.value_ns
+            yield f"{label(part)}: {exact(part.value_ns)} ms", label(part), part.value_ns
         kinds[part.kind] = kinds.get(part.kind, 0) + part.value_ns
     for kind, value_ns in kinds.items():
         text = PARTS_OF_BOUNDS.get(kind, kind)
@@ -393,16 +389,18 @@ def observed_chart(every: Sequence[Observation], heading: str) -> Picture:
     """A grey bar up to the bound, with the observation inside; an observation above its bound in another colour."""
     most_ns = max((value for one in every for value in (one.bound_ns, one.worst_ns) if value), default=0)
     titles = [
-        Title(f"{one.run} {one.chain}", f"worst {_ms(one.worst_ns)}, bound {_ms(one.bound_ns)}{_ratio(one)}")
+        Title(f"{one.run} {one.chain}", f"worst {exact(one.worst_ns)}, bound {exact(one.bound_ns)}{_ratio(one)}")
         for one in every
     ]
     drawn = Picture(titles, 1.02 * most_ns / 1e6, "ms", heading)
     for row, one in enumerate(every):
         if one.bound_ns is not None:
-            drawn.bar(row, 0, one.bound_ns / 1e6, BOUND, f"bound {_ms(one.bound_ns)} ms")
+            drawn.bar(row, 0, one.bound_ns / 1e6, BOUND, f"bound {exact(one.bound_ns)} ms")
         if one.worst_ns is not None:
             colour = DEADLINE if one.is_above else COLOURS[0]
-            drawn.bar(row, 0, one.worst_ns / 1e6, colour, f"worst {_ms(one.worst_ns)} ms, of {one.samples}", thin=True)
+            drawn.bar(
+                row, 0, one.worst_ns / 1e6, colour, f"worst {exact(one.worst_ns)} ms, of {one.samples}", thin=True
+            )
     for colour, text in (
         (BOUND, "up to the bound"),
         (COLOURS[0], "worst that was seen"),

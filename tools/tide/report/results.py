@@ -291,6 +291,11 @@ class Row(_Entry):
     samples: int
 
 
+def exact(value_ns: int | None) -> str:
+    """Milliseconds to the microsecond, as they stand beside a bound."""
+    return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
+
+
 def nearest_rank(ordered: Sequence[int], percent: int) -> int:
     """The smallest sample that at least `percent` of all samples do not exceed."""
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tide.analysis.observed import Observation
 from tide.analysis.premises import GROUPS, Group, group_of, short
-from tide.report.results import LABELS, NAMES, ChainResult, Results, Run
+from tide.report.results import LABELS, NAMES, ChainResult, Results, Run, exact
 from tide.report.verdict import State
 from tide.terminal.style import empty_table, print_wrapped
 
@@ -53,7 +53,7 @@ def verdict_rows(results: Results) -> list[list[str]]:
     every = ([*run.judged, *((one, None) for one in run.paths if one.deadline_ns is None)] for run in results.runs)
     for several in zip(*every, strict=True):
         for run, (one, told) in zip(results.runs, several, strict=True):
-            times = map(_three_places, (one.p50_ns, one.max_ns, one.bound_ns, one.deadline_ns))
+            times = map(exact, (one.p50_ns, one.max_ns, one.bound_ns, one.deadline_ns))
             found.append([one.name, run.label, str(one.samples), *times, told.state.value if told else ""])
     return found
 
@@ -337,17 +337,13 @@ def observed_table(every: Sequence[Observation]) -> Table:
         table.add_row(
             "" if one.run == last else one.run,
             one.chain,
-            _three_places(one.bound_ns),
-            _three_places(one.worst_ns),
+            exact(one.bound_ns),
+            exact(one.worst_ns),
             f"[bold red]{ratio}[/]" if one.is_above else ratio,
             str(one.samples),
         )
         last = one.run
     return table
-
-
-def _three_places(value_ns: int | None) -> str:
-    return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
 
 
 # ---- counters as words ----

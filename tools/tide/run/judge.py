@@ -225,31 +225,23 @@ class _Judge:
         return UNSEEN, f"execution times of {', '.join(missing[:_NAMED])} were not measured", None
 
     def execution(self, _: dict[str, int]) -> Verdict:
-        every = [
-            (times["most_ns"] - limit_ns(self.system, callback), f"{chain.name}/{callback.name}", times, callback)
-            for chain, callback, times in self.measured()
-            if times
-        ]
-        if not every or (max(every, key=lambda one: one[0])[0] <= 0 and self.not_measured()):
-            return self.not_measured() or (UNSEEN, "", None)
-        over_ns, name, times, callback = max(every, key=lambda one: one[0])
-        most_ns = limit_ns(self.system, callback)
-        text = f"{name} took {_milliseconds(times['most_ns'])} of {_milliseconds(most_ns)} at most"
-        return (HELD if over_ns <= 0 else BROKEN), text, _share(times["most_ns"], most_ns)
+        return self.times("most_ns", 1, lambda one: limit_ns(self.system, one), "{} took {} of {} at most")
 
     def shortest_execution(self, _: dict[str, int]) -> Verdict:
+        return self.times("least_ns", -1, lambda one: one.least_ns, "{} took {} at least, least_ms is {}")
+
+    def times(self, which: str, sign: int, limit: Callable[[Callback], int], text: str) -> Verdict:
+        """Of the callback that is farthest beyond its limit, or else nearest to it. sign: -1 for a least time."""
         every = [
-            (times["least_ns"] - callback.least_ns, f"{chain.name}/{callback.name}", times, callback)
+            (sign * (times[which] - limit(callback)), f"{chain.name}/{callback.name}", times[which], limit(callback))
             for chain, callback, times in self.measured()
             if times
         ]
-        if not every or (min(every, key=lambda one: one[0])[0] >= 0 and self.not_measured()):
-            return self.not_measured() or (UNSEEN, "", None)
-        spare_ns, name, times, callback = min(every, key=lambda one: one[0])
-        text = (
-            f"{name} took {_milliseconds(times['least_ns'])} at least, least_ms is {_milliseconds(callback.least_ns)}"
-        )
-        return (HELD if spare_ns >= 0 else BROKEN), text, None
+        over_ns, name, took_ns, most_ns = max(every, default=(0, "", 0, 0))
+        if over_ns <= 0 and (missing := self.not_measured()):
+            return missing
+        text = text.format(name, _milliseconds(took_ns), _milliseconds(most_ns))
+        return (BROKEN if over_ns > 0 else HELD), text, _share(took_ns, most_ns) if sign > 0 else None
 
     def digestion(self, values: dict[str, int]) -> Verdict:
         """Only an answer that was alone contradicts it; one that waited for others, too, may agree with it."""

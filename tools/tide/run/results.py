@@ -22,7 +22,7 @@ from tide.analysis.result import Bounds, ChainBound
 from tide.errors import UsageError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.pauses import pauses_told
-from tide.report.results import ChainResult, Period, Run, Undisturbed, summarise
+from tide.report.results import ChainResult, Period, Run, Undisturbed, exact, summarise
 from tide.report.table import print_answers
 from tide.run import evidence
 from tide.run.judge import bounded
@@ -197,10 +197,6 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
 # ---- for people ----
 
 
-def _ms(value_ns: int | None) -> str:
-    return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
-
-
 def _ratio(value_ns: int | None, bound_ns: int | None) -> str:
     return f"{value_ns / bound_ns:.3f}" if value_ns is not None and bound_ns else ""
 
@@ -217,7 +213,7 @@ def undisturbed_table(outcome: Outcome) -> Table:
         for one in chain.undisturbed:
             ratio = _ratio(one.max_ns, one.bound_ns)
             names = (chain.name, one.until)[: 1 + by_board]
-            cells = (str(chain.samples), str(one.samples), _ms(one.max_ns), _ms(one.bound_ns))
+            cells = (str(chain.samples), str(one.samples), exact(one.max_ns), exact(one.bound_ns))
             ends = by_board and one is chain.undisturbed[-1]
             table.add_row(*names, *cells, f"[red]{ratio}[/]" if one.is_above else ratio, end_section=ends)
     return table
@@ -231,7 +227,7 @@ def legs_table(outcome: Outcome) -> Table:
     for one in outcome.seen:
         for number, leg in enumerate(one.legs):
             name, ends = "" if number else one.chain, number + 1 == len(one.legs)
-            table.add_row(name, leg.what, _ms(leg.most_ns), end_section=ends)
+            table.add_row(name, leg.what, exact(leg.most_ns), end_section=ends)
     return table
 
 
@@ -262,8 +258,8 @@ def details(outcome: Outcome) -> list[str]:
             lines.append(f"chain '{one.chain}': from {one.part}, matched by the times of its messages")
         for rate in one.rates:
             lines.append(
-                f"topic {rate.topic}: {rate.count} messages, every {_ms(rate.mean_ns)} ms, {_ms(rate.longest_ns)} ms "
-                f"at most; described: {_ms(rate.described_ns)} ms"
+                f"topic {rate.topic}: {rate.count} messages, every {exact(rate.mean_ns)} ms, "
+                f"{exact(rate.longest_ns)} ms at most; described: {exact(rate.described_ns)} ms"
             )
     return lines
 

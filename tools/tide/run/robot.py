@@ -622,31 +622,19 @@ def missing_text(system: System, missing: list[dict[str, str]], limit_s: float, 
         return "the observer saw no topics in time; is DDS discovery on loopback possible here?"
     first = missing[0]
     if "service" in first:
-        return _missing_service(system, first, limit_s, folder)
-    _, maker, sent, reader = next(found for found in topics_of(system) if found[2].topic == first["topic"])
-    who = maker if first["what"] != "subscription" or reader is None else reader
-    role = role_of(system.executor(who.executor))
-    log = folder / f"{who.executor}.log"
+        kind, name = "service", first["service"]
+        servers = ((one, one.replies) for chain in system.chains for one in chain.callbacks if one.replies is not None)
+        who, described = next((one, served.type) for one, served in servers if served.service == name)
+    else:
+        kind, name = "topic", first["topic"]
+        _, maker, sent, reader = next(found for found in topics_of(system) if found[2].topic == name)
+        who = maker if first["what"] != "subscription" or reader is None else reader
+        described = sent.type
     if first["what"] == "type":
-        return f"topic '{first['topic']}' is {first['type']}, the description says {sent.type}; correct one of them"
-    verb = "publish" if first["what"] == "publisher" else "subscribe to"
-    return f"{role} did not {verb} topic '{first['topic']}' within {limit_s:g} s; look into {log}"
-
-
-def _missing_service(system: System, missing: dict[str, str], limit_s: float, folder: Path) -> str:
-    name = missing["service"]
-    server = next(
-        one
-        for chain in system.chains
-        for one in chain.callbacks
-        if one.replies is not None and one.replies.service == name
-    )
-    if missing["what"] == "type":
-        assert server.replies is not None
-        described = server.replies.type
-        return f"service '{name}' is {missing['type']}, the description says {described}; correct one of them"
-    role, log = role_of(system.executor(server.executor)), folder / f"{server.executor}.log"
-    return f"{role} did not serve '{name}' within {limit_s:g} s; look into {log}"
+        return f"{kind} '{name}' is {first['type']}, the description says {described}; correct one of them"
+    verb = {"publisher": "publish topic", "subscription": "subscribe to topic", "server": "serve"}[first["what"]]
+    log = folder / f"{who.executor}.log"
+    return f"{role_of(system.executor(who.executor))} did not {verb} '{name}' within {limit_s:g} s; look into {log}"
 
 
 # ---- the kernel's workers ----
