@@ -123,6 +123,26 @@ def test_what_was_printed_in_vain_is_one_line() -> None:
         assert done.stderr == "standard output: cannot be written: no space left on device; choose another place\n"
 
 
+def test_a_new_project_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Its sources are copied as trees: an error of a copy names its cause, too."""
+    place, other = tmp_path / "deep/down", tmp_path / "mine"
+    for size in (0, 20_000):  # nothing fits; some of the sources do
+        with full_disk(size):
+            status, output = tide("new", "firmware", "robot", "--in", place)
+        assert status == 2 and output.startswith(f"{place}/robot: cannot be written: file too large; "), output
+        assert not any(tmp_path.iterdir())
+    status, output = tide("new", "firmware", "robot", "--in", place, COLUMNS="1000")
+    assert status == 0 and f"(folders created: {place.parent}, {place})" in output, output
+    assert (
+        tide("new", "firmware", "robot", "--in", place)[1]
+        == f"{place}/robot exists; choose another name, or remove it\n"
+    )
+    other.mkdir()
+    assert "created" not in tide("new", "firmware", "robot", "--in", other)[1]
+    (tmp_path / "file").touch()
+    assert f"'{tmp_path}/file' is not a folder" in tide("new", "firmware", "robot", "--in", tmp_path / "file")[1]
+
+
 def test_a_failure_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
     file = tmp_path / "file.txt"
     with pytest.raises(RuntimeError), written(file) as beside:

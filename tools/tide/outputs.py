@@ -9,8 +9,10 @@ import errno
 import fcntl
 import fnmatch
 import os
+import re
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
@@ -84,6 +86,22 @@ def write_text(path: Path, text: str) -> None:
     """Writes the text as UTF-8 with `written`."""
     with written(path) as beside:
         beside.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def new_folder(path: Path, made: list[Path]) -> Iterator[Path]:
+    """Yields a temporary folder that becomes `path` if the block succeeds; otherwise nothing is left. made: receives
+    the folders above it that were missing and are created, the deepest first. OutputError."""
+    with interruptible(), _told(path):
+        made += _make_folders(path.parent)
+        try:
+            with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as beside:
+                work = Path(beside) / path.name
+                work.mkdir()
+                yield work
+                work.rename(path)
+        finally:
+            _remove_empty(made)
 
 
 @contextlib.contextmanager
@@ -278,6 +296,10 @@ def _is_of(error: OSError, place: Path) -> bool:
 def _told(path: Path, about: Callable[[OSError], bool] | None = None) -> Iterator[None]:
     try:
         yield
+    except shutil.Error as error:  # of a copied tree: for each file (from, to, text), with the number in the text
+        number = re.match(r"\[Errno (\d+)\]", error.args[0][0][2])
+        first = OSError(int(number[1]), os.strerror(int(number[1]))) if number else error
+        raise OutputError(_line(path, first)) from None
     except OSError as error:
         if error.errno is None or (about is not None and not about(error)):
             raise

@@ -42,8 +42,10 @@ def firmware(
     if board not in BOARDS:
         raise UsageError(f"--board {board}: there are {', '.join(BOARDS)}")
     require_name(name)
-    make_project(inside, name, BOARDS[board])
-    typer.echo(f"{inside / name}: {BOARDS[board].text}; start with: make -C {inside / name} test")
+    place = inside / name
+    made = make_project(place, BOARDS[board])
+    above = f" (folders created: {', '.join(map(str, reversed(made)))})" if made else ""
+    typer.echo(f"{place}: {BOARDS[board].text}{above}; start with: make -C {place} test")
 
 
 class LinkChoice(str, Enum):

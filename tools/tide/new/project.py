@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 
 from tide.errors import UsageError
+from tide.outputs import new_folder
 from tide.programs.binaries import ROOT
 
 # ---- boards ----
@@ -158,22 +158,16 @@ def require_name(name: str) -> None:
         raise UsageError(f"'{name}' has another meaning in CMake; choose another name")
 
 
-def make_project(folder: Path, name: str, board: Board) -> None:
-    """Creates the whole project or nothing: it is made in a temporary folder and then moved."""
-    place = folder / name
+def make_project(place: Path, board: Board) -> list[Path]:
+    """Creates the whole project or nothing. Returns the folders above it that were missing, the deepest first."""
     if place.exists():
         raise UsageError(f"{place} exists; choose another name, or remove it")
     if not (ROOT / "runtime/include/tide").exists():
         raise UsageError(f"{ROOT} has no runtime/; install tide's wheel, or use a complete clone")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=folder) as beside:
-            work = Path(beside) / name
-            work.mkdir()
-            _fill(work, name, board)
-            work.rename(place)
-    except OSError as error:
-        raise UsageError(f"{place}: {error.strerror}; choose another --in") from None
+    made: list[Path] = []
+    with new_folder(place, made) as work:
+        _fill(work, place.name, board)
+    return made
 
 
 def _fill(work: Path, name: str, board: Board) -> None:
