@@ -120,7 +120,7 @@ check: build-asan ## formats, linters, types, as the gate has them (make test-an
 bench: ## measure ratios against a baseline in the same run (in the laboratory: make -C lab help)
 	@$(MAKE) --no-print-directory -C lab bench
 
-wheel: build ## make dist/tide-*.whl, the command with its native programs, for this Python
+wheel: build ## make dist/tide-*.whl, the command with its native programs, for CPython 3.10 to 3.14
 	@scripts/build.sh release programs
 	@TIDE_WHEEL_BUILD=build/release .venv/bin/python -m pip wheel . --no-deps --no-build-isolation -q -w dist
 	@ls dist/*.whl

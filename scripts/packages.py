@@ -193,6 +193,10 @@ def main() -> None:
         for name in [arguments.only] if arguments.only else PACKAGES:
             make, whom = PACKAGES[name]
             folder = make(arguments.out, messages)
+            if not (folder / "README.md").exists():  # the page of this board; its links lead to other pages
+                page = (ROOT / f"docs/boards/{name}.md").read_text(encoding="utf-8")
+                text = re.sub(r"\[([^]]*)\]\((?!http)[^)]*\)", r"\1", page)
+                (folder / "README.md").write_text(text, encoding="utf-8")
             print(f"{folder}: {sum(1 for _ in folder.rglob('*.c'))} sources in C; for {whom}")
 
 

@@ -219,7 +219,7 @@ def test_kept_results_are_those_of_the_command(tmp_path: Path) -> None:
             2,
             "--on does not take 'moon'; it takes sim, native or qemu",
         ),
-        (["simulate"], 2, "give a PLAN, --seeds COUNT or --seed NUMBER"),
+        (["simulate", "--seeds", "1", "--seed", "1"], 2, "give --seeds or --seed, not both"),
         (["simulate", RELIABLE, "--seeds", 5], 2, "not both"),
         (["simulate", "nowhere.plan"], 2, "cannot read nowhere.plan"),
         (["simulate", RELIABLE, "colour=red"], 2, "there is no 'colour' in a plan"),

@@ -69,7 +69,7 @@ def _summary(folder: Path) -> str:
 def load_command(name: str, package: str = "tide") -> Any:
     folder = _folders(package)[name]
     if folder.name == LABORATORY:
-        return _Laboratory(name=name, help=_summary(folder), no_args_is_help=True)
+        return _readable(_Laboratory(name=name, help=_summary(folder), no_args_is_help=True))
     module = importlib.import_module(f"{package}.{folder.name}.command")
     module.app._add_completion = False  # it is an option of `tide` only
     command = typer.main.get_command(module.app)
@@ -82,9 +82,16 @@ def _readable(command: Any) -> Any:
     value."""
     if command.help:
         command.help = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(command.help))
-    for option in command.params:
-        if getattr(option, "is_flag", False) and option.metavar is None:
-            option.metavar = " "
+    shown = command.get_params  # with --help, which the library adds
+
+    def get_params(context: Any) -> list[Any]:
+        params: list[Any] = shown(context)
+        for one in params:
+            if getattr(one, "is_flag", False) and one.metavar is None:
+                one.metavar = " "
+        return params
+
+    command.get_params = get_params
     for one in getattr(command, "commands", {}).values():
         _readable(one)
     return command
@@ -134,6 +141,10 @@ class _Laboratory(_Folders):
 
 
 class _Root(_Folders):
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        _readable(self)
+
     def main(
         self,
         args: Any = None,

@@ -57,7 +57,10 @@ def sweep(
     ] = None,
     periods: Annotated[PeriodLaw | None, typer.Option(help="Law by which periods are drawn.")] = None,
     priorities: Annotated[PriorityLaw | None, typer.Option(help="Law by which chains get priorities.")] = None,
-    shares: Annotated[ShareLaw | None, typer.Option(help="Law by which chains share the utilisation.")] = None,
+    shares: Annotated[
+        ShareLaw | None,
+        typer.Option(metavar="LAW", help="Law by which chains share the utilisation: uunifast, dirichlet_rescale."),
+    ] = None,
     most_utilisation: Annotated[
         float | None,
         typer.Option(

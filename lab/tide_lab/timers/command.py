@@ -54,7 +54,10 @@ def timers(
     timeout_us: Annotated[
         int, typer.Option(min=TIMEOUT_LEAST_US, max=TIMEOUT_MOST_US, help="Microseconds from one expiry to the next.")
     ] = 1000,
-    policy: Annotated[Policy, typer.Option(help="Scheduling of every program that measures.")] = Policy.normal,
+    policy: Annotated[
+        Policy,
+        typer.Option(metavar="POLICY", help="Scheduling of every program that measures: normal, fifo, rr, deadline."),
+    ] = Policy.normal,
     priority: Annotated[int, typer.Option(min=1, max=99, help="Priority for fifo and rr.")] = PRIORITY,
     load: Annotated[
         int,

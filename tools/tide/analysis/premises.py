@@ -41,7 +41,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "dds": (YOURS, "DDS between executors", "hosts"),
     "sizes": (YOURS, "message sizes", "boards"),
     "losses": (YOURS, "lost frames", "boards"),
-    "line_alone": (YOURS, "no other traffic on the line", "boards"),
+    "line_alone": (YOURS, "no other traffic on the link", "boards"),
     "cores": (YOURS, "cores of a board", "boards"),
     "loads": (YOURS, "loads of boards", "boards"),
     "interrupts": (YOURS, "time of interrupts", "boards"),

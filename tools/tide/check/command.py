@@ -78,10 +78,11 @@ def check(
     executor: Annotated[
         ExecutorChoice | None,
         typer.Option(
+            metavar="NAME",
             help="Executor of the client: tide, lanes (preemptive), batch (as rclc: publishing never waits), "
             "batch_stock (a reliable publish waits), batch_blocking (each publish waits). Without a microcontroller: "
             "default (ready sets, timers as they expire), priority, rclcpp (stock: cached timers, groups may starve), "
-            "any_order. Default: the description's."
+            "any_order. Default: the description's.",
         ),
     ] = None,
     losses: Annotated[

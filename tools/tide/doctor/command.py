@@ -44,7 +44,12 @@ def _print(console: Console, findings: list[Finding]) -> None:
 @app.command()
 def doctor(
     purpose: Annotated[
-        Purpose | None, typer.Option("--for", help="Check only what this purpose needs. Default: all of them.")
+        Purpose | None,
+        typer.Option(
+            "--for",
+            metavar="PURPOSE",
+            help=f"Check only what this purpose needs: {', '.join(PURPOSES)}. Default: all.",
+        ),
     ] = None,
     agent: Annotated[str | None, typer.Option(help="Address of an agent that should answer: HOST:PORT.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

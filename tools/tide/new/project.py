@@ -98,7 +98,7 @@ BOARDS = {
                 (f"runtime/port/stm32cube/{name}", f"tide_micro_ros/{name}") for name in ("CMakeLists.txt", "tide.mk")
             ),
             parts=_SOURCES,
-            needs="a project of STM32CubeMX, to which the README says what to add",
+            needs="a project of STM32CubeMX; INTEGRATE.md says what to add to it",
         ),
         Board(
             "esp32",

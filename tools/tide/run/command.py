@@ -73,9 +73,10 @@ def run(
     executor: Annotated[
         ExecutorChoice | None,
         typer.Option(
+            metavar="NAME",
             help="Executor of the boards. batch_stock: only a reliable publish waits; batch_blocking: each publish "
             "waits until its frame has left; batch_asynchronous: none waits; tide-preemptive: a preemptive lane for "
-            "each chain; all: batch_stock, tide, tide-preemptive, one after the other. Default: the described one."
+            "each chain; all: batch_stock, tide, tide-preemptive, one after the other. Default: the described one.",
         ),
     ] = None,
     periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 36,

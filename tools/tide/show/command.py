@@ -31,13 +31,12 @@ class Form(str, Enum):
 
 @app.command()
 def show(
-    file: Annotated[
-        Path | None, typer.Argument(help="Description, a system.toml; not for reference and schema.")
-    ] = None,
+    file: Annotated[Path, typer.Argument(help="Description; not read for reference and schema.")] = Path("system.toml"),
     form: Annotated[
         Form,
         typer.Option(
             "--as",
+            metavar="FORM",
             help="Form to print. table: the chains; json: everything, defaults filled in; levels: the level of each "
             "chain on a board, for tide_chain_init; parameters: chains and lanes of a C++ process as ROS 2 parameters "
             "for tide_rclcpp; reference: every key of system.toml, as Markdown; schema: its JSON schema, for editors.",
@@ -71,8 +70,6 @@ def show(
         from tide.system.schema import json_schema, reference_page
 
         text = reference_page() if form is Form.reference else json.dumps(json_schema(), indent=2) + "\n"
-    elif file is None:
-        raise UsageError(f"tide show --as {form.value} needs the description, a system.toml")
     elif form is Form.parameters:
         from tide.system.ros_parameters import parameters_file
 

@@ -34,15 +34,13 @@ app = typer.Typer()
 def simulate(
     plan: Annotated[
         Path | None,
-        typer.Argument(help="Plan to run, like those in examples/published/pods, or a description, a system.toml."),
+        typer.Argument(help="Description, or a plan like those in examples/published/pods. Default: system.toml."),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values that override the plan's.")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds of a campaign.")] = None,
-    first: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="First seed of the campaign, or of the runs of a description.")
-    ] = 1,
+    first: Annotated[int, typer.Option(min=0, help="First seed of the campaign, or of the runs of a description.")] = 1,
     runs: Annotated[int, typer.Option(min=1, help="Number of runs of a description, one seed each.")] = 30,
     search: Annotated[
         bool,
@@ -51,7 +49,7 @@ def simulate(
             help="Number of further runs for each chain of a description, changed to bring it closer to its bound.",
         ),
     ] = False,
-    seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Replay one seed of a campaign.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Replay one seed of a campaign.")] = None,
     host: Annotated[
         bool,
         typer.Option(
@@ -115,6 +113,10 @@ def simulate(
 
       tide simulate examples/published/pods/pods-reliable.plan success_percent=40 --systems tide,batch
     """
+    if max(first, seed or 0) > LARGEST_SEED:
+        _refuse(f"the largest seed is {LARGEST_SEED}")
+    if plan is None and seeds is None and seed is None and not (host or overload or actions):
+        plan = Path("system.toml")
     if plan is not None and is_description(plan):
         if any((seeds is not None, seed is not None, settings, systems, trace, host, overload, actions, restart)):
             _refuse("with a description only --runs, --first, --search, --out and --json are possible")
@@ -122,7 +124,7 @@ def simulate(
         return
     chosen = [name for name, value in (("PLAN", plan), ("--seeds", seeds), ("--seed", seed)) if value is not None]
     if len(chosen) != 1:
-        _refuse("give " + (" or ".join(chosen) + ", not both" if chosen else "a PLAN, --seeds COUNT or --seed NUMBER"))
+        _refuse(f"give {' or '.join(chosen)}, not both" if chosen else "give --seeds COUNT or --seed NUMBER, too")
     if seeds is not None and first + seeds - 1 > LARGEST_SEED:
         _refuse(f"the last seed would be above {LARGEST_SEED}")
     if seeds is not None and (systems or trace):

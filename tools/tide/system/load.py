@@ -40,7 +40,8 @@ def load(file: str | FilePath) -> System:
         with file.open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
     except OSError as error:
-        raise SystemFileError([f"{file}: cannot be read: {error.strerror}; check the path"]) from None
+        other = f", or write it with tide new system {file}" if isinstance(error, FileNotFoundError) else ""
+        raise SystemFileError([f"{file}: cannot be read: {error.strerror}; check the path{other}"]) from None
     if len(data) > MOST_BYTES:
         raise SystemFileError([f"{file}: has more than {MOST_BYTES // 2**20} MB; give a system.toml"])
     try:
